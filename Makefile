@@ -1,0 +1,50 @@
+# Every target sets up what it needs in .venv; a second run is quick.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check lint types layers fast bench wheel clean
+
+demo: $(VENV)/.installed-core
+	$(BIN)/tablecloak demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2
+
+check: lint types layers fast
+
+lint: $(STAMP)
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+layers: $(STAMP)
+	$(BIN)/lint-imports
+
+fast: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks.run
+
+wheel: $(STAMP)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tablecloak needs Python 3.11 or newer, this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed-core: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(STAMP): pyproject.toml | $(VENV)/.installed-core
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $@

@@ -1,0 +1,78 @@
+"""Can any release satisfy the goal? For monotone models the table as one class answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tablecloak.data.coded import CodedTable
+from tablecloak.errors import Infeasible
+from tablecloak.models.base import Goal, PrivacyModel, Verdict, parameters
+from tablecloak.stats.classes import ClassStats
+
+__all__ = ["require_feasible"]
+
+# Relaxations are only worth a full search where that takes no time to speak of.
+TRY_LOSS_UP_TO = 50_000
+
+
+def require_feasible(table: CodedTable, goal: Goal, loss_of: Callable[[Goal], float] | None = None) -> None:
+    """Raise Infeasible, with the best achievable levels and relaxations that work, if no release can satisfy the goal.
+
+    Uniting classes never breaks a monotone model, so the most general table, one class, is the best there is.
+
+    Args:
+        loss_of: solves a relaxed goal and returns its information loss.
+    """
+    whole = table.whole()
+    verdicts = goal.verdicts(whole)
+    if all(v.holds for v in verdicts):
+        return
+    failing = [i for i, v in enumerate(verdicts) if not v.holds]
+    relaxations = [_tried(g, text, loss_of) for g, text in _relaxed_goals(goal, verdicts, failing) if _holds(g, whole)]
+    raise Infeasible(
+        "infeasible  " + "; ".join(_reason(verdicts[i], table.n_rows) for i in failing),
+        best=[{"model": verdicts[i].model, **verdicts[i].to_dict()} for i in failing],
+        relaxations=relaxations,
+    )
+
+
+def _holds(goal: Goal, whole: ClassStats) -> bool:
+    return all(v.holds for v in goal.verdicts(whole))
+
+
+def _reason(verdict: Verdict, n_rows: int) -> str:
+    best = verdict.to_dict()["achieved"]
+    required = verdict.to_dict()["required"]
+    if best is None:
+        return f"no release of this table satisfies {verdict.model}: even all {n_rows:,} records together do not"
+    return f"no release reaches {verdict.model} {required} (best: {best}, with all {n_rows:,} records together)"
+
+
+def _relaxed_goals(goal: Goal, verdicts: list[Verdict], failing: list[int]) -> Iterator[tuple[Goal, str]]:
+    """Weaker goals with the change of the policy that leads to them, most protective first."""
+    weaker = [list(goal.models[i].relaxed(verdicts[i].achieved)) for i in failing]
+    for rank in range(max((len(w) for w in weaker), default=0)):
+        chosen = {i: w[min(rank, len(w) - 1)] for i, w in zip(failing, weaker, strict=True) if w}
+        if len(chosen) < len(failing):
+            break
+        models = tuple(chosen.get(i, m) for i, m in enumerate(goal.models))
+        changes = [_change(i, goal.models[i], chosen[i]) for i in failing]
+        yield Goal(models), ", ".join(changes)
+    rest = tuple(m for i, m in enumerate(goal.models) if i not in failing)
+    if rest:
+        names = ", ".join(f"goals.{i} ({goal.models[i].name})" for i in failing)
+        yield Goal(rest), f"remove {names}"
+
+
+def _change(index: int, before: PrivacyModel, after: PrivacyModel) -> str:
+    old, new = parameters(before), parameters(after)
+    parts = [f"goals.{index}.{name}: {new.get(name)}" for name in {**old, **new} if old.get(name) != new.get(name)]
+    return ", ".join(parts)
+
+
+def _tried(goal: Goal, change: str, loss_of: Callable[[Goal], float] | None) -> dict[str, Any]:
+    if loss_of is None:
+        return {"change": f"{change}  → feasible", "feasible": True}
+    loss = loss_of(goal)
+    return {"change": f"{change}  → feasible, loss {loss:.2f}", "feasible": True, "loss": round(loss, 6)}

@@ -1,0 +1,220 @@
+"""Top-down partitioning of a coded table: cut ranges of tuples until no cut is admitted by the goal.
+
+Large nodes are cut one wave after the other; nodes that fit the cache become jobs, solved independently on threads.
+What is cut depends only on the tuples of a node, so the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak import kernels
+from tablecloak.algorithms.base import CutTree, Problem, Solution
+from tablecloak.progress import Progress
+from tablecloak.stats.classes import ClassStats, Histogram
+
+__all__ = ["CutRule", "partition"]
+
+IntArray = NDArray[np.int64]
+
+# A job of this many tuples keeps its keys in the processor's cache.
+JOB_TUPLES = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class CutRule:
+    """How a node is cut."""
+
+    by_saving: bool  # the cut that saves most loss, instead of the widest dimension
+    relaxed: bool  # rows that carry the cut value may be shared out between both sides
+
+
+@dataclass(slots=True)
+class _Found:
+    """Leaves and cuts, collected in pieces."""
+
+    starts: list[IntArray] = field(default_factory=list)
+    lo: list[IntArray] = field(default_factory=list)
+    hi: list[IntArray] = field(default_factory=list)
+    cuts: list[IntArray] = field(default_factory=list)  # rows of (start, middle, end, dimension, cut)
+
+    def add(self, other: _Found) -> None:
+        self.starts += other.starts
+        self.lo += other.lo
+        self.hi += other.hi
+        self.cuts += other.cuts
+
+
+class _Search:
+    """Tuples that are moved in place, and the questions asked about ranges of them."""
+
+    def __init__(self, problem: Problem, rule: CutRule, compiled: bool | None) -> None:
+        table = problem.table
+        self.problem = problem
+        self.rule = rule
+        self.kernels: ModuleType = kernels.choose(table.n_tuples, compiled=compiled)
+        self.space = table.space
+        self.keys = table.keys.copy()
+        self.weights = table.weights.copy()
+        self.ids = np.arange(table.n_tuples, dtype=np.uint32)
+        self.min_size = max(1, problem.goal.min_size)
+        self.only_size = problem.goal.is_only_size
+
+    def propose(self, starts: IntArray, ends: IntArray, tried: NDArray[np.bool_]) -> tuple[IntArray, ...]:
+        proposed: tuple[IntArray, ...] = self.kernels.propose(
+            self.keys, self.weights, starts, ends, self.space, tried,
+            min_size=self.min_size, by_saving=self.rule.by_saving, relaxed=self.rule.relaxed,
+        )  # fmt: skip
+        return proposed
+
+    def split(self, starts: IntArray, ends: IntArray, dims: IntArray, cuts: IntArray, ties: IntArray) -> IntArray:
+        middles: IntArray = self.kernels.split(
+            self.keys, self.ids, self.weights, starts, ends, self.space, dims, cuts, ties
+        )
+        return middles
+
+    def admits(self, starts: IntArray, ends: IntArray) -> NDArray[np.bool_]:
+        """Which ranges satisfy the goal."""
+        size = self.kernels.sizes(self.weights, starts, ends)
+        if self.only_size:
+            return np.asarray(size >= self.min_size)
+        table = self.problem.table
+        hist = {}
+        for i, domain in enumerate(table.sensitive):
+            dim = self.space.n_dims + i
+            indptr, codes, counts = self.kernels.count_codes(
+                self.keys, self.weights, starts, ends, self.space, dim, domain.n_values
+            )
+            hist[domain.name] = Histogram(domain, indptr, codes, counts, table.totals[domain.name])
+        return self.problem.goal.admits(ClassStats(size, hist))
+
+    def job(self, begin: int, end: int) -> _Found:
+        """Partition one range to its leaves."""
+        if self.only_size:
+            starts, lo, hi, cuts = self.kernels.descend(
+                self.keys, self.ids, self.weights, begin, end, self.space,
+                min_size=self.min_size, by_saving=self.rule.by_saving, relaxed=self.rule.relaxed,
+            )  # fmt: skip
+            return _Found([starts], [lo], [hi], [cuts])
+        found, _ = self.waves(np.array([begin]), np.array([end]), job_tuples=0)
+        return found
+
+    def waves(
+        self, starts: IntArray, ends: IntArray, *, job_tuples: int, pool: ThreadPoolExecutor | None = None
+    ) -> tuple[_Found, list[tuple[int, int]]]:
+        """Cut all nodes once per wave until they are leaves, or small enough to be handed out as jobs."""
+        found = _Found()
+        jobs: list[tuple[int, int]] = []
+        tried = np.zeros((len(starts), self.space.n_dims), bool)
+        while len(starts):
+            is_job = (ends - starts) <= job_tuples
+            jobs += list(zip(starts[is_job].tolist(), ends[is_job].tolist(), strict=True))
+            starts, ends, tried = starts[~is_job], ends[~is_job], tried[~is_job]
+            starts, ends, tried = self._one_wave(starts, ends, tried, found, pool)
+        return found, jobs
+
+    def _one_wave(
+        self,
+        starts: IntArray,
+        ends: IntArray,
+        tried: NDArray[np.bool_],
+        found: _Found,
+        pool: ThreadPoolExecutor | None,
+    ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+        if len(starts) == 0:
+            return starts, ends, tried
+        dims, cuts, _, lo, hi, middles = self._cut(starts, ends, tried, pool)
+        is_leaf = dims < 0
+        found.starts.append(starts[is_leaf])
+        found.lo.append(lo[is_leaf])
+        found.hi.append(hi[is_leaf])
+        at, to, dims, cuts, tried = starts[~is_leaf], ends[~is_leaf], dims[~is_leaf], cuts[~is_leaf], tried[~is_leaf]
+        if len(at) == 0:
+            return at, to, tried
+        ok = self.admits(np.concatenate([at, middles]), np.concatenate([middles, to]))
+        is_cut = ok[: len(at)] & ok[len(at) :]
+        found.cuts.append(np.stack([at, middles, to, dims, cuts], axis=1)[is_cut])
+        again = ~is_cut
+        tried[again, dims[again]] = True
+        fresh = np.zeros((2 * int(is_cut.sum()), tried.shape[1]), bool)
+        return (
+            np.concatenate([at[again], at[is_cut], middles[is_cut]]),
+            np.concatenate([to[again], middles[is_cut], to[is_cut]]),
+            np.concatenate([tried[again], fresh]),
+        )
+
+    def _cut(
+        self, starts: IntArray, ends: IntArray, tried: NDArray[np.bool_], pool: ThreadPoolExecutor | None
+    ) -> tuple[IntArray, ...]:
+        """Propose and carry out one cut of every node; large nodes are shared out between threads."""
+        if pool is None or len(starts) == 1:
+            return self._cut_some(starts, ends, tried)
+        parts = pool.map(
+            lambda i: self._cut_some(starts[i : i + 1], ends[i : i + 1], tried[i : i + 1]), range(len(starts))
+        )
+        return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+    def _cut_some(self, starts: IntArray, ends: IntArray, tried: NDArray[np.bool_]) -> tuple[IntArray, ...]:
+        dims, cuts, ties, lo, hi = self.propose(starts, ends, tried)
+        goes = dims >= 0
+        middles = self.split(starts[goes], ends[goes], dims[goes], cuts[goes], ties[goes])
+        return dims, cuts, ties, lo, hi, middles
+
+
+def partition(problem: Problem, rule: CutRule, progress: Progress, *, compiled: bool | None = None) -> Solution:
+    """Cut the table top-down; every class satisfies the goal if the whole table does."""
+    search = _Search(problem, rule, compiled)
+    n = problem.table.n_tuples
+    progress.start("solve", n)
+    with ThreadPoolExecutor(max(1, problem.threads)) as pool:
+        found, jobs = search.waves(np.array([0]), np.array([n]), job_tuples=JOB_TUPLES, pool=pool)
+        done = n - sum(end - begin for begin, end in jobs)
+        running = [(pool.submit(search.job, begin, end), end - begin) for begin, end in jobs]
+        try:
+            for future, size in running:
+                found.add(future.result())
+                done += size
+                progress.advance(done)
+        except BaseException:
+            for future, _ in running:
+                future.cancel()
+            raise
+    return _solution(search, found)
+
+
+def _solution(search: _Search, found: _Found) -> Solution:
+    """Classes numbered by where they begin, which no schedule of threads can change."""
+    starts = np.concatenate(found.starts)
+    order = np.argsort(starts)
+    starts = starts[order]
+    n = search.problem.table.n_tuples
+    class_of_tuple = np.empty(n, np.int64)
+    class_of_tuple[search.ids] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, n)))
+    cuts = np.concatenate([*found.cuts, np.zeros((0, 5), np.int64)])
+    return Solution(
+        class_of_tuple,
+        lo=np.concatenate(found.lo)[order],
+        hi=np.concatenate(found.hi)[order],
+        tree=_tree(cuts, starts, n),
+    )
+
+
+def _tree(cuts: IntArray, leaf_starts: IntArray, n: int) -> CutTree:
+    """Link cuts by their ranges: the side [a, b) of a cut is the cut of the range [a, b), or else a class."""
+    cuts = cuts[np.lexsort((-cuts[:, 2], cuts[:, 0]))]  # ascending starts, wider ranges first: the root comes first
+    ranges = cuts[:, 0] * (n + 1) + cuts[:, 2]
+    order = np.argsort(ranges)
+
+    def child(begin: IntArray, end: IntArray) -> IntArray:
+        wanted = begin * (n + 1) + end
+        place = np.minimum(np.searchsorted(ranges[order], wanted), max(0, len(ranges) - 1))
+        is_cut = ranges[order][place] == wanted if len(ranges) else np.zeros(0, bool)
+        return np.where(is_cut, order[place], ~np.searchsorted(leaf_starts, begin)) if len(ranges) else begin
+
+    start, middle, end, dim, cut = cuts.T
+    return CutTree(dim.copy(), cut.copy(), child(start, middle), child(middle, end))

@@ -1,0 +1,43 @@
+"""`tablecloak apply`: a stored recoding on new rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.output import emit, progress_for, remark
+from tablecloak.cli.settings import Settings
+from tablecloak.cli.streams import STREAM, readable, writable
+from tablecloak.errors import PolicyError
+
+
+def apply(
+    recoding: Annotated[Path, typer.Argument(help="Recoding written by an earlier run.")],
+    data: Annotated[Path, typer.Argument(help="New rows; - is stdin.")],
+    *,
+    target: Annotated[Path, typer.Option("--output", "-o", help="Release to write; - is stdout.")],
+    suppression_limit: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of rows that may be left out; the policy's by default.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    settings: Settings,
+) -> None:
+    """Generalize new rows exactly as an earlier run did, then verify the result."""
+    if target == STREAM and settings.json:
+        raise PolicyError("--json and --output - both want stdout", hint="write the release to a file")
+    with readable(data) as source, writable(target) as release, progress_for(settings) as progress:
+        from tablecloak import pipeline
+        from tablecloak.report import terminal
+
+        assert source is not None
+        assert release is not None
+        report = pipeline.apply_file(
+            recoding, source, release, suppression_limit=suppression_limit, force=force, progress=progress
+        ).to_dict()
+    if target == STREAM:
+        for line in terminal.run_lines(report):
+            remark(settings, line)
+    else:
+        emit(settings, report, terminal.run_lines(report))

@@ -1,0 +1,30 @@
+"""`tablecloak check`: is the policy sound, and can its goals be reached on the data?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.output import emit, progress_for
+from tablecloak.cli.policies import PolicyFile, Set, read_policy
+from tablecloak.cli.settings import Settings
+from tablecloak.cli.streams import readable
+
+
+def check(
+    policy: PolicyFile,
+    data: Annotated[Path | None, typer.Argument(help="Data to check against, instead of the policy's input.")] = None,
+    *,
+    changes: Set = None,
+    settings: Settings,
+) -> None:
+    """Validate a policy; with data, also whether its goals can be reached. Writes nothing."""
+    with readable(data) as source, progress_for(settings) as progress:
+        wanted = read_policy(policy, changes, settings, source=source)
+        from tablecloak import pipeline
+        from tablecloak.report import terminal
+
+        report = pipeline.check(wanted, progress=progress).to_dict()
+    emit(settings, report, terminal.check_lines(report))

@@ -1,0 +1,122 @@
+"""`tablecloak hierarchy`: build, look at and check hierarchies."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tablecloak.cli.output import emit, remark
+from tablecloak.cli.settings import Settings, accepting_settings
+from tablecloak.cli.streams import STREAM, writable
+from tablecloak.errors import DataError, PolicyError
+
+if TYPE_CHECKING:
+    from tablecloak.io.sources import Layout
+
+app = typer.Typer(no_args_is_help=True, help="Build, look at and check hierarchies.")
+
+HierarchyFile = Annotated[
+    Path, typer.Argument(help="Hierarchy file: CSV from leaf to root, parent: children, or JSON.")
+]
+
+
+@app.command()
+@accepting_settings
+def build(
+    data: Annotated[Path, typer.Argument(help="Data with the column.")],
+    column: Annotated[str, typer.Argument(help="Name of the column.")],
+    *,
+    kind: Annotated[str, typer.Option("--kind", "-k", help="Kind; see `tablecloak list hierarchies`.")],
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Parameter, as in width=10. Repeatable.")
+    ] = None,
+    target: Annotated[Path, typer.Option("--output", "-o", help="File to write; - is stdout.")] = STREAM,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    settings: Settings,
+) -> None:
+    """Build a hierarchy over the values of a column."""
+    spec = _spec(kind, changes or [])
+    from tablecloak.hierarchy.build import build as build_hierarchy
+    from tablecloak.hierarchy.files import write_hierarchy
+    from tablecloak.io.atomic import replace_when_done
+
+    values, column_type = _values(data, column)
+    hierarchy = build_hierarchy(spec, values, column_type)
+    if target == STREAM:
+        with writable(target) as file:
+            assert file is not None
+            write_hierarchy(hierarchy, file)
+        return
+    with replace_when_done(target, force=force) as file:
+        write_hierarchy(hierarchy, file)
+    remark(settings, f"Wrote {target}: {hierarchy.n_leaves:,} values, {hierarchy.height} levels above them.")
+
+
+@app.command()
+@accepting_settings
+def show(
+    file: HierarchyFile,
+    *,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Levels below the top to show.")] = 3,
+    settings: Settings,
+) -> None:
+    """Draw a hierarchy as a tree."""
+    from tablecloak.hierarchy.files import read_hierarchy
+    from tablecloak.report import terminal
+
+    hierarchy = read_hierarchy(file)
+    emit(settings, hierarchy.to_tree(), [terminal.hierarchy_tree(hierarchy, depth=depth)])
+
+
+@app.command()
+@accepting_settings
+def check(
+    file: HierarchyFile,
+    data: Annotated[Path | None, typer.Argument(help="Data whose column it must fit.")] = None,
+    column: Annotated[str | None, typer.Argument(help="Name of the column.")] = None,
+    *,
+    settings: Settings,
+) -> None:
+    """Find what is wrong or odd in a hierarchy file, line by line. Exit code 5 if something is wrong."""
+    if (data is None) != (column is None):
+        raise PolicyError("data and column go together", hint="tablecloak hierarchy check FILE DATA COLUMN")
+    from tablecloak.hierarchy.lint import lint
+    from tablecloak.report import terminal
+    from tablecloak.values import format_value
+
+    texts = None if data is None or column is None else [str(format_value(v)) for v in _values(data, column)[0]]
+    problems = [asdict(problem) for problem in lint(file, texts)]
+    found = {"file": str(file), "ok": all(p["severity"] == "warning" for p in problems), "problems": problems}
+    emit(settings, found, terminal.lint_lines(found))
+    if not found["ok"]:
+        raise typer.Exit(DataError.exit_code)
+
+
+def _spec(kind: str, changes: list[str]) -> Any:
+    """The parameters of a kind, checked as in a policy."""
+    from pydantic import ValidationError
+
+    from tablecloak.policy.overrides import parse
+    from tablecloak.policy.problems import InvalidPolicyError, problems_of
+    from tablecloak.policy.schema import hierarchy_from
+
+    written = {"kind": kind, **{change.steps[0]: change.value for change in map(parse, changes)}}
+    try:
+        return hierarchy_from(written)
+    except ValidationError as error:
+        raise InvalidPolicyError(problems_of(error, written)) from None
+
+
+def _values(data: Path, column: str) -> tuple[list[Any], str]:
+    """The distinct values of a column, without missing ones, and its type."""
+    from tablecloak.io.sniff import sniff
+    from tablecloak.io.sources import Source
+    from tablecloak.io.tabular import read_frame
+
+    source = Source(data)
+    cells = read_frame(source, columns=[column])[column]
+    layout: Layout = sniff(source)
+    return cells.drop_nulls().unique().sort().to_list(), str(layout.type_of(column))

@@ -1,0 +1,129 @@
+"""The command line: finds the command, runs it, and turns what goes wrong into messages and exit codes.
+
+Exit codes: 0 ok, 1 bug or engine, 2 usage or policy, 3 goal not met, 4 infeasible, 5 data, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Annotated, NoReturn
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from tablecloak.cli import apply, check, demo, hierarchy, list_things, run, schema, verify
+from tablecloak.cli.output import emit_json, stderr
+from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
+from tablecloak.errors import CloakError, PolicyError
+from tablecloak.progress import Cancelled
+
+__all__ = ["app", "main"]
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="tablecloak",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Share tables about people without exposing anyone.",
+)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "check": check.check,
+    "run": run.run,
+    "verify": verify.verify,
+    "apply": apply.apply,
+    "list": list_things.list_things,
+    "schema": schema.schema,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(accepting_settings(_command))
+app.add_typer(hierarchy.app, name="hierarchy")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"tablecloak {version('tablecloak')}")
+        raise typer.Exit
+
+
+@app.callback()
+@keep_settings
+def _before_command(
+    *,
+    settings: Settings,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    """Share tables about people without exposing anyone."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        _prepare_process()
+    try:
+        return int(app(given, standalone_mode=False, prog_name="tablecloak") or 0)
+    except CloakError as error:
+        return _explain(error, given)
+    except TyperException as error:
+        if not error.format_message().strip():  # no command was named, and the help is already on the screen
+            return PolicyError.exit_code
+        return _explain(_usage(error), given)
+    except (Abort, Cancelled, KeyboardInterrupt):
+        return INTERRUPTED
+    except Exception as error:  # a bug ends in a short message, not in a page of frames
+        return _bug(error, given)
+
+
+def _prepare_process() -> None:
+    """What holds for the whole process: SIGTERM cleans up, and no terminal is too old for a tick."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _terminated(number: int, _frame: object) -> NoReturn:
+    """Leave through the same doors as Ctrl-C, so that unfinished files are removed."""
+    sys.exit(128 + number)
+
+
+def _usage(error: TyperException) -> CloakError:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "tablecloak"
+    return PolicyError(error.format_message(), hint=f"{path} --help")
+
+
+def _explain(error: CloakError, given: Sequence[str]) -> int:
+    if "--json" in given:
+        emit_json(error.to_dict())
+    else:
+        stderr().print(str(error), style="bold red" if stderr().is_terminal else "", soft_wrap=True, markup=False)
+    return error.exit_code
+
+
+def _bug(error: Exception, given: Sequence[str]) -> int:
+    """An unexpected error: its type and places only, because its text might hold a cell of the data."""
+    if {"-v", "--verbose"} & set(given):
+        stderr().print("Traceback:", "".join(traceback.format_tb(error.__traceback__)), sep="\n", markup=False)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    message = f"unexpected {type(error).__name__} in {frame.name} ({frame.filename.rpartition('/')[2]}:{frame.lineno})"
+    return _explain(CloakError(message, hint="run again with -v for details; this is a bug in tablecloak"), given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""Results on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+    from tablecloak.cli.settings import Settings
+    from tablecloak.progress import Progress
+
+__all__ = ["emit", "emit_bytes", "emit_json", "emit_text", "progress_for", "remark", "stderr"]
+
+
+def emit(settings: Settings, data: Any, lines: Iterable[RenderableType]) -> None:
+    """Print a result: as JSON if asked, otherwise the lines for people."""
+    if settings.json:
+        emit_json(data)
+        return
+    from rich.table import Table
+
+    console = _console(sys.stdout)
+
+    def write() -> None:
+        for line in lines:
+            console.print(line, soft_wrap=not isinstance(line, Table))
+
+    _guarded(write)
+
+
+def emit_json(data: Any) -> None:
+    """Print plain data as JSON on stdout."""
+    is_unicode = "utf" in (sys.stdout.encoding or "").lower()
+    emit_text(json.dumps(data, indent=2, ensure_ascii=not is_unicode, default=str) + "\n")
+
+
+def emit_text(text: str) -> None:
+    """Write text to stdout as it is."""
+
+    def write() -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    _guarded(write)
+
+
+def emit_bytes(chunks: Iterable[bytes]) -> None:
+    """Write bytes to stdout as they are."""
+
+    def write() -> None:
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+
+    _guarded(write)
+
+
+def remark(settings: Settings, text: str | Text) -> None:
+    """Say something on stderr unless asked to be quiet."""
+    if not settings.quiet:
+        stderr().print(text, soft_wrap=True, markup=False, highlight=False)
+
+
+def stderr() -> Console:
+    """The console for progress and messages."""
+    return _console(sys.stderr)
+
+
+@contextmanager
+def progress_for(settings: Settings) -> Iterator[Progress]:
+    """Bars on a terminal, nothing for machines or when asked to be quiet."""
+    from tablecloak.progress import silent
+
+    if settings.quiet or settings.json:
+        yield silent
+        return
+    from tablecloak.cli.progress import RichProgress
+
+    bars = RichProgress(stderr())
+    try:
+        yield bars
+    finally:
+        bars.stop()
+
+
+def _console(stream: Any) -> Console:
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, emoji=False)
+
+
+def _guarded(write: Callable[[], None]) -> None:
+    """Write; if the reader has gone (`| head`), the work goes on in silence."""
+    try:
+        write()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

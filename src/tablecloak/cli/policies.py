@@ -1,0 +1,37 @@
+"""Arguments that name a policy, and reading it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from tablecloak.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from tablecloak.policy.schema import Policy
+
+__all__ = ["PolicyFile", "Set", "read_policy"]
+
+PolicyFile: TypeAlias = Annotated[Path, typer.Argument(help="Policy file (YAML).")]
+Set: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change the policy for this run, as in goals.0.k=10. Repeatable."),
+]
+
+
+def read_policy(
+    path: Path,
+    changes: Sequence[str] | None,
+    settings: Settings,
+    *,
+    source: Path | None = None,
+    target: Path | None = None,
+) -> Policy:
+    """The policy with everything that the command line changes."""
+    from tablecloak.policy.load import load_policy
+
+    policy = load_policy(path, changes or ()).with_files(source=source, target=target)
+    return policy if settings.seed is None else policy.with_seed(settings.seed)

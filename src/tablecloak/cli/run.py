@@ -1,0 +1,46 @@
+"""`tablecloak run`: from data and a policy to a verified release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.output import emit, progress_for, remark
+from tablecloak.cli.policies import PolicyFile, Set, read_policy
+from tablecloak.cli.settings import Settings
+from tablecloak.cli.streams import STREAM, readable, writable
+from tablecloak.errors import PolicyError
+
+
+def run(
+    policy: PolicyFile,
+    *,
+    source: Annotated[Path | None, typer.Option("--input", "-i", help="Data to read; - is stdin.")] = None,
+    target: Annotated[Path | None, typer.Option("--output", "-o", help="Release to write; - is stdout.")] = None,
+    changes: Set = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    settings: Settings,
+) -> None:
+    """Read, generalize, verify and write a release."""
+    limit = settings.memory_bytes
+    if target == STREAM and settings.json:
+        raise PolicyError("--json and --output - both want stdout", hint="write the release to a file")
+    with readable(source) as data, writable(target) as release, progress_for(settings) as progress:
+        wanted = read_policy(policy, changes, settings, source=data, target=release)
+        from tablecloak import pipeline
+        from tablecloak.report import terminal
+
+        report = pipeline.run(
+            wanted, progress=progress, threads=settings.threads, force=force, dry_run=dry_run
+        ).to_dict()
+    if target == STREAM:
+        for line in terminal.run_lines(report):
+            remark(settings, line)
+    else:
+        emit(settings, report, terminal.run_lines(report))
+    if limit is not None and report["peak_memory_bytes"] > limit:
+        used = terminal.show_bytes(report["peak_memory_bytes"])
+        remark(settings, f"used {used}, more than --memory {settings.memory}: the local engine works in memory")

@@ -1,0 +1,32 @@
+"""`tablecloak schema`: JSON Schema of policies, for editors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.output import emit_json, remark
+from tablecloak.cli.settings import Settings
+from tablecloak.errors import PolicyError
+
+
+def schema(
+    *,
+    target: Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of stdout.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    settings: Settings,
+) -> None:
+    """Print the JSON Schema of a policy, with every model, algorithm and hierarchy kind there is."""
+    from tablecloak.policy.load import json_schema
+
+    found = json_schema()
+    if target is None:
+        emit_json(found)
+        return
+    if target.exists() and not force:
+        raise PolicyError(f"{target} exists", hint="--force replaces it")
+    target.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    remark(settings, f"Wrote {target}. Put this first in a policy: # yaml-language-server: $schema={target.name}")

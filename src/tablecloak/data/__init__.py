@@ -1,0 +1,1 @@
+"""Tables as codes: domains, packed tuples, published labels."""

@@ -1,0 +1,144 @@
+"""CodedTable: what algorithms search on — distinct (quasi, sensitive) tuples as packed keys with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak import kernels
+from tablecloak.data.domain import Codes, Domain
+from tablecloak.kernels.space import IntArray, Keys, Layout, Space, pack, plan_layout, unpack
+from tablecloak.stats.classes import ClassStats, SensitiveDomain, count_classes
+
+__all__ = ["CodedTable", "code_table", "make_space"]
+
+SAMPLE = 1 << 16
+# Grouping pays only if it leaves clearly fewer tuples than rows.
+GROUP_BELOW = 0.7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedTable:
+    """Tuples of quasi codes and sensitive codes with the number of rows that carry them.
+
+    Where nearly every row is a tuple of its own, tuples are simply the rows and `weights` is empty.
+    """
+
+    domains: tuple[Domain, ...]
+    sensitive: tuple[SensitiveDomain, ...]
+    space: Space
+    keys: Keys  # (n_words, n_tuples)
+    weights: IntArray  # (n_tuples,) or empty: one row each
+    tuple_of_row: NDArray[np.uint32] | None  # (n_rows,) or None: row i is tuple i
+    totals: Mapping[str, IntArray]  # counts of each sensitive value in the table, by attribute
+
+    @property
+    def n_tuples(self) -> int:
+        return int(self.keys.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        return self.n_tuples if self.tuple_of_row is None else len(self.tuple_of_row)
+
+    def quasi_codes(self, dim: int) -> IntArray:
+        """Code of every tuple in one quasi dimension."""
+        return unpack(self.keys, self.space.layout, dim)
+
+    def sensitive_codes(self, index: int) -> IntArray:
+        """Code of every tuple in one sensitive attribute."""
+        return unpack(self.keys, self.space.layout, self.space.n_dims + index)
+
+    def class_stats(self, classes: NDArray[np.integer], n_classes: int, *, own_totals: bool = False) -> ClassStats:
+        """Statistics of a partition given as the class of every tuple (-1: in no class).
+
+        Args:
+            own_totals: compare with the tuples that are in a class, instead of with the whole table.
+        """
+        kept = classes >= 0
+        every = bool(kept.all())
+        part = slice(None) if every else kept
+        codes = {s.name: (self.sensitive_codes(i)[part], s) for i, s in enumerate(self.sensitive)}
+        weights = self.weights[part] if len(self.weights) else None
+        totals = None if own_totals else self.totals
+        return count_classes(classes[part], n_classes, codes, weights=weights, totals=totals)
+
+    def whole(self) -> ClassStats:
+        """Statistics of the table as one class: the most general release there is."""
+        return self.class_stats(np.zeros(self.n_tuples, np.int64), 1)
+
+
+def make_space(domains: Sequence[Domain], layout: Layout) -> Space:
+    """Flatten domains for the kernels."""
+    ordered = [d.positions() if d.hierarchy is None and d.type.is_ordered else np.zeros(0) for d in domains]
+    trees = [d.hierarchy for d in domains]
+    depth = max((t.height + 1 for t in trees if t), default=1)
+    ends = [_deepened(t.ends(), depth) if t else np.zeros((0, depth), np.int32) for t in trees]
+    losses = [_deepened(t.end_losses(), depth) if t else np.zeros((0, depth)) for t in trees]
+    return Space(
+        n_dims=len(domains),
+        layout=layout,
+        kind=np.array([int(d.kind) for d in domains], np.int64),
+        has_missing=np.array([d.has_missing for d in domains], np.bool_),
+        n_codes=np.array([d.n_codes for d in domains], np.int64),
+        weight=_normalized(np.array([d.weight for d in domains], np.float64)),
+        start=_starts(ordered),
+        position=np.concatenate([*ordered, np.zeros(0)]),
+        tree_start=_starts(ends),
+        ends=np.ascontiguousarray(np.concatenate([*ends, np.zeros((0, depth), np.int32)]).astype(np.int32)),
+        end_losses=np.ascontiguousarray(np.concatenate([*losses, np.zeros((0, depth))])),
+    )
+
+
+def _deepened(table: NDArray[np.generic], depth: int) -> NDArray[np.generic]:
+    """Repeat the deepest column so that trees of different height fit one table."""
+    return np.concatenate([table, np.repeat(table[:, -1:], depth - table.shape[1], axis=1)], axis=1)
+
+
+def _normalized(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights with mean 1, so that the loss of a record lies between 0 and the number of dimensions."""
+    return weights * len(weights) / weights.sum() if len(weights) else weights
+
+
+def _starts(parts: Sequence[NDArray[np.generic]]) -> IntArray:
+    return np.concatenate([[0], np.cumsum([len(p) for p in parts])])[: len(parts)].astype(np.int64)
+
+
+def code_table(
+    quasi: Sequence[tuple[Domain, Codes]],
+    sensitive: Sequence[tuple[SensitiveDomain, Codes]],
+    *,
+    by_row: bool = False,
+) -> CodedTable:
+    """Pack coded columns and, where it pays, unite equal tuples.
+
+    Args:
+        by_row: keep every row a tuple of its own (for algorithms that may part equal rows).
+    """
+    layout = plan_layout([d.n_codes for d, _ in quasi] + [s.n_values for s, _ in sensitive])
+    keys = pack([codes for _, codes in quasi] + [codes for _, codes in sensitive], layout)
+    totals = {s.name: np.bincount(codes, minlength=s.n_values).astype(np.int64) for s, codes in sensitive}
+    domains = tuple(d for d, _ in quasi)
+    space = make_space(domains, layout)
+    attributes = tuple(s for s, _ in sensitive)
+    if by_row or not _has_repeats(keys):
+        return CodedTable(domains, attributes, space, keys, np.zeros(0, np.int64), None, totals)
+    firsts, tuple_of_row = kernels.choose(keys.shape[1]).group(keys)
+    weights = np.bincount(tuple_of_row, minlength=len(firsts)).astype(np.int64)
+    grouped = np.ascontiguousarray(keys[:, firsts])
+    return CodedTable(domains, attributes, space, grouped, weights, tuple_of_row, totals)
+
+
+def _has_repeats(keys: Keys) -> bool:
+    """Whether uniting equal tuples pays, judged on rows spread over the table.
+
+    Distinct counts grow slower than rows, so a sample overstates the share of distinct tuples.
+    """
+    n = keys.shape[1]
+    if n <= SAMPLE:
+        return True
+    step = n // SAMPLE
+    firsts, _ = kernels.choose(SAMPLE).group(np.ascontiguousarray(keys[:, : step * SAMPLE : step]))
+    return len(firsts) < GROUP_BELOW * SAMPLE

@@ -1,0 +1,103 @@
+"""Does every published cell cover its original? Works on any release that follows the grammar of published values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.data.domain import Codes, Distinct, Domain
+from tablecloak.values import Cell, covers, parse
+
+__all__ = ["Coverage", "coverage_of", "uncovered_rows"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coverage:
+    """The codes of the original that each distinct published label covers: an interval, or else a listed set."""
+
+    lo: IntArray  # (n_labels,)
+    hi: IntArray  # (n_labels,) below `lo` where a label covers nothing
+    sets: dict[int, frozenset[int]]  # labels whose codes are not an interval, which `lo` and `hi` then only enclose
+
+    def holds(self, labels: Distinct, codes: Codes) -> NDArray[np.bool_]:
+        """Whether the label of each row covers the code of the same row."""
+        # bounds in the type of the codes: a label that covers nothing becomes an empty interval all the same
+        top = np.iinfo(codes.dtype).max
+        lo = np.where(self.lo > self.hi, top, self.lo).astype(codes.dtype)
+        hi = np.where(self.lo > self.hi, 0, self.hi).astype(codes.dtype)
+        ok = (codes >= labels.recoded(lo)) & (codes <= labels.recoded(hi))
+        for label, members in self.sets.items():
+            rows = np.flatnonzero(ok & (labels.index == label))
+            ok[rows] = np.isin(codes[rows], list(members))
+        return np.asarray(ok)
+
+
+def coverage_of(labels: pl.Series, domain: Domain) -> Coverage:
+    """Read distinct published labels (null is the missing cell) as sets of codes of a domain."""
+    lo = np.zeros(len(labels), np.int64)
+    hi = np.full(len(labels), -1, np.int64)
+    sets: dict[int, frozenset[int]] = {}
+    reader = _Reader(domain)
+    for i, text in enumerate(labels.cast(pl.String).to_list()):
+        codes = reader.codes(text)
+        if len(codes) == 0:
+            continue
+        lo[i], hi[i] = codes[0], codes[-1]
+        if codes[-1] - codes[0] + 1 != len(codes):
+            sets[i] = frozenset(codes)
+    return Coverage(lo, hi, sets)
+
+
+class _Reader:
+    """Published text to ascending codes of a domain."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.offset = int(domain.has_missing)
+        leaves = domain.hierarchy.leaf_labels[self.offset :] if domain.hierarchy else None
+        self.values: Sequence[Any] = leaves if leaves is not None else domain.values.to_list()
+        self.places = _places(domain, leaves) if domain.type.is_ordered else None
+
+    def codes(self, text: str | None) -> range | list[int]:
+        if text is None:
+            return range(self.offset)
+        hierarchy = self.domain.hierarchy
+        node = hierarchy.find(text) if hierarchy else None
+        if hierarchy and node is not None:
+            return hierarchy.leaves_under(node)
+        cell = parse(text, self.domain.type.value)
+        if cell.kind == "any":
+            return range(self.domain.n_codes)
+        if self.places is not None and cell.kind in ("exact", "interval") and not math.isnan(cell.lo):
+            return self._between(self.places, cell)
+        return [code + self.offset for code, value in enumerate(self.values) if covers(cell, value)]
+
+    def _between(self, places: NDArray[Any], cell: Cell) -> range | list[int]:
+        """Codes inside an interval, found by bisection where values ascend."""
+        if self.domain.hierarchy is None:
+            begin = np.searchsorted(places, cell.lo, side="right" if cell.lo_open else "left")
+            end = np.searchsorted(places, cell.hi, side="left" if cell.hi_open else "right")
+            return range(int(begin) + self.offset, int(end) + self.offset)
+        above = places > cell.lo if cell.lo_open else places >= cell.lo
+        below = places < cell.hi if cell.hi_open else places <= cell.hi
+        return (np.flatnonzero(above & below) + self.offset).tolist()
+
+
+def _places(domain: Domain, leaves: Sequence[str | None] | None) -> NDArray[Any]:
+    """Where each value of an ordered domain lies on its line."""
+    if leaves is None:
+        return domain.values.to_physical().to_numpy()
+    return np.array([parse(leaf, domain.type.value).lo for leaf in leaves], dtype=np.float64)
+
+
+def uncovered_rows(labels: Distinct, domain: Domain, codes: Codes) -> IntArray:
+    """Rows whose published cell does not cover the original."""
+    return np.flatnonzero(~coverage_of(labels.values, domain).holds(labels, codes)).astype(np.int64)

@@ -1,0 +1,267 @@
+"""Values to integer codes and back: how one quasi-identifier is coded, published and priced.
+
+Codes of a domain ascend along its order (numbers, dates), along its tree (depth first) or along the alphabet, so that a
+class needs only an interval `[lo, hi]` of codes per column. The missing value is code 0 where a column has one.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.data.table import ColumnType
+from tablecloak.errors import DataError
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.stats.classes import SensitiveDomain
+from tablecloak.values import format_interval, format_set, format_value
+
+__all__ = ["Codes", "Distinct", "Domain", "DomainKind", "MakeHierarchy", "distinct_of", "fit_domain", "fit_sensitive"]
+
+Codes = NDArray[np.unsignedinteger[Any]]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+# From the distinct values of a column (without null) to its hierarchy, or to None where it has none.
+MakeHierarchy = Callable[[pl.Series], Hierarchy | None]
+
+ANYTHING = "*"
+# Integers in a range this small are coded by a look-up table instead of by sorting.
+TABLE_RANGE = 1 << 22
+
+
+class DomainKind(enum.IntEnum):
+    """How the codes of a domain relate to each other."""
+
+    ORDERED = 0  # numbers and dates: published as intervals
+    TREE = 1  # a hierarchy: published as its nodes
+    SET = 2  # categories without a hierarchy: published as sets of values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """The coded values of one quasi-identifier.
+
+    Code `c` stands for `values[c - has_missing]`; with a hierarchy it is the leaf code.
+    """
+
+    name: str
+    type: ColumnType
+    kind: DomainKind
+    has_missing: bool
+    values: pl.Series  # distinct, ascending, without null; the text of the leaves where there is a hierarchy
+    hierarchy: Hierarchy | None = None
+    weight: float = 1.0
+
+    @property
+    def n_codes(self) -> int:
+        return self.hierarchy.n_leaves if self.hierarchy else len(self.values) + self.has_missing
+
+    def positions(self) -> FloatArray:
+        """Place of every code of an ordered domain on a line from 0 to 1, (n_codes,)."""
+        if len(self.values) == 0:
+            return np.zeros(self.n_codes)
+        numbers = self.values.to_physical().cast(pl.Float64).to_numpy()
+        span = numbers[-1] - numbers[0]
+        scaled = (numbers - numbers[0]) / span if span > 0 else np.zeros(len(numbers))
+        return np.concatenate([np.zeros(int(self.has_missing)), scaled])
+
+    def loss(self, lo: IntArray, hi: IntArray) -> FloatArray:
+        """Normalised certainty penalty of publishing code intervals, each in [0, 1]."""
+        if self.hierarchy:
+            return self.hierarchy.losses[self._nodes(lo, hi)]
+        if self.kind is DomainKind.ORDERED:
+            positions = self.positions()
+            width = positions[hi] - positions[lo]
+        else:
+            width = (hi - lo + 1) / max(1, len(self.values))
+        mixed = (lo == 0) & (hi > 0) if self.has_missing else np.zeros(len(lo), dtype=bool)
+        return np.where(lo == hi, 0.0, np.where(mixed, 1.0, width))
+
+    def labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
+        """Published text of code intervals; None is the missing cell."""
+        if self.hierarchy:
+            return [self.hierarchy.labels[node] for node in self._nodes(lo, hi)]
+        texts = self._texts(lo, hi)
+        return [self._label(a, b, texts) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]
+
+    def _nodes(self, lo: IntArray, hi: IntArray) -> IntArray:
+        assert self.hierarchy is not None
+        lca = self.hierarchy.lca_range
+        return np.fromiter((lca(a, b) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)), np.int64, len(lo))
+
+    def _texts(self, lo: IntArray, hi: IntArray) -> dict[int, Any]:
+        """The values that labels will speak of, by code."""
+        if self.kind is DomainKind.SET:
+            codes = np.arange(int(self.has_missing), self.n_codes)
+        else:
+            codes = np.unique(np.concatenate([lo, hi]))
+            codes = codes[codes >= int(self.has_missing)]
+        values = self.values.gather(codes - int(self.has_missing)).to_list()
+        return dict(zip(codes.tolist(), values, strict=True))
+
+    def _label(self, lo: int, hi: int, texts: dict[int, Any]) -> str | None:
+        if self.has_missing and lo == 0:
+            return None if hi == 0 else ANYTHING
+        if lo == hi:
+            return format_value(texts[lo])
+        if self.kind is DomainKind.ORDERED:
+            return format_interval(texts[lo], texts[hi])
+        if hi - lo + 1 == len(self.values):
+            return ANYTHING
+        return format_set(str(format_value(texts[code])) for code in range(lo, hi + 1))
+
+    def codes(self, column: Distinct) -> Codes:
+        """Codes of a column whose values all belong to this domain (others raise DataError)."""
+        dtype = np.uint8 if self.n_codes <= 1 << 8 else np.uint16 if self.n_codes <= 1 << 16 else np.uint32
+        return column.recoded(self.code_of(column.values).astype(dtype))
+
+    def code_of(self, distinct: pl.Series) -> IntArray:
+        """Code of each given value; the values are distinct and may include null."""
+        if self.hierarchy:
+            return self._leaf_codes(distinct)
+        known = pl.DataFrame({"value": self.values, "code": np.arange(len(self.values)) + int(self.has_missing)})
+        found = pl.DataFrame({"value": distinct}).join(known, on="value", how="left", maintain_order="left")["code"]
+        missing = distinct.is_null()
+        if missing.any() and self.has_missing:
+            found = pl.select(pl.when(missing).then(0).otherwise(found).alias("code"))["code"]
+        if found.null_count():
+            raise DataError(f"column '{self.name}': {found.null_count():,} distinct values are not in its domain")
+        return found.to_numpy().astype(np.int64)
+
+    def _leaf_codes(self, distinct: pl.Series) -> IntArray:
+        assert self.hierarchy is not None
+        leaves = {label: code for code, label in enumerate(self.hierarchy.labels[: self.hierarchy.n_leaves])}
+        codes = [leaves.get(format_value(value), -1) for value in distinct.to_list()]
+        unknown = codes.count(-1)
+        if unknown:
+            known = self.hierarchy.n_leaves - int(None in leaves)
+            raise DataError(
+                f"column '{self.name}': {unknown:,} of its {len(codes):,} distinct values are not among the "
+                f"{known:,} leaves of its hierarchy",
+                hint=f"see which with: tablecloak hierarchy check FILE --data DATA --column {self.name}",
+            )
+        return np.array(codes, dtype=np.int64)
+
+
+def fit_domain(
+    series: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0
+) -> tuple[Domain, Codes]:
+    """The domain of a quasi-identifier and the codes of its rows, in one pass over the rows."""
+    distinct = distinct_of(series)
+    hierarchy = make_hierarchy(distinct.values.drop_nulls()) if make_hierarchy else None
+    domain = _domain_of(series.name, distinct.values, column_type, hierarchy, weight)
+    return domain, domain.codes(distinct)
+
+
+def fit_sensitive(
+    series: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None
+) -> tuple[SensitiveDomain, Codes]:
+    """The domain of a sensitive attribute and the codes of its rows; the missing value comes first."""
+    distinct = distinct_of(series)
+    hierarchy = make_hierarchy(distinct.values.drop_nulls()) if make_hierarchy else None
+    domain = _domain_of(series.name, distinct.values, column_type, hierarchy, 1.0)
+    if domain.hierarchy:
+        labels = domain.hierarchy.labels[: domain.hierarchy.n_leaves]
+    else:
+        labels = (*([None] if domain.has_missing else []), *(format_value(v) for v in domain.values.to_list()))
+    counted = SensitiveDomain(series.name, labels, column_type.is_ordered, domain.hierarchy)
+    return counted, domain.codes(distinct)
+
+
+def _domain_of(
+    name: str, distinct: pl.Series, column_type: ColumnType, hierarchy: Hierarchy | None, weight: float
+) -> Domain:
+    has_missing = distinct.null_count() > 0
+    values = distinct.drop_nulls()
+    if hierarchy is not None:
+        full = hierarchy.with_missing() if has_missing else hierarchy
+        return Domain(name, column_type, DomainKind.TREE, has_missing, values.cast(pl.String), full, weight)
+    kind = DomainKind.ORDERED if column_type.is_ordered else DomainKind.SET
+    if kind is DomainKind.SET and values.dtype != pl.Boolean:
+        values = values.cast(pl.String)
+    return Domain(name, column_type, kind, has_missing, values.sort(), None, weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    """The distinct values of a column (null included, in any fixed order) and where each row finds its own.
+
+    Row `i` has value `values[table[raw[i]]]`; keeping the two steps apart lets a column be recoded in one look-up.
+    """
+
+    values: pl.Series
+    table: NDArray[np.integer[Any]]
+    raw: NDArray[np.integer[Any]]  # (n_rows,)
+
+    @property
+    def index(self) -> NDArray[np.integer[Any]]:
+        """Which distinct value each row has."""
+        index: NDArray[np.integer[Any]] = self.table[self.raw]
+        return index
+
+    def recoded(self, new: NDArray[Any]) -> NDArray[Any]:
+        """`new[i]` for every row whose value is `values[i]`."""
+        return new[self.table][self.raw] if len(new) else np.zeros(len(self.raw), new.dtype)
+
+    def only(self, rows: NDArray[np.integer[Any]]) -> Distinct:
+        """The same for some of the rows."""
+        return Distinct(self.values, self.table, self.raw[rows])
+
+
+def distinct_of(series: pl.Series) -> Distinct:
+    """Find the distinct values of a column without sorting rows where that can be avoided."""
+    if isinstance(series.dtype, pl.Enum):
+        return _distinct_enum(series, series.dtype)
+    if isinstance(series.dtype, pl.Categorical):
+        return _distinct_categories(series)
+    if series.dtype.is_integer() or series.dtype in (pl.Date, pl.Boolean):
+        small = _distinct_small_range(series)
+        if small is not None:
+            return small
+    values = series.unique().sort(nulls_last=False)
+    rank = series.rank("dense").cast(pl.UInt32).fill_null(0).to_numpy()  # ranks begin at 1
+    has_null = values.null_count() > 0
+    return Distinct(values, np.arange(len(values) + 1) - (0 if has_null else 1), rank)
+
+
+def _distinct_enum(series: pl.Series, dtype: pl.Enum) -> Distinct:
+    """Every category counts as a value, whether or not it occurs."""
+    physical = series.to_physical()
+    values = dtype.categories.rename(series.name)
+    if series.null_count():
+        values = values.append(pl.Series(series.name, [None], dtype=pl.String))
+        physical = physical.cast(pl.UInt32).fill_null(len(values) - 1)
+    return Distinct(values, np.arange(len(values)), physical.to_numpy())
+
+
+def _distinct_categories(series: pl.Series) -> Distinct:
+    physical = series.to_physical().cast(pl.UInt32)
+    distinct = series.unique()
+    places = distinct.to_physical().cast(pl.UInt32)
+    top = int(places.max() or 0) + 1  # type: ignore[arg-type]
+    table = np.zeros(top + 1, dtype=np.int64)
+    table[places.fill_null(top).to_numpy()] = np.arange(len(distinct))
+    return Distinct(distinct.cast(pl.String), table, physical.fill_null(top).to_numpy())
+
+
+def _distinct_small_range(series: pl.Series) -> Distinct | None:
+    if series.dtype == pl.UInt64:
+        return None
+    numbers = series.to_physical().cast(pl.Int64)
+    low, high = cast("int | None", numbers.min()), cast("int | None", numbers.max())
+    if low is None or high is None or high - low >= TABLE_RANGE:
+        return None
+    top = high - low + 1
+    raw = (numbers - low).fill_null(top).to_numpy()
+    is_present = np.zeros(top + 1, dtype=bool)
+    is_present[raw] = True
+    present = np.flatnonzero(is_present)
+    table = np.zeros(top + 1, dtype=np.int64)
+    table[present] = np.arange(len(present))
+    values = pl.Series(series.name, [None if p == top else p + low for p in present.tolist()], dtype=pl.Int64)
+    return Distinct(values.cast(series.dtype), table, raw)

@@ -1,0 +1,52 @@
+"""Published labels of classes, one column at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.data.domain import ANYTHING, Domain
+
+__all__ = ["ClassLabels", "labels_of_classes"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassLabels:
+    """The label every class publishes in one column; a class number of -1 stands for suppressed records."""
+
+    names: tuple[str, ...]  # distinct labels
+    of_class: NDArray[np.uint32]  # (n_classes,) index into names; len(names) is the missing cell
+
+    def publish(self, name: str, classes: IntArray) -> pl.Series:
+        """The cells of rows given by class number."""
+        names = list(self.names)
+        if ANYTHING not in names:
+            names.append(ANYTHING)
+        missing = len(names)
+        of_class = np.where(self.of_class == len(self.names), missing, self.of_class).astype(np.uint32)
+        of_class = np.append(of_class, np.uint32(names.index(ANYTHING)))  # class -1 finds the last
+        cells = pl.Series(name, of_class[classes])
+        if (of_class == missing).any():
+            cells = cells.to_frame().select(pl.col(name).replace({missing: None})).to_series()
+        return cells.cat.to(pl.Enum(names))
+
+
+def labels_of_classes(domains: Sequence[Domain], lo: IntArray, hi: IntArray) -> dict[str, ClassLabels]:
+    """Labels of classes given as boxes of codes, by column."""
+    return {d.name: _labels_of(d, lo[:, i], hi[:, i]) for i, d in enumerate(domains)}
+
+
+def _labels_of(domain: Domain, lo: IntArray, hi: IntArray) -> ClassLabels:
+    # few classes differ in one column, so texts are made once for every different interval
+    pairs, pair_of_class = np.unique(lo * domain.n_codes + hi, return_inverse=True)
+    labels = domain.labels(*np.divmod(pairs, domain.n_codes))
+    names = tuple(dict.fromkeys(label for label in labels if label is not None))
+    place = {name: i for i, name in enumerate(names)}
+    of_pair = np.array([len(names) if label is None else place[label] for label in labels], np.uint32)
+    return ClassLabels(names, of_pair[pair_of_class])

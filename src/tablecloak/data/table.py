@@ -1,0 +1,36 @@
+"""Columns, their types and their roles."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["ColumnType", "Role"]
+
+
+class ColumnType(enum.StrEnum):
+    """What a column's cells are."""
+
+    INTEGER = "integer"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    DATETIME = "datetime"
+    TEXT = "text"
+
+    @property
+    def is_ordered(self) -> bool:
+        """Values lie on a line, so an interval of them means something."""
+        return self in (ColumnType.INTEGER, ColumnType.FLOAT, ColumnType.DATE, ColumnType.DATETIME)
+
+
+class Role(enum.StrEnum):
+    """What a column means for privacy."""
+
+    IDENTIFIER = "identifier"  # names one person: dropped or replaced by *
+    QUASI = "quasi"  # identifies in combination: generalised
+    SENSITIVE = "sensitive"  # what must not be learned about a person: published, models judge it
+    PERSON = "person"  # key of a person who may have several rows: never published
+    ITEMS = "items"  # a set of items
+    WEIGHT = "weight"  # sampling weight: published unchanged
+    KEEP = "keep"  # published unchanged
+    DROP = "drop"  # not published

@@ -1,0 +1,148 @@
+"""The local engine: polars for files and columns, numpy and compiled kernels for codes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak import kernels
+from tablecloak.data.coded import code_table
+from tablecloak.data.domain import ANYTHING, Distinct, distinct_of, fit_domain, fit_sensitive
+from tablecloak.data.labels import ClassLabels
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import Coding, Publication, QuasiColumn, Recount, SensitiveColumn, Table
+from tablecloak.errors import DataError
+from tablecloak.io.frames import column_type
+from tablecloak.io.sources import Source
+from tablecloak.io.tabular import read_frame, write_frame
+from tablecloak.kernels.space import pack, plan_layout
+from tablecloak.rng import child
+from tablecloak.stats.classes import count_classes
+
+__all__ = ["LocalEngine", "table_of"]
+
+IntArray = NDArray[np.int64]
+
+
+def table_of(frame: pl.DataFrame, name: str = "the table") -> Table:
+    """A frame as a table, with the types its columns have."""
+    return Table(frame, {c: column_type(c, frame.schema[c]) for c in frame.columns}, name)
+
+
+class LocalEngine:
+    """Everything in memory on this machine."""
+
+    name = "local"
+
+    def read(self, source: Source, *, columns: Sequence[str] | None, categorical: Collection[str]) -> Table:
+        return table_of(read_frame(source, columns=columns, categorical=categorical), str(source.path))
+
+    def write(self, table: Table, path: Path, *, kind: str | None, delimiter: str | None) -> None:
+        write_frame(table.frame, path, format=kind, delimiter=delimiter)
+
+    def contingency(
+        self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool
+    ) -> Coding:
+        coded = [
+            fit_domain(_finite(table, q.name), table.types[q.name], make_hierarchy=q.make_hierarchy, weight=q.weight)
+            for q in quasi
+        ]
+        counted = [
+            fit_sensitive(_finite(table, s.name), table.types[s.name], make_hierarchy=s.make_hierarchy)
+            for s in sensitive
+        ]
+        codes = {domain.name: column for domain, column in coded}
+        return Coding(code_table(coded, counted, by_row=by_row), codes)
+
+    def recode(
+        self, table: Table, class_of_row: IntArray, labels: Mapping[str, ClassLabels], publication: Publication
+    ) -> tuple[Table, IntArray | None]:
+        rows = _published_rows(class_of_row, publication)
+        classes = class_of_row if rows is None else class_of_row[rows]
+        is_star = classes < 0 if publication.keeps_suppressed and (classes < 0).any() else None
+
+        def cells(name: str) -> pl.Series:
+            if name in publication.starred:
+                return pl.repeat(ANYTHING, len(classes), eager=True).alias(name)
+            if name in labels:
+                return labels[name].publish(name, classes)
+            series = table.frame[name] if rows is None else table.frame[name].gather(rows)
+            return series if is_star is None else _starred(series, table.types[name], is_star)
+
+        return table_of(pl.DataFrame([cells(name) for name in publication.columns]), "the release"), rows
+
+    def class_stats(
+        self, release: Table, quasi: Sequence[str], sensitive: Sequence[SensitiveColumn], *, stars_are_suppressed: bool
+    ) -> Recount:
+        frame = release.frame
+        labels = {name: distinct_of(_text(frame[name])) for name in quasi}
+        is_star = _stars(labels, frame.height) if stars_are_suppressed else None
+        if is_star is not None:
+            kept = np.flatnonzero(~is_star)
+            frame = frame[kept]
+            labels = {name: column.only(kept) for name, column in labels.items()}
+        layout = plan_layout([len(column.values) for column in labels.values()])
+        keys = pack([column.recoded(_numbers(len(column.values))) for column in labels.values()], layout)
+        firsts, classes = kernels.choose(frame.height).group(keys)
+        counted = [
+            fit_sensitive(_finite(Table(frame, release.types, release.name), s.name), release.types[s.name],
+                          make_hierarchy=s.make_hierarchy)
+            for s in sensitive
+        ]  # fmt: skip
+        stats = count_classes(classes, len(firsts), {d.name: (codes, d) for d, codes in counted})
+        n_suppressed = 0 if is_star is None else int(is_star.sum())
+        return Recount(stats, frame.height, n_suppressed, labels, is_star)
+
+
+def _finite(table: Table, name: str) -> pl.Series:
+    series = table.frame[name]
+    if table.types[name] is not ColumnType.FLOAT:
+        return series
+    n_infinite = int(series.is_infinite().sum() or 0)
+    if n_infinite:
+        raise DataError(
+            f"column '{name}' has {n_infinite:,} infinite values, which no interval can hold",
+            hint="replace them by a number or by an empty cell",
+            location=table.name,
+        )
+    return series
+
+
+def _text(series: pl.Series) -> pl.Series:
+    return series if series.dtype in (pl.Categorical, pl.Enum) else series.cast(pl.String).cast(pl.Categorical)
+
+
+def _published_rows(class_of_row: IntArray, publication: Publication) -> IntArray | None:
+    """Which rows are published and in which order; None means all as they are."""
+    is_left_out = class_of_row < 0
+    keeps_all = publication.keeps_suppressed or not is_left_out.any()
+    rows = None if keeps_all else np.flatnonzero(~is_left_out)
+    if publication.shuffle_seed is None:
+        return rows
+    rows = np.arange(len(class_of_row)) if rows is None else rows
+    return child(publication.shuffle_seed, "shuffle").permutation(rows)
+
+
+def _starred(series: pl.Series, column: ColumnType, is_star: NDArray[np.bool_]) -> pl.Series:
+    """Hide the cells of suppressed rows: `*` in text, an empty cell elsewhere."""
+    hidden = ANYTHING if column is ColumnType.TEXT else None
+    text = series.cast(pl.String) if column is ColumnType.TEXT else series
+    frame = pl.DataFrame({"value": text, "star": is_star})
+    return frame.select(pl.when("star").then(pl.lit(hidden)).otherwise("value").alias(series.name)).to_series()
+
+
+def _numbers(n: int) -> NDArray[np.unsignedinteger[Any]]:
+    return np.arange(n).astype(np.uint8 if n <= 1 << 8 else np.uint16 if n <= 1 << 16 else np.uint32)
+
+
+def _stars(labels: Mapping[str, Distinct], n_rows: int) -> NDArray[np.bool_] | None:
+    """Rows that are `*` in every quasi-identifier; None if there are none, or if nothing else is published."""
+    is_star = np.ones(n_rows, bool)
+    for column in labels.values():
+        is_star &= column.recoded((column.values == ANYTHING).fill_null(value=False).to_numpy())
+    return is_star if is_star.any() and not is_star.all() else None

@@ -1,0 +1,475 @@
+"""Hierarchy: a generalisation tree on integer codes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.errors import DataError
+from tablecloak.values import Value, format_value
+
+__all__ = ["ROOT_LABEL", "Hierarchy", "Level", "Tree"]
+
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+
+# A nested tree: a label is a leaf, a mapping holds groups, a list mixes both.
+Tree: TypeAlias = "str | Mapping[str, Tree | None] | Sequence[Tree]"
+
+ROOT_LABEL = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level above the leaves: `groups[c]` is the group of leaf `c`, named `labels[groups[c]]`."""
+
+    groups: IntArray  # (n_leaves,)
+    labels: Sequence[str]
+    losses: FloatArray | None = None  # (n_groups,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hierarchy:
+    """A generalisation tree on integer codes.
+
+    Leaves are numbered depth first, so every node covers an interval of leaf codes. Nodes `0..n_leaves-1` are the
+    leaves; inner nodes follow by height, so a parent always has a larger number than its children and the root is last.
+    A label on several nested nodes stands for the widest; on unrelated nodes it is refused.
+    """
+
+    labels: tuple[str | None, ...]  # (n_nodes,) None only for the missing leaf
+    parent: IntArray  # (n_nodes,) -1 for the root
+    first: IntArray  # (n_nodes,) first leaf code of the node
+    last: IntArray  # (n_nodes,) last leaf code of the node, inclusive
+    losses: FloatArray  # (n_nodes,) NCP of publishing the node
+    kind: str = "tree"  # tree | intervals | quantiles | mask | dates | order
+    n_leaves: int = field(init=False)
+    depths: IntArray = field(init=False, repr=False)  # (n_nodes,) edges up to the root
+    heights: IntArray = field(init=False, repr=False)  # (n_nodes,) edges down to the deepest leaf
+    _memo: dict[str, Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_leaves", int(self.last[-1]) + 1)
+        object.__setattr__(self, "depths", _depths(self.parent))
+        object.__setattr__(self, "heights", _heights(self.parent))
+        object.__setattr__(self, "_memo", {})
+
+    @classmethod
+    def from_nodes(
+        cls,
+        labels: Sequence[str | None],
+        parent: Sequence[int] | IntArray,
+        *,
+        losses: FloatArray | None = None,
+        kind: str = "tree",
+    ) -> Hierarchy:
+        """The tree of nodes numbered in any way; siblings keep the order of their numbers.
+
+        Args:
+            parent: number of each node's parent, -1 for the one root.
+            losses: loss of publishing each node; None means leaves below / all leaves, 0 for one leaf.
+        """
+        up = np.asarray(parent, dtype=np.int64)
+        _check_tree(up)
+        order = _numbering(up)  # new number -> old number
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        new_parent = np.where(up[order] >= 0, rank[up[order]], -1)
+        first, last = _intervals(new_parent, _n_leaves(up))
+        names = tuple(labels[i] for i in order)
+        _check_labels(names, first, last)
+        cost = _leaf_shares(first, last) if losses is None else np.asarray(losses, dtype=np.float64)[order]
+        return cls(names, new_parent, first, last, cost, kind)
+
+    @classmethod
+    def from_paths(
+        cls, paths: Iterable[Sequence[str]], *, losses: Mapping[str, float] | None = None, kind: str = "tree"
+    ) -> Hierarchy:
+        """The tree of paths, each from a leaf up to the root; children in order of first appearance.
+
+        Repeated labels on consecutive levels ("Other", "Other", "*") are a chain of nodes.
+
+        Args:
+            losses: loss of publishing an inner label; None means by leaf counts.
+        """
+        labels: list[str] = []
+        parent: list[int] = []
+        number: dict[tuple[int, str, bool], int] = {}
+        for path in paths:
+            if len(path) < 2:
+                raise DataError("a hierarchy path needs a value and a root", hint="end every path with '*'")
+            above = -1
+            for height in range(len(path) - 1, -1, -1):
+                key = (above, path[height], height == 0)
+                above = number.setdefault(key, len(labels))
+                if above == len(labels):
+                    labels.append(key[1])
+                    parent.append(key[0])
+        if parent.count(-1) > 1:
+            roots = sorted(label for label, up in zip(labels, parent, strict=True) if up < 0)
+            raise DataError(
+                f"{len(roots)} different roots: {_some(roots)}",
+                hint="end every path with the same label, for example '*'",
+            )
+        if not labels:
+            labels, parent = [ROOT_LABEL], [-1]
+        cost = None if losses is None else np.array([losses.get(label, 0.0) for label in labels])
+        return cls.from_nodes(labels, parent, losses=cost, kind=kind)
+
+    @classmethod
+    def from_levels(cls, leaves: Sequence[str], levels: Sequence[Level], *, kind: str = "tree") -> Hierarchy:
+        """The tree of groupings from fine to coarse; the last level has one group. Vectorised over leaves."""
+        if not leaves:
+            return cls.from_nodes([levels[-1].labels[0] if levels else ROOT_LABEL], [-1], kind=kind)
+        labels: list[str] = list(leaves)
+        parents: list[IntArray] = []
+        costs: list[FloatArray] = [np.zeros(len(leaves))]
+        inside = np.arange(len(leaves))  # one leaf of every group of the level below
+        for level in levels:
+            parents.append(len(labels) + level.groups[inside])
+            labels.extend(level.labels)
+            inside = np.unique(level.groups, return_index=True)[1]
+            costs.append(_level_losses(level, len(leaves)))
+        parents.append(np.full(1, -1))
+        return cls.from_nodes(labels, np.concatenate(parents), losses=np.concatenate(costs), kind=kind)
+
+    @classmethod
+    def from_tree(cls, tree: Tree, *, kind: str = "tree") -> Hierarchy:
+        """The tree written as nested mappings and lists; without a single top label the root is '*'."""
+        if isinstance(tree, Mapping) and len(tree) == 1:
+            [(root, below)] = tree.items()
+        else:
+            root, below = ROOT_LABEL, tree
+        labels, parent = [_text(root)], [-1]
+        open_: deque[tuple[int, Tree | None]] = deque([(0, below)])
+        while open_:
+            node, children = open_.popleft()
+            for label, grandchildren in _children_of(children):
+                labels.append(label)
+                parent.append(node)
+                if grandchildren:
+                    open_.append((len(labels) - 1, grandchildren))
+        return cls.from_nodes(labels, parent, kind=kind)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.labels)
+
+    @property
+    def root(self) -> int:
+        return self.n_nodes - 1
+
+    @property
+    def height(self) -> int:
+        """Edges from the root down to its deepest leaf."""
+        return int(self.heights[-1])
+
+    @property
+    def has_missing(self) -> bool:
+        """Leaf 0 stands for the missing value."""
+        return self.n_leaves > 0 and self.labels[0] is None
+
+    @property
+    def leaf_labels(self) -> tuple[str | None, ...]:
+        return self.labels[: self.n_leaves]
+
+    def node_height(self, node: int) -> int:
+        """Edges from the node down to its deepest leaf: 0 for a leaf."""
+        return int(self.heights[node])
+
+    level = node_height
+
+    def children(self, node: int) -> list[int]:
+        """Child nodes from left to right."""
+        if "children" not in self._memo:
+            order = np.lexsort((self.first, self.parent))
+            self._memo["children"] = order, np.searchsorted(self.parent[order], np.arange(self.n_nodes + 1))
+        order, start = self._memo["children"]
+        return [int(child) for child in order[start[node] : start[node + 1]]]
+
+    def leaf_count(self, node: int) -> int:
+        return int(self.last[node] - self.first[node]) + 1
+
+    def leaves_under(self, node: int) -> range:
+        """Leaf codes the node covers."""
+        return range(int(self.first[node]), int(self.last[node]) + 1)
+
+    def code(self, label: str | None) -> int | None:
+        """The leaf with this label, or None."""
+        return self._leaf_index().get(label)
+
+    def codes(self, labels: Iterable[str | None]) -> IntArray:
+        """The leaf of every label, -1 where there is none."""
+        index = self._leaf_index()
+        return np.array([index.get(label, -1) for label in labels], dtype=np.int64)
+
+    def find(self, label: str | None) -> int | None:
+        """The widest node with this label, or None."""
+        if "nodes" not in self._memo:
+            # parents come later, so the widest of nested nodes overwrites the others
+            self._memo["nodes"] = {label: node for node, label in enumerate(self.labels)}
+        found: int | None = self._memo["nodes"].get(label)
+        return found
+
+    def leaves_of_label(self, label: str) -> frozenset[str] | None:
+        """Labels of the leaves that a published label stands for, or None if it is no label of this tree."""
+        node = self.find(label)
+        if node is None:
+            return None
+        return frozenset(leaf for leaf in self.labels[self.first[node] : self.last[node] + 1] if leaf is not None)
+
+    def is_root_label(self, label: str) -> bool:
+        """The label is the root's, so it stands for every value, the missing one included."""
+        return label == self.labels[-1]
+
+    def ancestors(self, node: int) -> list[int]:
+        """The node and everything above it, up to the root."""
+        path = [node]
+        while (above := int(self.parent[path[-1]])) >= 0:
+            path.append(above)
+        return path
+
+    def lca(self, u: int, v: int) -> int:
+        """The lowest node that is, or lies above, both nodes."""
+        while u != v:  # the smaller number cannot be an ancestor of the larger
+            if u < v:
+                u = int(self.parent[u])
+            else:
+                v = int(self.parent[v])
+        return u
+
+    def lca_range(self, lo: int, hi: int) -> int:
+        """The lowest node that covers the leaf codes `lo..hi`. Cost: O(height)."""
+        node = lo
+        while self.last[node] < hi:
+            node = int(self.parent[node])
+        return node
+
+    def generalize(self, code: int, level: int) -> int:
+        """The highest node above leaf `code` whose height is at most `level`."""
+        node = code
+        while (above := int(self.parent[node])) >= 0 and self.heights[above] <= level:
+            node = above
+        return node
+
+    def level_map(self, level: int) -> IntArray:
+        """`generalize(code, level)` of every leaf, (n_leaves,)."""
+        nodes = np.arange(self.n_leaves)
+        for _ in range(level):
+            above = self.parent[nodes]
+            nodes = np.where((above >= 0) & (self.heights[above] <= level), above, nodes)
+        return nodes
+
+    def ancestors_by_depth(self) -> IntArray:
+        """The ancestor of leaf `c` at depth `d`, (n_leaves, height + 1); a leaf repeats itself below its own depth."""
+        return _by_depth(np.arange(self.n_leaves), self.parent, self.depths, self.height)
+
+    def ends(self) -> NDArray[np.int32]:
+        """Last leaf code of the ancestor of leaf `c` at depth `d`, (n_leaves, height + 1); column 0 is the root."""
+        return self.last[self.ancestors_by_depth()].astype(np.int32)
+
+    def end_losses(self) -> FloatArray:
+        """Loss of the ancestor of leaf `c` at depth `d`, (n_leaves, height + 1)."""
+        return self.losses[self.ancestors_by_depth()]
+
+    def distance(self, u: int, v: int) -> float:
+        """Height of the lowest common ancestor over the height of the tree; 0 for equal nodes."""
+        if u == v:
+            return 0.0
+        return self.node_height(self.lca(u, v)) / self.height
+
+    def with_missing(self) -> Hierarchy:
+        """The tree with a leaf for the missing value as first child of the root: code 0."""
+        if self.has_missing:
+            return self
+        parent = np.concatenate([[self.root + 1], np.where(self.parent >= 0, self.parent + 1, -1)])
+        first = np.concatenate([[0], self.first + 1])
+        first[-1] = 0
+        losses = np.concatenate([[0.0], self.losses])
+        losses[-1] = float(self.n_leaves > 0)  # publishing the root now hides whether the value is missing
+        return Hierarchy(
+            labels=(None, *self.labels),
+            parent=parent,
+            first=first,
+            last=np.concatenate([[0], self.last + 1]),
+            losses=losses,
+            kind=self.kind,
+        )
+
+    def with_losses(self, losses: FloatArray) -> Hierarchy:
+        """The same tree with other losses, (n_nodes,)."""
+        return replace(self, losses=np.asarray(losses, dtype=np.float64))
+
+    def to_paths(self) -> list[list[str]]:
+        """One path per leaf, from the leaf up to the root; the missing leaf is left out."""
+        return [
+            [str(self.labels[node]) for node in self.ancestors(leaf)]
+            for leaf in range(int(self.has_missing), self.n_leaves)
+        ]
+
+    def to_tree(self) -> dict[str, Any]:
+        """Nested mappings and lists that `from_tree` reads back; the missing leaf is left out."""
+        return {str(self.labels[self.root]): self._subtree(self.root)}
+
+    def _subtree(self, node: int) -> list[Any] | dict[str, Any]:
+        children = [child for child in self.children(node) if self.labels[child] is not None]
+        parts = [
+            (str(self.labels[child]), self._subtree(child) if child >= self.n_leaves else None) for child in children
+        ]
+        if parts and all(below is not None for _, below in parts):
+            return dict(parts)  # sibling groups never share a label
+        return [label if below is None else {label: below} for label, below in parts]
+
+    def _leaf_index(self) -> dict[str | None, int]:
+        if "leaves" not in self._memo:
+            self._memo["leaves"] = {label: code for code, label in enumerate(self.leaf_labels)}
+        index: dict[str | None, int] = self._memo["leaves"]
+        return index
+
+
+def _children_of(tree: Tree | None) -> Iterable[tuple[str, Tree | None]]:
+    if tree is None:
+        return
+    if isinstance(tree, Mapping):
+        yield from ((_text(label), below) for label, below in tree.items())
+    elif isinstance(tree, Sequence) and not isinstance(tree, str):
+        for part in tree:
+            if isinstance(part, Mapping):
+                yield from _children_of(part)
+            elif isinstance(part, Sequence) and not isinstance(part, str):
+                raise DataError("a list inside a list has no name", hint="write {name: [..]} for every group")
+            else:
+                yield _text(part), None
+    else:
+        yield _text(tree), None
+
+
+def _text(label: Value) -> str:
+    """YAML and JSON read unquoted labels as numbers, booleans or dates."""
+    return str(format_value(label))
+
+
+def _check_tree(parent: IntArray) -> None:
+    roots = np.flatnonzero(parent < 0)
+    if len(roots) != 1:
+        raise DataError(f"a hierarchy needs exactly one root, found {len(roots)}", hint="end every path with '*'")
+    reach = np.where(parent < 0, roots[0], parent)
+    for _ in range(len(parent).bit_length()):  # pointer doubling: 2**i steps up
+        reach = reach[reach]
+    if (reach != roots[0]).any():
+        raise DataError("a group of the hierarchy contains itself", hint="remove the cycle")
+
+
+def _depths(parent: IntArray) -> IntArray:
+    depths = np.zeros(len(parent), dtype=np.int64)
+    above = parent
+    while (inside := above >= 0).any():
+        depths += inside
+        above = np.where(inside, parent[above], -1)
+    return depths
+
+
+def _heights(parent: IntArray) -> IntArray:
+    heights = np.zeros(len(parent), dtype=np.int64)
+    nodes = np.flatnonzero(_is_leaf(parent))
+    height = 0
+    while len(nodes := np.unique(parent[nodes])) and nodes[-1] >= 0:
+        nodes = nodes[nodes >= 0]
+        height += 1
+        heights[nodes] = height
+    return heights
+
+
+def _is_leaf(parent: IntArray) -> NDArray[np.bool_]:
+    leaf = np.ones(len(parent), dtype=bool)
+    leaf[parent] = False  # the root's -1 marks the last node, corrected below
+    leaf[-1] = not (parent == len(parent) - 1).any()
+    leaf[parent < 0] = False  # a root alone is a tree without leaves
+    return leaf
+
+
+def _n_leaves(parent: IntArray) -> int:
+    return int(_is_leaf(parent).sum())
+
+
+def _by_depth(leaves: IntArray, parent: IntArray, depths: IntArray, height: int) -> IntArray:
+    nodes = leaves
+    table = np.empty((len(leaves), height + 1), dtype=np.int64)
+    for depth in range(height, -1, -1):
+        nodes = np.where(depths[nodes] > depth, parent[nodes], nodes)
+        table[:, depth] = nodes
+    return table
+
+
+def _numbering(parent: IntArray) -> IntArray:
+    """Old numbers in the new order: leaves depth first, then inner nodes by height and position."""
+    is_leaf = _is_leaf(parent)
+    depths, heights = _depths(parent), _heights(parent)
+    leaves = np.flatnonzero(is_leaf)
+    table = _by_depth(leaves, parent, depths, int(depths.max()))  # siblings are ordered by number, so rows sort by it
+    leaves = leaves[np.lexsort(table.T[::-1])]
+    begin = np.full(len(parent), len(leaves))
+    position, above = np.arange(len(leaves)), leaves
+    while len(above):
+        np.minimum.at(begin, above, position)
+        inside = parent[above] >= 0
+        above, position = parent[above[inside]], position[inside]
+    inner = np.flatnonzero(~is_leaf)
+    return np.concatenate([leaves, inner[np.lexsort((begin[inner], heights[inner]))]])
+
+
+def _intervals(parent: IntArray, n_leaves: int) -> tuple[IntArray, IntArray]:
+    """First and last leaf code of every node, given the final numbering."""
+    first = np.full(len(parent), n_leaves, dtype=np.int64)
+    last = np.full(len(parent), -1, dtype=np.int64)
+    codes = np.arange(n_leaves)
+    nodes = codes
+    while len(nodes):
+        np.minimum.at(first, nodes, codes)
+        np.maximum.at(last, nodes, codes)
+        inside = parent[nodes] >= 0
+        nodes, codes = parent[nodes[inside]], codes[inside]
+    return first, last
+
+
+def _leaf_shares(first: IntArray, last: IntArray) -> FloatArray:
+    counts = last - first + 1
+    return np.where(counts > 1, counts / max(1, int(counts[-1])), 0.0)
+
+
+def _level_losses(level: Level, n_leaves: int) -> FloatArray:
+    if level.losses is not None:
+        return np.asarray(level.losses, dtype=np.float64)
+    counts = np.bincount(level.groups, minlength=len(level.labels))
+    return np.where(counts > 1, counts / n_leaves, 0.0)
+
+
+def _check_labels(labels: tuple[str | None, ...], first: IntArray, last: IntArray) -> None:
+    """Refuse a label on nodes of which none contains the others."""
+    widest = {label: node for node, label in enumerate(labels)}
+    if len(widest) == len(labels):
+        return
+    nodes = np.array([widest[label] for label in labels])
+    outside = np.flatnonzero((first < first[nodes]) | (last > last[nodes]))
+    n_leaves = int(last[-1]) + 1
+    leaf_code = {label: code for code, label in enumerate(labels[:n_leaves])}
+    twice = [code for code, label in enumerate(labels[:n_leaves]) if leaf_code[label] != code]
+    if len(outside) == 0 and not twice:
+        return
+    names = sorted({str(labels[node]) for node in [*outside, *twice]})
+    raise DataError(
+        f"{_some(names)} stands for unrelated groups"
+        if len(names) == 1
+        else f"labels of unrelated groups: {_some(names)}",
+        hint="give every group its own label; a value may share the label only of a group that contains it",
+    )
+
+
+def _some(names: Sequence[str], limit: int = 3) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown}, .."

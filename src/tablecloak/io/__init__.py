@@ -1,0 +1,1 @@
+"""Tables in and out of files and other libraries' frames."""

@@ -1,0 +1,104 @@
+"""Files appear complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tablecloak.errors import DataError, PolicyError
+
+__all__ = ["Outputs", "replace_when_done"]
+
+
+class Outputs:
+    """Several output files that appear together or not at all.
+
+    Guarantee: no target is touched before `commit`; `discard` leaves the directory as it was.
+    """
+
+    def __init__(self, *, force: bool = False) -> None:
+        self.force = force
+        self._partial: dict[Path, Path] = {}  # target -> temporary file
+
+    def add(self, path: Path) -> Path:
+        """Reserve a target and return the temporary name to write to; it keeps the suffixes of the target."""
+        path = Path(path)
+        if path.is_dir():
+            raise PolicyError("the output is a directory", hint="name a file in it", location=str(path))
+        if path.exists() and not self.force:
+            raise PolicyError(
+                "the output exists already", hint="use --force to replace it, or another name", location=str(path)
+            )
+        if path in self._partial:
+            raise PolicyError(
+                "two outputs have the same path", hint="give each output its own name", location=str(path)
+            )
+        _make_parent(path)
+        stem, suffix = _split_suffixes(path.name)
+        self._partial[path] = path.with_name(f".{stem}.{secrets.token_hex(6)}.partial{suffix}")
+        return self._partial[path]
+
+    def commit(self) -> None:
+        """Flush every file to disk, then put them in place."""
+        try:
+            for partial in self._partial.values():
+                _sync(partial)
+            for target, partial in self._partial.items():
+                partial.replace(target)
+        except BaseException:
+            self.discard()
+            raise
+        self._partial.clear()
+
+    def discard(self) -> None:
+        """Remove whatever was written."""
+        for partial in self._partial.values():
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+        self._partial.clear()
+
+    def __enter__(self) -> Outputs:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.discard()
+
+
+@contextmanager
+def replace_when_done(path: Path, *, force: bool) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; put it in place on success, remove it on any exception."""
+    with Outputs(force=force) as outputs:
+        yield outputs.add(path)
+
+
+def _split_suffixes(name: str) -> tuple[str, str]:
+    """The name without and with its last suffix, or its last two if the last is a compression."""
+    path = Path(name)
+    suffixes = path.suffixes[-2:] if path.suffix in (".gz", ".zst") else path.suffixes[-1:]
+    suffix = "".join(suffixes)
+    return name.removesuffix(suffix), suffix
+
+
+def _make_parent(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise DataError(
+            "cannot create the output directory", hint="check the path and its permissions", location=str(path.parent)
+        ) from exc
+
+
+def _sync(path: Path) -> None:
+    """Flush a file to disk, so that a crash after the rename cannot leave it short."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

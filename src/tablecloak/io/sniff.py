@@ -1,0 +1,291 @@
+"""Find out how a file is written: format details and column types, from a sample."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import polars as pl
+
+from tablecloak.data.table import ColumnType
+from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.cells import infer_type
+from tablecloak.io.frames import column_type
+from tablecloak.io.protect import unprotect
+from tablecloak.io.sources import ColumnSchema, Layout, Source, check_readable, format_and_compression
+
+__all__ = ["read_rows", "sniff", "sniff_bytes"]
+
+HEAD_BYTES = 1 << 19
+HEAD_ROWS = 10_000
+MIDDLE_BYTES = 1 << 15
+MIDDLE_CHUNKS = 8
+DELIMITERS = (",", ";", "\t", "|")
+_MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The first bytes of a delimited file and some whole lines from later parts."""
+
+    head: bytes
+    middle: tuple[bytes, ...]
+    is_whole: bool  # the head is the whole file
+
+
+def sniff(source: Source) -> Layout:
+    """The layout of a file; what the user declared is taken as given.
+
+    Raises: DataError if the file is missing, empty, unreadable, of an unknown format or has duplicate column names.
+    """
+    check_readable(source.path)
+    kind, compression = format_and_compression(source.path, source.format, source.compression)
+    layout = _sniffers[kind](source, compression)
+    _check_declared(source, layout)
+    return replace(layout, columns=tuple(_declared(source, column) for column in layout.columns))
+
+
+def _declared(source: Source, column: ColumnSchema) -> ColumnSchema:
+    return replace(column, type=source.declared_type(column.name) or column.type)
+
+
+def _check_declared(source: Source, layout: Layout) -> None:
+    """Duplicate names, and declarations about columns the file does not have."""
+    repeated = [name for name, count in Counter(layout.names).items() if count > 1]
+    if repeated:
+        raise DataError(
+            f"duplicate column names: {', '.join(map(repr, repeated))}",
+            hint="give every column its own name",
+            location=str(source.path),
+        )
+    for name in [*source.types, *source.date_formats]:
+        if name not in layout.names:
+            hint = did_you_mean(name, layout.names) or f"the file has: {', '.join(layout.names[:20])}"
+            raise DataError(f"there is no column '{name}'", hint=hint, location=str(source.path))
+
+
+# Delimited text ----------------------------------------------------------------------------------------------------
+
+
+def _sniff_delimited(source: Source, compression: str | None) -> Layout:
+    with source.path.open("rb") as file:
+        start = file.read(4)
+    compression = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), compression)
+    sample = _take_sample(source.path, compression)
+    encoding = source.encoding or _encoding_of(sample)
+    _check_text(sample, encoding, source)
+    kind, _ = format_and_compression(source.path, source.format, source.compression)
+    default = "\t" if kind == "tsv" else None
+    layout = sniff_bytes(sample.head, sample.middle, replace(source, delimiter=source.delimiter or default), encoding)
+    n_bytes = source.path.stat().st_size
+    scale = 1.0 if sample.is_whole else n_bytes / len(sample.head)
+    hint = None if compression and not sample.is_whole else round((layout.n_rows_hint or 0) * scale)
+    return replace(layout, format=kind, compression=compression, n_bytes=n_bytes, n_rows_hint=hint)
+
+
+def sniff_bytes(head: bytes, middle: Sequence[bytes], source: Source, encoding: str) -> Layout:
+    """The layout of delimited text given as its first bytes and some whole lines from later parts."""
+    is_whole = len(head) < HEAD_BYTES
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(head, is_whole).removeprefix("\ufeff")
+    eol = "\r" if "\r" in text and "\n" not in text else "\n"
+    delimiter = source.delimiter or _delimiter_of(text, source.quote)
+    rows = list(islice(read_rows(text, delimiter, source.quote), HEAD_ROWS))
+    if not is_whole and 1 < len(rows) < HEAD_ROWS:
+        rows.pop()  # cut off in the middle
+    if not rows:
+        raise DataError("the file is empty", hint="check how it was exported", location=str(source.path))
+    width = len(rows[0])
+    later = [row for chunk in middle for row in read_rows(chunk.decode(encoding, "replace"), delimiter, source.quote)]
+    body = [row for row in (*rows[1:], *later) if len(row) == width]
+    types = [infer_type(cells) for cells in _distinct(body, width)]
+    header = source.header if source.header is not None else _is_header(rows[0], types)
+    if not header:
+        types = [infer_type(cells) for cells in _distinct([rows[0], *body], width)]
+    names = [unprotect(name) for name in rows[0]] if header else [f"column_{i + 1}" for i in range(width)]
+    columns = tuple(ColumnSchema(name, type_) for name, type_ in zip(names, types, strict=True))
+    n_rows = len(rows) - header if len(rows) < HEAD_ROWS else text.count(eol)
+    return Layout("csv", columns, len(head), delimiter, encoding, header, None, eol, n_rows)
+
+
+def read_rows(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
+    """The rows of delimited text, blank lines left out."""
+    csv.field_size_limit(sys.maxsize)  # the default refuses cells beyond 128 kB
+    lines = io.StringIO(text, newline="")
+    return (row for row in csv.reader(lines, delimiter=delimiter, quotechar=quote) if row)
+
+
+def _distinct(rows: Sequence[Sequence[str]], width: int) -> list[set[str]]:
+    columns = [set(column) for column in zip(*rows, strict=True)] or [set() for _ in range(width)]
+    for column in columns:
+        column.discard("")
+    return columns
+
+
+def _take_sample(path: Path, compression: str | None) -> _Sample:
+    if compression == "zst":
+        return _lines_sample(path)
+    try:
+        with gzip.open(path) if compression == "gz" else path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except (EOFError, gzip.BadGzipFile, OSError) as exc:
+        raise truncated(path, "gzip") from exc
+    is_whole = len(head) < HEAD_BYTES
+    return _Sample(head, () if is_whole or compression else tuple(_middle(path)), is_whole)
+
+
+def truncated(path: Path, kind: str) -> DataError:
+    """The error for a compressed file that ends too early or is damaged."""
+    kind = {"gz": "gzip", "zst": "zstd"}.get(kind, kind)
+    return DataError(f"the {kind} data is damaged or cut off", hint="copy or export the file again", location=str(path))
+
+
+def _lines_sample(path: Path) -> _Sample:
+    """The head of a zstd file; the standard library cannot open it, polars can."""
+    try:
+        lines = pl.scan_lines(path, n_rows=HEAD_ROWS).collect().to_series()
+    except (pl.exceptions.PolarsError, OSError) as exc:
+        raise truncated(path, "zstd") from exc
+    head = "\n".join(lines.to_list()).encode()[: HEAD_BYTES - 1]
+    return _Sample(head, (), len(lines) < HEAD_ROWS and len(head) < HEAD_BYTES - 1)
+
+
+def _middle(path: Path) -> Iterator[bytes]:
+    """Whole lines from places spread over the rest of the file."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        for part in range(1, MIDDLE_CHUNKS + 1):
+            file.seek(HEAD_BYTES + (size - HEAD_BYTES) * part // (MIDDLE_CHUNKS + 1))
+            chunk = file.read(MIDDLE_BYTES)
+            yield chunk[chunk.find(b"\n") + 1 : chunk.rfind(b"\n") + 1]
+
+
+def _encoding_of(sample: _Sample) -> str:
+    head = sample.head
+    for bom, name in _BOMS.items():
+        if head.startswith(bom):
+            return name
+    start = head[:4096]
+    if len(start) >= 4 and start[1::2].count(0) > len(start) // 4:
+        return "utf-16-le"
+    if len(start) >= 4 and start[0::2].count(0) > len(start) // 4:
+        return "utf-16-be"
+    if _decodes(head, "utf-8", sample.is_whole) and all(_decodes(part, "utf-8", True) for part in sample.middle):
+        return "utf-8"
+    return "cp1252" if _decodes(head, "cp1252", True) else "latin-1"
+
+
+def _decodes(data: bytes, encoding: str, is_whole: bool) -> bool:
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(data, is_whole)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _check_text(sample: _Sample, encoding: str, source: Source) -> None:
+    try:
+        codecs.lookup(encoding)
+    except LookupError as exc:
+        raise DataError(
+            f"unknown encoding '{encoding}'", hint="for example utf-8 or cp1252", location=str(source.path)
+        ) from exc
+    if not encoding.lower().startswith(("utf-16", "utf_16", "utf-32")) and b"\0" in sample.head:
+        raise nul_error(source.path, sample.head[: sample.head.index(b"\0")].count(b"\n"))
+
+
+def nul_error(path: Path, row: int, column: str | None = None) -> DataError:
+    """The error for a NUL character; `row` counts data rows from 1, the header being row 0."""
+    where = f"column '{column}', row {row}" if column else f"row {row}"
+    hint = "the file is damaged or not text; export it again, or name its encoding"
+    return DataError(f"{where} contains a NUL character", hint=hint, location=str(path))
+
+
+def _delimiter_of(text: str, quote: str) -> str:
+    """The candidate that cuts the most lines into the same number (at least two) of fields as the first line."""
+
+    def score(delimiter: str) -> tuple[float, int]:
+        rows = list(islice(read_rows(text, delimiter, quote), 100))
+        rows = rows[:-1] if len(rows) > 2 else rows
+        width = len(rows[0]) if rows else 0
+        agreement = sum(len(row) == width for row in rows) / len(rows) if width > 1 else 0.0
+        return agreement, width
+
+    return max(DELIMITERS, key=score)
+
+
+def _is_header(first: Sequence[str], types: Sequence[ColumnType]) -> bool:
+    """The first row is a header unless it fits the types of the typed columns below it."""
+    typed = [(cell, type_) for cell, type_ in zip(first, types, strict=True) if type_ is not ColumnType.TEXT]
+    if not typed:
+        return True
+    return any(cell == "" or infer_type({cell}) not in _fits[type_] for cell, type_ in typed)
+
+
+_numbers = {ColumnType.INTEGER, ColumnType.FLOAT}
+_fits = {type_: _numbers if type_ in _numbers else {type_} for type_ in ColumnType}
+
+
+# Typed formats -----------------------------------------------------------------------------------------------------
+
+
+def _sniff_parquet(source: Source, compression: str | None) -> Layout:
+    del compression
+    try:
+        schema = pl.read_parquet_schema(source.path)
+        n_rows = pl.scan_parquet(source.path, glob=False).select(pl.len()).collect().item()
+    except (pl.exceptions.PolarsError, OSError) as exc:
+        raise truncated(source.path, "Parquet") from exc
+    return _typed_layout("parquet", schema, source.path, n_rows)
+
+
+def _sniff_arrow(source: Source, compression: str | None) -> Layout:
+    del compression
+    try:
+        schema = pl.read_ipc_schema(source.path)
+    except (pl.exceptions.PolarsError, OSError) as exc:
+        raise truncated(source.path, "Arrow") from exc
+    return _typed_layout("arrow", schema, source.path, None)
+
+
+def _sniff_jsonl(source: Source, compression: str | None) -> Layout:
+    try:
+        frame = pl.scan_ndjson(source.path, infer_schema_length=HEAD_ROWS).head(HEAD_ROWS).collect()
+    except (pl.exceptions.PolarsError, OSError):
+        raise DataError(
+            "not valid JSON lines", hint="every line must be one flat JSON object", location=str(source.path)
+        ) from None
+    layout = _typed_layout("jsonl", frame.schema, source.path, None)
+    columns = tuple(_json_dates(column, frame) for column in layout.columns)
+    return replace(layout, columns=columns, compression=compression)
+
+
+def _json_dates(column: ColumnSchema, frame: pl.DataFrame) -> ColumnSchema:
+    """JSON has no dates: text that is all ISO dates is one."""
+    if column.type is not ColumnType.TEXT or not isinstance(frame[column.name].dtype, pl.String):
+        return column
+    found = infer_type(set(frame[column.name].drop_nulls().unique()) - {""})
+    return replace(column, type=found) if found in (ColumnType.DATE, ColumnType.DATETIME) else column
+
+
+def _typed_layout(kind: str, schema: object, path: Path, n_rows: int | None) -> Layout:
+    items = dict(schema).items()  # type: ignore[call-overload]
+    columns = tuple(ColumnSchema(name, column_type(name, dtype, str(path))) for name, dtype in items)
+    return Layout(kind, columns, path.stat().st_size, n_rows_hint=n_rows)
+
+
+_sniffers = {
+    "csv": _sniff_delimited,
+    "tsv": _sniff_delimited,
+    "parquet": _sniff_parquet,
+    "arrow": _sniff_arrow,
+    "jsonl": _sniff_jsonl,
+}

@@ -1,0 +1,131 @@
+"""Read and write tables as CSV, TSV, Parquet, JSON lines and Arrow files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from tablecloak.data.table import ColumnType
+from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.delimited import read_delimited, typed
+from tablecloak.io.frames import normalize
+from tablecloak.io.protect import protect_frame
+from tablecloak.io.sniff import sniff, truncated
+from tablecloak.io.sources import Layout, Source, format_and_compression
+
+__all__ = ["read_frame", "require_rows", "write_frame"]
+
+
+def read_frame(
+    source: Source | Path | str, *, columns: Sequence[str] | None = None, categorical: Collection[str] = ()
+) -> pl.DataFrame:
+    """The table in a file, in row order, with only the given columns.
+
+    Integers are Int64, decimals Float64 (NaN is missing), times naive microseconds, text String; text columns named in
+    `categorical` are Categorical. An empty cell is missing.
+
+    Raises: DataError naming the file, the column and the row of what cannot be read, never the value.
+    """
+    source = source if isinstance(source, Source) else Source(Path(source))
+    layout = sniff(source)
+    wanted = _wanted(layout, columns, source.path)
+    if layout.format in ("csv", "tsv"):
+        return read_delimited(source, layout, wanted, categorical)
+    frame = typed(_read_typed(source.path, layout, wanted), source, layout)
+    return _with_categories(normalize(frame), layout, categorical)
+
+
+def require_rows(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """The frame itself, or a DataError if it has no rows."""
+    if frame.height:
+        return frame
+    raise DataError("has a header but no rows", hint="check how it was exported", location=str(path))
+
+
+def _wanted(layout: Layout, columns: Sequence[str] | None, path: Path) -> list[str]:
+    if columns is None:
+        return list(layout.names)
+    known = set(layout.names)
+    for name in columns:
+        if name not in known:
+            hint = did_you_mean(name, layout.names) or f"the file has: {', '.join(layout.names[:20])}"
+            raise DataError(f"there is no column '{name}'", hint=hint, location=str(path))
+    return list(columns)
+
+
+def _read_typed(path: Path, layout: Layout, wanted: list[str]) -> pl.DataFrame:
+    try:
+        if layout.format == "parquet":
+            return pl.read_parquet(path, columns=wanted, glob=False)
+        if layout.format == "arrow":
+            return pl.read_ipc(path, columns=wanted)
+        return pl.scan_ndjson(path, infer_schema_length=None).select(wanted).collect()
+    except (pl.exceptions.PolarsError, OSError) as exc:
+        if layout.format == "jsonl":
+            raise DataError(
+                "not valid JSON lines", hint="every line must be one flat JSON object", location=str(path)
+            ) from None
+        raise truncated(path, layout.format.capitalize()) from exc
+
+
+def _with_categories(frame: pl.DataFrame, layout: Layout, categorical: Collection[str]) -> pl.DataFrame:
+    """Text columns as Categorical where asked for, else as String."""
+    text = [name for name in frame.columns if layout.type_of(name) is ColumnType.TEXT]
+    asked = set(categorical)
+    return frame.with_columns(pl.col(n).cast(pl.Categorical if n in asked else pl.String) for n in text)
+
+
+def write_frame(
+    frame: pl.DataFrame,
+    path: Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    delimiter: str | None = None,
+    compression: str | None = None,
+) -> None:
+    """Write a table; format and compression follow the file name unless given.
+
+    In CSV and TSV, text that a spreadsheet would execute is protected by an apostrophe that `read_frame` removes.
+    """
+    kind, compression = format_and_compression(Path(path), format, compression)
+    try:
+        _write(frame, Path(path), kind, delimiter=delimiter, compression=compression)
+    except OSError as exc:
+        raise DataError("cannot write the file", hint=exc.strerror or "check the path", location=str(path)) from exc
+
+
+_Packing = Literal["uncompressed", "gzip", "zstd"]
+_PACKING: dict[str | None, _Packing] = {None: "uncompressed", "gz": "gzip", "zst": "zstd"}
+
+
+def _write(frame: pl.DataFrame, path: Path, kind: str, *, delimiter: str | None, compression: str | None) -> None:
+    packing = _PACKING[compression]
+    if kind == "parquet":
+        frame.write_parquet(path)
+    elif kind == "arrow":
+        frame.write_ipc(path)
+    elif kind == "jsonl":
+        _refuse_infinities(frame, path)
+        frame.write_ndjson(path, compression=packing, check_extension=False)
+    else:
+        separator = delimiter or ("\t" if kind == "tsv" else ",")
+        protect_frame(frame).write_csv(
+            path,
+            separator=separator,
+            compression=packing,
+            check_extension=False,
+            datetime_format="%Y-%m-%dT%H:%M:%S%.f",
+        )
+
+
+def _refuse_infinities(frame: pl.DataFrame, path: Path) -> None:
+    names = [s.name for s in frame if s.dtype.is_float() and s.is_infinite().any()]
+    if names:
+        raise DataError(
+            f"JSON has no infinite numbers, and column '{names[0]}' has some",
+            hint="write CSV or Parquet",
+            location=str(path),
+        )

@@ -1,0 +1,22 @@
+"""Counting on packed integer keys: numba kernels and their plain-numpy references, same names and results.
+
+`choose(n)` returns the module to use for `n` tuples: small inputs never wait for the compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from types import ModuleType
+
+__all__ = ["choose"]
+
+# Below this many tuples the numpy reference finishes before compiled kernels are even loaded.
+COMPILED_FROM = 12_000
+
+
+def choose(n_tuples: int, *, compiled: bool | None = None) -> ModuleType:
+    """The kernels for a table of this many tuples; `compiled` forces one of the two."""
+    if compiled is None:
+        compiled = n_tuples >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
+    return importlib.import_module("tablecloak.kernels." + ("compiled" if compiled else "reference"))

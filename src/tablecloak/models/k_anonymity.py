@@ -1,0 +1,44 @@
+"""k-anonymity: every record hides among at least k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+
+__all__ = ["KAnonymity"]
+
+
+@model("k-anonymity", needs=Needs.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+class KAnonymity(PrivacyModel):
+    """Every class has at least `k` records, so linking finds one person with probability at most 1/k.
+
+    Protects from: record linkage by all quasi-identifiers. Not from: learning the sensitive value of a uniform class.
+    Reference: Samarati, Sweeney, 1998; Sweeney, IJUFKS 2002.
+    """
+
+    k: Annotated[int, Field(ge=2, description="smallest class size; 3 to 20 is usual")]
+
+    @property
+    def required(self) -> float:
+        return self.k
+
+    @property
+    def min_size(self) -> int:
+        return self.k
+
+    @property
+    def size_decides(self) -> bool:
+        return True
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        return stats.size.astype(np.float64)
+
+    def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
+        weaker = (int(achieved), int(achieved) // 2) if np.isfinite(achieved) else ()
+        return [KAnonymity(k=k) for k in weaker if 2 <= k < self.k]

@@ -1,0 +1,439 @@
+"""The pipeline: read, plan, solve, recode, verify, write. Read this file first.
+
+Data flows one way. A release reaches its final name only after it was read back and recounted.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
+from tablecloak.data.labels import labels_of_classes
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.engines.base import Coding, Engine, Table
+from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.errors import EngineError, GoalNotMet, IncompatibleChoice
+from tablecloak.io.atomic import Outputs
+from tablecloak.io.frames import from_frame
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Source
+from tablecloak.io.tabular import require_rows
+from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
+from tablecloak.models.base import Goal, PrivacyModel, parameters
+from tablecloak.plan import Plan, make_plan, refuse_repeated_persons, source_of, without_missing
+from tablecloak.policy.schema import Policy
+from tablecloak.progress import Progress, Timed, silent
+from tablecloak.recoding import Recoding, read_recoding
+from tablecloak.verification import Originals, Verification, require, verify
+
+__all__ = [
+    "CheckReport",
+    "RunReport",
+    "VerifiedRelease",
+    "anonymize",
+    "apply_file",
+    "check",
+    "run",
+    "verify_file",
+    "verify_frame",
+]
+
+IntArray = NDArray[np.int64]
+
+
+def _peak_memory_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run found, did and cost."""
+
+    verification: Verification
+    measurements: list[Measurement]
+    seconds: Mapping[str, float]
+    goals: list[str]
+    algorithm: str
+    engine: str
+    n_missing_dropped: int = 0
+    output: str | None = None
+    recoding: str | None = None
+    peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
+
+    @property
+    def loss(self) -> float | None:
+        """Global certainty penalty, 0 nothing lost, 1 everything."""
+        return next((m.value for m in self.measurements if m.name == "gcp"), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak run --json`."""
+        return {
+            **self.verification.to_dict(),
+            "loss": self.loss,
+            "metrics": {m.name: m.to_dict() for m in self.measurements},
+            "dropped_for_missing": self.n_missing_dropped,
+            "goals": self.goals,
+            "algorithm": self.algorithm,
+            "engine": self.engine,
+            "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
+            "peak_memory_bytes": self.peak_memory_bytes,
+            "output": self.output,
+            "recoding": self.recoding,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """Whether a policy is sound and its goal can be reached."""
+
+    goals: list[str]
+    algorithm: str
+    engine: str
+    rows: int | None = None
+    columns: int | None = None
+    quasi: tuple[str, ...] = ()
+    tuples: int | None = None
+    feasible: bool | None = None
+    loss: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            name: list(v) if isinstance(v, tuple) else v for name, v in ((n, getattr(self, n)) for n in self.__slots__)
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VerifiedRelease:
+    """A release that was recounted and found to satisfy its goal; only such a value can be written."""
+
+    frame: pl.DataFrame
+    report: RunReport
+    recoding: Recoding
+    _plan: Plan = field(repr=False)
+
+    def write(self, path: str | Path, *, recoding: str | Path | None = None, force: bool = False) -> None:
+        """Write the release; the file is read back and recounted before it gets its name."""
+        engine = LocalEngine()
+        with Outputs(force=force) as outputs:
+            target = outputs.add(Path(path))
+            engine.write(table_of(self.frame), target, kind=None, delimiter=None)
+            require(verify(engine, _read_release(engine, target, self._plan), self._plan))
+            if recoding is not None:
+                outputs.add(Path(recoding)).write_text(self.recoding.to_json(Path(recoding).parent), encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Solved:
+    """A table with the classes found for it."""
+
+    table: Table
+    coding: Coding
+    solution: Solution
+    n_missing_dropped: int
+
+
+def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress: Progress = silent) -> VerifiedRelease:
+    """A verified release of a polars, pandas or Arrow frame.
+
+    Raises: Infeasible, DataError, IncompatibleChoice.
+    """
+    timed, engine = Timed(progress), LocalEngine()
+    frame = from_frame(data)
+    plan = make_plan(policy, frame.columns)
+    table = table_of(_as_categories(frame.select(plan.wanted), plan))
+    solved = _solve(engine, table, plan, timed, threads)
+    release, rows = _recode(engine, solved, plan, timed)
+    with timed.phase("verify"):
+        verification = require(verify(engine, release, plan, _originals(solved, rows)))
+    report = _report(solved, plan, verification, timed, engine)
+    return VerifiedRelease(release.frame, report, _recoding(solved, plan), plan)
+
+
+def run(
+    policy: Policy,
+    *,
+    progress: Progress = silent,
+    threads: int | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+) -> RunReport:
+    """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified."""
+    timed, engine = Timed(progress), LocalEngine()
+    source = source_of(policy)
+    if policy.output_path is None and not dry_run:
+        raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
+    with Outputs(force=force) as outputs:
+        target = outputs.add(policy.output_path) if policy.output_path and not dry_run else None
+        recoding = outputs.add(policy.recoding_path) if policy.recoding_path and not dry_run else None
+        plan, table = _read(engine, source, policy, timed)
+        solved = _solve(engine, table, plan, timed, threads)
+        del table
+        release, rows = _recode(engine, solved, plan, timed)
+        release = _write(engine, release, target, plan, timed) if target else release
+        with timed.phase("verify") as notes:
+            verification = require(verify(engine, release, plan, _originals(solved, rows)))
+            notes.append(f"{verification.n_classes:,} classes recounted")
+        if recoding:
+            recoding.write_text(_recoding(solved, plan).to_json(recoding.parent), encoding="utf-8")
+        report = _report(solved, plan, verification, timed, engine)
+    return report if dry_run else _with_files(report, policy)
+
+
+def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
+    """Whether a policy fits its input and its goal can be reached there; writes nothing.
+
+    Raises: Infeasible, DataError, IncompatibleChoice.
+    """
+    timed, engine = Timed(progress), LocalEngine()
+    goals, algorithm = [_sentence(m) for m in policy.goals], policy.algorithm.name
+    if policy.input is None:
+        return CheckReport(goals, algorithm, engine.name)
+    plan, table = _read(engine, source_of(policy), policy, timed)
+    table, _ = without_missing(table, plan)
+    coding = _code(engine, table, plan)
+    require_feasible(coding.table, plan.goal)
+    is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
+    return CheckReport(
+        goals,
+        algorithm,
+        engine.name,
+        rows=table.n_rows,
+        columns=len(plan.publication.columns),
+        quasi=tuple(plan.quasi),
+        tuples=coding.table.n_tuples,
+        feasible=True,
+        loss=_loss_of(coding, plan, plan.goal) if is_small else None,
+    )
+
+
+def verify_file(
+    release: Path, policy: Policy, *, original: Path | None = None, progress: Progress = silent
+) -> Verification:
+    """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
+    timed, engine = Timed(progress), LocalEngine()
+    with timed.phase("read"):
+        plan = make_plan(_published_part(policy), sniff(Source(release)).names, location=str(release))
+        table = _read_release(engine, release, plan)
+        require_rows(table.frame, release)
+    originals = None
+    if original is not None:
+        with timed.phase("original"):
+            source = source_of(policy.with_files(source=original))
+            originals = _code_originals(engine, engine.read(source, columns=plan.quasi, categorical=plan.quasi), plan)
+    with timed.phase("verify"):
+        return verify(engine, table, plan, originals)
+
+
+def verify_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
+    """Recount a finished frame, whoever made it; with the original, also check that every cell covers its own."""
+    engine = LocalEngine()
+    frame = from_frame(release)
+    plan = make_plan(_published_part(policy), frame.columns)
+    originals = _code_originals(engine, table_of(from_frame(original)), plan) if original is not None else None
+    return verify(engine, table_of(frame.select(plan.wanted)), plan, originals)
+
+
+def apply_file(
+    recoding: Path,
+    data: Path,
+    output: Path,
+    *,
+    suppression_limit: float | None = None,
+    force: bool = False,
+    progress: Progress = silent,
+) -> RunReport:
+    """Publish new rows as an earlier run published its own; rows that no class covers are suppressed.
+
+    Args:
+        suppression_limit: share of rows that may be left out because their class is too small in the new data; None
+            takes the limit of the policy.
+    """
+    timed, engine = Timed(progress), LocalEngine()
+    stored = read_recoding(recoding)
+    policy = stored.policy.with_files(source=data, target=output)
+    with Outputs(force=force) as outputs:
+        target = outputs.add(output)
+        plan, table = _read(engine, source_of(policy), policy, timed)
+        table, n_dropped = without_missing(table, plan)
+        with timed.phase("recode", table.n_rows) as notes:
+            classes = stored.classes_of(table.frame)
+            limit = (
+                getattr(plan.algorithm, "suppression_limit", 0.0) if suppression_limit is None else suppression_limit
+            )
+            classes = _without_weak_classes(engine, table, plan, classes, stored, limit)
+            release, rows = engine.recode(table, classes, stored.labels(), plan.publication)
+            notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
+        release = _write(engine, release, target, plan, timed)
+        with timed.phase("verify"):
+            originals = _code_originals(engine, table, plan, rows)
+            verification = require(verify(engine, release, plan, originals))
+    return RunReport(
+        verification, [], timed.seconds, [_sentence(m) for m in plan.goal.models], "recoding", engine.name,
+        n_dropped, str(output),
+    )  # fmt: skip
+
+
+def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[Plan, Table]:
+    with timed.phase("read") as notes:
+        plan = make_plan(policy, sniff(source).names, location=str(source.path))
+        table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
+        require_rows(table.frame, source.path)
+        notes.append(f"{table.n_rows:,} rows")
+    return plan, table
+
+
+def _read_release(engine: Engine, path: Path, plan: Plan) -> Table:
+    """Only what a recount needs, quasi-identifiers as text whatever they look like."""
+    columns = [*plan.quasi, *plan.sensitive]
+    kind = plan.policy.output.format if plan.policy.output else None
+    types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
+    source = Source(path, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})
+    return engine.read(source, columns=columns, categorical=columns)
+
+
+def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
+    return engine.contingency(
+        table, plan.quasi_columns(table), plan.sensitive_columns(table), by_row=plan.algorithm.needs_rows
+    )
+
+
+def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int | None) -> _Solved:
+    with timed.phase("code", table.n_rows) as notes:
+        refuse_repeated_persons(table, plan)
+        table, n_dropped = without_missing(table, plan)
+        coding = _code(engine, table, plan)
+        notes.append(f"{coding.table.n_tuples:,} distinct tuples")
+        # what remains to be published; the quasi-identifiers live on as codes
+        rest = [c for c in plan.publication.columns if c not in plan.quasi and c not in plan.publication.starred]
+        table = Table(table.frame.select(rest), table.types, table.name)
+    is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
+    require_feasible(coding.table, plan.goal, (lambda g: _loss_of(coding, plan, g)) if is_small else None)
+    with timed.phase("solve", coding.table.n_tuples) as notes:
+        problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed)
+        solution = plan.algorithm.solve(problem, timed.inner)
+        notes.append(f"{solution.n_classes:,} classes")
+    return _Solved(table, coding, solution, n_dropped)
+
+
+def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:
+    coded, solution = solved.coding.table, solved.solution
+    with timed.phase("recode", solved.table.n_rows):
+        labels = labels_of_classes(coded.domains, solution.lo, solution.hi)
+        return engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
+
+
+def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed) -> Table:
+    """Write the release under a temporary name and read back what was written."""
+    output = plan.policy.output
+    with timed.phase("write", release.n_rows) as notes:
+        try:
+            engine.write(
+                release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
+            )
+        except OSError as exc:
+            raise EngineError(
+                f"the release could not be written: {exc.strerror or type(exc).__name__}",
+                hint="free some space or choose another place; nothing was left behind",
+                location=str(target.parent),
+            ) from exc
+        notes.append(f"{release.n_rows:,} rows")
+    del release
+    with timed.phase("read back"):
+        return _read_release(engine, target, plan)
+
+
+def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
+    coded = solved.coding.table
+    row_of = np.arange(coded.n_rows) if rows is None else rows
+    return Originals({d.name: d for d in coded.domains}, solved.coding.codes, coded.n_rows, row_of)
+
+
+def _code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
+    coding = engine.contingency(table, plan.quasi_columns(table), [], by_row=True)
+    return Originals({d.name: d for d in coding.table.domains}, coding.codes, table.n_rows, rows)
+
+
+def _without_weak_classes(
+    engine: Engine, table: Table, plan: Plan, classes: IntArray, stored: Recoding, limit: float
+) -> IntArray:
+    """Suppress classes that do not satisfy the goal in the new data, if the limit allows it."""
+    coding = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
+    stats = coding.table.class_stats(classes, stored.n_classes, own_totals=True)
+    weak = ~plan.goal.admits(stats) & (stats.size > 0)
+    n_weak = int(stats.size[weak].sum())
+    if n_weak > limit * len(classes):
+        enough = np.ceil(1000 * n_weak / len(classes)) / 1000
+        raise GoalNotMet(
+            f"{int(weak.sum()):,} classes with {n_weak:,} of {len(classes):,} new rows do not satisfy the goal",
+            result={"holds": False, "rows": len(classes), "weak_rows": n_weak},
+            hint=f"--suppression-limit {enough:g} leaves them out; nothing was written",
+        )
+    return np.where(weak[classes] & (classes >= 0), -1, classes)
+
+
+def _report(solved: _Solved, plan: Plan, verification: Verification, timed: Timed, engine: Engine) -> RunReport:
+    return RunReport(
+        verification,
+        measure(_counts(solved.coding, solved.solution, plan)),
+        timed.seconds,
+        [_sentence(m) for m in plan.goal.models],
+        plan.algorithm.name,
+        engine.name,
+        solved.n_missing_dropped,
+    )
+
+
+def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
+    domains = coding.table.domains
+    losses = [d.loss(solution.lo[:, i], solution.hi[:, i]) for i, d in enumerate(domains)]
+    sizes = solution.stats(coding.table).size
+    return ReleaseCounts(
+        sizes=sizes,
+        losses=np.stack(losses, axis=1),
+        columns=tuple(d.name for d in domains),
+        n_suppressed=coding.table.n_rows - int(sizes.sum()),
+        k=plan.goal.min_size,
+        weights=tuple(d.weight for d in domains),
+    )
+
+
+def _loss_of(coding: Coding, plan: Plan, goal: Goal) -> float:
+    solution = plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed), silent)
+    return measure(_counts(coding, solution, plan), ["gcp"])[0].value
+
+
+def _recoding(solved: _Solved, plan: Plan) -> Recoding:
+    return Recoding.of(solved.solution, solved.coding.table.domains, plan.policy)
+
+
+def _published_part(policy: Policy) -> Policy:
+    """The policy as it applies to a finished release: only the columns that a recount looks at."""
+    judged = policy.columns_with(Role.QUASI, Role.SENSITIVE)
+    return policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
+
+
+def _as_categories(frame: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+    text = [n for n in [*plan.quasi, *plan.sensitive] if frame.schema[n] == pl.String]
+    return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame
+
+
+def _sentence(model: PrivacyModel) -> str:
+    inner = ", ".join(f"{name}={value}" for name, value in parameters(model).items())
+    return f"{model.name}({inner})"
+
+
+def _with_files(report: RunReport, policy: Policy) -> RunReport:
+    recoding = str(policy.recoding_path) if policy.recoding_path else None
+    return replace(report, output=str(policy.output_path), recoding=recoding)

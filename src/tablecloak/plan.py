@@ -1,0 +1,191 @@
+"""From a policy and the columns of a table to a plan: what is coded, what is published, what must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tablecloak.algorithms.base import Algorithm
+from tablecloak.data.domain import MakeHierarchy
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, Table
+from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.io.sources import Source
+from tablecloak.models.base import Goal
+from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
+
+__all__ = ["Plan", "make_plan", "source_of"]
+
+PUBLISHED = (Role.QUASI, Role.SENSITIVE, Role.WEIGHT, Role.KEEP)
+# Text of digits, of one length and with this many values or more, is masked digit by digit unless the policy says else.
+MASK_FROM = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run does, settled before any search."""
+
+    policy: Policy
+    goal: Goal
+    algorithm: Algorithm
+    publication: Publication
+    wanted: tuple[str, ...]  # columns to read, in the order of the input
+
+    @property
+    def quasi(self) -> list[str]:
+        """Quasi-identifiers in the order of the policy."""
+        return self.policy.columns_with(Role.QUASI)
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Sensitive attributes in the order of the policy."""
+        return self.policy.columns_with(Role.SENSITIVE)
+
+    @property
+    def stars_are_suppressed(self) -> bool:
+        return self.publication.keeps_suppressed
+
+    def quasi_columns(self, table: Table) -> list[QuasiColumn]:
+        """How each quasi-identifier of a table is coded."""
+        return [QuasiColumn(n, self._maker(n, table), self.policy.columns[n].weight) for n in self.quasi]
+
+    def sensitive_columns(self, table: Table) -> list[SensitiveColumn]:
+        """How each sensitive attribute of a table is counted."""
+        return [
+            SensitiveColumn(n, self._maker(n, table) if self.policy.columns[n].hierarchy is not None else None)
+            for n in self.sensitive
+        ]
+
+    def _maker(self, column: str, table: Table) -> MakeHierarchy:
+        chosen = self.policy.hierarchy_of(column)
+        column_type = table.types[column]
+
+        def make(distinct: pl.Series) -> Hierarchy | None:
+            if chosen is None:
+                return _masked_codes(distinct, column_type)
+            return _hierarchy(chosen, distinct, column_type)
+
+        return make
+
+
+def _hierarchy(chosen: Any, distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
+    from tablecloak.hierarchy.build import build
+    from tablecloak.hierarchy.files import read_hierarchy
+
+    if isinstance(chosen, Path):
+        return read_hierarchy(chosen)
+    return build(chosen, distinct.to_list(), column_type.value)
+
+
+def _masked_codes(distinct: pl.Series, column_type: ColumnType) -> Hierarchy | None:
+    """Codes such as postcodes are masked from the right; other text stays a set of values."""
+    if column_type is not ColumnType.TEXT or len(distinct) < MASK_FROM:
+        return None
+    texts = distinct.cast(pl.String)
+    if not texts.str.contains(r"^[0-9]{3,12}$").all() or texts.str.len_chars().n_unique() != 1:
+        return None
+    from tablecloak.hierarchy.build import MaskSpec, build
+
+    return build(MaskSpec(kind="mask"), texts.to_list(), column_type.value)
+
+
+def source_of(policy: Policy) -> Source:
+    """The input of a policy as a source."""
+    if policy.input is None or policy.input_path is None:
+        raise IncompatibleChoice("the policy names no input", hint="add `input: FILE` to it, or use --input FILE")
+    given = policy.input
+    return Source(
+        policy.input_path,
+        format=given.format,
+        delimiter=given.delimiter,
+        encoding=given.encoding,
+        header=given.header,
+        compression=given.compression,
+        quote=given.quote,
+        types={name: c.type for name, c in policy.columns.items() if c.type is not None},
+        date_formats={name: c.format for name, c in policy.columns.items() if c.format is not None},
+    )
+
+
+def make_plan(policy: Policy, columns: Sequence[str], *, location: str | None = None) -> Plan:
+    """Settle what happens to each column; fails here if the policy cannot fit the table."""
+    _refuse_unknown_columns(policy, columns, location)
+    _refuse_items(policy)
+    goal = Goal(tuple(policy.goals))
+    reason = policy.algorithm.refuses(goal)
+    if reason:
+        raise IncompatibleChoice(
+            f"{policy.algorithm.name} cannot enforce this goal: {reason}", hint="another algorithm"
+        )
+    starred = [n for n in policy.columns_with(Role.IDENTIFIER) if policy.columns[n].transform is Transform.STAR]
+    shown = {*policy.columns_with(*PUBLISHED), *starred}
+    if policy.others == "keep":
+        shown |= {c for c in columns if c not in policy.columns}
+    read = shown.difference(starred) | set(policy.columns_with(Role.PERSON))
+    output = policy.output
+    return Plan(
+        policy=policy,
+        goal=goal,
+        algorithm=policy.algorithm,
+        publication=Publication(
+            columns=tuple(c for c in columns if c in shown),
+            starred=tuple(starred),
+            keeps_suppressed=bool(output and output.suppressed is Suppressed.STAR),
+            shuffle_seed=policy.seed if output and output.shuffle else None,
+        ),
+        wanted=tuple(c for c in columns if c in read),
+    )
+
+
+def _refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str | None) -> None:
+    known = set(columns)
+    for name, column in policy.columns.items():
+        if name not in known and column.role is not Role.DROP:
+            hint = did_you_mean(name, columns) or f"it has: {', '.join(list(columns)[:20])}"
+            raise DataError(f"there is no column '{name}'", hint=hint, location=location)
+
+
+def _refuse_items(policy: Policy) -> None:
+    items = policy.columns_with(Role.ITEMS)
+    if items:
+        raise IncompatibleChoice(
+            f"column '{items[0]}' has the role items, and no algorithm here protects sets of items",
+            hint="give it the role drop, or sensitive if each cell is one value",
+        )
+    if not policy.columns_with(Role.QUASI):
+        raise IncompatibleChoice("no column has the role quasi", hint="give role: quasi to what others may know")
+
+
+def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
+    """The table after rows with missing cells were left out where the policy says so, and how many were."""
+    policy = plan.policy
+    for name in [*plan.quasi, *plan.sensitive]:
+        n_missing = table.frame[name].null_count()
+        if n_missing and policy.missing_of(name) is Missing.ERROR:
+            raise DataError(
+                f"column '{name}' has {n_missing:,} empty cells and the policy says missing: error",
+                hint="fill them, or use missing: value or missing: drop",
+                location=table.name,
+            )
+    drops = [n for n in [*plan.quasi, *plan.sensitive] if policy.missing_of(n) is Missing.DROP]
+    if not drops or not any(table.frame[n].null_count() for n in drops):
+        return table, 0
+    frame = table.frame.drop_nulls(drops)
+    return Table(frame, table.types, table.name), table.n_rows - frame.height
+
+
+def refuse_repeated_persons(table: Table, plan: Plan) -> None:
+    """Models here count rows, so a person must not have several."""
+    for name in plan.policy.columns_with(Role.PERSON):
+        n_persons = table.frame[name].n_unique()
+        if n_persons < table.n_rows:
+            raise IncompatibleChoice(
+                f"column '{name}' has the role person and {table.n_rows - n_persons:,} rows repeat a person: "
+                "the models of this policy count rows, not persons",
+                hint="keep one row per person, or give the column the role identifier and accept that rows are counted",
+            )

@@ -1,0 +1,1 @@
+"""Policies: schema, files and overrides."""

@@ -1,0 +1,101 @@
+"""Values chosen by name: `{model: k-anonymity, k: 5}` becomes an instance of the class registered under that name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from tablecloak.errors import did_you_mean
+from tablecloak.policy.problems import fault, invalid, relabel
+
+__all__ = ["Tagged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """Annotation of a field that holds one of several classes, told apart by the value of the key `tag`.
+
+    Args:
+        tag: the key that names the class.
+        noun: what the classes are, for messages.
+        classes: name to class, asked at every use so that classes registered later count too.
+        has_shorthand: a bare name is accepted and means the class with its defaults.
+        has_path: a text is accepted and kept as it is: it names a file or an entry elsewhere.
+    """
+
+    tag: str
+    noun: str
+    classes: Callable[[], Mapping[str, type]]
+    has_shorthand: bool = False
+    has_path: bool = False
+
+    def validate(self, value: Any) -> Any:
+        """The instance that the value describes; instances pass unchanged."""
+        known = self.classes()
+        if isinstance(value, str) and self.has_path:
+            return value
+        if isinstance(value, str) and self.has_shorthand:
+            value = {self.tag: value}
+        if isinstance(value, tuple(known.values())):
+            return value
+        if not isinstance(value, Mapping):
+            raise invalid(self.noun, [fault((), f"must be a mapping with the key '{self.tag}'")])
+        return self._build(value, known)
+
+    def _build(self, value: Mapping[str, Any], known: Mapping[str, type]) -> Any:
+        names = ", ".join(known)
+        if self.tag not in value:
+            raise invalid(self.noun, [fault((), f"the key '{self.tag}' is missing", hint=f"one of {names}")])
+        name = value[self.tag]
+        if not isinstance(name, str) or name not in known:
+            hint = did_you_mean(str(name), known) or f"known: {names}"
+            raise invalid(self.noun, [fault((self.tag,), f"unknown {self.noun} '{name}'", hint=hint)])
+        cls = known[name]
+        params = dict(value) if issubclass(cls, BaseModel) else {k: v for k, v in value.items() if k != self.tag}
+        try:
+            return _adapter(cls).validate_python(params)
+        except ValidationError as error:
+            raise relabel(error, [*dict.fromkeys([self.tag, *_keys(cls)])]) from None
+
+    def serialize(self, value: Any) -> Any:
+        """The value as it is written in a policy, without defaults."""
+        if isinstance(value, str):
+            return value
+        params = _adapter(type(value)).dump_python(value, mode="json", by_alias=True, exclude_defaults=True)
+        names = [name for name, cls in self.classes().items() if cls is type(value)]
+        return {self.tag: names[0], **{k: v for k, v in params.items() if k != self.tag}}
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self.validate, serialization=core_schema.plain_serializer_function_ser_schema(self.serialize)
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        branches = [self._branch(name, cls, handler) for name, cls in self.classes().items()]
+        if self.has_path:
+            branches.append({"type": "string", "description": "a file, or a name under `hierarchies`"})
+        if self.has_shorthand:
+            branches.append({"enum": list(self.classes()), "description": "a name alone means its defaults"})
+        return {"anyOf": branches}
+
+    def _branch(self, name: str, cls: type, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler.resolve_ref_schema(handler(_adapter(cls).core_schema))
+        tag = {"const": name, "type": "string"}
+        properties = {self.tag: tag, **{k: v for k, v in found.get("properties", {}).items() if k != self.tag}}
+        required = [self.tag, *(r for r in found.get("required", []) if r != self.tag)]
+        return {**found, "title": name, "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _adapter(cls: type) -> TypeAdapter[Any]:
+    return TypeAdapter(cls)
+
+
+def _keys(cls: type) -> list[str]:
+    if issubclass(cls, BaseModel):
+        return [field.alias or name for name, field in cls.model_fields.items()]
+    return [field.name for field in fields(cls)] if is_dataclass(cls) else []

@@ -1,0 +1,61 @@
+"""How long work tells what it is doing: phases, counts, notes, cancel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+__all__ = ["Cancelled", "Progress", "Silent", "Timed", "silent"]
+
+
+class Cancelled(Exception):  # noqa: N818
+    """The user stopped the work."""
+
+
+class Progress(Protocol):
+    """What long work calls; adapters draw bars, fill queues or stay silent."""
+
+    def start(self, phase: str, total: int | None = None) -> None:
+        """A phase begins; `total` is in the unit of `advance`."""
+
+    def advance(self, done: int) -> None:
+        """`done` units of the current phase are finished so far. Raises Cancelled when asked to stop."""
+
+    def finish(self, note: str = "") -> None:
+        """The phase ends with a short remark (counts only, never values)."""
+
+
+class Silent:
+    """Says nothing."""
+
+    def start(self, phase: str, total: int | None = None) -> None:
+        pass
+
+    def advance(self, done: int) -> None:
+        pass
+
+    def finish(self, note: str = "") -> None:
+        pass
+
+
+silent: Progress = Silent()
+
+
+class Timed:
+    """Passes everything on and keeps the seconds of each phase."""
+
+    def __init__(self, inner: Progress = silent) -> None:
+        self.inner = inner
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[list[str]]:
+        """One phase; the body may put its closing note in the yielded list."""
+        self.inner.start(name, total)
+        begin = time.perf_counter()
+        notes: list[str] = []
+        yield notes
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
+        self.inner.finish(notes[-1] if notes else "")

@@ -1,0 +1,188 @@
+"""A recoding is a value: classes with their labels and the cuts that lead to them, to be stored and applied again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.algorithms.base import CutTree, Solution
+from tablecloak.data.domain import Domain, DomainKind, distinct_of
+from tablecloak.data.labels import ClassLabels, labels_of_classes
+from tablecloak.errors import DataError
+from tablecloak.policy.load import dump_policy, parse_policy
+from tablecloak.policy.schema import Policy
+from tablecloak.values import format_value
+
+__all__ = ["Recoding", "read_recoding"]
+
+IntArray = NDArray[np.int64]
+FORMAT = "tablecloak-recoding-1"
+UNKNOWN = -2  # a value no class can hold
+MISSING = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecodedColumn:
+    """One quasi-identifier of a recoding: known values in order, and the interval of them that every class holds.
+
+    Known value `i` has place 2 i + 1; what lies between values i - 1 and i of an ordered column has place 2 i.
+    """
+
+    name: str
+    type: str
+    is_ordered: bool
+    values: list[str]  # texts; of an ordered column only those where an interval or a side of a cut ends
+    lo: IntArray  # (n_classes,) places
+    hi: IntArray  # (n_classes,) places
+    labels: ClassLabels
+
+    def places(self, series: pl.Series) -> IntArray:
+        """The place of every value of a column of new data."""
+        distinct = distinct_of(series)
+        if self.is_ordered:
+            found = self._ordered_places(distinct.values)
+        else:
+            index = {text: 2 * i + 1 for i, text in enumerate(self.values)}
+            texts = [format_value(v) for v in distinct.values.to_list()]
+            found = np.array([MISSING if t is None else index.get(t, UNKNOWN) for t in texts], np.int64)
+        return distinct.recoded(found)
+
+    def _ordered_places(self, distinct: pl.Series) -> IntArray:
+        known = pl.Series(self.values, dtype=pl.String).cast(distinct.dtype)
+        numbers, new = known.to_physical().to_numpy(), distinct.to_physical()
+        at = np.searchsorted(numbers, new.fill_null(0).to_numpy())
+        is_known = numbers[np.minimum(at, len(numbers) - 1)] == new.fill_null(0).to_numpy() if len(numbers) else at < 0
+        return np.where(distinct.is_null().to_numpy(), MISSING, 2 * at + is_known)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": self.type,
+            "ordered": self.is_ordered,
+            "values": self.values,
+            "lo": self.lo.tolist(),
+            "hi": self.hi.tolist(),
+            "labels": list(self.labels.names),
+            "label": self.labels.of_class.tolist(),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recoding:
+    """Classes of a release and how new rows find theirs."""
+
+    columns: tuple[RecodedColumn, ...]
+    n_classes: int
+    tree: CutTree  # cuts are places
+    policy: Policy  # the policy it was made with
+
+    @classmethod
+    def of(cls, solution: Solution, domains: tuple[Domain, ...], policy: Policy) -> Recoding:
+        """The recoding of a solution; only values that some class or cut ends at are kept."""
+        assert solution.tree is not None
+        cut = solution.tree.cut.copy()
+        labels = labels_of_classes(domains, solution.lo, solution.hi)
+        columns = []
+        for dim, domain in enumerate(domains):
+            of_dim = solution.tree.dim == dim
+            column, cut[of_dim] = _column(domain, solution.lo[:, dim], solution.hi[:, dim], cut[of_dim], labels)
+            columns.append(column)
+        tree = CutTree(solution.tree.dim, cut, solution.tree.left, solution.tree.right)
+        return cls(tuple(columns), solution.n_classes, tree, policy)
+
+    def labels(self) -> dict[str, ClassLabels]:
+        """Published labels by column."""
+        return {c.name: c.labels for c in self.columns}
+
+    def classes_of(self, frame: pl.DataFrame) -> IntArray:
+        """The class that covers each row, or -1 where none does."""
+        places = np.stack([c.places(frame[c.name]) for c in self.columns])  # (n_columns, n_rows)
+        classes = _descend(self.tree, places)
+        for column, place in zip(self.columns, places, strict=True):
+            inside = (place >= column.lo[classes]) & (place <= column.hi[classes])
+            classes = np.where(inside, classes, -1)
+        return classes
+
+    def explain(self) -> str:
+        """What is published, in words."""
+        lines = [f"{self.n_classes:,} classes"]
+        lines += [f"  {c.name}: {len(c.labels.names):,} different values" for c in self.columns]
+        return "\n".join(lines)
+
+    def to_json(self, folder: Path) -> str:
+        """The recoding as text for a file in a folder; files that the policy names are found from there."""
+        policy = dump_policy(self.policy.rebased(folder))
+        tree = {name: getattr(self.tree, name).tolist() for name in ("dim", "cut", "left", "right")}
+        columns = [c.to_dict() for c in self.columns]
+        return json.dumps(
+            {"format": FORMAT, "classes": self.n_classes, "policy": policy, "columns": columns, "tree": tree},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+
+
+def _column(
+    domain: Domain, lo: IntArray, hi: IntArray, cut: IntArray, labels: Mapping[str, ClassLabels]
+) -> tuple[RecodedColumn, IntArray]:
+    offset = int(domain.has_missing)
+    is_ordered = domain.kind is DomainKind.ORDERED
+    if is_ordered:
+        kept = np.unique(np.concatenate([lo, hi, cut]))
+        kept = kept[kept >= offset]
+        texts = [str(format_value(v)) for v in domain.values.gather(kept - offset).to_list()]
+    else:
+        kept = np.arange(offset, domain.n_codes)
+        leaves = domain.hierarchy.leaf_labels if domain.hierarchy else None
+        known = leaves[offset:] if leaves else domain.values.to_list()
+        texts = [str(format_value(v)) for v in known]
+
+    def place(codes: IntArray) -> IntArray:
+        return np.where(codes < offset, MISSING, 2 * np.searchsorted(kept, codes) + 1)
+
+    column = RecodedColumn(domain.name, domain.type.value, is_ordered, texts, place(lo), place(hi), labels[domain.name])
+    return column, place(cut)
+
+
+def _descend(tree: CutTree, places: IntArray) -> IntArray:
+    """The class every row reaches by following the cuts."""
+    n_rows = places.shape[1]
+    at = np.zeros(n_rows, np.int64) if len(tree.dim) else np.full(n_rows, ~0)
+    open_rows = np.flatnonzero(at >= 0)
+    while len(open_rows):
+        node = at[open_rows]
+        goes_left = places[tree.dim[node], open_rows] <= tree.cut[node]
+        at[open_rows] = np.where(goes_left, tree.left[node], tree.right[node])
+        open_rows = open_rows[at[open_rows] >= 0]
+    return ~at
+
+
+def read_recoding(path: Path) -> Recoding:
+    """A recoding written by an earlier run."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found.get("format") != FORMAT:
+            raise DataError(
+                f"not a recoding of the format {FORMAT}", hint="use the file that `run` wrote", location=str(path)
+            )
+        columns = tuple(
+            RecodedColumn(
+                c["name"], c["type"], c["ordered"], c["values"],
+                np.array(c["lo"], np.int64), np.array(c["hi"], np.int64),
+                ClassLabels(tuple(c["labels"]), np.array(c["label"], np.uint32)),
+            )
+            for c in found["columns"]
+        )  # fmt: skip
+        tree = CutTree(*(np.array(found["tree"][name], np.int64) for name in ("dim", "cut", "left", "right")))
+        policy = parse_policy(found["policy"], name=str(path), base=path.parent)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
+        raise DataError(
+            "cannot be read as a recoding", hint="use the file that `run` wrote", location=str(path)
+        ) from exc
+    return Recoding(columns, int(found["classes"]), tree, policy)

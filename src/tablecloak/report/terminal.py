@@ -1,0 +1,186 @@
+"""Results as lines and tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+if TYPE_CHECKING:
+    from tablecloak.hierarchy.hierarchy import Hierarchy
+
+__all__ = [
+    "check_lines",
+    "hierarchy_tree",
+    "lint_lines",
+    "list_lines",
+    "next_steps",
+    "rows_table",
+    "run_lines",
+    "show_bytes",
+    "verify_lines",
+]
+
+MOST_CHILDREN = 12
+COVERED = "every cell covers its original"
+
+# What the level of a model is called.
+LEVELS = {
+    "k-anonymity": "smallest class",
+    "l-diversity": "least diverse class",
+    "t-closeness": "largest distance",
+}
+
+
+def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
+    """What a recount says: one line per goal, then the totals."""
+    rows = [_verdict(verdict) for verdict in report["verdicts"]]
+    if report["covers"] is not None:
+        rows.append(_judged(report["covers"], COVERED))
+    for number, row in enumerate(rows):
+        yield _labelled("" if number else "verify", row)
+    for note in report.get("notes", ()):
+        yield _labelled("", Text(f"  {note}"))
+    yield _labelled("counted", Text(_totals(report)))
+
+
+def _verdict(verdict: Mapping[str, Any]) -> Text:
+    level = LEVELS.get(verdict["model"], "worst class")
+    reached, needed = _number(verdict["achieved"]), _number(verdict["required"])
+    return _judged(verdict["holds"], f"{verdict['model']:<14} {level} {reached} (need {needed})")
+
+
+def _judged(holds: bool, text: str) -> Text:
+    return Text("✓ ", "green") + Text(text) if holds else Text("✗ ", "bold red") + Text(f"{text}: not met")
+
+
+def _totals(report: Mapping[str, Any]) -> str:
+    parts = [f"{report['rows']:,} records in {report['classes']:,} classes"]
+    if report["suppressed"]:
+        parts.append(f"{report['suppressed']:,} suppressed")
+    if report.get("dropped_for_missing"):
+        parts.append(f"{report['dropped_for_missing']:,} left out for empty cells")
+    return ", ".join(parts)
+
+
+def run_lines(report: Mapping[str, Any], *, risk: Mapping[str, Mapping[str, Any]] | None = None) -> Iterator[Text]:
+    """What a run did: verdicts, risk before and after, loss, files."""
+    yield from verify_lines(report)
+    if risk is not None:
+        yield _labelled("risk", Text(_risk(risk["before"], risk["after"])))
+    if report["loss"] is not None:
+        yield _labelled("utility", Text(f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)"))
+    files = [str(report[key]) for key in ("output", "recoding") if report.get(key)]
+    spent = f"{sum(report['seconds'].values()):.1f} s, {show_bytes(report['peak_memory_bytes'])}"
+    yield _labelled("wrote", Text("   ".join([*(files or ["nothing"]), spent])))
+
+
+def _risk(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    return (
+        f"unique {before['unique_share']:.1%} → {after['unique_share']:.1%}    "
+        f"highest {before['highest']:.2f} → {after['highest']:.2f}    "
+        f"average {before['average']:.2f} → {after['average']:.2f}"
+    )
+
+
+def check_lines(report: Mapping[str, Any]) -> Iterator[Text]:
+    """Whether a policy is sound and its goals can be reached."""
+    chosen = f"goals {', '.join(report['goals'])}   algorithm {report['algorithm']}   engine {report['engine']}"
+    yield Text("ok  ", "green") + Text(chosen)
+    if report["rows"] is None:
+        yield Text("    checked without data")
+        return
+    quasi = ", ".join(report["quasi"])
+    yield Text(f"    {report['rows']:,} rows, {report['tuples']:,} different on {quasi}")
+    loss = "" if report["loss"] is None else f"; expected loss {report['loss']:.3f}"
+    yield Text(f"    feasible{loss}" if report["feasible"] else "    not feasible")
+
+
+def list_lines(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Table]:
+    """What there is to choose from, one table per kind."""
+    for kind, entries in found.items():
+        table = _table(kind, "name", "parameters", "what it is")
+        for entry in entries:
+            table.add_row(entry["name"], ", ".join(entry["parameters"]), entry["summary"])
+        yield table
+
+
+def lint_lines(found: Mapping[str, Any]) -> Iterator[Text]:
+    """What is wrong with a hierarchy file."""
+    if found["ok"]:
+        yield Text("ok  ", "green") + Text(found["file"])
+    for problem in found["problems"]:
+        place = f"{found['file']}:{problem['line']}" if problem["line"] else found["file"]
+        hint = f"\n  try  {problem['hint']}" if problem["hint"] else ""
+        yield Text(f"{place}  {problem['severity']}: {problem['message']}{hint}")
+
+
+def hierarchy_tree(hierarchy: Hierarchy, *, depth: int) -> Tree:
+    """A hierarchy as a tree, large branches cut short."""
+    tree = Tree(_node(hierarchy, hierarchy.root))
+    _grow(tree, hierarchy, hierarchy.root, depth)
+    return tree
+
+
+def _grow(tree: Tree, hierarchy: Hierarchy, node: int, depth: int) -> None:
+    children = hierarchy.children(node)
+    if depth == 0 or not children:
+        return
+    for child in children[:MOST_CHILDREN]:
+        _grow(tree.add(_node(hierarchy, child)), hierarchy, child, depth - 1)
+    if len(children) > MOST_CHILDREN:
+        tree.add(Text(f"… {len(children) - MOST_CHILDREN:,} more", "dim"))
+
+
+def _node(hierarchy: Hierarchy, node: int) -> Text:
+    label = Text(hierarchy.labels[node] or "(missing)")
+    if not hierarchy.children(node):
+        return label
+    return label + Text(f"  {hierarchy.leaf_count(node):,} values, loss {hierarchy.losses[node]:.3g}", "dim")
+
+
+def rows_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A few rows of the made-up sample."""
+    table = _table(f"\n{title}", *rows[0])
+    for row in rows:
+        table.add_row(*("" if cell is None else Text(str(cell)) for cell in row.values()))
+    return table
+
+
+def next_steps(policy: Path | None) -> Iterator[Text]:
+    """How to go on after the demo."""
+    if policy is None:
+        yield Text(
+            "Next: tablecloak demo --directory demo   keeps the data, the policy and the release for you to change"
+        )
+        return
+    yield Text(f"Next: tablecloak check {policy}")
+    yield Text(f"      tablecloak run {policy} --set goals.0.k=20 --force")
+
+
+def show_bytes(count: float) -> str:
+    """An amount of memory in a readable unit."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def _labelled(label: str, text: Text) -> Text:
+    return Text(f" {label:<9} ", "bold") + text
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", title_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="ellipsis")
+    return table

@@ -1,0 +1,5 @@
+"""Mergeable counts over equivalence classes: all that a privacy model may look at."""
+
+from tablecloak.stats.classes import ClassStats, Histogram, Needs, SensitiveDomain, count_classes
+
+__all__ = ["ClassStats", "Histogram", "Needs", "SensitiveDomain", "count_classes"]

@@ -1,0 +1,196 @@
+"""ClassStats: sizes and sensitive histograms of equivalence classes, as flat arrays.
+
+Histograms are stored by class in compressed rows, so a million small classes cost what they contain and no more.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.hierarchy.hierarchy import Hierarchy
+
+__all__ = ["ClassStats", "Histogram", "Needs", "SensitiveDomain", "count_classes"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+# Dense work arrays stay below this many cells; larger inputs are processed in slices of classes.
+DENSE_CELLS = 1 << 22
+
+
+class Needs(enum.Flag):
+    """What an engine must count for a model."""
+
+    SIZE = enum.auto()
+    SENSITIVE = enum.auto()
+    PERSONS = enum.auto()
+    POPULATION = enum.auto()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SensitiveDomain:
+    """The values of one sensitive attribute: code `i` stands for `labels[i]`, None for the missing value."""
+
+    name: str
+    labels: tuple[str | None, ...]
+    is_ordered: bool = False  # codes follow the order of numbers or dates
+    hierarchy: Hierarchy | None = None  # its leaf codes are the codes here
+
+    @property
+    def n_values(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """Counts of one sensitive attribute in every class.
+
+    Entries of class `c` are `indptr[c]:indptr[c + 1]`; codes ascend inside a class and counts are positive.
+    """
+
+    domain: SensitiveDomain
+    indptr: IntArray  # (n_classes + 1,)
+    codes: IntArray  # (n_entries,)
+    counts: IntArray  # (n_entries,)
+    totals: IntArray  # (n_values,) counts in the whole table
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.indptr) - 1
+
+    def entry_class(self) -> IntArray:
+        """The class of every entry, (n_entries,)."""
+        return np.repeat(np.arange(self.n_classes), np.diff(self.indptr))
+
+    def distinct(self) -> IntArray:
+        """Number of different values in every class, (n_classes,)."""
+        return np.diff(self.indptr)
+
+    def sum_by_class(self, per_entry: NDArray[np.generic]) -> FloatArray:
+        """Sum of a quantity given per entry, (n_classes,)."""
+        padded = np.append(np.asarray(per_entry, dtype=np.float64), 0.0)
+        sums = np.add.reduceat(padded, self.indptr[:-1]) if self.n_classes else np.zeros(0)
+        return np.where(self.distinct() > 0, sums, 0.0)
+
+    def total_shares(self) -> FloatArray:
+        """Distribution of the attribute in the whole table, (n_values,)."""
+        return self.totals / max(1, int(self.totals.sum()))
+
+    def share_slices(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Distributions of consecutive classes as dense matrices (slice of classes, n_values)."""
+        step = max(1, DENSE_CELLS // max(1, self.domain.n_values))
+        for begin in range(0, self.n_classes, step):
+            end = min(begin + step, self.n_classes)
+            entries = slice(int(self.indptr[begin]), int(self.indptr[end]))
+            rows = np.repeat(np.arange(end - begin), np.diff(self.indptr[begin : end + 1]))
+            dense = np.zeros((end - begin, self.domain.n_values))
+            dense[rows, self.codes[entries]] = self.counts[entries]
+            yield slice(begin, end), dense / np.maximum(dense.sum(axis=1, keepdims=True), 1.0)
+
+    def rollup(self, group: IntArray, n_groups: int) -> Histogram:
+        """The histogram after classes are united: class `c` becomes part of `group[c]`."""
+        return histogram_of(group[self.entry_class()], self.codes, self.counts, n_groups, self.domain, self.totals)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassStats:
+    """Arrays over equivalence classes: their sizes and their sensitive histograms by attribute name."""
+
+    size: IntArray  # (n_classes,) records
+    hist: Mapping[str, Histogram] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.size)
+
+    @property
+    def n_records(self) -> int:
+        return int(self.size.sum())
+
+    def rollup(self, group: IntArray, n_groups: int) -> ClassStats:
+        """Statistics after classes are united: class `c` becomes part of `group[c]`."""
+        size = np.bincount(group, weights=self.size, minlength=n_groups).astype(np.int64)
+        return ClassStats(size, {name: h.rollup(group, n_groups) for name, h in self.hist.items()})
+
+    def __add__(self, other: ClassStats) -> ClassStats:
+        """Merge counts of the same classes taken from two parts of a table."""
+        both = np.tile(np.arange(self.n_classes), 2)
+        return concat([self, other]).rollup(both, self.n_classes)
+
+
+def concat(parts: list[ClassStats]) -> ClassStats:
+    """All classes of several statistics, one after the other; totals of the parts are added."""
+    size = np.concatenate([p.size for p in parts])
+    names = parts[0].hist
+    return ClassStats(size, {name: _concat_histograms([p.hist[name] for p in parts]) for name in names})
+
+
+def _concat_histograms(parts: list[Histogram]) -> Histogram:
+    widths = np.concatenate([np.diff(p.indptr) for p in parts])
+    return Histogram(
+        domain=parts[0].domain,
+        indptr=np.concatenate([[0], np.cumsum(widths)]).astype(np.int64),
+        codes=np.concatenate([p.codes for p in parts]),
+        counts=np.concatenate([p.counts for p in parts]),
+        totals=np.sum([p.totals for p in parts], axis=0),
+    )
+
+
+def histogram_of(
+    classes: NDArray[np.integer],
+    codes: NDArray[np.integer],
+    weights: IntArray | None,
+    n_classes: int,
+    domain: SensitiveDomain,
+    totals: IntArray | None = None,
+) -> Histogram:
+    """Count sensitive codes by class; rows are given in any order, `weights` None means one each."""
+    n_values = max(1, domain.n_values)
+    key = classes.astype(np.int64) * n_values + codes
+    if n_classes * n_values <= 8 * DENSE_CELLS:
+        dense = _weighted_bincount(key, weights, n_classes * n_values)
+        cells = np.flatnonzero(dense)
+        counts = dense[cells]
+    else:
+        cells, inverse = np.unique(key, return_inverse=True)
+        counts = _weighted_bincount(inverse, weights, len(cells))
+    entry_class, entry_code = np.divmod(cells, n_values)
+    indptr = np.searchsorted(entry_class, np.arange(n_classes + 1)).astype(np.int64)
+    if totals is None:
+        totals = _weighted_bincount(codes.astype(np.int64), weights, domain.n_values)
+    return Histogram(domain, indptr, entry_code, counts, totals)
+
+
+def _weighted_bincount(key: IntArray, weights: IntArray | None, length: int) -> IntArray:
+    if weights is None:
+        return np.bincount(key, minlength=length)
+    # float64 sums of integers are exact below 2**53 records
+    return np.bincount(key, weights=weights, minlength=length).astype(np.int64)
+
+
+def count_classes(
+    classes: NDArray[np.integer],
+    n_classes: int,
+    sensitive: Mapping[str, tuple[NDArray[np.integer], SensitiveDomain]],
+    *,
+    weights: IntArray | None = None,
+    totals: Mapping[str, IntArray] | None = None,
+) -> ClassStats:
+    """Statistics of rows (or weighted tuples) whose class is given by number.
+
+    Args:
+        sensitive: codes and domain by attribute name.
+        totals: counts of the whole table where the rows given are only a part of it.
+    """
+    size = _weighted_bincount(classes.astype(np.int64), weights, n_classes)
+    hist = {
+        name: histogram_of(classes, codes, weights, n_classes, domain, (totals or {}).get(name))
+        for name, (codes, domain) in sensitive.items()
+    }
+    return ClassStats(size, hist)

@@ -1,0 +1,188 @@
+"""Verification: recount a finished table from its own cells, and hold every cell against its original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.data.coverage import coverage_of
+from tablecloak.data.domain import Codes, Domain
+from tablecloak.engines.base import Engine, Recount, Table
+from tablecloak.errors import GoalNotMet
+from tablecloak.models.base import Goal, Verdict
+from tablecloak.plan import Plan
+
+__all__ = ["Originals", "Verification", "covers_originals", "require", "verify"]
+
+IntArray = NDArray[np.int64]
+# Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
+MATCH_UP_TO = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What the recount of a release says."""
+
+    verdicts: list[Verdict]
+    n_classes: int
+    n_rows: int
+    n_suppressed: int
+    covers: bool | None  # None: there was no original to hold it against, or rows could not be told apart
+    notes: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        return all(v.holds for v in self.verdicts) and self.covers is not False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak verify --json`."""
+        return {
+            "holds": self.holds,
+            "classes": self.n_classes,
+            "rows": self.n_rows,
+            "suppressed": self.n_suppressed,
+            "verdicts": [v.to_dict() for v in self.verdicts],
+            "covers": self.covers,
+            **({"notes": list(self.notes)} if self.notes else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Originals:
+    """The coded originals of a release.
+
+    `row_of` says which original each published row (suppressed ones included) comes from; None where it is not known.
+    """
+
+    domains: Mapping[str, Domain]
+    codes: Mapping[str, Codes]  # (n_originals,) by quasi-identifier
+    n_rows: int
+    row_of: IntArray | None = field(default=None)
+    order_is_known: bool = True  # rows are in the order of the originals, all or some of them
+
+
+def verify(engine: Engine, release: Table, plan: Plan, originals: Originals | None = None) -> Verification:
+    """Recount a release and, given its originals, check that every cell covers its own."""
+    recount = engine.class_stats(
+        release, plan.quasi, plan.sensitive_columns(release), stars_are_suppressed=plan.stars_are_suppressed
+    )
+    covers, notes = (None, ()) if originals is None else covers_originals(recount, originals)
+    n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
+    return Verification(
+        verdicts=Goal(plan.goal.models).verdicts(recount.stats),
+        n_classes=recount.stats.n_classes,
+        n_rows=recount.n_rows,
+        n_suppressed=n_left_out,
+        covers=covers,
+        notes=notes,
+    )
+
+
+def require(verification: Verification) -> Verification:
+    """The verification itself, or GoalNotMet saying which goal failed and by how much."""
+    if verification.holds:
+        return verification
+    failed = next((v for v in verification.verdicts if not v.holds), None)
+    if failed is None:
+        message = "a published cell does not cover its original"
+    else:
+        plain = failed.to_dict()
+        message = (
+            f"{failed.model} reaches {plain['achieved']} where {plain['required']} is required "
+            f"(worst class: {failed.worst_class_size:,} records)"
+        )
+    raise GoalNotMet(message, result=verification.to_dict(), hint="nothing was written")
+
+
+def covers_originals(recount: Recount, originals: Originals) -> tuple[bool | None, tuple[str, ...]]:
+    """Whether every published cell covers its original, and remarks on how that was decided."""
+    sides = [
+        (coverage_of(column.values, originals.domains[name]), column, originals.codes[name])
+        for name, column in recount.labels.items()
+    ]
+    if originals.row_of is not None or recount.n_rows == originals.n_rows:
+        rows = originals.row_of
+        if rows is not None and recount.is_suppressed is not None:
+            rows = rows[~recount.is_suppressed]
+        if all(c.holds(column, codes if rows is None else codes[rows]).all() for c, column, codes in sides):
+            return True, ()
+        if originals.row_of is not None:
+            return False, ()
+    rows_of = [(coverage, column.index, codes) for coverage, column, codes in sides]
+    if recount.n_rows > originals.n_rows:
+        return False, (f"the release has {recount.n_rows - originals.n_rows:,} rows more than the original",)
+    if recount.n_rows < originals.n_rows and _is_subsequence(rows_of, recount.n_rows, originals.n_rows):
+        return True, ()
+    return _match(rows_of, recount.n_rows, originals.n_rows)
+
+
+Side = tuple[Any, NDArray[np.integer], Codes]
+
+
+def _is_subsequence(sides: list[Side], n_published: int, n_originals: int) -> bool:
+    """Whether published rows cover some of the originals in the same order.
+
+    Taking the first original that fits is never worse than a later one, so one pass decides.
+    """
+    original = 0
+    for row in range(n_published):
+        while original < n_originals and not _fits(sides, row, original):
+            original += 1
+        if original == n_originals:
+            return False
+        original += 1
+    return True
+
+
+def _fits(sides: list[Side], row: int, original: int) -> bool:
+    for coverage, labels, codes in sides:
+        label, code = int(labels[row]), int(codes[original])
+        if not coverage.lo[label] <= code <= coverage.hi[label]:
+            return False
+        if label in coverage.sets and code not in coverage.sets[label]:
+            return False
+    return True
+
+
+def _match(sides: list[Side], n_published: int, n_originals: int) -> tuple[bool | None, tuple[str, ...]]:
+    """Whether rows can be matched one to one with originals they cover, by augmenting paths."""
+    if n_originals > MATCH_UP_TO:
+        return None, ("rows are not in the order of the original, and there are too many to match them",)
+    fits = np.ones((n_published, n_originals), bool)
+    for coverage, labels, codes in sides:
+        fits &= (codes >= coverage.lo[labels][:, None]) & (codes <= coverage.hi[labels][:, None])
+        for label, members in coverage.sets.items():
+            fits[labels == label] &= np.isin(codes, list(members))
+    row_of_original = np.full(n_originals, -1)
+    return all(_augment(fits, row, row_of_original) for row in range(n_published)), ("matched in any order",)
+
+
+def _augment(fits: NDArray[np.bool_], start: int, row_of_original: IntArray) -> bool:
+    """Give `start` an original, moving other rows along a path of originals if need be (breadth first)."""
+    came_from = np.full(fits.shape[1], -1)
+    is_seen = np.zeros(fits.shape[1], bool)
+    queue = [start]
+    for row in queue:
+        for original in np.flatnonzero(fits[row] & ~is_seen).tolist():
+            is_seen[original] = True
+            came_from[original] = row
+            if row_of_original[original] < 0:
+                _shift(original, start, came_from, row_of_original)
+                return True
+            queue.append(int(row_of_original[original]))
+    return False
+
+
+def _shift(free: int, start: int, came_from: IntArray, row_of_original: IntArray) -> None:
+    original = free
+    while True:
+        row = int(came_from[original])
+        previous = np.flatnonzero(row_of_original == row)
+        row_of_original[original] = row
+        if row == start:
+            return
+        original = int(previous[0])

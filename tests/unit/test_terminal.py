@@ -1,0 +1,80 @@
+"""Results as lines for people."""
+
+import pytest
+
+from tablecloak.report import terminal
+
+VERDICT = {"model": "k-anonymity", "params": {"k": 5}, "achieved": 5, "required": 5, "margin": 0, "worst_class_size": 5}
+VERIFICATION = {
+    "holds": True,
+    "classes": 12,
+    "rows": 5000,
+    "suppressed": 0,
+    "covers": None,
+    "verdicts": [{**VERDICT, "holds": True}],
+}
+RUN = {**VERIFICATION, "loss": 0.2714, "seconds": {"read": 0.5, "solve": 0.8}, "peak_memory_bytes": 41_500_000}
+
+
+def text(lines):
+    return [line.plain.strip() for line in lines]
+
+
+def test_a_goal_that_holds():
+    assert text(terminal.verify_lines(VERIFICATION)) == [
+        "verify    ✓ k-anonymity    smallest class 5 (need 5)",
+        "counted   5,000 records in 12 classes",
+    ]
+
+
+def test_a_goal_that_fails_says_so_in_words():
+    failed = {**VERIFICATION, "verdicts": [{**VERDICT, "holds": False, "achieved": 2}]}
+    assert text(terminal.verify_lines(failed))[0] == "verify    ✗ k-anonymity    smallest class 2 (need 5): not met"
+
+
+@pytest.mark.parametrize(("covers", "line"), [(True, "✓ every cell covers its original"), (False, "not met")])
+def test_coverage_is_shown_where_it_was_checked(covers, line):
+    shown = text(terminal.verify_lines({**VERIFICATION, "covers": covers, "notes": ["matched in any order"]}))
+    assert line in shown[1]
+    assert shown[2] == "matched in any order"
+
+
+def test_records_left_out_are_counted():
+    lines = text(terminal.verify_lines({**VERIFICATION, "suppressed": 1200, "dropped_for_missing": 3}))
+    assert lines[-1].endswith("12 classes, 1,200 suppressed, 3 left out for empty cells")
+
+
+def test_an_infinite_level_is_shown_as_none():
+    verdict = {**VERDICT, "model": "l-diversity", "achieved": None, "required": 2.5, "holds": False}
+    assert (
+        "least diverse class none (need 2.5)" in text(terminal.verify_lines({**VERIFICATION, "verdicts": [verdict]}))[0]
+    )
+
+
+def test_a_run_ends_with_its_files():
+    lines = text(terminal.run_lines({**RUN, "output": "out/a.csv", "recoding": "out/r.json"}))
+    assert lines[-2] == "utility   loss 0.271 (0 nothing lost, 1 everything)"
+    assert lines[-1] == "wrote     out/a.csv   out/r.json   1.3 s, 42 MB"
+
+
+def test_risk_before_and_after():
+    before = {"unique_share": 0.922, "highest": 1.0, "average": 0.95}
+    after = {"unique_share": 0.0, "highest": 0.2, "average": 0.04}
+    lines = text(terminal.run_lines({**RUN, "output": None}, risk={"before": before, "after": after}))
+    assert "risk      unique 92.2% → 0.0%    highest 1.00 → 0.20    average 0.95 → 0.04" in lines
+
+
+def test_a_loss_that_was_not_measured_is_not_shown():
+    assert not any("loss" in line for line in text(terminal.run_lines({**RUN, "loss": None, "output": None})))
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(999, "999 B"), (12_000, "12 kB"), (41_500_000, "42 MB"), (2_500_000_000, "2.5 GB")]
+)
+def test_amounts_of_memory(count, shown):
+    assert terminal.show_bytes(count) == shown
+
+
+def test_the_way_on_from_the_demo(tmp_path):
+    assert "demo --directory" in text(terminal.next_steps(None))[0]
+    assert text(terminal.next_steps(tmp_path / "policy.yaml"))[0] == f"Next: tablecloak check {tmp_path}/policy.yaml"
