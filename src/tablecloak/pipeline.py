@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.data.labels import labels_of_classes
@@ -287,20 +288,22 @@ def apply_file(
 
 def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[Plan, Table]:
     with timed.phase("read") as notes:
-        plan = make_plan(policy, sniff(source).names, location=str(source.path))
+        layout = sniff(source)
+        plan = make_plan(policy, layout.names, location=str(source.path))
+        kernels.preload(layout.n_rows_hint or 0)
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
         require_rows(table.frame, source.path)
         notes.append(f"{table.n_rows:,} rows")
     return plan, table
 
 
-def _read_release(engine: Engine, path: Path, plan: Plan) -> Table:
+def _read_release(engine: Engine, path: Path, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:
     """Only what a recount needs, quasi-identifiers as text whatever they look like."""
-    columns = [*plan.quasi, *plan.sensitive]
+    columns = [*plan.quasi, *plan.counted]
     kind = plan.policy.output.format if plan.policy.output else None
     types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
     source = Source(path, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})
-    return engine.read(source, columns=columns, categorical=columns)
+    return engine.read(source, columns=columns, categorical=columns, labels=labels)
 
 
 def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
@@ -349,9 +352,15 @@ def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Time
                 location=str(target.parent),
             ) from exc
         notes.append(f"{release.n_rows:,} rows")
+    labels = _labels_in(release.frame)
     del release
     with timed.phase("read back"):
-        return _read_release(engine, target, plan)
+        return _read_release(engine, target, plan, labels)
+
+
+def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:
+    """What was meant to be written; any other text in the file is found and counted all the same."""
+    return {n: d.categories.to_list() for n, d in frame.schema.items() if isinstance(d, pl.Enum) and len(d.categories)}
 
 
 def _originals(solved: _Solved, rows: IntArray | None) -> Originals:

@@ -18,6 +18,7 @@ from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
+from tablecloak.stats.classes import Needs
 
 __all__ = ["Plan", "make_plan", "source_of"]
 
@@ -47,6 +48,11 @@ class Plan:
         return self.policy.columns_with(Role.SENSITIVE)
 
     @property
+    def counted(self) -> list[str]:
+        """The sensitive attributes that the goal looks at: counting others would only cost time."""
+        return self.sensitive if Needs.SENSITIVE in self.goal.needs else []
+
+    @property
     def stars_are_suppressed(self) -> bool:
         return self.publication.keeps_suppressed
 
@@ -55,10 +61,10 @@ class Plan:
         return [QuasiColumn(n, self._maker(n, table), self.policy.columns[n].weight) for n in self.quasi]
 
     def sensitive_columns(self, table: Table) -> list[SensitiveColumn]:
-        """How each sensitive attribute of a table is counted."""
+        """How each sensitive attribute that the goal looks at is counted."""
         return [
             SensitiveColumn(n, self._maker(n, table) if self.policy.columns[n].hierarchy is not None else None)
-            for n in self.sensitive
+            for n in self.counted
         ]
 
     def _maker(self, column: str, table: Table) -> MakeHierarchy:

@@ -39,8 +39,16 @@ class LocalEngine:
 
     name = "local"
 
-    def read(self, source: Source, *, columns: Sequence[str] | None, categorical: Collection[str]) -> Table:
-        return table_of(read_frame(source, columns=columns, categorical=categorical), str(source.path))
+    def read(
+        self,
+        source: Source,
+        *,
+        columns: Sequence[str] | None,
+        categorical: Collection[str],
+        labels: Mapping[str, Sequence[str]] | None = None,
+    ) -> Table:
+        frame = read_frame(source, columns=columns, categorical=categorical, labels=labels)
+        return table_of(frame, str(source.path))
 
     def write(self, table: Table, path: Path, *, kind: str | None, delimiter: str | None) -> None:
         write_frame(table.frame, path, format=kind, delimiter=delimiter)

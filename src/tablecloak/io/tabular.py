@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,12 +20,20 @@ __all__ = ["read_frame", "require_rows", "write_frame"]
 
 
 def read_frame(
-    source: Source | Path | str, *, columns: Sequence[str] | None = None, categorical: Collection[str] = ()
+    source: Source | Path | str,
+    *,
+    columns: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
+    labels: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
     """The table in a file, in row order, with only the given columns.
 
     Integers are Int64, decimals Float64 (NaN is missing), times naive microseconds, text String; text columns named in
     `categorical` are Categorical. An empty cell is missing.
+
+    Args:
+        labels: all values that text columns are expected to have, which makes reading them faster: such a column is an
+            Enum of them if it holds nothing else.
 
     Raises: DataError naming the file, the column and the row of what cannot be read, never the value.
     """
@@ -33,7 +41,7 @@ def read_frame(
     layout = sniff(source)
     wanted = _wanted(layout, columns, source.path)
     if layout.format in ("csv", "tsv"):
-        return read_delimited(source, layout, wanted, categorical)
+        return read_delimited(source, layout, wanted, categorical, labels or {})
     frame = typed(_read_typed(source.path, layout, wanted), source, layout)
     return _with_categories(normalize(frame), layout, categorical)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tablecloak.kernels.space import IntArray, Keys, Space
 
-__all__ = ["count_codes", "descend", "group", "propose", "sizes", "split"]
+__all__ = ["count_codes", "descend", "group", "propose", "sizes", "split", "warm_up"]
 
 ORDERED, TREE = 0, 1
 EXACT_UP_TO = 4096
@@ -300,3 +300,7 @@ def group(keys: Keys) -> tuple[IntArray, NDArray[np.uint32]]:
     else:
         _, firsts, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     return firsts.astype(np.int64), inverse.reshape(-1).astype(np.uint32)
+
+
+def warm_up() -> None:
+    """Nothing to load."""
