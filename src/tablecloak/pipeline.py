@@ -333,7 +333,7 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
 def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:
     coded, solution = solved.coding.table, solved.solution
     with timed.phase("recode", solved.table.n_rows):
-        labels = labels_of_classes(coded.domains, solution.lo, solution.hi)
+        labels = labels_of_classes(coded.domains, solution.lo, solution.hi, solution.nodes)
         return engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
 
 
@@ -406,11 +406,11 @@ def _report(solved: _Solved, plan: Plan, verification: Verification, timed: Time
 
 def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
     domains = coding.table.domains
-    losses = [d.loss(solution.lo[:, i], solution.hi[:, i]) for i, d in enumerate(domains)]
+    losses = solution.losses(domains)
     sizes = solution.stats(coding.table).size
     return ReleaseCounts(
         sizes=sizes,
-        losses=np.stack(losses, axis=1),
+        losses=losses,
         columns=tuple(d.name for d in domains),
         n_suppressed=coding.table.n_rows - int(sizes.sum()),
         k=plan.goal.min_size,

@@ -19,6 +19,7 @@ from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
 from tablecloak.stats.classes import Needs
+from tablecloak.values import format_value
 
 __all__ = ["Plan", "make_plan", "source_of"]
 
@@ -73,7 +74,8 @@ class Plan:
 
         def make(distinct: pl.Series) -> Hierarchy | None:
             if chosen is None:
-                return _masked_codes(distinct, column_type)
+                masked = _masked_codes(distinct, column_type)
+                return masked or (_automatic(distinct, column_type) if self.algorithm.needs_hierarchies else None)
             return _hierarchy(chosen, distinct, column_type)
 
         return make
@@ -98,6 +100,16 @@ def _masked_codes(distinct: pl.Series, column_type: ColumnType) -> Hierarchy | N
     from tablecloak.hierarchy.build import MaskSpec, build
 
     return build(MaskSpec(kind="mask"), texts.to_list(), column_type.value)
+
+
+def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
+    """A hierarchy for a method that cannot do without: ranges of numbers and dates, one level above other values."""
+    from tablecloak.hierarchy.build import OrderSpec, build
+
+    values = distinct.to_list()
+    if column_type.is_ordered:
+        return build(OrderSpec(kind="order", fanout=5), values, column_type.value)
+    return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)])
 
 
 def source_of(policy: Policy) -> Source:
