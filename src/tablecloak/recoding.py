@@ -121,7 +121,8 @@ class Recoding:
         step = max(1, PAIRS_AT_ONCE // max(1, self.n_classes))
         for begin in range(0, places.shape[1], step):
             part = places[:, begin : begin + step, None]  # (n_columns, rows, 1)
-            covers = ((part >= lo[:, None, by_width]) & (part <= hi[:, None, by_width])).all(axis=0)
+            inside = (part >= lo[:, None, by_width]) & (part <= hi[:, None, by_width])
+            covers = np.logical_and.reduce(inside, axis=0)  # (rows, n_classes)
             first = np.argmax(covers, axis=1)
             found[begin : begin + step] = np.where(covers.any(axis=1), by_width[first], -1)
         return found
