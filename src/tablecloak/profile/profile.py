@@ -147,6 +147,4 @@ def _with_partners(column: ColumnProfile, worst: ColumnSet) -> ColumnProfile:
 def _facts(path: Path, layout: Layout) -> FileFacts:
     if layout.format not in DELIMITED:
         return FileFacts(str(path), layout.format, layout.n_bytes)
-    return FileFacts(
-        str(path), layout.format, layout.n_bytes, layout.encoding, layout.delimiter, layout.compression
-    )
+    return FileFacts(str(path), layout.format, layout.n_bytes, layout.encoding, layout.delimiter, layout.compression)

@@ -11,6 +11,7 @@ from typing import Any
 
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import DataError
+from tablecloak.io.sources import WRITABLE, format_and_compression
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.profile.column import Column
@@ -18,14 +19,16 @@ from tablecloak.profile.presets import STANDARD, Preset, preset_named
 from tablecloak.profile.profile import ColumnProfile, Profile, inspect_frame
 from tablecloak.profile.roles import Advice
 
-__all__ = ["SCHEMA_FILE", "Starter", "starter_policy", "suggest_policy"]
+__all__ = ["SCHEMA_FILE", "Starter", "release_name", "starter_policy", "suggest_policy"]
 
 SCHEMA_FILE = "tablecloak-policy-1.json"
 # Text with more values than this gets groups of neighbors in the alphabet; with fewer, sets of values stay readable.
 FEW_TEXTS = 50
 # Dates over more years than this may also become decades.
 LONG_YEARS = 10
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*").fullmatch
+# With more values than this almost every record has its own, and no small group can be as mixed as the table.
+MANY_VALUES = 100
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*").fullmatch
 _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"})
 _CODE = re.compile(r"\d{3,12}").fullmatch
 
@@ -83,6 +86,13 @@ def starter_policy(
         *_output(output, chosen),
     ]
     return Starter("\n".join(lines) + "\n", sum("hierarchy" in line.spec for line in columns))
+
+
+def release_name(data: Path) -> str:
+    """A file name for the release of a data file: in the same format where we can write it, else CSV."""
+    kind, _ = format_and_compression(data, None, None)
+    stem = data.name.partition(".")[0] or "release"
+    return f"{stem}.{kind if kind in WRITABLE else 'csv'}"
 
 
 def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
@@ -155,7 +165,7 @@ def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[t
         if level >= 2:
             why = f"each group has at least {level} different values" + (" (it has no more)" * (n_values == level))
             yield f"  - {{model: l-diversity, l: {level}, sensitive: {name}}}", why
-        if preset.t is not None and n_values > 1:
+        if preset.t is not None and 1 < n_values <= MANY_VALUES:
             why = "each group is about as mixed as the whole table"
             yield f"  - {{model: t-closeness, t: {preset.t}, sensitive: {name}}}", why
 

@@ -6,7 +6,20 @@ from tablecloak.data.table import Role
 from tablecloak.profile.column import Column
 from tablecloak.profile.detector import Match, detector
 
-WORDS = ("cost", "costs", "price", "amount", "charge", "charges", "total", "score", "measurement", "value", "rate", "quantity")
+WORDS = (
+    "cost",
+    "costs",
+    "price",
+    "amount",
+    "charge",
+    "charges",
+    "total",
+    "score",
+    "measurement",
+    "value",
+    "rate",
+    "quantity",
+)
 
 
 @detector("amount")

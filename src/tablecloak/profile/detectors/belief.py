@@ -7,8 +7,8 @@ from tablecloak.profile.column import Column
 from tablecloak.profile.detector import Match, detector
 
 WORDS = (
-    "religion", "faith", "belief", "political", "politics", "party", "vote", "voted", "union", "orientation", "sexuality",
-    "crime", "criminal", "offence", "offense", "conviction", "arrest",
+    "religion", "faith", "belief", "political", "politics", "party", "vote", "voted", "union", "orientation",
+    "sexuality", "crime", "criminal", "offence", "offense", "conviction", "arrest",
 )  # fmt: skip
 
 

@@ -7,8 +7,8 @@ from tablecloak.profile.column import Column
 from tablecloak.profile.detector import Match, detector
 
 WORDS = (
-    "sex", "gender", "race", "ethnicity", "ethnic", "marital", "maritalstatus", "education", "degree", "occupation", "job",
-    "profession", "title", "workclass", "employer", "nationality", "citizenship", "country", "nation", "region",
+    "sex", "gender", "race", "ethnicity", "ethnic", "marital", "maritalstatus", "education", "degree", "occupation",
+    "job", "profession", "title", "workclass", "employer", "nationality", "citizenship", "country", "nation", "region",
     "state", "province", "language", "household", "children", "relationship", "height", "weight",
 )  # fmt: skip
 

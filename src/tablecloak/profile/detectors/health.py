@@ -7,8 +7,8 @@ from tablecloak.profile.column import Column
 from tablecloak.profile.detector import Match, detector
 
 WORDS = (
-    "diagnosis", "diagnoses", "disease", "illness", "condition", "symptom", "symptoms", "medication", "drug", "treatment",
-    "therapy", "allergy", "allergies", "hiv", "cancer", "disability", "pregnant", "procedure", "disorder", "bmi",
+    "diagnosis", "diagnoses", "disease", "illness", "condition", "symptom", "symptoms", "medication", "drug",
+    "treatment", "therapy", "allergy", "allergies", "hiv", "cancer", "disability", "pregnant", "procedure", "disorder", "bmi",
 )  # fmt: skip
 
 

@@ -10,13 +10,14 @@ from tablecloak.profile.detector import Match, detector, percent
 
 WORDS = (
     "name", "names", "fullname", "firstname", "lastname", "surname", "forename", "givenname", "familyname",
-    "middlename", "maidenname", "patientname", "vorname", "nachname", "nom", "prenom", "nombre", "apellido", "apellidos",
+    "middlename", "maidenname", "patientname", "vorname", "nachname", "nom", "prenom", "nombre", "apellido",
+    "apellidos",
 )  # fmt: skip
 # A header such as `product_name` or `city_name` names a thing.
 THINGS = (
     "product", "item", "brand", "company", "firm", "employer", "hospital", "clinic", "ward", "department", "school",
-    "course", "drug", "medication", "species", "breed", "city", "town", "country", "county", "state", "region", "street",
-    "place", "file", "table", "column", "event", "project", "plan", "model", "station", "disease", "test", "variable",
+    "course", "drug", "medication", "species", "breed", "city", "town", "country", "county", "state", "region",
+    "street", "place", "file", "table", "column", "event", "project", "plan", "model", "station", "disease", "test", "variable",
 )  # fmt: skip
 _NAME = re.compile(r"[^\W\d_]['’.\-\w]*(,? [^\W\d_]['’.\-\w]*){0,4}").fullmatch
 

@@ -6,7 +6,18 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.column import Column
 from tablecloak.profile.detector import Match, detector
 
-WORDS = ("city", "town", "village", "municipality", "county", "district", "borough", "area", "neighborhood", "birthplace")
+WORDS = (
+    "city",
+    "town",
+    "village",
+    "municipality",
+    "county",
+    "district",
+    "borough",
+    "area",
+    "neighborhood",
+    "birthplace",
+)
 
 
 @detector("place")

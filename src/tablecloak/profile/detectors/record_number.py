@@ -9,8 +9,9 @@ from tablecloak.profile.column import Column
 from tablecloak.profile.detector import Match, detector
 
 WORDS = (
-    "id", "ids", "uuid", "guid", "key", "mrn", "account", "passport", "license", "licence", "username", "userid", "login",
-    "member", "patientid", "personid", "customerid", "recordid", "rowid", "index", "identifier", "nhs", "insee", "nhsnumber",
+    "id", "ids", "uuid", "guid", "key", "mrn", "account", "passport", "license", "licence", "username", "userid",
+    "login", "member", "patientid", "personid", "customerid", "recordid", "rowid", "index", "identifier",
+    "nhs", "insee", "nhsnumber",
 )  # fmt: skip
 # Below this share of different values the numbers stand for groups, such as hospitals.
 MANY = 0.2
