@@ -8,7 +8,8 @@ from tablecloak.profile.detector import Match, detector
 
 WORDS = (
     "diagnosis", "diagnoses", "disease", "illness", "condition", "symptom", "symptoms", "medication", "drug",
-    "treatment", "therapy", "allergy", "allergies", "hiv", "cancer", "disability", "pregnant", "procedure", "disorder", "bmi",
+    "treatment", "therapy", "allergy", "allergies", "hiv", "cancer", "disability", "pregnant", "procedure",
+    "disorder", "bmi",
 )  # fmt: skip
 
 

@@ -17,7 +17,8 @@ WORDS = (
 THINGS = (
     "product", "item", "brand", "company", "firm", "employer", "hospital", "clinic", "ward", "department", "school",
     "course", "drug", "medication", "species", "breed", "city", "town", "country", "county", "state", "region",
-    "street", "place", "file", "table", "column", "event", "project", "plan", "model", "station", "disease", "test", "variable",
+    "street", "place", "file", "table", "column", "event", "project", "plan", "model", "station", "disease",
+    "test", "variable",
 )  # fmt: skip
 _NAME = re.compile(r"[^\W\d_]['’.\-\w]*(,? [^\W\d_]['’.\-\w]*){0,4}").fullmatch
 
