@@ -128,7 +128,7 @@ class InputSpec(_Spec):
     path: str
     """file, relative to the policy"""
     format: str | None = None
-    """csv, tsv, parquet, jsonl or arrow"""
+    """csv, tsv, parquet, jsonl, arrow, xlsx, sas7bdat, sav or dta"""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
     encoding: str | None = None
     header: bool | None = None
