@@ -48,17 +48,23 @@ def drawing(before: pl.DataFrame, after: pl.DataFrame) -> str:
     second = TOP + N_SHOWN * ROW + GAP
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-            'role="img" aria-labelledby="t d">',
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+                f'height="{height}" role="img" aria-labelledby="t d">'
+            ),
             '<title id="t">Five patients before and after</title>',
-            '<desc id="d">Before, birth date, sex and zip single out each of five patients. After, all five share the '
-            "same published values, names and numbers are gone, and the diagnoses remain.</desc>",
+            (
+                '<desc id="d">Before, birth date, sex and zip single out each of five patients. After, all five share '
+                "the same published values, names and numbers are gone, and the diagnoses remain.</desc>"
+            ),
             f"<style>{STYLE}</style>",
             f'<rect class="page" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>',
             _title(38, "Before: birth date, sex and zip single out each of these patients"),
             *_table(before, list(WIDTHS), TOP, "gone"),
-            f'<rect class="band" x="{_x("birth_date") - 10}" y="{second - 22}" rx="6" '
-            f'width="{sum(WIDTHS[q] for q in QUASI)}" height="{N_SHOWN * ROW}"/>',
+            (
+                f'<rect class="band" x="{_x("birth_date") - 10}" y="{second - 22}" rx="6" '
+                f'width="{sum(WIDTHS[q] for q in QUASI)}" height="{N_SHOWN * ROW}"/>'
+            ),
             _title(second - 54, "After: these five look alike, and they do not share one diagnosis"),
             *_table(after, [*QUASI, "diagnosis"], second, "same"),
             "</svg>",

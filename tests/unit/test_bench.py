@@ -19,8 +19,9 @@ from tablecloak.policy.load import load_policy  # noqa: E402
 from tablecloak.sample import census  # noqa: E402
 
 FLOOR = {"seconds": 2.0, "parts": {"read": 1.0, "group": 0.5, "write": 0.5}, "peak_bytes": 70, "tuples": 9}
+FLOOR |= {"cpu_seconds": 4.0, "load": 1.0}
 RUN = {"seconds": 3.0, "parts": {"solve": 0.5}, "peak_bytes": 120, "classes": 2, "loss": 0.25, "holds": True}
-RUN |= {"covers": True}
+RUN |= {"covers": True, "cpu_seconds": 5.0, "load": 2.5}
 TABLE = {"plain": 40, "categorical": 30}
 
 
@@ -67,7 +68,7 @@ def test_release_is_verified_and_written(people):
 
 def test_a_measurement_runs_in_a_process_of_its_own(people):
     found = run.measure("sizes", people)
-    assert found.keys() == {"plain", "categorical", "peak_bytes"}
+    assert found.keys() == {"plain", "categorical", "peak_bytes", "load"}
     assert found["peak_bytes"] > found["plain"]
 
 
@@ -84,13 +85,23 @@ def test_a_failed_measurement_says_why(tmp_path):
 
 
 def test_best_is_the_fastest_repeat_with_the_highest_memory():
-    repeats = [{"seconds": 2.0, "peak_bytes": 9, "loss": 1}, {"seconds": 1.0, "peak_bytes": 5, "loss": 2}]
-    assert run.best_of(repeats) == {"seconds": 1.0, "peak_bytes": 9, "loss": 2}
+    slow = {"seconds": 2.0, "cpu_seconds": 3.0, "peak_bytes": 9, "load": 4.0, "loss": 1}
+    fast = {"seconds": 1.0, "cpu_seconds": 3.5, "peak_bytes": 5, "load": 2.0, "loss": 2}
+    best = {"seconds": 1.0, "cpu_seconds": 3.0, "peak_bytes": 9, "load": 4.0, "loss": 2}
+    assert run.best_of([slow, fast]) == best
 
 
 def test_ratios_compare_with_the_floor_and_the_table():
     result = run.census_result(100, "k=10", FLOOR, RUN, TABLE)
-    assert (result.run_ratio, result.solve_ratio, result.peak_ratio) == (1.5, 0.25, 3.0)
+    assert (result.run_ratio, result.solve_ratio, result.cpu_ratio, result.peak_ratio) == (1.5, 0.25, 1.25, 3.0)
+
+
+def test_a_machine_with_more_work_than_processors_is_busy(monkeypatch):
+    result = run.census_result(100, "k=10", FLOOR, RUN, TABLE)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert not run.is_busy([result])
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    assert run.is_busy([result])
 
 
 @pytest.mark.parametrize("failure", [{"holds": False}, {"covers": False}, {"covers": None}])
