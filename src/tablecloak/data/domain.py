@@ -143,7 +143,7 @@ class Domain:
             raise DataError(
                 f"column '{self.name}': {unknown:,} of its {len(codes):,} distinct values are not among the "
                 f"{known:,} leaves of its hierarchy",
-                hint=f"see which with: tablecloak hierarchy check FILE --data DATA --column {self.name}",
+                hint=f"see which with: tablecloak hierarchy check FILE DATA {self.name}",
             )
         return np.array(codes, dtype=np.int64)
 
