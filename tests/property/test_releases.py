@@ -13,7 +13,7 @@ from tables import cases
 from tablecloak import DataError, Infeasible, anonymize
 
 often = settings(
-    max_examples=1500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=2500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )  # fmt: skip
 
 
