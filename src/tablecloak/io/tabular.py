@@ -10,6 +10,7 @@ import polars as pl
 
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.atomic import writing
 from tablecloak.io.delimited import read_delimited, typed
 from tablecloak.io.frames import normalize
 from tablecloak.io.protect import protect_frame
@@ -91,10 +92,8 @@ def write_frame(
     In CSV and TSV, text that a spreadsheet would execute is protected by an apostrophe that `read_frame` removes.
     """
     kind, compression = format_and_compression(Path(path), format, compression)
-    try:
+    with writing(Path(path)):
         _write(frame, Path(path), kind, delimiter=delimiter, compression=compression)
-    except OSError as exc:
-        raise DataError("cannot write the file", hint=exc.strerror or "check the path", location=str(path)) from exc
 
 
 _Packing = Literal["uncompressed", "gzip", "zstd"]
