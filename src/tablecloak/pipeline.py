@@ -419,7 +419,8 @@ def _published_part(policy: Policy) -> Policy:
 
 
 def _as_categories(frame: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    text = [n for n in [*plan.quasi, *plan.sensitive] if frame.schema[n] == pl.String]
+    schema = frame.schema
+    text = [n for n in [*plan.quasi, *plan.sensitive] if schema[n] == pl.String]
     return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame
 
 

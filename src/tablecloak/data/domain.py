@@ -142,7 +142,7 @@ class Domain:
             raise DataError(
                 f"column '{self.name}': {unknown:,} of its {len(codes):,} distinct values are not among the "
                 f"{known:,} leaves of its hierarchy",
-                hint=f"see which with: tablecloak hierarchy check FILE --data DATA --column {self.name}",
+                hint=f"add them to it, and check it with: tablecloak hierarchy check FILE DATA {self.name}",
             )
         return np.array(codes, dtype=np.int64)
 

@@ -31,7 +31,7 @@ IntArray = NDArray[np.int64]
 
 def table_of(frame: pl.DataFrame, name: str = "the table") -> Table:
     """A frame as a table, with the types its columns have."""
-    return Table(frame, {c: column_type(c, frame.schema[c]) for c in frame.columns}, name)
+    return Table(frame, {c: column_type(c, dtype) for c, dtype in frame.schema.items()}, name)
 
 
 class LocalEngine:
