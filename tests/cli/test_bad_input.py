@@ -222,7 +222,11 @@ def test_formulas_are_defused_and_come_back(attempt, cloak, tmp_path):
     source = io.StringIO()
     writer = csv.writer(source, lineterminator="\n")
     writer.writerows([["age", "sex", "illness"], *([30, text, text] for text in FORMULAS for _ in range(2))])
-    columns = {"age": "quasi", "sex": {"role": "quasi", "type": "text"}, "illness": {"role": "sensitive", "type": "text"}}
+    columns = {
+        "age": "quasi",
+        "sex": {"role": "quasi", "type": "text"},
+        "illness": {"role": "sensitive", "type": "text"},
+    }
     # the reader takes one apostrophe from what looks protected, so the original must be protected itself
     protected = source.getvalue().replace("'=x", "''=x")
     (tmp_path / "original.csv").write_text(protected)
@@ -230,7 +234,14 @@ def test_formulas_are_defused_and_come_back(attempt, cloak, tmp_path):
     for row in rows_of(tmp_path):
         for cell in (row["sex"], row["illness"]):
             assert cell == "-5" or cell[0] not in "=+-@\t\r"
-    words = ["verify", tmp_path / "out/release.csv", "-p", tmp_path / "policy.yaml", "--original", tmp_path / "data.csv"]
+    words = [
+        "verify",
+        tmp_path / "out/release.csv",
+        "-p",
+        tmp_path / "policy.yaml",
+        "--original",
+        tmp_path / "data.csv",
+    ]
     assert cloak(*words, "--json").data["covers"] is True
     again = pl.read_csv(tmp_path / "out/release.csv", infer_schema=False)["illness"].to_list()
     expected = [text for text in FORMULAS for _ in range(2)]
@@ -325,7 +336,9 @@ def test_a_release_and_its_recoding_hold_only_what_is_published(attempt, tmp_pat
     assert [s for s in shown if s not in release] == []
 
 
-@pytest.mark.xfail(reason="a recoding keeps every value of masked and listed columns, so that new rows find their class")
+@pytest.mark.xfail(
+    reason="a recoding keeps every value of masked and listed columns, so that new rows find their class"
+)
 def test_a_recoding_holds_no_member_of_a_group(attempt, tmp_path):
     assert attempt(planted(), columns=COLUMNS, goals=[{"model": "k-anonymity", "k": 4}]).code == 0
     release, recoding = ((tmp_path / "out" / name).read_text() for name in ("release.csv", "r.json"))

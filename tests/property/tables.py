@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -23,10 +24,29 @@ DTYPES = {
     "datetime": pl.Datetime("us"),
     "text": pl.String,
 }
-WORDS = ["a", "b", "Ünïcødé", "日本", "a, b", 'say "hi"', "{x}", " pad ", "=1+1", "-7", "'quoted", "🙂", "[1, 2]", "x-y"]
+WORDS = [
+    "a",
+    "b",
+    "Ünïcødé",
+    "日本",
+    "a, b",
+    'say "hi"',
+    "{x}",
+    " pad ",
+    "=1+1",
+    "-7",
+    "'quoted",
+    "🙂",
+    "[1, 2]",
+    "x-y",
+]
 PLAIN = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay", "koi", "lynx", "mole", "newt"]
 JOBS = {"care": ["nurse", "doctor"], "safety": {"street": ["police"], "fire": ["fire"]}, "school": ["teacher"]}
-ILLNESS = {"lung": ["flu", "asthma"], "gut": {"stomach": ["gastritis", "ulcer"], "liver": ["cirrhosis"]}, "other": ["acne"]}
+ILLNESS = {
+    "lung": ["flu", "asthma"],
+    "gut": {"stomach": ["gastritis", "ulcer"], "liver": ["cirrhosis"]},
+    "other": ["acne"],
+}
 FIRST_DAY = date(1999, 12, 25)
 
 
@@ -140,7 +160,7 @@ class Case:
         if name not in self.trees:
             values = [v for v in {row[name] for row in self.used} if v is not None]
             paths = build(hierarchy_from(spec), values, ColumnType(self.types[name]).value).to_paths()
-            self.trees[name] = {a: b for path in paths for a, b in zip(path, path[1:], strict=False) if a != b}
+            self.trees[name] = {a: b for path in paths for a, b in pairwise(path) if a != b}
         return self.trees[name] or None
 
     def covers(self, name, cell, original) -> bool:
@@ -218,7 +238,7 @@ def goals(draw, sensitive, n_rows):
 
 
 @st.composite
-def _goal(draw, name, sensitive, n_rows):
+def _goal(draw, name, sensitive, n_rows):  # noqa: PLR0911
     if name == "k":
         return {"model": "k-anonymity", "k": draw(st.sampled_from([2, 2, 3, 5, 8, max(2, n_rows), n_rows + 3]))}
     named = draw(st.sampled_from([None, *sensitive]))
@@ -270,7 +290,8 @@ def cases(draw, max_rows=80):
             "suppression_limit": draw(st.sampled_from([0.0, 0.0, 0.05, 0.3])),
         },
         output={
-            "suppressed": draw(st.sampled_from(["drop", "star"])), "shuffle": draw(st.sampled_from([False, False, True])),
+            "suppressed": draw(st.sampled_from(["drop", "star"])),
+            "shuffle": draw(st.sampled_from([False, False, True])),
         },
         missing=draw(st.sampled_from(["value", "value", "drop", "error"])),
         weights={kind: draw(st.sampled_from([1.0, 1.0, 2.0, 0.5])) for kind in kinds},

@@ -8,13 +8,16 @@ from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
-
 from tables import cases
+
 from tablecloak import DataError, Infeasible, anonymize
 
 often = settings(
-    max_examples=2500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)  # fmt: skip
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 
 def same(ours, theirs):

@@ -205,7 +205,7 @@ def t6b():
 
 
 def t12():
-    groups = {i: ("1485*", ">40") for i in (5, 6, 7, 8)}
+    groups = dict.fromkeys((5, 6, 7, 8), ("1485*", ">40"))
     groups |= dict.fromkeys((1, 4, 9, 10), ("1305*", "<=40")) | dict.fromkeys((2, 3, 11, 12), ("1306*", "<=40"))
     return [{**row, "Zip": groups[i + 1][0], "Age": groups[i + 1][1], "Nationality": "*"} for i, row in originals()]
 

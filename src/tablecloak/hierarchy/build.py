@@ -171,7 +171,9 @@ class _Column:
     def places(self) -> FloatArray:
         """Distance of every value from the smallest on the line of the type, (n_values,)."""
         at = [position(value) or 0 for value in self.values]
-        return np.array([float(place - at[0]) for place in at])  # exact beyond 2**53, because subtracted before rounding
+        return np.array(
+            [float(place - at[0]) for place in at]
+        )  # exact beyond 2**53, because subtracted before rounding
 
 
 def _sort_key(value: Value) -> Any:
@@ -433,7 +435,7 @@ def _auto(spec: AutoSpec, column: _Column) -> Hierarchy:
 
 def _fresh_numbers(spec: AutoSpec, column: _Column) -> Hierarchy:
     """Blocks of `fanout` sorted integers, named by fresh integers that continue after the largest value."""
-    fresh = int(column.values[-1]) + 1 if len(column) else 0
+    fresh = int(column.texts[-1]) + 1 if len(column) else 0
     levels = []
     for groups in _coarsen(np.arange(len(column)) // spec.fanout, None, spec.fanout):
         n_groups = int(groups[-1]) + 1

@@ -103,7 +103,10 @@ def _reason(exc: BaseException) -> str | None:
     if isinstance(exc, OSError) and exc.strerror:
         return exc.strerror
     number = re.search(r"\(os error (\d+)\)", str(exc))
-    return os.strerror(int(number[1])) if number else "I/O error" if isinstance(exc, OSError) else None
+    if number:
+        return os.strerror(int(number[1]))
+    is_broken_off = isinstance(exc, OSError) or "transport error" in str(exc)  # polars, in the footer of Parquet
+    return "the disk took only a part of it" if is_broken_off else None
 
 
 def _split_suffixes(name: str) -> tuple[str, str]:
