@@ -18,9 +18,12 @@ def find_adult() -> Path | None:
 
 
 def policy_text(folder: Path, target: Path, *, k: int, split: str) -> str:
-    """A policy, as YAML: k-anonymity on eight quasi-identifiers, each with its hierarchy."""
+    """A policy, as YAML: k-anonymity on eight quasi-identifiers, categories with their hierarchies, age as a number."""
     quasi = "\n".join(
-        f"  {name}: {{role: quasi, hierarchy: '{folder.resolve()}/adult_hierarchy_{name}.csv'}}" for name in QUASI
+        f"  {name}: {{role: quasi, hierarchy: '{folder.resolve()}/adult_hierarchy_{name}.csv'}}"
+        if name != "age"
+        else "  age: {role: quasi}"
+        for name in QUASI
     )
     return f"""version: 1
 input: '{folder.resolve()}/adult.csv'

@@ -24,8 +24,8 @@ from tablecloak.data.labels import labels_of_classes
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.errors import EngineError, GoalNotMet, IncompatibleChoice
-from tablecloak.io.atomic import Outputs
+from tablecloak.errors import GoalNotMet, IncompatibleChoice
+from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
@@ -187,7 +187,8 @@ def run(
             verification = require(verify(engine, release, plan, _originals(solved, rows)))
             notes.append(f"{verification.n_classes:,} classes recounted")
         if recoding:
-            recoding.write_text(_recoding(solved, plan).to_json(recoding.parent), encoding="utf-8")
+            with writing(recoding):
+                recoding.write_text(_recoding(solved, plan).to_json(recoding.parent), encoding="utf-8")
         report = _report(solved, plan, verification, timed, engine)
     return report if dry_run else _with_files(report, policy)
 
@@ -341,16 +342,9 @@ def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Time
     """Write the release under a temporary name and read back what was written."""
     output = plan.policy.output
     with timed.phase("write", release.n_rows) as notes:
-        try:
-            engine.write(
-                release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
-            )
-        except OSError as exc:
-            raise EngineError(
-                f"the release could not be written: {exc.strerror or type(exc).__name__}",
-                hint="free some space or choose another place; nothing was left behind",
-                location=str(target.parent),
-            ) from exc
+        engine.write(
+            release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
+        )
         notes.append(f"{release.n_rows:,} rows")
     labels = _labels_in(release.frame)
     del release
@@ -434,7 +428,8 @@ def _published_part(policy: Policy) -> Policy:
 
 
 def _as_categories(frame: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    text = [n for n in [*plan.quasi, *plan.sensitive] if frame.schema[n] == pl.String]
+    schema = frame.schema
+    text = [n for n in [*plan.quasi, *plan.sensitive] if schema[n] == pl.String]
     return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame
 
 

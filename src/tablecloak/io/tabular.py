@@ -10,6 +10,7 @@ import polars as pl
 
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.atomic import writing
 from tablecloak.io.delimited import read_delimited, typed
 from tablecloak.io.excel import read_excel, write_excel
 from tablecloak.io.frames import normalize
@@ -109,10 +110,8 @@ def write_frame(
         raise DataError(
             f".{kind} files can be read, not written", hint=f"write one of {', '.join(WRITABLE)}", location=str(path)
         )
-    try:
+    with writing(Path(path)):
         _write(frame, Path(path), kind, delimiter=delimiter, compression=compression)
-    except OSError as exc:
-        raise DataError("cannot write the file", hint=exc.strerror or "check the path", location=str(path)) from exc
 
 
 _Packing = Literal["uncompressed", "gzip", "zstd"]
