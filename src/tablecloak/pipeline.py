@@ -412,10 +412,10 @@ def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Time
 def _reserved(outputs: Outputs, policy: Policy) -> Documents:
     """Temporary names for every file that a policy asks for."""
     paths = (policy.output_path, policy.report_path, policy.certificate_path, policy.recoding_path)
-    release, *extra = [None if path is None else outputs.add(path) for path in paths]
+    release, report, certificate, recoding = [None if path is None else outputs.add(path) for path in paths]
     assert release is not None
     assert policy.output_path is not None
-    return Documents(release, policy.output_path.name, *extra, source=policy.input_path)
+    return Documents(release, policy.output_path.name, report, certificate, recoding, policy.input_path)
 
 
 def _verified(
@@ -510,10 +510,13 @@ def _sentence(model: PrivacyModel) -> str:
 
 
 def _with_files(report: RunReport, policy: Policy) -> RunReport:
-    paths = {
-        "output": policy.output_path,
-        "recoding": policy.recoding_path,
-        "report": policy.report_path,
-        "certificate": policy.certificate_path,
-    }
-    return replace(report, **{name: str(path) for name, path in paths.items() if path is not None})
+    def named(path: Path | None) -> str | None:
+        return None if path is None else str(path)
+
+    return replace(
+        report,
+        output=named(policy.output_path),
+        recoding=named(policy.recoding_path),
+        report=named(policy.report_path),
+        certificate=named(policy.certificate_path),
+    )

@@ -63,12 +63,13 @@ def _suppressed(subject: Subject) -> Iterator[Alert]:
 
 def _skewed(subject: Subject) -> Iterator[Alert]:
     for column in subject.facts.sensitive:
+        worst = column.worst_top_share
         if column.n_skewed:
             yield Alert(
                 "warning",
                 f"{column.name}: {column.n_skewed:,} classes are nearly of one value",
-                f"In these classes one value has a share of {SKEWED:.0%} or more (at most {column.worst_top_share:.0%}), "
-                "so someone who knows a person's class can guess it. l-diversity or t-closeness limits this.",
+                f"In these classes one value has a share of {SKEWED:.0%} or more (at most {worst:.0%}). "
+                "Someone who knows a person's class can guess it; l-diversity or t-closeness limits this.",
             )
         elif column.top_share >= COMMON:
             yield Alert(

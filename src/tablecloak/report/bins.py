@@ -69,9 +69,10 @@ def quasi_bins(
 
 def category_bins(labels: Sequence[str | None], before: IntArray, after: IntArray, floor: int) -> Bins | None:
     """Bins of a sensitive column, whose values are published as they are."""
-    shown = [EMPTY if label is None else label for label in labels]
-    is_shown = (before >= floor) & (after >= floor)
-    group = np.where(is_shown, np.arange(len(shown)), len(shown))
+    order = np.argsort(-before, kind="stable")  # common values first
+    shown = [EMPTY if labels[i] is None else str(labels[i]) for i in order]
+    before, after = before[order], after[order]
+    group = np.where((before >= floor) & (after >= floor), np.arange(len(shown)), len(shown))
     return _grouped(group, [*shown, OTHER], before, after.astype(np.float64), floor)
 
 
@@ -79,7 +80,7 @@ def ordered_bins(places: FloatArray, column: ColumnType, before: IntArray, after
     """Bins of a sensitive column of numbers or dates."""
     edges = _edges(places, before, column)
     inside = np.searchsorted(edges, places, side="right")
-    counted = [np.bincount(inside, weights=c, minlength=len(edges) + 1) for c in (before, after)]
+    counted = [_summed(inside, c, len(edges) + 1) for c in (before, after)]
     return _joined(edges, column, counted[0], counted[1], floor)
 
 
@@ -89,7 +90,7 @@ def _quasi_on_a_line(
     offset = int(domain.has_missing)
     edges = _edges(places, before[offset:], domain.type)
     inside = np.searchsorted(edges, places, side="right")
-    in_bins = np.bincount(inside, weights=before[offset:], minlength=len(edges) + 1)
+    in_bins = _summed(inside, before[offset:], len(edges) + 1)
     first = np.maximum(published.lo, offset)  # `*` covers the missing value too
     is_value = published.hi >= first
     begin, end = places[first[is_value] - offset], places[published.hi[is_value] - offset]
@@ -136,7 +137,9 @@ def _edges(places: FloatArray, counts: IntArray, column: ColumnType) -> FloatArr
     step = _round_step((high - low) / MOST_BINS)
     if column is ColumnType.INTEGER:
         step = max(1.0, step)
-    return np.arange(math.floor(low / step) + 1, math.ceil(high / step) + 1) * step if high > low else np.zeros(0)
+    if high <= low:
+        return np.zeros(0)
+    return np.arange(math.floor(low / step) + 1, math.ceil(high / step) + 1).astype(np.float64) * step
 
 
 def _round_step(least: float) -> float:
@@ -226,9 +229,9 @@ def _tree_groups(tree: Hierarchy, before: IntArray, published: set[str | None]) 
 def _grouped(group: IntArray, labels: Sequence[str], before: IntArray, after: FloatArray, floor: int) -> Bins | None:
     """Groups that hold enough records, the rest as other values if these are enough together."""
     other = len(labels) - 1
-    n_before = np.bincount(group, weights=before, minlength=other + 1)
+    n_before = _summed(group, before, other + 1)
     group = np.where(n_before[group] < floor, other, group)
-    n_before, n_after = (np.bincount(group, weights=c, minlength=other + 1) for c in (before, after))
+    n_before, n_after = (_summed(group, c, other + 1) for c in (before, after))
     shown = [g for g in range(other) if n_before[g] >= floor]
     if len(shown) >= MOST_BINS:
         rare = sorted(shown, key=lambda g: n_before[g])[: len(shown) - MOST_BINS + 1]
@@ -244,3 +247,8 @@ def _grouped(group: IntArray, labels: Sequence[str], before: IntArray, after: Fl
 
 def _shares(counts: FloatArray) -> tuple[float, ...]:
     return tuple((counts / max(float(counts.sum()), 1e-12)).tolist())
+
+
+def _summed(group: IntArray, amounts: NDArray[np.generic], n_groups: int) -> FloatArray:
+    sums: FloatArray = np.bincount(group, weights=amounts, minlength=n_groups).astype(np.float64)
+    return sums

@@ -36,8 +36,19 @@ def number(value: float) -> str:
 def bars(
     title: str, labels: Sequence[str], values: Sequence[float], *, top: float | None = None, show: Show = percent
 ) -> Html:
-    """One horizontal bar per label, on a common scale from 0 to `top`."""
+    """One horizontal bar per label, on a common scale from 0 to `top`, whose end is shown where it is given."""
     rows = [
+        el(
+            "rect",
+            class_="track",
+            x=float(LABEL),
+            y=i * ROW + 4.0,
+            width=float(WIDTH - LABEL - VALUE),
+            height=ROW - 8.0,
+        )
+        for i in range(len(labels) if top else 0)
+    ]
+    rows += [
         join(_name(label, i * ROW + ROW / 2), _bar("one", i * ROW + 4, ROW - 8, value, _top(values, top), show(value)))
         for i, (label, value) in enumerate(zip(labels, values, strict=True))
     ]

@@ -163,7 +163,7 @@ def _quasi(name: str, recount: Recount, coverage: Coverage, before: Before, floo
 
 def _is_exact(names: Sequence[str | None], coverage: Coverage, domain: Domain) -> NDArray[np.bool_]:
     """Labels that publish an original value as it was."""
-    is_one = coverage.lo == coverage.hi
+    is_one: NDArray[np.bool_] = coverage.lo == coverage.hi
     tree = domain.hierarchy
     if tree is not None:
         for i in np.flatnonzero(is_one).tolist():

@@ -81,16 +81,20 @@ def _plain_summary(subject: Subject) -> str:
     smallest = facts.class_sizes[0][0] if facts.class_sizes else 0
     parts = [
         f"Of {facts.before.n_records:,} records, {facts.after.n_records:,} are published. "
-        f"Each of them looks like at least {smallest - 1:,} others on {_listed([q.name for q in facts.quasi])}."
+        f"Each of them looks like at least {smallest - 1:,} others in {_listed([q.name for q in facts.quasi])}."
         if smallest
         else "Nothing is published.",
-        f"Before, {facts.before.unique_share:.1%} of the records could be singled out by these columns; "
-        f"now {facts.after.unique_share:.1%} can.",
+        _singled_out(facts),
         COVERED[run["covers"]],
     ]
     if run["loss"] is not None:
         parts.append(f"The price is {run['loss']:.1%} of the detail in these columns.")
     return " ".join(parts)
+
+
+def _singled_out(facts: Facts) -> str:
+    before, after = facts.before.unique_share, facts.after.unique_share
+    return f"Before, {before:.1%} of the records could be singled out by these columns; now {after:.1%} can."
 
 
 def _alerts(subject: Subject) -> Html:
@@ -138,8 +142,8 @@ def _goal_row(verdict: Any, sense: str) -> list[Node]:
 def _risk(subject: Subject) -> Html:
     before, after = subject.facts.before, subject.facts.after
     measures = {
-        "highest": "highest, of any record",
-        "average": "average over records",
+        "highest": "highest risk",
+        "average": "average risk",
         "unique_share": "unique records",
     }
     rows = [[name, *(f"{getattr(e, key):.1%}" for e in (before, after))] for key, name in measures.items()]
@@ -152,7 +156,7 @@ def _risk(subject: Subject) -> Html:
         "Risk",
         el("div", _chart(chart, None), el("div", _table(("risk", "before", "after"), rows)), class_="pair"),
         _caption(
-            "The prosecutor: someone who knows that a person is in the table, and all quasi-identifiers of that person. "
+            "The prosecutor knows that a person is in the table, and all quasi-identifiers of that person. "
             "The risk of a record is the chance of picking it from its class: 1 divided by the size of the class. "
             "A record is unique if no other shares its quasi-identifiers."
         ),
@@ -263,7 +267,12 @@ def _method(subject: Subject) -> Html:
 
 def _step(kind: str, step: Step) -> Html:
     reference = el("p", f"Reference: {step.about.reference}", class_="reference") if step.about.reference else None
-    return join(el("dt", kind), el("dd", el("strong", step.sentence), el("p", step.about.summary), reference))
+    return join(el("dt", kind), el("dd", el("strong", step.sentence), el("p", _prose(step.about.summary)), reference))
+
+
+def _prose(text: str) -> Html:
+    """Text of a docstring, with what stands between backticks as code."""
+    return join([el("code", part) if i % 2 else part for i, part in enumerate(text.split("`"))])
 
 
 def _reproduction(subject: Subject) -> Html:
@@ -286,8 +295,9 @@ def _reproduction(subject: Subject) -> Html:
 
 def _footer(subject: Subject) -> Html:
     made = f"Made by tablecloak {subject.certificate['versions']['tablecloak']} on {subject.certificate['created']}."
-    shown = f" No value of the original is shown; published values only for groups of at least {subject.facts.floor} records."
-    return el("footer", el("p", made, shown))
+    floor = subject.facts.floor
+    shown = f"It shows no value of the original, and published values only for groups of at least {floor} records."
+    return el("footer", el("p", f"{made} {shown}"))
 
 
 def _section(title: str, *content: Node) -> Html:
@@ -300,9 +310,13 @@ def _caption(text: str) -> Html:
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[Node]], **attributes: str) -> Html:
     """A table whose cells carry the name of their column, so that a narrow screen can stack them."""
-    body = [el("tr", [el("td", cell, data_head=head) for head, cell in zip(heads, row, strict=True)]) for row in rows]
+    body = [el("tr", [_cell(head, cell) for head, cell in zip(heads, row, strict=True)]) for row in rows]
     head = el("thead", el("tr", [el("th", h, scope="col") for h in heads]))
     return el("table", head, el("tbody", body), **attributes)
+
+
+def _cell(head: str, cell: Node) -> Html:
+    return el("td", cell, data_head=head, class_="none" if cell == "–" else None)
 
 
 def _listed(names: Sequence[str]) -> str:
