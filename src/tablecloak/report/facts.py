@@ -142,7 +142,12 @@ def original_sizes(before: Before) -> IntArray:
             key += codes
         counts = np.bincount(key)
         return counts[counts > 0]
-    firsts, combination = kernels.choose(before.n_rows).group(pack(columns, plan_layout(widths)))
+    keys = pack(columns, plan_layout(widths))
+    if len(keys) == 1:  # one word: sorting is the fastest way to find equal keys
+        ordered = np.sort(keys[0])
+        begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        return np.diff(np.concatenate([[0], begins, [len(ordered)]]))
+    firsts, combination = kernels.choose(before.n_rows).group(keys)
     return np.bincount(combination, minlength=len(firsts))
 
 
