@@ -168,14 +168,11 @@ def rows_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def next_steps(policy: Path | None) -> Iterator[Text]:
+def next_steps(policy: Path, report: Mapping[str, Any]) -> Iterator[Text]:
     """How to go on after the demo."""
-    if policy is None:
-        yield Text(
-            "Next: tablecloak demo --directory demo   keeps the data, the policy and the release for you to change"
-        )
-        return
-    yield Text(f"Next: tablecloak check {policy}")
+    yield Text("\nOpen ") + Text(str(report["report"]), "bold") + Text(" in a browser: the report of this release.")
+    release, certificate = report["output"], report["certificate"]
+    yield Text(f"Next: tablecloak verify {release} --certificate {certificate}")
     yield Text(f"      tablecloak run {policy} --set goals.0.k=20 --force")
 
 
