@@ -296,7 +296,7 @@ def _reproduction(subject: Subject) -> Html:
 def _footer(subject: Subject) -> Html:
     made = f"Made by tablecloak {subject.certificate['versions']['tablecloak']} on {subject.certificate['created']}."
     floor = subject.facts.floor
-    shown = f"It shows no value of the original, and published values only for groups of at least {floor} records."
+    shown = f"No value of the original is named; what charts show are shares of groups of at least {floor} records."
     return el("footer", el("p", f"{made} {shown}"))
 
 
