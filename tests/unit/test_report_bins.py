@@ -101,6 +101,11 @@ def test_members_of_a_published_set_are_not_named_unless_published_alone():
     assert bins.after == (0.5, 0.5)
 
 
+def test_true_and_false_are_named_as_they_are_published():
+    bins = bins_of([True] * 6 + [False] * 4, ["true"] * 6 + ["false"] * 4, column=ColumnType.BOOLEAN)
+    assert dict(zip(bins.labels, bins.after, strict=True)) == {"false": 0.4, "true": 0.6}
+
+
 def test_rare_sensitive_values_are_other_values():
     bins = category_bins(["flu", "rare", "cold", "rarer"], np.array([9, 3, 6, 2]), np.array([8, 3, 6, 2]), 5)
     assert bins.labels == ("flu", "cold", "other values")

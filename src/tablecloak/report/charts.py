@@ -16,7 +16,7 @@ WIDTH = 420
 ROW = 26
 LABEL = 132  # room for the names of bars
 VALUE = 48  # room for their numbers
-MOST_CHARACTERS = 20
+MOST_CHARACTERS = 18
 HEIGHT = 210
 CHARACTER = 6.2  # width of one at the size of ticks
 

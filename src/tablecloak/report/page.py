@@ -216,7 +216,7 @@ def _size_bands(sizes: Sequence[tuple[int, int]]) -> tuple[list[str], list[float
 
 def _bins_chart(title: str, bins: Bins | None, floor: int, how: str) -> Html:
     if bins is None:
-        text = "Too few values were published to compare anything without showing small groups."
+        text = "Nothing to compare: values are published only in groups, and a report names no others."
         return el("figure", el("h3", title), el("p", text, class_="nothing"))
     draw = charts.steps if bins.edges else charts.paired_bars
     chart = draw(title, bins.edges or bins.labels, bins.before, bins.after)
