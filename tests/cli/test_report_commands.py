@@ -150,6 +150,24 @@ def test_a_changed_policy_is_found_out(cloak, done):
     assert checks(outcome)["policy is the certified text"] is False
 
 
+def test_a_verdict_that_was_taken_out_is_found_out(cloak, done):
+    certificate = json.loads((done / "certificate.json").read_text())
+    certificate["verdicts"].pop()
+    (done / "certificate.json").write_text(json.dumps(certificate))
+    outcome = cloak("verify", done / "release.csv", "--certificate", done / "certificate.json", "--json")
+    assert outcome.code == 3
+    assert checks(outcome)["a verdict for every goal"] is False
+
+
+def test_a_level_that_was_changed_is_found_out(cloak, done):
+    certificate = json.loads((done / "certificate.json").read_text())
+    certificate["verdicts"][0]["achieved"] += 1
+    (done / "certificate.json").write_text(json.dumps(certificate))
+    outcome = cloak("verify", done / "release.csv", "--certificate", done / "certificate.json")
+    assert outcome.code == 3
+    assert "✗ k-anonymity: level as certified: recounted differently" in outcome.out
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": "tablecloak-certificate-1"}', '{"format": "x", "policy": ""}'])
 def test_what_is_no_certificate_is_refused(cloak, done, text):
     (done / "certificate.json").write_text(text)

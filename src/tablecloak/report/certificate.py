@@ -98,6 +98,7 @@ def read_certificate(path: Path) -> dict[str, Any]:
         ) from exc
     needed = {"policy": str, "sha256": dict, "verdicts": list, "classes": int, "rows": int}
     is_whole = isinstance(found, dict) and all(isinstance(found.get(k), kind) for k, kind in needed.items())
+    is_whole = is_whole and all(isinstance(verdict, dict) for verdict in found["verdicts"])
     if not is_whole or found.get("format") != FORMAT:
         raise DataError(
             f"not a certificate of the format {FORMAT}", hint="use the file that `run` wrote", location=str(path)
@@ -116,6 +117,8 @@ def check_hash(claim: str, expected: str | None, actual: str | None, *, without:
 
 def check_counts(certificate: Mapping[str, Any], recount: Mapping[str, Any]) -> Iterator[Check]:
     """Whether a recount of the release finds what the certificate says."""
+    if len(certificate["verdicts"]) != len(recount["verdicts"]):
+        yield Check("a verdict for every goal", False, "the certificate has another number of verdicts than goals")
     for verdict, counted in zip(certificate["verdicts"], recount["verdicts"], strict=False):
         is_same = (verdict.get("holds"), verdict.get("achieved")) == (counted["holds"], counted["achieved"])
         yield Check(f"{counted['model']}: level as certified", is_same, "" if is_same else "recounted differently")
