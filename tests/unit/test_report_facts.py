@@ -78,6 +78,15 @@ def test_skewed_classes_are_counted():
     assert found.top_share == pytest.approx(14 / 20)
 
 
+def test_a_sensitive_value_that_only_suppressed_records_have_is_gone():
+    ages = [9000, *([20 + i % 10 for i in range(60)])]
+    frame = pl.DataFrame({"age": ages, "town": ["a"] * 61, "illness": ["odd", *(["u", "v"] * 30)]})
+    policy = POLICY.model_copy(update={"algorithm": tc.Mondrian(suppression_limit=0.1)})
+    release, facts = facts_of(frame, policy)
+    assert "odd" not in release.frame["illness"].cast(pl.String).to_list()
+    assert (facts.sensitive[0].distinct_before, facts.sensitive[0].distinct_after) == (3, 2)
+
+
 @pytest.mark.parametrize("dense", [0, facts_module.DENSE_KEYS])
 def test_sizes_of_the_original_do_not_depend_on_how_they_are_found(monkeypatch, dense):
     monkeypatch.setattr(facts_module, "DENSE_KEYS", dense)

@@ -63,7 +63,8 @@ class SensitiveFacts:
     """How one sensitive column is distributed, in the table and inside classes."""
 
     name: str
-    distinct: int
+    distinct_before: int
+    distinct_after: int
     top_share: float  # share of the most frequent value in the release
     worst_top_share: float  # the largest share that one value has in a class
     n_skewed: int  # classes in which one value has a share of SKEWED or more
@@ -182,7 +183,8 @@ def _sensitive(hist: Histogram, column: ColumnType, before: Before, floor: int) 
     np.maximum.at(top, hist.entry_class(), entry_share)
     return SensitiveFacts(
         hist.domain.name,
-        distinct=int((hist.totals > 0).sum()),
+        distinct_before=int((before.totals[hist.domain.name] > 0).sum()),
+        distinct_after=int((hist.totals > 0).sum()),
         top_share=float(hist.total_shares().max(initial=0)),
         worst_top_share=float(top.max(initial=0)),
         n_skewed=int((top >= SKEWED).sum()),

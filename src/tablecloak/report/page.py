@@ -242,7 +242,7 @@ def _changes(subject: Subject) -> Html:
          f"{loss[q.name]:.1%}" if q.name in loss else "–"]
         for q in subject.facts.quasi
     ]  # fmt: skip
-    rows += [[s.name, "sensitive, as it is", f"{s.distinct:,}", f"{s.distinct:,}", "0%", "–"]
+    rows += [[s.name, "sensitive, as it is", f"{s.distinct_before:,}", f"{s.distinct_after:,}", "0%", "–"]
              for s in subject.facts.sensitive]  # fmt: skip
     for names, what in ((subject.kept, "kept as it is"), (subject.starred, "starred"), (subject.left_out, "left out")):
         rows += [[name, what, "–", "–", "0%" if what == "kept as it is" else "100%", "–"] for name in names]
