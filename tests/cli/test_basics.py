@@ -47,7 +47,7 @@ def test_no_command_shows_the_help(cloak):
         (["run", "p.yaml", "--engine", "spark"], "Invalid value for '--engine'"),
         (["run", "p.yaml", "--memory", "lots"], "--memory lots is not an amount"),
         (["run", "p.yaml", "-o", "-", "--json"], "both want stdout"),
-        (["verify", "r.csv"], "Missing option '--policy'"),
+        (["verify", "r.csv"], "name a policy or a certificate"),
         (["list", "modles"], "Invalid value for"),
         (["hierarchy", "check", "a.csv", "b.csv"], "data and column go together"),
     ],
