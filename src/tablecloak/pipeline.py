@@ -171,7 +171,7 @@ class VerifiedRelease:
             written = _read_release(engine, target, self._plan)
             verification, facts = _verified(engine, written, self._plan, self._originals, files)
             if files.recoding:
-                files.recoding.write_text(self.recoding.to_json(files.recoding.parent), encoding="utf-8")
+                self.recoding.write(files.recoding)
             if files.are_wanted:
                 said = replace(self.report, verification=verification, output=str(path)).to_dict()
                 write_documents(files, said, self._plan, facts)
@@ -230,8 +230,7 @@ def run(
             notes.append(f"{verification.n_classes:,} classes recounted")
         if files and files.recoding:
             with writing(files.recoding):
-                text = _recoding(solved, plan).to_json(files.recoding.parent)
-                files.recoding.write_text(text, encoding="utf-8")
+                _recoding(solved, plan).write(files.recoding)
         report = _report(solved, plan, verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
@@ -440,7 +439,9 @@ def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
 
 def _code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
     coding = engine.contingency(table, plan.quasi_columns(table), [], by_row=True)
-    return Originals({d.name: d for d in coding.table.domains}, coding.codes, table.n_rows, rows)
+    is_shuffled = plan.publication.shuffle_seed is not None
+    domains = {d.name: d for d in coding.table.domains}
+    return Originals(domains, coding.codes, table.n_rows, rows, order_is_known=not is_shuffled)
 
 
 def _without_weak_classes(

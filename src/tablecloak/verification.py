@@ -143,6 +143,8 @@ def covers_originals(
         return False, (f"the release has {recount.n_rows - originals.n_rows:,} rows more than the original",)
     if recount.n_rows < originals.n_rows and _is_subsequence(rows_of, recount.n_rows, originals.n_rows):
         return True, ()
+    if originals.order_is_known:
+        return False, ("rows were compared in their order; for a shuffled release say output.shuffle: true",)
     return _match(rows_of, recount.n_rows, originals.n_rows)
 
 
