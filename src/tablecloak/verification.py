@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,15 @@ from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.engines.base import Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
-from tablecloak.models.base import Goal, Verdict
+from tablecloak.models.base import Verdict
 from tablecloak.plan import Plan
+from tablecloak.stats.classes import ClassStats, SensitiveDomain, histogram_of
 
-__all__ = ["Originals", "Verification", "covers_originals", "require", "verify"]
+__all__ = ["Originals", "Persons", "Verification", "covers_originals", "require", "verify"]
 
 IntArray = NDArray[np.int64]
+# The persons of a table and the code of the person of every row.
+Persons = tuple[SensitiveDomain, IntArray]
 # Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
 MATCH_UP_TO = 2_000
 
@@ -65,21 +68,36 @@ class Originals:
     order_is_known: bool = True  # rows are in the order of the originals, all or some of them
 
 
-def verify(engine: Engine, release: Table, plan: Plan, originals: Originals | None = None) -> Verification:
-    """Recount a release and, given its originals, check that every cell covers its own."""
+def verify(
+    engine: Engine, release: Table, plan: Plan, originals: Originals | None = None, persons: Persons | None = None
+) -> Verification:
+    """Recount a release and, given its originals, check that every cell covers its own.
+
+    Args:
+        persons: who each row of the release belongs to, where a person may have several rows.
+    """
     recount = engine.class_stats(
         release, plan.quasi, plan.sensitive_columns(release), stars_are_suppressed=plan.stars_are_suppressed
     )
+    stats = recount.stats if persons is None else _with_persons(recount, *persons)
     covers, notes = (None, ()) if originals is None else covers_originals(recount, originals)
     n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
     return Verification(
-        verdicts=Goal(plan.goal.models).verdicts(recount.stats),
+        verdicts=plan.goal.verdicts(stats),
         n_classes=recount.stats.n_classes,
         n_rows=recount.n_rows,
         n_suppressed=n_left_out,
         covers=covers,
         notes=notes,
     )
+
+
+def _with_persons(recount: Recount, domain: SensitiveDomain, codes: IntArray) -> ClassStats:
+    """The recount with the persons of its classes, which no release publishes."""
+    assert recount.classes is not None
+    of_row = codes if recount.is_suppressed is None else codes[~recount.is_suppressed]
+    counted = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
+    return replace(recount.stats, hist={**recount.stats.hist, domain.name: counted})
 
 
 def require(verification: Verification) -> Verification:

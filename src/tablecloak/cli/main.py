@@ -16,7 +16,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import Abort, TyperException
 
-from tablecloak.cli import apply, check, demo, hierarchy, list_things, run, schema, verify
+from tablecloak.cli import apply, check, demo, explain, hierarchy, list_things, run, schema, verify
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
 from tablecloak.errors import CloakError, PolicyError
@@ -42,6 +42,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "verify": verify.verify,
     "apply": apply.apply,
     "list": list_things.list_things,
+    "explain": explain.explain,
     "schema": schema.schema,
 }
 for _name, _command in _COMMANDS.items():

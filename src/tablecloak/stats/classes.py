@@ -165,7 +165,7 @@ class ClassStats:
         """
         if self.labels is None:
             return self, np.arange(self.n_classes)
-        group, n_groups = _grouped([self.labels[name] for name in columns], self.n_classes)
+        group, n_groups = number_rows([self.labels[name] for name in columns], self.n_classes)
         return self.rollup(group, n_groups), group
 
     @property
@@ -183,7 +183,7 @@ class ClassStats:
         return concat([self, other]).rollup(both, self.n_classes)
 
 
-def _grouped(columns: Sequence[IntArray], n: int) -> tuple[IntArray, int]:
+def number_rows(columns: Sequence[IntArray], n: int) -> tuple[IntArray, int]:
     """Number the different rows of some columns: the number of every row, and how many there are."""
     group, n_groups = np.zeros(n, np.int64), min(n, 1)
     for codes in columns:
