@@ -107,16 +107,14 @@ def _disclosure(hist: Histogram, k: int) -> float:
 
 def _paired(plain: FloatArray, with_a: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Unite sets of classes two by two: atoms are shared out between both, probabilities multiply."""
-    if len(plain) % 2:
-        plain = np.concatenate([plain, np.ones((1, plain.shape[1]))])
-        with_a = np.concatenate([with_a, np.full((1, with_a.shape[1]), np.inf)])
-    p1, p2, a1, a2 = plain[::2], plain[1::2], with_a[::2], with_a[1::2]
+    half = len(plain) // 2
+    p1, p2, a1, a2 = plain[:half], plain[half : 2 * half], with_a[:half], with_a[half : 2 * half]
     both, both_a = np.full_like(p1, np.inf), np.full_like(a1, np.inf)
     for j in range(plain.shape[1]):
         for i in range(j + 1):
             both[:, j] = np.minimum(both[:, j], p1[:, i] * p2[:, j - i])
-            both_a[:, j] = np.minimum(both_a[:, j], np.fmin(a1[:, i] * p2[:, j - i], p1[:, i] * a2[:, j - i]))
-    return both, both_a
+            both_a[:, j] = np.minimum(both_a[:, j], np.minimum(a1[:, i] * p2[:, j - i], p1[:, i] * a2[:, j - i]))
+    return np.concatenate([both, plain[2 * half :]]), np.concatenate([both_a, with_a[2 * half :]])
 
 
 def _all_wrong(hist: Histogram, n_atoms: int) -> FloatArray:

@@ -40,10 +40,9 @@ Values: TypeAlias = Annotated[
     tuple[str, ...] | None, Field(min_length=1, description="values to protect; every value if left out")
 ]
 Categories: TypeAlias = Annotated[
-    tuple[tuple[str, ...], ...] | None,
+    Annotated[tuple[tuple[str, ...], ...], Field(min_length=2)] | None,
     BeforeValidator(_as_tuple),
     Field(
-        min_length=2,
         description="values of each category, as lists or as {name: list}; from the column's hierarchy if left out",
     ),
     WithJsonSchema(
