@@ -20,6 +20,7 @@ from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
 from tablecloak.stats.classes import Needs
 from tablecloak.stats.joint import JOINT_NAME
+from tablecloak.values import format_value
 
 __all__ = ["Plan", "make_plan", "source_of"]
 
@@ -49,6 +50,12 @@ class Plan:
         return self.policy.columns_with(Role.SENSITIVE)
 
     @property
+    def counted(self) -> list[str]:
+        """The sensitive attributes that the goal looks at: counting others would only cost time."""
+        # what a goal links to persons may turn out to be a sensitive attribute
+        return self.sensitive if self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS) else []
+
+    @property
     def stars_are_suppressed(self) -> bool:
         return self.publication.keeps_suppressed
 
@@ -57,13 +64,13 @@ class Plan:
         return [QuasiColumn(n, self._maker(n, table), self.policy.columns[n].weight) for n in self.quasi]
 
     def sensitive_columns(self, table: Table) -> list[SensitiveColumn]:
-        """How each sensitive attribute of a table is counted, and its persons if the table names them."""
+        """How each sensitive attribute that the goal looks at is counted, and persons if the table names them."""
         columns = [
             SensitiveColumn(n, self._maker(n, table) if self.policy.columns[n].hierarchy is not None else None)
-            for n in self.sensitive
+            for n in self.counted
         ]
         if Needs.JOINT in self.goal.needs and len(columns) > 1:
-            columns.append(SensitiveColumn(JOINT_NAME, joins=tuple(self.sensitive)))
+            columns.append(SensitiveColumn(JOINT_NAME, joins=tuple(self.counted)))
         person = self.person
         if person is not None and person in table.frame.columns:
             columns.append(SensitiveColumn(person, is_person=True))
@@ -80,7 +87,8 @@ class Plan:
 
         def make(distinct: pl.Series) -> Hierarchy | None:
             if chosen is None:
-                return _masked_codes(distinct, column_type)
+                masked = _masked_codes(distinct, column_type)
+                return masked or (_automatic(distinct, column_type) if self.algorithm.needs_hierarchies else None)
             return _hierarchy(chosen, distinct, column_type)
 
         return make
@@ -105,6 +113,16 @@ def _masked_codes(distinct: pl.Series, column_type: ColumnType) -> Hierarchy | N
     from tablecloak.hierarchy.build import MaskSpec, build
 
     return build(MaskSpec(kind="mask"), texts.to_list(), column_type.value)
+
+
+def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
+    """A hierarchy for a method that cannot do without: ranges of numbers and dates, one level above other values."""
+    from tablecloak.hierarchy.build import OrderSpec, build
+
+    values = distinct.to_list()
+    if column_type.is_ordered:
+        return build(OrderSpec(kind="order", fanout=5), values, column_type.value)
+    return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)])
 
 
 def source_of(policy: Policy) -> Source:
@@ -178,6 +196,8 @@ def _refuse_items(policy: Policy) -> None:
 def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
     """The table after rows with missing cells were left out where the policy says so, and how many were."""
     policy = plan.policy
+    if table.n_rows == 0:
+        raise DataError("there are no rows", hint="give a table with at least one row", location=table.name)
     for name in [*plan.quasi, *plan.sensitive]:
         n_missing = table.frame[name].null_count()
         if n_missing and policy.missing_of(name) is Missing.ERROR:
@@ -190,6 +210,12 @@ def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
     if not drops or not any(table.frame[n].null_count() for n in drops):
         return table, 0
     frame = table.frame.drop_nulls(drops)
+    if frame.height == 0:
+        raise DataError(
+            "no rows are left: each has an empty cell where the policy says missing: drop",
+            hint="use missing: value, or drop the column that is empty",
+            location=table.name,
+        )
     return Table(frame, table.types, table.name), table.n_rows - frame.height
 
 

@@ -26,6 +26,7 @@ IntArray = NDArray[np.int64]
 FORMAT = "tablecloak-recoding-1"
 UNKNOWN = -2  # a value no class can hold
 MISSING = -1
+PAIRS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +56,7 @@ class RecodedColumn:
         return distinct.recoded(found)
 
     def _ordered_places(self, distinct: pl.Series) -> IntArray:
-        known = pl.Series(self.values, dtype=pl.String).cast(distinct.dtype)
+        known = _typed(pl.Series(self.values, dtype=pl.String), distinct.dtype)
         numbers, new = known.to_physical().to_numpy(), distinct.to_physical()
         at = np.searchsorted(numbers, new.fill_null(0).to_numpy())
         is_known = numbers[np.minimum(at, len(numbers) - 1)] == new.fill_null(0).to_numpy() if len(numbers) else at < 0
@@ -80,22 +81,22 @@ class Recoding:
 
     columns: tuple[RecodedColumn, ...]
     n_classes: int
-    tree: CutTree  # cuts are places
+    tree: CutTree | None  # cuts are places; None: classes were not found by cutting
     policy: Policy  # the policy it was made with
 
     @classmethod
     def of(cls, solution: Solution, domains: tuple[Domain, ...], policy: Policy) -> Recoding:
         """The recoding of a solution; only values that some class or cut ends at are kept."""
-        assert solution.tree is not None
-        cut = solution.tree.cut.copy()
-        labels = labels_of_classes(domains, solution.lo, solution.hi)
+        tree = solution.tree or CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
+        cut = tree.cut.copy()
+        labels = labels_of_classes(domains, solution.lo, solution.hi, solution.nodes)
         columns = []
         for dim, domain in enumerate(domains):
-            of_dim = solution.tree.dim == dim
+            of_dim = tree.dim == dim
             column, cut[of_dim] = _column(domain, solution.lo[:, dim], solution.hi[:, dim], cut[of_dim], labels)
             columns.append(column)
-        tree = CutTree(solution.tree.dim, cut, solution.tree.left, solution.tree.right)
-        return cls(tuple(columns), solution.n_classes, tree, policy)
+        placed = CutTree(tree.dim, cut, tree.left, tree.right) if solution.tree else None
+        return cls(tuple(columns), solution.n_classes, placed, policy)
 
     def labels(self) -> dict[str, ClassLabels]:
         """Published labels by column."""
@@ -104,11 +105,27 @@ class Recoding:
     def classes_of(self, frame: pl.DataFrame) -> IntArray:
         """The class that covers each row, or -1 where none does."""
         places = np.stack([c.places(frame[c.name]) for c in self.columns])  # (n_columns, n_rows)
+        if self.tree is None:
+            return self._narrowest(places)
         classes = _descend(self.tree, places)
         for column, place in zip(self.columns, places, strict=True):
             inside = (place >= column.lo[classes]) & (place <= column.hi[classes])
             classes = np.where(inside, classes, -1)
         return classes
+
+    def _narrowest(self, places: IntArray) -> IntArray:
+        """The narrowest class that covers each row, or -1; every class is looked at."""
+        lo, hi = np.stack([c.lo for c in self.columns]), np.stack([c.hi for c in self.columns])
+        by_width = np.argsort((hi - lo).sum(axis=0), kind="stable")
+        found = np.full(places.shape[1], -1)
+        step = max(1, PAIRS_AT_ONCE // max(1, self.n_classes))
+        for begin in range(0, places.shape[1], step):
+            part = places[:, begin : begin + step, None]  # (n_columns, rows, 1)
+            inside = (part >= lo[:, None, by_width]) & (part <= hi[:, None, by_width])
+            covers = np.logical_and.reduce(inside, axis=0)  # (rows, n_classes)
+            first = np.argmax(covers, axis=1)
+            found[begin : begin + step] = np.where(covers.any(axis=1), by_width[first], -1)
+        return found
 
     def explain(self) -> str:
         """What is published, in words."""
@@ -119,13 +136,23 @@ class Recoding:
     def to_json(self, folder: Path) -> str:
         """The recoding as text for a file in a folder; files that the policy names are found from there."""
         policy = dump_policy(self.policy.rebased(folder))
-        tree = {name: getattr(self.tree, name).tolist() for name in ("dim", "cut", "left", "right")}
+        cuts = ("dim", "cut", "left", "right")
+        tree = {name: getattr(self.tree, name).tolist() for name in cuts} if self.tree else None
         columns = [c.to_dict() for c in self.columns]
         return json.dumps(
             {"format": FORMAT, "classes": self.n_classes, "policy": policy, "columns": columns, "tree": tree},
             ensure_ascii=False,
             separators=(",", ":"),
         )
+
+
+def _typed(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Canonical texts as values again."""
+    if dtype == pl.Date:
+        return texts.str.to_date("%Y-%m-%d")
+    if dtype == pl.Datetime:
+        return texts.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us")
+    return texts.cast(dtype)
 
 
 def _column(
@@ -179,7 +206,8 @@ def read_recoding(path: Path) -> Recoding:
             )
             for c in found["columns"]
         )  # fmt: skip
-        tree = CutTree(*(np.array(found["tree"][name], np.int64) for name in ("dim", "cut", "left", "right")))
+        cuts = found["tree"]
+        tree = CutTree(*(np.array(cuts[n], np.int64) for n in ("dim", "cut", "left", "right"))) if cuts else None
         policy = parse_policy(found["policy"], name=str(path), base=path.parent)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -37,6 +38,7 @@ GOALS = [
     {"model": "confidence-bounding", "sensitive": "disease",
      "templates": [{"x": ["zip"], "s": "hiv", "h": 0.3}, {"s": "cancer", "h": 0.5}]},
     {"model": "xy-anonymity", "x": ["age"], "k": 10},
+    {"model": "xy-anonymity", "x": ["age"], "y": "disease", "k": 3},
     {"model": "xy-anonymity", "x": ["age"], "y": ["disease", "job"], "k": 6},
     {"model": "xy-privacy", "x": ["age", "zip"], "k": 5, "h": 0.6, "y": "disease"},
     {"model": "ke-anonymity", "k": 4, "e": 1000, "sensitive": "pay"},
@@ -173,12 +175,20 @@ def test_written_release_is_recounted_with_its_persons(tmp_path):
     raw = few_persons()
     release = pipeline.anonymize(raw, policy_for({"model": "k-anonymity", "k": 4}, person="person"))
     release.write(tmp_path / "release.csv")
-    domain, codes = release._persons
-    everyone_is_one = (domain, np.zeros_like(codes))
-    object.__setattr__(release, "_persons", everyone_is_one)
+    domain, codes = release._originals.persons
+    everyone_is_one = replace(release._originals, persons=(domain, np.zeros_like(codes)))
+    object.__setattr__(release, "_originals", everyone_is_one)
     with pytest.raises(GoalNotMet, match="k-anonymity reaches 1 where 4 is required"):
         release.write(tmp_path / "again.csv")
     assert not (tmp_path / "again.csv").exists()
+
+
+def test_report_shows_neither_persons_nor_combinations(tmp_path):
+    raw = few_persons().with_columns(person=pl.format("canary-{}", "person"))
+    goals = [{"model": "k-anonymity", "k": 4}, {"model": "xy-anonymity", "k": 2, "y": ["disease", "job"]}]
+    release = pipeline.anonymize(raw, policy_for(*goals, person="person"))
+    release.write(tmp_path / "release.csv", report=tmp_path / "report.html", certificate=tmp_path / "certificate.json")
+    assert not any("canary" in path.read_text() for path in tmp_path.iterdir())
 
 
 def test_a_file_alone_says_that_persons_were_not_recounted():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar, cast
 
@@ -12,6 +12,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.data.coded import CodedTable
+from tablecloak.data.domain import Domain
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.registry import register
@@ -20,6 +21,7 @@ from tablecloak.stats.classes import ClassStats
 __all__ = ["Algorithm", "CutTree", "Problem", "Solution", "algorithm"]
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 A = TypeVar("A")
 
 
@@ -45,16 +47,31 @@ class CutTree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """Classes as boxes of codes, and the class of every tuple (-1: suppressed)."""
+    """Classes as boxes of codes, and the class of every tuple (-1: suppressed).
+
+    A box publishes the lowest hierarchy node that holds it, unless `nodes` names the node itself, as methods do that
+    generalise a whole column to one level.
+    """
 
     class_of_tuple: IntArray  # (n_tuples,)
     lo: IntArray  # (n_classes, n_dims)
     hi: IntArray  # (n_classes, n_dims)
     tree: CutTree | None = None
+    nodes: IntArray | None = None  # (n_classes, n_dims) hierarchy nodes; meaningless where a column has no hierarchy
 
     @property
     def n_classes(self) -> int:
         return len(self.lo)
+
+    def losses(self, domains: Sequence[Domain]) -> FloatArray:
+        """Loss of what each class publishes, unweighted, (n_classes, n_dims)."""
+        columns = []
+        for i, domain in enumerate(domains):
+            if self.nodes is not None and domain.hierarchy is not None:
+                columns.append(domain.hierarchy.losses[self.nodes[:, i]])
+            else:
+                columns.append(domain.loss(self.lo[:, i], self.hi[:, i]))
+        return np.stack(columns, axis=1)
 
     def class_of_row(self, table: CodedTable) -> IntArray:
         """The class of every row (-1: suppressed)."""
@@ -73,6 +90,12 @@ class Algorithm(Protocol):
     @property
     def needs_rows(self) -> bool:
         """Equal rows may end in different classes, so tuples must be rows."""
+        return False
+
+    @property
+    def needs_hierarchies(self) -> bool:
+        """Every quasi-identifier must have a hierarchy; columns without one get an automatic one."""
+        return False
 
     def refuses(self, goal: Goal) -> str | None:
         """Why this goal cannot be enforced, or None."""
@@ -87,6 +110,9 @@ def algorithm(name: str) -> Callable[[type[A]], type[A]]:
     def decorate(cls: type[A]) -> type[A]:
         checked = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
         checked.name = name  # type: ignore[attr-defined]
+        for attribute in ("needs_rows", "needs_hierarchies"):
+            if not hasattr(checked, attribute):
+                setattr(checked, attribute, vars(Algorithm)[attribute])
         return cast(type[A], register("algorithms", name)(checked))
 
     return decorate

@@ -82,8 +82,7 @@ def _best_trims(table: CodedTable, solution: Solution, min_size: int, budget: in
     classes = solution.class_of_tuple[released]
     weights = table.weights[released] if len(table.weights) else np.ones(len(classes), np.int64)
     size = np.bincount(classes, weights=weights, minlength=n_classes).astype(np.int64)
-    losses = np.stack([d.loss(solution.lo[:, i], solution.hi[:, i]) for i, d in enumerate(table.domains)], axis=1)
-    losses *= table.space.weight  # (n_classes, n_dims)
+    losses = solution.losses(table.domains) * table.space.weight  # (n_classes, n_dims)
     best = _Trims(
         np.full(n_classes, -np.inf),
         *(np.zeros(n_classes, np.int64) for _ in range(4)),

@@ -37,16 +37,31 @@ class ClassLabels:
         return cells.cat.to(pl.Enum(names))
 
 
-def labels_of_classes(domains: Sequence[Domain], lo: IntArray, hi: IntArray) -> dict[str, ClassLabels]:
-    """Labels of classes given as boxes of codes, by column."""
-    return {d.name: _labels_of(d, lo[:, i], hi[:, i]) for i, d in enumerate(domains)}
+def labels_of_classes(
+    domains: Sequence[Domain], lo: IntArray, hi: IntArray, nodes: IntArray | None = None
+) -> dict[str, ClassLabels]:
+    """Labels of classes given as boxes of codes, or as hierarchy nodes where `nodes` is given, by column."""
+    return {
+        d.name: _labels_of(d, lo[:, i], hi[:, i]) if nodes is None or d.hierarchy is None else _named(d, nodes[:, i])
+        for i, d in enumerate(domains)
+    }
+
+
+def _named(domain: Domain, nodes: IntArray) -> ClassLabels:
+    assert domain.hierarchy is not None
+    distinct, of_class = np.unique(nodes, return_inverse=True)
+    return _compact([domain.hierarchy.labels[node] for node in distinct.tolist()], of_class)
 
 
 def _labels_of(domain: Domain, lo: IntArray, hi: IntArray) -> ClassLabels:
     # few classes differ in one column, so texts are made once for every different interval
     pairs, pair_of_class = np.unique(lo * domain.n_codes + hi, return_inverse=True)
-    labels = domain.labels(*np.divmod(pairs, domain.n_codes))
+    return _compact(domain.labels(*np.divmod(pairs, domain.n_codes)), pair_of_class)
+
+
+def _compact(labels: Sequence[str | None], of_class: IntArray) -> ClassLabels:
+    """Different nodes may carry one label; a reader of the release cannot tell them apart."""
     names = tuple(dict.fromkeys(label for label in labels if label is not None))
     place = {name: i for i, name in enumerate(names)}
-    of_pair = np.array([len(names) if label is None else place[label] for label in labels], np.uint32)
-    return ClassLabels(names, of_pair[pair_of_class])
+    numbers = np.array([len(names) if label is None else place[label] for label in labels], np.uint32)
+    return ClassLabels(names, numbers[of_class])

@@ -88,8 +88,15 @@ class Engine(Protocol):
 
     name: str
 
-    def read(self, source: Source, *, columns: Sequence[str] | None, categorical: Collection[str]) -> Table:
-        """The wanted columns of a source."""
+    def read(
+        self,
+        source: Source,
+        *,
+        columns: Sequence[str] | None,
+        categorical: Collection[str],
+        labels: Mapping[str, Sequence[str]] | None = None,
+    ) -> Table:
+        """The wanted columns of a source; `labels` are the values some text columns are expected to have."""
 
     def write(self, table: Table, path: Path, *, kind: str | None, delimiter: str | None) -> None:
         """Write a table to a file."""

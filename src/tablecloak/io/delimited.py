@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.frames import DTYPES
-from tablecloak.io.protect import unprotect_expr
+from tablecloak.io.protect import protect, unprotect, unprotect_expr
 from tablecloak.io.sniff import nul_error, truncated
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.structure import (
@@ -41,6 +41,7 @@ class _Task:
     layout: Layout
     wanted: list[str]
     categorical: set[str]
+    labels: Mapping[str, Sequence[str]]
     marks: Marks
 
     @property
@@ -50,22 +51,32 @@ class _Task:
 
     def dtype(self, name: str) -> pl.DataType:
         type_ = self.layout.type_of(name)
+        if name in self.labels:
+            return pl.Enum([protect(label) for label in self.labels[name]])
         if name in self.source.date_formats:
             return pl.String()
         return pl.Categorical() if type_ is ColumnType.TEXT and name in self.categorical else DTYPES[type_]
 
 
-def read_delimited(source: Source, layout: Layout, wanted: list[str], categorical: Collection[str]) -> pl.DataFrame:
-    """The wanted columns of a delimited file, text in `categorical` as Categorical."""
+def read_delimited(
+    source: Source,
+    layout: Layout,
+    wanted: list[str],
+    categorical: Collection[str],
+    labels: Mapping[str, Sequence[str]],
+) -> pl.DataFrame:
+    """The wanted columns of a delimited file, text in `categorical` as Categorical, text of known `labels` as Enum."""
     with _as_utf8(source, layout) as (path, plain):
         marks = find_marks(path, plain, source.quote)
-        frame = _read(_Task(path, source, plain, wanted, set(categorical), marks))
+        frame = _read(_Task(path, source, plain, wanted, set(categorical), labels, marks))
     return _clean(frame, marks, source.path)
 
 
 def _read(task: _Task) -> pl.DataFrame:
     frame = _try_parse(task, {name: task.dtype(name) for name in task.wanted})
     # Outside the except block, because the message of polars shows a cell and would be chained to ours.
+    if frame is None and task.labels:
+        return _read(replace(task, labels={}))
     if frame is None:
         return _read_carefully(task)
     if _may_be_ragged(frame, task):
@@ -248,7 +259,14 @@ def _clean(frame: pl.DataFrame, marks: Marks, path: Path) -> pl.DataFrame:
     if not (marks.nul or marks.apostrophe or marks.quote):
         return frame
     text = [s for s in frame if isinstance(s.dtype, pl.String | pl.Categorical)]
-    return frame.with_columns(_clean_text(series, path) for series in text)
+    known = [s for s in frame if isinstance(s.dtype, pl.Enum)]
+    return frame.with_columns(*(_clean_text(s, path) for s in text), *(_clean_labels(s) for s in known))
+
+
+def _clean_labels(series: pl.Series) -> pl.Series:
+    written = series.dtype.categories.to_list()  # type: ignore[attr-defined]
+    labels = [unprotect(label) for label in written]
+    return series if labels == written else series.to_physical().cat.to(pl.Enum(labels)).alias(series.name)
 
 
 def _clean_text(series: pl.Series, path: Path) -> pl.Series:

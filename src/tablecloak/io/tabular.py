@@ -1,8 +1,8 @@
-"""Read and write tables as CSV, TSV, Parquet, JSON lines and Arrow files."""
+"""Read and write tables as CSV, TSV, Parquet, JSON lines, Arrow and Excel files; read SAS, SPSS and Stata files."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -10,22 +10,33 @@ import polars as pl
 
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.atomic import writing
 from tablecloak.io.delimited import read_delimited, typed
+from tablecloak.io.excel import read_excel, write_excel
 from tablecloak.io.frames import normalize
 from tablecloak.io.protect import protect_frame
 from tablecloak.io.sniff import sniff, truncated
-from tablecloak.io.sources import Layout, Source, format_and_compression
+from tablecloak.io.sources import WRITABLE, Layout, Source, format_and_compression
+from tablecloak.io.stats_files import READERS, read_stats_file
 
 __all__ = ["read_frame", "require_rows", "write_frame"]
 
 
 def read_frame(
-    source: Source | Path | str, *, columns: Sequence[str] | None = None, categorical: Collection[str] = ()
+    source: Source | Path | str,
+    *,
+    columns: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
+    labels: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
     """The table in a file, in row order, with only the given columns.
 
     Integers are Int64, decimals Float64 (NaN is missing), times naive microseconds, text String; text columns named in
     `categorical` are Categorical. An empty cell is missing.
+
+    Args:
+        labels: all values that text columns are expected to have, which makes reading them faster: such a column is an
+            Enum of them if it holds nothing else.
 
     Raises: DataError naming the file, the column and the row of what cannot be read, never the value.
     """
@@ -33,7 +44,7 @@ def read_frame(
     layout = sniff(source)
     wanted = _wanted(layout, columns, source.path)
     if layout.format in ("csv", "tsv"):
-        return read_delimited(source, layout, wanted, categorical)
+        return read_delimited(source, layout, wanted, categorical, labels or {})
     frame = typed(_read_typed(source.path, layout, wanted), source, layout)
     return _with_categories(normalize(frame), layout, categorical)
 
@@ -57,6 +68,10 @@ def _wanted(layout: Layout, columns: Sequence[str] | None, path: Path) -> list[s
 
 
 def _read_typed(path: Path, layout: Layout, wanted: list[str]) -> pl.DataFrame:
+    if layout.format == "xlsx":
+        return read_excel(path).select(wanted)
+    if layout.format in READERS:
+        return read_stats_file(path, layout.format).select(wanted)
     try:
         if layout.format == "parquet":
             return pl.read_parquet(path, columns=wanted, glob=False)
@@ -91,10 +106,12 @@ def write_frame(
     In CSV and TSV, text that a spreadsheet would execute is protected by an apostrophe that `read_frame` removes.
     """
     kind, compression = format_and_compression(Path(path), format, compression)
-    try:
+    if kind not in WRITABLE:
+        raise DataError(
+            f".{kind} files can be read, not written", hint=f"write one of {', '.join(WRITABLE)}", location=str(path)
+        )
+    with writing(Path(path)):
         _write(frame, Path(path), kind, delimiter=delimiter, compression=compression)
-    except OSError as exc:
-        raise DataError("cannot write the file", hint=exc.strerror or "check the path", location=str(path)) from exc
 
 
 _Packing = Literal["uncompressed", "gzip", "zstd"]
@@ -107,6 +124,8 @@ def _write(frame: pl.DataFrame, path: Path, kind: str, *, delimiter: str | None,
         frame.write_parquet(path)
     elif kind == "arrow":
         frame.write_ipc(path)
+    elif kind == "xlsx":
+        write_excel(frame, path)
     elif kind == "jsonl":
         _refuse_infinities(frame, path)
         frame.write_ndjson(path, compression=packing, check_extension=False)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import threading
 from types import ModuleType
 
-__all__ = ["choose"]
+__all__ = ["choose", "preload"]
 
 # Below this many tuples the numpy reference finishes before compiled kernels are even loaded.
 COMPILED_FROM = 12_000
@@ -20,3 +21,8 @@ def choose(n_tuples: int, *, compiled: bool | None = None) -> ModuleType:
     if compiled is None:
         compiled = n_tuples >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
     return importlib.import_module("tablecloak.kernels." + ("compiled" if compiled else "reference"))
+
+
+def preload(n_tuples: int) -> None:
+    """Begin loading the kernels that a table of this many tuples will need, while its file is being read."""
+    threading.Thread(target=lambda: choose(n_tuples).warm_up(), daemon=True).start()

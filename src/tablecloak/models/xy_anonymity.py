@@ -36,7 +36,9 @@ class XYAnonymity(PrivacyModel):
     @property
     def needs(self) -> Needs:  # type: ignore[override]
         several = not isinstance(self.y, str) and self.y is not None and len(self.y) > 1
-        return Needs.SENSITIVE | Needs.JOINT if several else Needs.SIZE
+        if several:
+            return Needs.SENSITIVE | Needs.JOINT
+        return Needs.SIZE if self.y is None else Needs.SIZE | Needs.PERSONS  # the person key or a sensitive column
 
     @property
     def required(self) -> float:

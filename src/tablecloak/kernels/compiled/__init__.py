@@ -1,0 +1,46 @@
+"""Compiled kernels of top-down partitioning. `reference.py` has the same functions in plain numpy.
+
+Nodes are ranges `[start, end)` of tuples; tuples are physically moved so that every node stays contiguous and memory is
+read in order. Loops index slices that begin at 0, which lets the compiler drop wrap-around checks and use SIMD.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tablecloak.kernels.compiled.counts import count_codes, sizes
+from tablecloak.kernels.compiled.cuts import propose
+from tablecloak.kernels.compiled.grouping import group
+from tablecloak.kernels.compiled.moves import descend, split
+from tablecloak.kernels.space import Space, plan_layout
+
+__all__ = ["count_codes", "descend", "group", "propose", "sizes", "split", "warm_up"]
+
+
+def warm_up() -> None:
+    """Load (or, the first time ever, compile) every kernel by using it on two tuples."""
+    space = Space(
+        n_dims=1,
+        layout=plan_layout([2, 2]),
+        kind=np.zeros(1, np.int64),
+        has_missing=np.zeros(1, np.bool_),
+        n_codes=np.full(1, 2, np.int64),
+        weight=np.ones(1),
+        start=np.zeros(1, np.int64),
+        position=np.array([0.0, 1.0]),
+        tree_start=np.zeros(1, np.int64),
+        ends=np.zeros((0, 1), np.int32),
+        end_losses=np.zeros((0, 1)),
+    )
+    keys = np.array([[0, 1]], np.uint64)
+    ids, weights = np.arange(2, dtype=np.uint32), np.zeros(0, np.int64)
+    starts, ends = np.array([0]), np.array([2])
+    group(keys)
+    sizes(weights, starts, ends)
+    untried = np.zeros((1, 1), np.bool_)
+    dims, cuts, ties, _, _ = propose(
+        keys, weights, starts, ends, space, untried, min_size=1, by_saving=True, relaxed=False
+    )
+    split(keys, ids, weights, starts, ends, space, dims, cuts, ties)
+    count_codes(keys, weights, starts, ends, space, 1, 2)
+    descend(keys, ids, weights, 0, 2, space, min_size=1, by_saving=True, relaxed=False)

@@ -1,0 +1,291 @@
+"""Where to cut a range of tuples: by the widest dimension, or by the loss a cut saves."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.kernels.compiled.costs import ORDERED, TREE, box_loss, box_of, boxes_of_cut, gap_depth, loss, weight_of
+from tablecloak.kernels.compiled.jit import jit
+from tablecloak.kernels.space import IntArray, Keys, Space
+
+__all__ = ["propose", "propose_one", "scratch"]
+
+# Up to this many tuples a candidate cut is priced exactly, by the boxes of both its sides.
+EXACT_UP_TO = 4096
+
+
+@jit
+def _present(keys, weights, a, b, space, d, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
+    """Codes of a dimension that occur in [a, b), ascending, with their weights; returns how many."""
+    block = keys[space.layout.word[d], a:b]
+    shift = space.layout.shift[d]
+    mask = space.layout.mask[d]
+    span = hi - lo + 1
+    n_present = 0
+    if span <= dense.size:
+        if weights.size == 0:
+            for i in range(block.size):
+                dense[np.int64((block[i] >> shift) & mask) - lo] += 1
+        else:
+            part = weights[a:b]
+            for i in range(block.size):
+                dense[np.int64((block[i] >> shift) & mask) - lo] += part[i]
+        for c in range(span):
+            if dense[c] > 0:
+                codes[n_present] = c + lo
+                counts[n_present] = dense[c]
+                n_present += 1
+                dense[c] = 0
+        return n_present
+    sorted_codes = ((block >> shift) & mask).astype(np.int64)
+    order = np.argsort(sorted_codes, kind="mergesort")
+    for i in range(block.size):
+        code = sorted_codes[order[i]]
+        w = np.int64(1) if weights.size == 0 else weights[a + order[i]]
+        if n_present > 0 and codes[n_present - 1] == code:
+            counts[n_present - 1] += w
+        else:
+            codes[n_present] = code
+            counts[n_present] = w
+            n_present += 1
+    return n_present
+
+
+@jit
+def _balanced_cut(space, d, codes, counts, n_present, total, min_size):  # type: ignore[no-untyped-def]
+    """The allowed cut with the most even sides: (code, weight of the smaller side), or -1 if a side is too small."""
+    best = np.int64(-1)
+    balance = np.int64(-1)
+    least_depth = 1 << 20
+    left = np.int64(0)
+    for i in range(n_present - 1):
+        left += counts[i]
+        depth = gap_depth(space, d, codes[i], codes[i + 1])
+        if depth > least_depth:
+            continue
+        if depth < least_depth:
+            least_depth = depth
+            balance = np.int64(-1)
+        even = min(left, total - left)
+        if even > balance:
+            balance = even
+            best = codes[i]
+    if balance < min_size:
+        return np.int64(-1), balance
+    return best, balance
+
+
+@jit
+def _saving_cut(space, d, codes, counts, n_present, total, min_size):  # type: ignore[no-untyped-def]
+    """The cut that saves most loss on its own dimension: (code, saving), or -1 if every cut leaves a side too small."""
+    whole = total * loss(space, d, codes[0], codes[n_present - 1])
+    best = np.int64(-1)
+    saving = -1.0
+    left = np.int64(0)
+    for i in range(n_present - 1):
+        left += counts[i]
+        if left < min_size:
+            continue
+        if total - left < min_size:
+            break
+        saved = (
+            whole
+            - left * loss(space, d, codes[0], codes[i])
+            - (total - left) * loss(space, d, codes[i + 1], codes[n_present - 1])
+        )
+        if saved > saving:
+            saving = saved
+            best = codes[i]
+    return best, saving
+
+
+@jit
+def _descent_cut(space, d, codes, counts, n_present, total, min_size):  # type: ignore[no-untyped-def]
+    """First step of splitting a tree node into all its children: (code, saving per binary step), or -1.
+
+    One binary cut of a node with many children saves nothing yet; this looks ahead to the children.
+    """
+    if space.kind[d] != TREE or n_present < 3:
+        return np.int64(-1), -1.0
+    least_depth = 1 << 20
+    for i in range(n_present - 1):
+        least_depth = min(least_depth, gap_depth(space, d, codes[i], codes[i + 1]))
+    whole = loss(space, d, codes[0], codes[n_present - 1])
+    saving = 0.0
+    n_children = 0
+    first = 0
+    child = np.int64(0)
+    left = np.int64(0)
+    balance = np.int64(-1)
+    best = np.int64(-1)
+    for i in range(n_present):
+        child += counts[i]
+        left += counts[i]
+        is_last = i == n_present - 1
+        if not is_last and gap_depth(space, d, codes[i], codes[i + 1]) > least_depth:
+            continue
+        if child >= min_size:
+            saving += child * (whole - loss(space, d, codes[first], codes[i]))
+            n_children += 1
+        even = min(left, total - left)
+        if not is_last and even >= min_size and even > balance:
+            balance = even
+            best = codes[i]
+        first = i + 1
+        child = np.int64(0)
+    if n_children < 2 or best < 0:
+        return np.int64(-1), -1.0
+    return best, saving / max(1.0, np.log2(n_children))
+
+
+@jit
+def _left_weight(codes, counts, n_present, cut):  # type: ignore[no-untyped-def]
+    left = np.int64(0)
+    for i in range(n_present):
+        if codes[i] <= cut:
+            left += counts[i]
+    return left
+
+
+@jit
+def _cut_by_width(keys, weights, a, b, space, tried, min_size, relaxed, total, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
+    """Widest dimension that has an allowed cut: (dimension, cut, weight of ties that go left)."""
+    closed = tried.copy()
+    for _ in range(space.n_dims):
+        dim = -1
+        width = -1.0
+        for d in range(space.n_dims):
+            if not closed[d] and lo[d] < hi[d]:
+                wide = loss(space, d, lo[d], hi[d])
+                if wide > width:
+                    width = wide
+                    dim = d
+        if dim < 0:
+            break
+        closed[dim] = True
+        n_present = _present(keys, weights, a, b, space, dim, lo[dim], hi[dim], dense, codes, counts)
+        if relaxed and space.kind[dim] == ORDERED and not (space.has_missing[dim] and lo[dim] == 0):
+            half = total // 2
+            if half >= min_size:
+                left = np.int64(0)
+                for i in range(n_present):
+                    if left + counts[i] >= half:
+                        return dim, codes[i], half - left
+                    left += counts[i]
+            continue
+        cut, _balance = _balanced_cut(space, dim, codes, counts, n_present, total, min_size)
+        if cut >= 0:
+            return dim, cut, np.int64(-1)
+    return -1, np.int64(-1), np.int64(-1)
+
+
+@jit
+def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
+    """The cut that saves most loss, looking at all dimensions: (dimension, cut, -1)."""
+    n_dims = space.n_dims
+    lo1 = np.empty(n_dims, np.int64)
+    hi1 = np.empty(n_dims, np.int64)
+    lo2 = np.empty(n_dims, np.int64)
+    hi2 = np.empty(n_dims, np.int64)
+    whole = total * box_loss(space, lo, hi)
+    best_dim = -1
+    best_cut = np.int64(-1)
+    best = -1.0
+    for d in range(n_dims):
+        if tried[d] or lo[d] >= hi[d]:
+            continue
+        n_present = _present(keys, weights, a, b, space, d, lo[d], hi[d], dense, codes, counts)
+        even_cut, balance = _balanced_cut(space, d, codes, counts, n_present, total, min_size)
+        saving_cut, saving = _saving_cut(space, d, codes, counts, n_present, total, min_size)
+        if saving_cut < 0:
+            continue
+        step_cut, step_saving = _descent_cut(space, d, codes, counts, n_present, total, min_size)
+        if step_cut >= 0 and step_saving > best:
+            best, best_dim, best_cut = step_saving, d, step_cut
+        if b - a > EXACT_UP_TO:
+            # far from the leaves the own dimension decides; a cut that saves nothing yet ranks by balance
+            cut = saving_cut if saving > 0 or even_cut < 0 else even_cut
+            score = max(saving, 0.0) + 1e-9 * max(balance, 0)
+            if score > best:
+                best, best_dim, best_cut = score, d, cut
+            continue
+        for candidate in range(2):
+            cut = saving_cut if candidate == 0 else even_cut
+            if cut < 0 or (candidate == 1 and even_cut == saving_cut):
+                continue
+            left = _left_weight(codes, counts, n_present, cut)
+            boxes_of_cut(keys, a, b, space, d, cut, lo1, hi1, lo2, hi2)
+            saved = whole - left * box_loss(space, lo1, hi1) - (total - left) * box_loss(space, lo2, hi2)
+            score = saved + 1e-9 * min(left, total - left)
+            if score > best:
+                best, best_dim, best_cut = score, d, cut
+    return best_dim, best_cut, np.int64(-1)
+
+
+@jit
+def propose_one(keys, weights, a, b, space, tried, min_size, by_saving, relaxed, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
+    """Box of a node into lo, hi; returns (dimension, cut, ties), dimension -1 if no cut is allowed."""
+    box_of(keys, a, b, space, lo, hi)
+    total = weight_of(weights, a, b)
+    if total < 2 * min_size or b - a < 2:
+        return -1, np.int64(-1), np.int64(-1)
+    if by_saving:
+        return _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, dense, codes, counts)
+    return _cut_by_width(keys, weights, a, b, space, tried, min_size, relaxed, total, lo, hi, dense, codes, counts)
+
+
+@jit
+def scratch(space, largest):  # type: ignore[no-untyped-def]
+    """Work arrays for nodes of at most `largest` tuples: dense counts, present codes, their weights."""
+    n_codes = np.int64(1)
+    for d in range(space.n_dims):
+        n_codes = max(n_codes, space.n_codes[d])
+    n_dense = min(n_codes, 8 * largest + 64)
+    n_present = min(n_codes, largest) + 1
+    return np.zeros(n_dense, np.int64), np.empty(n_present, np.int64), np.empty(n_present, np.int64)
+
+
+@jit
+def _propose(keys, weights, starts, ends, space, tried, min_size, by_saving, relaxed):  # type: ignore[no-untyped-def]
+    n = starts.size
+    dims = np.empty(n, np.int64)
+    cuts = np.empty(n, np.int64)
+    ties = np.empty(n, np.int64)
+    lo = np.empty((n, space.n_dims), np.int64)
+    hi = np.empty((n, space.n_dims), np.int64)
+    dense, codes, counts = scratch(space, np.int64((ends - starts).max()))
+    for i in range(n):
+        dims[i], cuts[i], ties[i] = propose_one(
+            keys, weights, starts[i], ends[i], space, tried[i], min_size, by_saving, relaxed,
+            lo[i], hi[i], dense, codes, counts,
+        )  # fmt: skip
+    return dims, cuts, ties, lo, hi
+
+
+def propose(
+    keys: Keys,
+    weights: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    space: Space,
+    tried: NDArray[np.bool_],
+    *,
+    min_size: int,
+    by_saving: bool,
+    relaxed: bool,
+) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+    """The next cut of every node: dimensions (-1 for none), cuts (left: code <= cut), ties; and boxes lo, hi.
+
+    Args:
+        weights: (n_tuples,) or empty when every tuple counts one.
+        tried: (n_nodes, n_dims) dimensions that must not be cut.
+        relaxed: tuples with the cut code itself may be shared out; ties is the weight of them that goes left (-1: all).
+    """
+    if len(starts) == 0:
+        none = np.zeros(0, np.int64)
+        return none, none, none, np.zeros((0, space.n_dims), np.int64), np.zeros((0, space.n_dims), np.int64)
+    result: tuple[IntArray, IntArray, IntArray, IntArray, IntArray] = _propose(
+        keys, weights, starts, ends, space, tried, min_size, by_saving, relaxed
+    )
+    return result
