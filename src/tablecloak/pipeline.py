@@ -197,7 +197,7 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     """
     timed, engine = Timed(progress), LocalEngine()
     frame = from_frame(data)
-    plan = make_plan(policy, frame.columns)
+    plan = make_plan(policy, frame.columns, is_reported=True)
     table = table_of(_as_categories(frame.select(plan.wanted), plan))
     solved = _solve(engine, table, plan, timed, threads)
     release, rows = _recode(engine, solved, plan, timed)
