@@ -6,10 +6,7 @@ Data flows one way. A release reaches its final name only after it was read back
 from __future__ import annotations
 
 import os
-import resource
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +18,8 @@ from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.data.labels import labels_of_classes
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
+from tablecloak.data.table import Role
+from tablecloak.documents import Certified, certified_policy, check_certificate, write_documents
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
@@ -31,14 +28,15 @@ from tablecloak.io.frames import from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import require_rows
-from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
-from tablecloak.models.base import Goal, PrivacyModel, parameters
+from tablecloak.metrics.base import measure
+from tablecloak.models.base import Goal
+from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files
 from tablecloak.plan import Plan, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
-from tablecloak.report.facts import Facts
-from tablecloak.verification import Originals, Verification, require, verify, verify_with_facts
+from tablecloak.release import VerifiedRelease, read_release, reserve, verified, write_release
+from tablecloak.verification import Originals, Verification, require, verify
 
 __all__ = [
     "CheckReport",
@@ -54,130 +52,6 @@ __all__ = [
 ]
 
 IntArray = NDArray[np.int64]
-
-
-def _peak_memory_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class RunReport:
-    """What a run found, did and cost."""
-
-    verification: Verification
-    measurements: list[Measurement]
-    seconds: Mapping[str, float]
-    goals: list[str]
-    algorithm: str
-    engine: str
-    n_missing_dropped: int = 0
-    notes: tuple[str, ...] = ()
-    output: str | None = None
-    recoding: str | None = None
-    report: str | None = None
-    certificate: str | None = None
-    peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
-
-    @property
-    def loss(self) -> float | None:
-        """Global certainty penalty, 0 nothing lost, 1 everything."""
-        return next((m.value for m in self.measurements if m.name == "gcp"), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The keys of `tablecloak run --json`."""
-        return {
-            **self.verification.to_dict(),
-            **({"notes": notes} if (notes := [*self.notes, *self.verification.notes]) else {}),
-            "loss": self.loss,
-            "metrics": {m.name: m.to_dict() for m in self.measurements},
-            "dropped_for_missing": self.n_missing_dropped,
-            "goals": self.goals,
-            "algorithm": self.algorithm,
-            "engine": self.engine,
-            "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
-            "peak_memory_bytes": self.peak_memory_bytes,
-            "output": self.output,
-            "recoding": self.recoding,
-            "report": self.report,
-            "certificate": self.certificate,
-        }
-
-    def __str__(self) -> str:
-        from tablecloak.report.terminal import run_lines
-
-        return "\n".join(line.plain for line in run_lines(self.to_dict()))
-
-    def __rich__(self) -> Any:
-        from rich.console import Group
-
-        from tablecloak.report.terminal import run_lines
-
-        return Group(*run_lines(self.to_dict()))
-
-    def _repr_html_(self) -> str:
-        from tablecloak.report.page import summary
-
-        return summary(self.to_dict())
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """Whether a policy is sound and its goal can be reached."""
-
-    goals: list[str]
-    algorithm: str
-    engine: str
-    rows: int | None = None
-    columns: int | None = None
-    quasi: tuple[str, ...] = ()
-    tuples: int | None = None
-    feasible: bool | None = None
-    loss: float | None = None
-    notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            name: list(v) if isinstance(v, tuple) else v for name, v in ((n, getattr(self, n)) for n in self.__slots__)
-        }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class VerifiedRelease:
-    """A release that was recounted and found to satisfy its goal; only such a value can be written."""
-
-    frame: pl.DataFrame
-    report: RunReport
-    recoding: Recoding
-    _plan: Plan = field(repr=False)
-    _originals: Originals = field(repr=False)
-
-    def write(
-        self,
-        path: str | Path,
-        *,
-        report: str | Path | None = None,
-        certificate: str | Path | None = None,
-        recoding: str | Path | None = None,
-        force: bool = False,
-    ) -> None:
-        """Write the release and what else is asked for, all or nothing.
-
-        The file of the release is read back and recounted before it gets its name.
-        """
-        engine = LocalEngine()
-        with Outputs(force=force) as outputs:
-            target = outputs.add(Path(path))
-            extra = [None if p is None else outputs.add(Path(p)) for p in (report, certificate, recoding)]
-            files = Documents(target, Path(path).name, *extra)
-            engine.write(table_of(self.frame), target, kind=None, delimiter=None)
-            written = _read_release(engine, target, self._plan)
-            verification, facts = _verified(engine, written, self._plan, self._originals, files)
-            if files.recoding:
-                self.recoding.write(files.recoding)
-            if files.are_wanted:
-                said = replace(self.report, verification=verification, output=str(path)).to_dict()
-                write_documents(files, said, self._plan, facts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,14 +96,14 @@ def run(
     if policy.output_path is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
     with Outputs(force=force) as outputs:
-        files = None if dry_run else _reserved(outputs, policy)
+        files = None if dry_run else reserve(outputs, policy)
         plan, table = _read(engine, source, policy, timed)
         solved = _solve(engine, table, plan, timed, threads)
         del table
         release, rows = _recode(engine, solved, plan, timed)
-        release = _write(engine, release, files.release, plan, timed) if files else release
+        release = write_release(engine, release, files.release, plan, timed) if files else release
         with timed.phase("verify") as notes:
-            verification, facts = _verified(engine, release, plan, _originals(solved, rows), files)
+            verification, facts = verified(engine, release, plan, _originals(solved, rows), files)
             notes.append(f"{verification.n_classes:,} classes recounted")
         if files and files.recoding:
             with writing(files.recoding):
@@ -237,8 +111,8 @@ def run(
         report = _report(solved, plan, verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
-                write_documents(files, _with_files(report, policy).to_dict(), plan, facts)
-    return report if dry_run else _with_files(report, policy)
+                write_documents(files, with_files(report, policy).to_dict(), plan, facts)
+    return report if dry_run else with_files(report, policy)
 
 
 def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
@@ -247,7 +121,7 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
     timed, engine = Timed(progress), LocalEngine()
-    goals, algorithm = [_sentence(m) for m in policy.goals], policy.algorithm.name
+    goals, algorithm = [sentence(m) for m in policy.goals], policy.algorithm.name
     if policy.input is None:
         return CheckReport(goals, algorithm, engine.name, notes=Goal(tuple(policy.goals)).notes)
     plan, table = _read(engine, source_of(policy), policy, timed)
@@ -267,7 +141,7 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         quasi=tuple(plan.quasi),
         tuples=coding.table.n_tuples,
         feasible=_is_feasible(plan.goal, coding, tried),
-        loss=_loss_of(coding, plan, tried) if tried else None,
+        loss=loss_of(coding, plan, tried) if tried else None,
         notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
     )
 
@@ -279,7 +153,7 @@ def verify_file(
     timed, engine = Timed(progress), LocalEngine()
     with timed.phase("read"):
         plan = make_plan(_published_part(policy), sniff(Source(release)).names, location=str(release))
-        table = _read_release(engine, release, plan)
+        table = read_release(engine, release, plan)
         require_rows(table.frame, release)
     originals = None
     if original is not None:
@@ -339,13 +213,13 @@ def apply_file(
             classes = _without_weak_classes(counted, plan, classes, stored, limit)
             release, rows = engine.recode(table, classes, stored.labels(), plan.publication)
             notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
-        release = _write(engine, release, target, plan, timed)
+        release = write_release(engine, release, target, plan, timed)
         with timed.phase("verify"):
             originals = _code_originals(engine, table, plan, rows)
             originals = replace(originals, persons=counted.table.persons())
             verification = require(verify(engine, release, plan, originals))
     return RunReport(
-        verification, [], timed.seconds, [_sentence(m) for m in plan.goal.models], "recoding", engine.name,
+        verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
         n_dropped, plan.goal.notes, str(output),
     )  # fmt: skip
 
@@ -359,15 +233,6 @@ def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple
         require_rows(table.frame, source.path)
         notes.append(f"{table.n_rows:,} rows")
     return plan, table
-
-
-def _read_release(engine: Engine, path: Path, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:
-    """Only what a recount needs, quasi-identifiers as text whatever they look like."""
-    columns = [*plan.quasi, *plan.counted]
-    kind = plan.policy.output.format if plan.policy.output else None
-    types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
-    source = Source(path, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})
-    return engine.read(source, columns=columns, categorical=columns, labels=labels)
 
 
 def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
@@ -387,7 +252,7 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
         table = Table(table.frame.select(rest), table.types, table.name)
     is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
     require_feasible(
-        coding.table, plan.goal, (lambda g: _loss_of(coding, plan, _try(coding, plan, g))) if is_small else None
+        coding.table, plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g))) if is_small else None
     )
     with timed.phase("solve", coding.table.n_tuples) as notes:
         problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed)
@@ -421,44 +286,6 @@ def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[
     with timed.phase("recode", solved.table.n_rows):
         labels = labels_of_classes(coded.domains, solution.lo, solution.hi, solution.nodes)
         return engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
-
-
-def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed) -> Table:
-    """Write the release under a temporary name and read back what was written."""
-    output = plan.policy.output
-    with timed.phase("write", release.n_rows) as notes:
-        engine.write(
-            release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
-        )
-        notes.append(f"{release.n_rows:,} rows")
-    labels = _labels_in(release.frame)
-    del release
-    with timed.phase("read back"):
-        return _read_release(engine, target, plan, labels)
-
-
-def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """What was meant to be written; any other text in the file is found and counted all the same."""
-    return {n: d.categories.to_list() for n, d in frame.schema.items() if isinstance(d, pl.Enum) and len(d.categories)}
-
-
-def _reserved(outputs: Outputs, policy: Policy) -> Documents:
-    """Temporary names for every file that a policy asks for."""
-    paths = (policy.output_path, policy.report_path, policy.certificate_path, policy.recoding_path)
-    release, report, certificate, recoding = [None if path is None else outputs.add(path) for path in paths]
-    assert release is not None
-    assert policy.output_path is not None
-    return Documents(release, policy.output_path.name, report, certificate, recoding, policy.input_path)
-
-
-def _verified(
-    engine: Engine, release: Table, plan: Plan, originals: Originals, files: Documents | None
-) -> tuple[Verification, Facts | None]:
-    """The recount of a release that must hold, and the facts for a report if one is wanted."""
-    if files is None or files.report is None:
-        return require(verify(engine, release, plan, originals)), None
-    verification, facts = verify_with_facts(engine, release, plan, originals)
-    return require(verification), facts
 
 
 def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
@@ -504,28 +331,13 @@ def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored:
 def _report(solved: _Solved, plan: Plan, verification: Verification, timed: Timed, engine: Engine) -> RunReport:
     return RunReport(
         verification,
-        measure(_counts(solved.coding, solved.solution, plan)),
+        measure(counts_of(solved.coding, solved.solution, plan)),
         timed.seconds,
-        [_sentence(m) for m in plan.goal.models],
+        [sentence(m) for m in plan.goal.models],
         plan.algorithm.name,
         engine.name,
         solved.n_missing_dropped,
         plan.goal.notes,
-    )
-
-
-def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
-    domains = coding.table.domains
-    losses = solution.losses(domains)
-    sizes = solution.stats(coding.table).size
-    is_released = sizes > 0
-    return ReleaseCounts(
-        sizes=sizes[is_released],
-        losses=losses[is_released],
-        columns=tuple(d.name for d in domains),
-        n_suppressed=coding.table.n_rows - int(sizes.sum()),
-        k=plan.goal.min_size,
-        weights=tuple(d.weight for d in domains),
     )
 
 
@@ -543,10 +355,6 @@ def _is_feasible(goal: Goal, coding: Coding, tried: Solution | None) -> bool | N
     return bool(goal.parts()[1].admits(stats)[stats.size > 0].all()) or None
 
 
-def _loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:
-    return measure(_counts(coding, solution, plan), ["gcp"])[0].value
-
-
 def _recoding(solved: _Solved, plan: Plan) -> Recoding:
     return Recoding.of(solved.solution, solved.coding.table.domains, plan.policy)
 
@@ -561,21 +369,3 @@ def _as_categories(frame: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     schema = frame.schema
     text = [n for n in [*plan.quasi, *plan.sensitive] if schema[n] == pl.String]
     return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame
-
-
-def _sentence(model: PrivacyModel) -> str:
-    inner = ", ".join(f"{name}={value}" for name, value in parameters(model).items())
-    return f"{model.name}({inner})"
-
-
-def _with_files(report: RunReport, policy: Policy) -> RunReport:
-    def named(path: Path | None) -> str | None:
-        return None if path is None else str(path)
-
-    return replace(
-        report,
-        output=named(policy.output_path),
-        recoding=named(policy.recoding_path),
-        report=named(policy.report_path),
-        certificate=named(policy.certificate_path),
-    )
