@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
+from tablecloak.algorithms.fulldomain import FullDomain
+from tablecloak.algorithms.fulldomain.view import LatticeView
 from tablecloak.data.labels import labels_of_classes
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Coding, Engine, Table
@@ -36,6 +38,7 @@ from tablecloak.plan import Plan, make_plan, refuse_repeated_persons, source_of,
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
+from tablecloak.registry import find
 from tablecloak.verification import Originals, Verification, require, verify
 
 __all__ = [
@@ -45,6 +48,7 @@ __all__ = [
     "anonymize",
     "apply_file",
     "check",
+    "explore",
     "run",
     "verify_file",
     "verify_frame",
@@ -217,6 +221,26 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         feasible=True,
         loss=_loss_of(coding, plan, plan.goal) if is_small else None,
     )
+
+
+def explore(
+    policy: Policy, *, algorithm: str | None = None, progress: Progress = silent
+) -> tuple[LatticeView, FullDomain]:
+    """The lattice of a policy's full-domain generalisations after a search, and the algorithm that searched it.
+
+    Args:
+        algorithm: the search; None takes that of the policy if it searches the lattice, and otherwise one that can.
+    """
+    timed, engine = Timed(progress), LocalEngine()
+    search = _lattice_search(policy, algorithm)
+    plan, table = _read(engine, source_of(policy), policy.model_copy(update={"algorithm": search}), timed)
+    table, _ = without_missing(table, plan)
+    coding = _code(engine, table, plan)
+    require_feasible(coding.table, plan.goal)
+    with timed.phase("solve") as notes:
+        view = search.view(Problem(coding.table, plan.goal, 1, policy.seed), timed.inner)
+        notes.append(f"{view.checks:,} of {view.lattice.size:,} nodes counted")
+    return view, search
 
 
 def verify_file(
@@ -421,6 +445,24 @@ def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
 def _loss_of(coding: Coding, plan: Plan, goal: Goal) -> float:
     solution = plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed), silent)
     return measure(_counts(coding, solution, plan), ["gcp"])[0].value
+
+
+def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
+    """The algorithm that explores the lattice, with the loss and the limits of the policy where it has them."""
+    own = policy.algorithm
+    if isinstance(own, FullDomain) and name in (None, own.name):
+        return own
+    shared = ("loss", "suppression_limit")
+    settings = {n: v for n in shared if (v := getattr(own, n, None)) is not None}
+    names = [name] if name else ["flash", "optimal"]
+    searches = [find("algorithms", n)(**settings) for n in names]
+    lattice_searches = [s for s in searches if isinstance(s, FullDomain)]
+    if not lattice_searches:
+        raise IncompatibleChoice(
+            f"{name} does not search the lattice", hint="flash, incognito, ola, optimal, best-first"
+        )
+    goal = Goal(tuple(policy.goals))
+    return next((s for s in lattice_searches if not s.refuses(goal)), lattice_searches[0])
 
 
 def _recoding(solved: _Solved, plan: Plan) -> Recoding:

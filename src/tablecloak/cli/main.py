@@ -16,7 +16,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import Abort, TyperException
 
-from tablecloak.cli import apply, check, demo, hierarchy, list_things, run, schema, verify
+from tablecloak.cli import apply, check, demo, hierarchy, lattice, list_things, run, schema, verify
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
 from tablecloak.errors import CloakError, PolicyError
@@ -41,6 +41,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "verify": verify.verify,
     "apply": apply.apply,
+    "lattice": lattice.lattice,
     "list": list_things.list_things,
     "schema": schema.schema,
 }

@@ -1,8 +1,8 @@
-"""Full-domain algorithms: every value of a column is generalised to the same level, so the search space is a lattice."""
+"""Full-domain algorithms: all values of a column are generalised to one level; nodes of a lattice are searched."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -17,6 +17,7 @@ from tablecloak.algorithms.fulldomain.judge import Judge, why_no_pruning
 from tablecloak.algorithms.fulldomain.losses import LossName
 from tablecloak.algorithms.fulldomain.ola import ola
 from tablecloak.algorithms.fulldomain.publish import publish
+from tablecloak.algorithms.fulldomain.view import LatticeView, view_of_exploration, view_of_found
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
@@ -31,6 +32,7 @@ Limit = Annotated[
 class FullDomain:
     """What all searches of the lattice have in common."""
 
+    name: ClassVar[str]
     loss: LossName = "gcp"
     suppression_limit: Limit = 0.0
     suppress: Annotated[
@@ -55,6 +57,10 @@ class FullDomain:
         self.visit(known)
         known.choose()
         return known
+
+    def view(self, problem: Problem, progress: Progress) -> LatticeView:
+        """The searched lattice as a value."""
+        return view_of_exploration(self.explore(problem, progress))
 
     def visit(self, known: Exploration) -> None:
         """Tag nodes in the order of this algorithm."""
@@ -137,6 +143,9 @@ class BestFirst(FullDomain):
         """Search, and say how good the best node is."""
         judge = self.judge(problem)
         return judge, best_first(judge, self.time_limit, self.checks, progress)
+
+    def view(self, problem: Problem, progress: Progress) -> LatticeView:
+        return view_of_found(*self.find(problem, progress))
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         judge, found = self.find(problem, progress)

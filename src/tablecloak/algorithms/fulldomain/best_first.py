@@ -22,7 +22,7 @@ class Found:
 
     best: Verdict
     bound: float  # no node loses less than this
-    n_checks: int
+    verdicts: dict[Node, Verdict]  # of all nodes that were counted
 
     @property
     def is_optimal(self) -> bool:
@@ -90,7 +90,7 @@ def best_first(judge: Judge, seconds: float, checks: int | None, progress: Progr
     if search.best is None:
         raise judge.infeasible()
     bound = min([search.best.loss, *(b for b, _, _ in heap[:1])])
-    return Found(search.best, bound, len(search.verdicts))
+    return Found(search.best, bound, search.verdicts)
 
 
 def _walk_down(search: _Search) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tablecloak.algorithms.fulldomain.judge import Judge, Verdict
 from tablecloak.algorithms.fulldomain.lattice import Node, above, below

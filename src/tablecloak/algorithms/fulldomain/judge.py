@@ -106,7 +106,10 @@ def why_no_pruning(goal: Goal, *, suppresses: bool) -> str | None:
     """Why levels that fail or pass prove nothing about others, or None if they do."""
     unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
     if unsafe:
-        return f"a finer table can satisfy {', '.join(unsafe)} where a coarser one does not; use optimal, which prunes less"
+        return (
+            f"a finer table can satisfy {', '.join(unsafe)} where a coarser one does not, so checked nodes prove "
+            "nothing about others; use optimal"
+        )
     grows = [m.name for m in goal.models if Monotone.BOTH not in m.monotone]
     if suppresses and grows:
         return (
