@@ -31,7 +31,7 @@ svg { width: 100%; height: auto; display: block; } svg text { fill: var(--ink); 
 svg .faint { fill: var(--faint); } .edge { stroke: var(--line); stroke-width: 1; }
 .safe { fill: var(--safe); stroke: var(--safe); } .unsafe { fill: var(--unsafe); stroke: var(--unsafe); }
 .unknown { fill: var(--unknown); stroke: var(--unknown); } .inferred, .skipped { fill-opacity: .18; }
-.node { stroke-width: 2; } .ring { fill: none; stroke: var(--best); stroke-width: 3.5; }
+.paper { fill: var(--paper); } .node { stroke-width: 2; } .ring { fill: none; stroke: var(--best); stroke-width: 3.5; }
 g:hover > .node { stroke-width: 4; } .legend { display: flex; gap: 1.4rem; flex-wrap: wrap; align-items: center; }
 .legend svg { width: 22px; display: inline; vertical-align: -5px; }
 table { border-collapse: collapse; } td, th { padding: .2rem .8rem .2rem 0; text-align: right; }
@@ -105,7 +105,7 @@ def _levels(report: Report, levels: Sequence[int]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.4f}"
 
 
 def _measures(report: Report, node: Mapping[str, Any]) -> str:
@@ -160,9 +160,11 @@ def _drawn_node(report: Report, node: Node, at: tuple[float, float], widest: int
 def _shape(tag: str, how: str, x: float, y: float) -> str:
     """Safe nodes are round, others square, so that colour is not all that tells them apart."""
     if tag == "safe":
-        return f'<circle class="node {tag} {how}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>'
+        round_ = f'cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>'
+        return f'<circle class=paper {round_}<circle class="node {tag} {how}" {round_}'
     side, r = 2 * RADIUS - 2, RADIUS - 1
-    return f'<rect class="node {tag} {how}" x="{x - r:.1f}" y="{y - r:.1f}" width="{side}" height="{side}"/>'
+    square = f'x="{x - r:.1f}" y="{y - r:.1f}" width="{side}" height="{side}"/>'
+    return f'<rect class=paper {square}<rect class="node {tag} {how}" {square}'
 
 
 def _legend() -> str:
@@ -186,7 +188,7 @@ def _overview(report: Report) -> str:
         x, y = 60.0, (len(rows) - 1 - at) * 18 + 4
         drawn.append(f'<text class=faint x=4 y="{y + 11}">row {at}</text>')
         for tag in ("safe", "unknown", "unsafe"):
-            width = row[tag] / widest * (WIDTH - 160)
+            width = row[tag] / widest * (WIDTH - 240)
             title = f"<title>row {at}: {row[tag]:,} {tag} of {report['row_sizes'][at]:,}</title>"
             drawn.append(f'<rect class={tag} x="{x:.1f}" y="{y}" width="{width:.1f}" height=13>{title}</rect>')
             x += width
