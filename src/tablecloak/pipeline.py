@@ -24,10 +24,11 @@ from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.view import LatticeView
 from tablecloak.data.labels import labels_of_classes
 from tablecloak.data.table import ColumnType, Role
+from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.errors import EngineError, GoalNotMet, IncompatibleChoice
-from tablecloak.io.atomic import Outputs
+from tablecloak.errors import GoalNotMet, IncompatibleChoice
+from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
@@ -39,7 +40,8 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
 from tablecloak.registry import find
-from tablecloak.verification import Originals, Verification, require, verify
+from tablecloak.report.facts import Facts
+from tablecloak.verification import Originals, Verification, require, verify, verify_with_facts
 
 __all__ = [
     "CheckReport",
@@ -50,6 +52,7 @@ __all__ = [
     "check",
     "explore",
     "run",
+    "verify_certificate",
     "verify_file",
     "verify_frame",
 ]
@@ -75,6 +78,8 @@ class RunReport:
     n_missing_dropped: int = 0
     output: str | None = None
     recoding: str | None = None
+    report: str | None = None
+    certificate: str | None = None
     peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
 
     @property
@@ -96,7 +101,26 @@ class RunReport:
             "peak_memory_bytes": self.peak_memory_bytes,
             "output": self.output,
             "recoding": self.recoding,
+            "report": self.report,
+            "certificate": self.certificate,
         }
+
+    def __str__(self) -> str:
+        from tablecloak.report.terminal import run_lines
+
+        return "\n".join(line.plain for line in run_lines(self.to_dict()))
+
+    def __rich__(self) -> Any:
+        from rich.console import Group
+
+        from tablecloak.report.terminal import run_lines
+
+        return Group(*run_lines(self.to_dict()))
+
+    def _repr_html_(self) -> str:
+        from tablecloak.report.page import summary
+
+        return summary(self.to_dict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +151,34 @@ class VerifiedRelease:
     report: RunReport
     recoding: Recoding
     _plan: Plan = field(repr=False)
+    _originals: Originals = field(repr=False)
 
-    def write(self, path: str | Path, *, recoding: str | Path | None = None, force: bool = False) -> None:
-        """Write the release; the file is read back and recounted before it gets its name."""
+    def write(
+        self,
+        path: str | Path,
+        *,
+        report: str | Path | None = None,
+        certificate: str | Path | None = None,
+        recoding: str | Path | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write the release and what else is asked for, all or nothing.
+
+        The file of the release is read back and recounted before it gets its name.
+        """
         engine = LocalEngine()
         with Outputs(force=force) as outputs:
             target = outputs.add(Path(path))
+            extra = [None if p is None else outputs.add(Path(p)) for p in (report, certificate, recoding)]
+            files = Documents(target, Path(path).name, *extra)
             engine.write(table_of(self.frame), target, kind=None, delimiter=None)
-            require(verify(engine, _read_release(engine, target, self._plan), self._plan))
-            if recoding is not None:
-                outputs.add(Path(recoding)).write_text(self.recoding.to_json(Path(recoding).parent), encoding="utf-8")
+            written = _read_release(engine, target, self._plan)
+            verification, facts = _verified(engine, written, self._plan, self._originals, files)
+            if files.recoding:
+                files.recoding.write_text(self.recoding.to_json(files.recoding.parent), encoding="utf-8")
+            if files.are_wanted:
+                said = replace(self.report, verification=verification, output=str(path)).to_dict()
+                write_documents(files, said, self._plan, facts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,10 +202,11 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     table = table_of(_as_categories(frame.select(plan.wanted), plan))
     solved = _solve(engine, table, plan, timed, threads)
     release, rows = _recode(engine, solved, plan, timed)
+    originals = _originals(solved, rows)
     with timed.phase("verify"):
-        verification = require(verify(engine, release, plan, _originals(solved, rows)))
+        verification = require(verify(engine, release, plan, originals))
     report = _report(solved, plan, verification, timed, engine)
-    return VerifiedRelease(release.frame, report, _recoding(solved, plan), plan)
+    return VerifiedRelease(release.frame, report, _recoding(solved, plan), plan, originals)
 
 
 def run(
@@ -180,19 +223,23 @@ def run(
     if policy.output_path is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
     with Outputs(force=force) as outputs:
-        target = outputs.add(policy.output_path) if policy.output_path and not dry_run else None
-        recoding = outputs.add(policy.recoding_path) if policy.recoding_path and not dry_run else None
+        files = None if dry_run else _reserved(outputs, policy)
         plan, table = _read(engine, source, policy, timed)
         solved = _solve(engine, table, plan, timed, threads)
         del table
         release, rows = _recode(engine, solved, plan, timed)
-        release = _write(engine, release, target, plan, timed) if target else release
+        release = _write(engine, release, files.release, plan, timed) if files else release
         with timed.phase("verify") as notes:
-            verification = require(verify(engine, release, plan, _originals(solved, rows)))
+            verification, facts = _verified(engine, release, plan, _originals(solved, rows), files)
             notes.append(f"{verification.n_classes:,} classes recounted")
-        if recoding:
-            recoding.write_text(_recoding(solved, plan).to_json(recoding.parent), encoding="utf-8")
+        if files and files.recoding:
+            with writing(files.recoding):
+                text = _recoding(solved, plan).to_json(files.recoding.parent)
+                files.recoding.write_text(text, encoding="utf-8")
         report = _report(solved, plan, verification, timed, engine)
+        if files and files.are_wanted:
+            with timed.phase("report"):
+                write_documents(files, _with_files(report, policy).to_dict(), plan, facts)
     return report if dry_run else _with_files(report, policy)
 
 
@@ -259,6 +306,15 @@ def verify_file(
             originals = _code_originals(engine, engine.read(source, columns=plan.quasi, categorical=plan.quasi), plan)
     with timed.phase("verify"):
         return verify(engine, table, plan, originals)
+
+
+def verify_certificate(
+    release: Path, certificate: Path, *, original: Path | None = None, progress: Progress = silent
+) -> Certified:
+    """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
+    policy, certified, missing = certified_policy(certificate)
+    verification = verify_file(release, policy, original=original, progress=progress)
+    return Certified(verification, [*check_certificate(certified, policy, verification, release, original), *missing])
 
 
 def verify_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
@@ -365,16 +421,9 @@ def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Time
     """Write the release under a temporary name and read back what was written."""
     output = plan.policy.output
     with timed.phase("write", release.n_rows) as notes:
-        try:
-            engine.write(
-                release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
-            )
-        except OSError as exc:
-            raise EngineError(
-                f"the release could not be written: {exc.strerror or type(exc).__name__}",
-                hint="free some space or choose another place; nothing was left behind",
-                location=str(target.parent),
-            ) from exc
+        engine.write(
+            release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
+        )
         notes.append(f"{release.n_rows:,} rows")
     labels = _labels_in(release.frame)
     del release
@@ -387,10 +436,30 @@ def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:
     return {n: d.categories.to_list() for n, d in frame.schema.items() if isinstance(d, pl.Enum) and len(d.categories)}
 
 
+def _reserved(outputs: Outputs, policy: Policy) -> Documents:
+    """Temporary names for every file that a policy asks for."""
+    paths = (policy.output_path, policy.report_path, policy.certificate_path, policy.recoding_path)
+    release, report, certificate, recoding = [None if path is None else outputs.add(path) for path in paths]
+    assert release is not None
+    assert policy.output_path is not None
+    return Documents(release, policy.output_path.name, report, certificate, recoding, policy.input_path)
+
+
+def _verified(
+    engine: Engine, release: Table, plan: Plan, originals: Originals, files: Documents | None
+) -> tuple[Verification, Facts | None]:
+    """The recount of a release that must hold, and the facts for a report if one is wanted."""
+    if files is None or files.report is None:
+        return require(verify(engine, release, plan, originals)), None
+    verification, facts = verify_with_facts(engine, release, plan, originals)
+    return require(verification), facts
+
+
 def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
     coded = solved.coding.table
     row_of = np.arange(coded.n_rows) if rows is None else rows
-    return Originals({d.name: d for d in coded.domains}, solved.coding.codes, coded.n_rows, row_of)
+    domains = {d.name: d for d in coded.domains}
+    return Originals(domains, solved.coding.codes, coded.n_rows, row_of, sensitive=coded.sensitive, totals=coded.totals)
 
 
 def _code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
@@ -476,7 +545,8 @@ def _published_part(policy: Policy) -> Policy:
 
 
 def _as_categories(frame: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    text = [n for n in [*plan.quasi, *plan.sensitive] if frame.schema[n] == pl.String]
+    schema = frame.schema
+    text = [n for n in [*plan.quasi, *plan.sensitive] if schema[n] == pl.String]
     return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame
 
 
@@ -486,5 +556,13 @@ def _sentence(model: PrivacyModel) -> str:
 
 
 def _with_files(report: RunReport, policy: Policy) -> RunReport:
-    recoding = str(policy.recoding_path) if policy.recoding_path else None
-    return replace(report, output=str(policy.output_path), recoding=recoding)
+    def named(path: Path | None) -> str | None:
+        return None if path is None else str(path)
+
+    return replace(
+        report,
+        output=named(policy.output_path),
+        recoding=named(policy.recoding_path),
+        report=named(policy.report_path),
+        certificate=named(policy.certificate_path),
+    )

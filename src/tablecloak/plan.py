@@ -183,6 +183,8 @@ def _refuse_items(policy: Policy) -> None:
 def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
     """The table after rows with missing cells were left out where the policy says so, and how many were."""
     policy = plan.policy
+    if table.n_rows == 0:
+        raise DataError("there are no rows", hint="give a table with at least one row", location=table.name)
     for name in [*plan.quasi, *plan.sensitive]:
         n_missing = table.frame[name].null_count()
         if n_missing and policy.missing_of(name) is Missing.ERROR:
@@ -195,6 +197,12 @@ def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
     if not drops or not any(table.frame[n].null_count() for n in drops):
         return table, 0
     frame = table.frame.drop_nulls(drops)
+    if frame.height == 0:
+        raise DataError(
+            "no rows are left: each has an empty cell where the policy says missing: drop",
+            hint="use missing: value, or drop the column that is empty",
+            location=table.name,
+        )
     return Table(frame, table.types, table.name), table.n_rows - frame.height
 
 

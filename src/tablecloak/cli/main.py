@@ -16,7 +16,21 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import Abort, TyperException
 
-from tablecloak.cli import apply, check, demo, hierarchy, lattice, list_things, run, schema, verify
+from tablecloak.cli import (
+    apply,
+    check,
+    compare,
+    demo,
+    hierarchy,
+    init,
+    inspect_data,
+    lattice,
+    list_things,
+    risk,
+    run,
+    schema,
+    verify,
+)
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
 from tablecloak.errors import CloakError, PolicyError
@@ -37,9 +51,13 @@ app = typer.Typer(
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
+    "inspect": inspect_data.inspect_data,
+    "init": init.init,
     "check": check.check,
     "run": run.run,
     "verify": verify.verify,
+    "risk": risk.risk,
+    "compare": compare.compare,
     "apply": apply.apply,
     "lattice": lattice.lattice,
     "list": list_things.list_things,

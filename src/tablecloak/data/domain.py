@@ -65,9 +65,8 @@ class Domain:
         """Place of every code of an ordered domain on a line from 0 to 1, (n_codes,)."""
         if len(self.values) == 0:
             return np.zeros(self.n_codes)
-        numbers = self.values.to_physical().cast(pl.Float64).to_numpy()
-        span = numbers[-1] - numbers[0]
-        scaled = (numbers - numbers[0]) / span if span > 0 else np.zeros(len(numbers))
+        offsets = _offsets(self.values.to_physical().to_numpy())
+        scaled = offsets / offsets[-1] if offsets[-1] > 0 else np.zeros(len(offsets))
         return np.concatenate([np.zeros(int(self.has_missing)), scaled])
 
     def loss(self, lo: IntArray, hi: IntArray) -> FloatArray:
@@ -143,9 +142,19 @@ class Domain:
             raise DataError(
                 f"column '{self.name}': {unknown:,} of its {len(codes):,} distinct values are not among the "
                 f"{known:,} leaves of its hierarchy",
-                hint=f"see which with: tablecloak hierarchy check FILE --data DATA --column {self.name}",
+                hint=f"add them to it, and check it with: tablecloak hierarchy check FILE DATA {self.name}",
             )
         return np.array(codes, dtype=np.int64)
+
+
+def _offsets(ascending: NDArray[Any]) -> FloatArray:
+    """Distances from the first of ascending numbers, up to a factor."""
+    if ascending.dtype.kind == "f":
+        halves = ascending / 2  # the distance of the two largest floats is no float
+        return np.asarray(halves - halves[0])
+    # whole numbers are subtracted exactly, wrapping around where 63 bits do not suffice, and rounded only then
+    whole = ascending.astype(np.uint64)
+    return np.asarray(whole - whole[0]).astype(np.float64)
 
 
 def fit_domain(
@@ -225,8 +234,8 @@ def distinct_of(series: pl.Series) -> Distinct:
             return small
     values = series.unique().sort(nulls_last=False)
     rank = series.rank("dense").cast(pl.UInt32).fill_null(0).to_numpy()  # ranks begin at 1
-    has_null = values.null_count() > 0
-    return Distinct(values, np.arange(len(values) + 1) - (0 if has_null else 1), rank)
+    table = np.arange(len(values)) if values.null_count() else np.arange(len(values) + 1) - 1
+    return Distinct(values, table, rank)
 
 
 def _distinct_enum(series: pl.Series, dtype: pl.Enum) -> Distinct:

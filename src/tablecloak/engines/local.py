@@ -31,7 +31,7 @@ IntArray = NDArray[np.int64]
 
 def table_of(frame: pl.DataFrame, name: str = "the table") -> Table:
     """A frame as a table, with the types its columns have."""
-    return Table(frame, {c: column_type(c, frame.schema[c]) for c in frame.columns}, name)
+    return Table(frame, {c: column_type(c, dtype) for c, dtype in frame.schema.items()}, name)
 
 
 class LocalEngine:
@@ -89,7 +89,8 @@ class LocalEngine:
     ) -> Recount:
         frame = release.frame
         labels = {name: distinct_of(_text(frame[name])) for name in quasi}
-        is_star = _stars(labels, frame.height) if stars_are_suppressed else None
+        hidden = [_is_hidden(frame[s.name], release.types[s.name]) for s in sensitive] if stars_are_suppressed else []
+        is_star = _stars(labels, hidden, frame.height) if stars_are_suppressed else None
         if is_star is not None:
             kept = np.flatnonzero(~is_star)
             frame = frame[kept]
@@ -148,9 +149,21 @@ def _numbers(n: int) -> NDArray[np.unsignedinteger[Any]]:
     return np.arange(n).astype(np.uint8 if n <= 1 << 8 else np.uint16 if n <= 1 << 16 else np.uint32)
 
 
-def _stars(labels: Mapping[str, Distinct], n_rows: int) -> NDArray[np.bool_] | None:
-    """Rows that are `*` in every quasi-identifier; None if there are none, or if nothing else is published."""
+def _is_hidden(series: pl.Series, column: ColumnType) -> NDArray[np.bool_]:
+    """Cells that look as `_starred` leaves them."""
+    if column is ColumnType.TEXT:
+        return (series.cast(pl.String) == ANYTHING).fill_null(value=False).to_numpy()
+    return series.is_null().to_numpy()
+
+
+def _stars(
+    labels: Mapping[str, Distinct], hidden: Sequence[NDArray[np.bool_]], n_rows: int
+) -> NDArray[np.bool_] | None:
+    """Suppressed rows: `*` in every quasi-identifier and hidden in every sensitive attribute, because a class of its
+    own may publish `*` too; None if there are none, or if nothing else is published."""
     is_star = np.ones(n_rows, bool)
+    for column_hidden in hidden:
+        is_star &= column_hidden
     for column in labels.values():
         is_star &= column.recoded((column.values == ANYTHING).fill_null(value=False).to_numpy())
     return is_star if is_star.any() and not is_star.all() else None

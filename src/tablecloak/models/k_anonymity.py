@@ -40,5 +40,5 @@ class KAnonymity(PrivacyModel):
         return stats.size.astype(np.float64)
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
-        weaker = (int(achieved), int(achieved) // 2) if np.isfinite(achieved) else ()
-        return [KAnonymity(k=k) for k in weaker if 2 <= k < self.k]
+        weaker = (int(achieved), max(2, int(achieved) // 2)) if np.isfinite(achieved) else ()
+        return [KAnonymity(k=k) for k in dict.fromkeys(weaker) if 2 <= k < self.k]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tablecloak.hierarchy.hierarchy import Hierarchy
 
 __all__ = [
+    "certificate_lines",
     "check_lines",
     "hierarchy_tree",
     "lint_lines",
@@ -48,6 +49,22 @@ def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     yield _labelled("counted", Text(_totals(report)))
 
 
+def certificate_lines(report: Mapping[str, Any]) -> Iterator[Text]:
+    """What holding a release against its certificate found, after the recount itself."""
+    yield from verify_lines(report)
+    for number, check in enumerate(report["checks"]):
+        yield _labelled("" if number else "checked", _checked(check))
+
+
+def _checked(check: Mapping[str, Any]) -> Text:
+    remark = f": {check['remark']}" if check["remark"] else ""
+    if check["ok"] is None:
+        return Text("– ", "yellow") + Text(f"{check['claim']} (not checked{remark})")
+    if check["ok"]:
+        return Text("✓ ", "green") + Text(check["claim"])
+    return Text("✗ ", "bold red") + Text(f"{check['claim']}{remark}")
+
+
 def _verdict(verdict: Mapping[str, Any]) -> Text:
     level = LEVELS.get(verdict["model"], "worst class")
     reached, needed = _number(verdict["achieved"]), _number(verdict["required"])
@@ -74,7 +91,7 @@ def run_lines(report: Mapping[str, Any], *, risk: Mapping[str, Mapping[str, Any]
         yield _labelled("risk", Text(_risk(risk["before"], risk["after"])))
     if report["loss"] is not None:
         yield _labelled("utility", Text(f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)"))
-    files = [str(report[key]) for key in ("output", "recoding") if report.get(key)]
+    files = [str(report[key]) for key in ("output", "report", "certificate", "recoding") if report.get(key)]
     spent = f"{sum(report['seconds'].values()):.1f} s, {show_bytes(report['peak_memory_bytes'])}"
     yield _labelled("wrote", Text("   ".join([*(files or ["nothing"]), spent])))
 
@@ -151,14 +168,11 @@ def rows_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def next_steps(policy: Path | None) -> Iterator[Text]:
+def next_steps(policy: Path, report: Mapping[str, Any]) -> Iterator[Text]:
     """How to go on after the demo."""
-    if policy is None:
-        yield Text(
-            "Next: tablecloak demo --directory demo   keeps the data, the policy and the release for you to change"
-        )
-        return
-    yield Text(f"Next: tablecloak check {policy}")
+    yield Text("\nOpen ") + Text(str(report["report"]), "bold") + Text(" in a browser: the report of this release.")
+    release, certificate = report["output"], report["certificate"]
+    yield Text(f"Next: tablecloak verify {release} --certificate {certificate}")
     yield Text(f"      tablecloak run {policy} --set goals.0.k=20 --force")
 
 
