@@ -406,7 +406,7 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
     with timed.phase("solve", coding.table.n_tuples) as notes:
         problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed)
         solution = plan.algorithm.solve(problem, timed.inner)
-        notes.append(f"{solution.n_classes:,} classes")
+        notes.append("; ".join([f"{solution.n_classes:,} classes", *solution.notes]))
     return _Solved(table, coding, solution, n_dropped)
 
 

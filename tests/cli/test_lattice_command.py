@@ -80,3 +80,14 @@ def test_best_first_says_what_it_may_have_missed(cloak, project):
     found = cloak("lattice", project / "policy.yaml", "--algorithm", "best-first", "--json").data
     assert found["best"] == [2, 0]
     assert found["bound"] <= next(n["loss"] for n in found["nodes"] if n["levels"] == [2, 0]) + 1e-12
+
+
+def test_a_full_domain_release_and_its_recoding_for_new_rows(cloak, project):
+    """New rows are published at the level of the first ones, also values that were not there before."""
+    changes = ["--set", "algorithm=optimal", "--set", "output={path: out.csv, recoding: recoding.json}"]
+    assert cloak("run", project / "policy.yaml", *changes).code == 0
+    assert (project / "out.csv").read_text().splitlines()[1:3] == ["130**,f,SECRET0", "130**,f,SECRET1"]
+    (project / "new.csv").write_text("name,zip,sex,illness\nx,13068,f,a\ny,13053,f,b\n")
+    outcome = cloak("apply", project / "recoding.json", project / "new.csv", "--output", project / "again.csv")
+    assert outcome.code == 0, outcome.err
+    assert (project / "again.csv").read_text().splitlines()[1:] == ["130**,f,a", "130**,f,b"]

@@ -209,6 +209,7 @@ def test_a_lattice_too_large_to_tag_is_refused_and_best_first_searches_it():
     _, found = BestFirst(checks=200).find(problem, silent)
     assert found.best.is_safe
     assert 0 <= found.bound <= found.best.loss
+    assert BestFirst(checks=20).solve(problem, silent).notes[0].startswith("best of ")
 
 
 def test_row_sizes_are_those_of_counting():

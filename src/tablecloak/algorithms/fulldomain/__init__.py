@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -149,7 +150,8 @@ class BestFirst(FullDomain):
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         judge, found = self.find(problem, progress)
-        return publish(judge, found.best.node, cells=self.suppress == "cells")
+        solution = publish(judge, found.best.node, cells=self.suppress == "cells")
+        return solution if found.is_optimal else replace(solution, notes=(found.remark(self.loss),))
 
 
 @algorithm("datafly")

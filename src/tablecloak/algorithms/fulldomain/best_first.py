@@ -28,6 +28,10 @@ class Found:
     def is_optimal(self) -> bool:
         return self.bound >= self.best.loss - ROUNDING
 
+    def remark(self, loss: str) -> str:
+        """How good the best node is."""
+        return f"best of {len(self.verdicts):,} nodes, {loss} {self.best.loss:.4g}; none has less than {self.bound:.4g}"
+
 
 class _Search:
     """Counted nodes, the best of them, and what they say about sublattices."""
