@@ -523,15 +523,14 @@ def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
         return own
     shared = ("loss", "suppression_limit")
     settings = {n: v for n in shared if (v := getattr(own, n, None)) is not None}
-    names = [name] if name else ["flash", "optimal"]
-    searches = [find("algorithms", n)(**settings) for n in names]
-    lattice_searches = [s for s in searches if isinstance(s, FullDomain)]
-    if not lattice_searches:
+    kinds = [find("algorithms", n) for n in ([name] if name else ["flash", "optimal"])]
+    if not all(issubclass(kind, FullDomain) for kind in kinds):
         raise IncompatibleChoice(
-            f"{name} does not search the lattice", hint="flash, incognito, ola, optimal, best-first"
+            f"{name} does not search the lattice", hint="flash, incognito, ola, optimal or best-first"
         )
+    searches: list[FullDomain] = [kind(**settings) for kind in kinds]
     goal = Goal(tuple(policy.goals))
-    return next((s for s in lattice_searches if not s.refuses(goal)), lattice_searches[0])
+    return next((s for s in searches if not s.refuses(goal)), searches[0])
 
 
 def _recoding(solved: _Solved, plan: Plan) -> Recoding:

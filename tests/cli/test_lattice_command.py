@@ -70,7 +70,8 @@ def test_the_picture_stands_alone_and_shows_no_values(cloak, project):
 
 
 def test_what_cannot_search_the_lattice_is_named(cloak, project):
-    outcome = cloak("lattice", project / "policy.yaml", "--algorithm", "mondrian")
+    flash = ["--set", "algorithm={kind: flash, loss: height}"]
+    outcome = cloak("lattice", project / "policy.yaml", *flash, "--algorithm", "mondrian")
     assert outcome.code == 2
     assert "mondrian" in outcome.err
     assert "flash" in outcome.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lattice_tables as slow
+import oracle
 from lattice_tables import QUASI, coded
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.fulldomain import BestFirst, Datafly, Flash, Incognito, Ola, Optimal
@@ -119,6 +121,26 @@ def test_goals_that_compare_with_the_table_hold_for_what_remains(rows, k, t, lim
         kept = int(solution.stats(problem.table).size.sum())
         allowed = k if isinstance(search, Datafly) else int(search.suppression_limit * len(rows))
         assert len(rows) - kept <= allowed
+
+
+@often
+@given(a_table, st.sampled_from([1.5, 2, 2.5]), st.sampled_from([0.2, 0.5]), st.sampled_from(["gcp", "discernibility"]))
+def test_goals_that_may_suppress_more_when_coarser_are_not_pruned_wrongly(rows, l, limit, loss):  # noqa: E741
+    def passes(group):
+        return len(group) >= 2 and oracle.entropy_holds(Counter(r["s"] for r in group), l)
+
+    budget = int(limit * len(rows))
+    expected = {n: slow.judge(rows, QUASI, n, passes, budget, loss) for n in slow.nodes_of(QUASI)}
+    safe = [value for ok, _, value in expected.values() if ok]
+    problem = problem_of(rows, KAnonymity(k=2), LDiversity(variant="entropy", l=l))
+    for search in (Optimal(loss=loss, suppression_limit=limit), BestFirst(loss=loss, suppression_limit=limit)):
+        if safe:
+            found = search.view(problem, silent)
+            best = next(n for n in found.nodes if n.levels == found.best)
+            assert best.loss == pytest.approx(float(min(safe)))
+        else:
+            with pytest.raises(Infeasible):
+                search.view(problem, silent)
 
 
 @often

@@ -37,11 +37,11 @@ def publish(judge: Judge, node: Node, *, cells: bool = False) -> Solution:
     return rescued if is_sound else plain
 
 
-def _grouped(judge: Judge, node: Node) -> tuple[IntArray, int]:
-    """Class of every tuple at a node."""
-    table = judge.problem.table
+def _grouped(judge: Judge, node: Node, tuples: IntArray | None = None) -> tuple[IntArray, int]:
+    """Class of every tuple at a node, or of some of them."""
+    table, part = judge.problem.table, slice(None) if tuples is None else tuples
     rungs = [ladder.rungs[level] for ladder, level in zip(judge.ladders, node, strict=True)]
-    ranks = np.stack([r.rank_of_code[table.quasi_codes(d)] for d, r in enumerate(rungs)]).astype(np.int32)
+    ranks = np.stack([r.rank_of_code[table.quasi_codes(d)[part]] for d, r in enumerate(rungs)]).astype(np.int32)
     ids, n_groups, _ = group_ranks(ranks, [r.n_values for r in rungs])
     return ids, n_groups
 
@@ -71,12 +71,12 @@ def _rescue(judge: Judge, node: Node, levels: IntArray, classes: IntArray, keeps
         if len(pending) == 0:
             break
         at = tuple(judge.lattice.top[d] if d in starred else level for d, level in enumerate(node))
-        ids, n_groups = _grouped(judge, at)
-        ids = np.where(result < 0, ids, -1)
-        stats = table.class_stats(ids, n_groups)
-        passes = judge.goal.admits(stats) & (stats.size > 0)
-        goes = (ids >= 0) & passes[ids]
-        result[goes] = ids[goes] + result.max() + 1
+        ids, n_groups = _grouped(judge, at, pending)
+        everywhere = np.full(table.n_tuples, -1, np.int64)
+        everywhere[pending] = ids
+        passes = judge.goal.admits(table.class_stats(everywhere, n_groups))
+        goes = pending[passes[ids]]
+        result[goes] = everywhere[goes] + result.max() + 1
         levels[:, goes] = np.array(at)[:, None]
     return _solution(judge, levels, result)
 
