@@ -521,8 +521,9 @@ def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
     own = policy.algorithm
     if isinstance(own, FullDomain) and name in (None, own.name):
         return own
-    shared = ("loss", "suppression_limit")
-    settings = {n: v for n in shared if (v := getattr(own, n, None)) is not None}
+    settings: dict[str, Any] = {"suppression_limit": getattr(own, "suppression_limit", None) or 0.0}
+    if isinstance(own, FullDomain):
+        settings["loss"] = own.loss
     kinds = [find("algorithms", n) for n in ([name] if name else ["flash", "optimal"])]
     if not all(issubclass(kind, FullDomain) for kind in kinds):
         raise IncompatibleChoice(

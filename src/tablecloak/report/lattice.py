@@ -45,10 +45,8 @@ def lines(report: Report) -> Iterator[Text]:
     tags = {tag: sum(row[tag] for row in report["rows"]) for tag in ("safe", "unsafe", "unknown")}
     sizes = " × ".join(str(c["levels"]) for c in report["columns"])
     yield Text(f"lattice   {sizes} = {report['size']:,} nodes, {report['checks']:,} counted by {report['algorithm']}")
-    skipped = f", {tags['unknown']:,} not needed" if tags["unknown"] else ""
-    yield Text(
-        f"tags      {tags['safe']:,} safe, {tags['unsafe']:,} unsafe{skipped}, {len(report['minimal']):,} minimal"
-    )
+    rest = f"{len(report['minimal']):,} minimal" if report["complete"] else f"{tags['unknown']:,} not looked at"
+    yield Text(f"tags      {tags['safe']:,} safe, {tags['unsafe']:,} unsafe, {rest}")
     best = _nodes(report)[tuple(report["best"])]
     yield Text(f"best      {_levels(report, best['levels'])}")
     yield Text(f"          {_measures(report, best)}")
@@ -173,7 +171,7 @@ def _legend() -> str:
         ("safe", "inferred", "safe, follows from others"),
         ("unsafe", "checked", "unsafe, counted"),
         ("unsafe", "inferred", "unsafe, follows from others"),
-        ("unknown", "skipped", "not needed"),
+        ("unknown", "skipped", "not looked at"),
     ]
     drawn = [f'<span><svg viewBox="0 0 22 22">{_shape(t, h, 11, 11)}</svg> {text}</span>' for t, h, text in items]
     ring = f'<span><svg viewBox="0 0 30 30"><circle class=ring cx=15 cy=15 r="{RADIUS + 3}"/></svg> best</span>'
@@ -181,7 +179,7 @@ def _legend() -> str:
 
 
 def _overview(report: Report) -> str:
-    """One bar per row: how many of its nodes are safe, unsafe, not needed."""
+    """One bar per row: how many of its nodes are safe, unsafe, not looked at."""
     rows, widest = report["rows"], max(report["row_sizes"])
     drawn = []
     for at, row in enumerate(rows):

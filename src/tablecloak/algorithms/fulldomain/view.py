@@ -56,7 +56,7 @@ class LatticeView:
     budget: int  # records that may be suppressed
     nodes: tuple[NodeView, ...]
     rows: tuple[dict[str, int], ...]  # per row of the lattice: nodes by tag
-    minimal: tuple[Node, ...]  # safe nodes below which none is safe, as far as tags tell
+    minimal: tuple[Node, ...]  # safe nodes below which none is safe; only if every node is tagged
     best: Node
     checks: int
     bound: float | None  # no node loses less than this
@@ -84,7 +84,8 @@ class LatticeView:
 def view_of_exploration(known: Exploration) -> LatticeView:
     """The lattice as a search with tags left it."""
     best = known.choose()
-    minimal = minimal_nodes(known.tags)
+    is_complete = bool((known.tags != UNKNOWN).all())
+    minimal = minimal_nodes(known.tags) if is_complete else []
     shown = known.lattice.nodes() if known.lattice.size <= LIST_UP_TO else sorted({*known.verdicts, *minimal})
     return LatticeView(
         columns=tuple(ladder.domain.name for ladder in known.judge.ladders),
@@ -98,7 +99,7 @@ def view_of_exploration(known: Exploration) -> LatticeView:
         best=best.node,
         checks=len(known.verdicts),
         bound=best.loss,
-        is_complete=bool((known.tags != UNKNOWN).all()),
+        is_complete=is_complete,
     )
 
 
