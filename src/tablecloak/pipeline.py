@@ -35,7 +35,7 @@ from tablecloak.io.sources import Source
 from tablecloak.io.tabular import require_rows
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
 from tablecloak.models.base import Goal, PrivacyModel, parameters
-from tablecloak.plan import Plan, make_plan, refuse_repeated_persons, source_of, without_missing
+from tablecloak.plan import Plan, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
@@ -76,6 +76,7 @@ class RunReport:
     algorithm: str
     engine: str
     n_missing_dropped: int = 0
+    notes: tuple[str, ...] = ()
     output: str | None = None
     recoding: str | None = None
     report: str | None = None
@@ -91,6 +92,7 @@ class RunReport:
         """The keys of `tablecloak run --json`."""
         return {
             **self.verification.to_dict(),
+            **({"notes": notes} if (notes := [*self.notes, *self.verification.notes]) else {}),
             "loss": self.loss,
             "metrics": {m.name: m.to_dict() for m in self.measurements},
             "dropped_for_missing": self.n_missing_dropped,
@@ -136,6 +138,7 @@ class CheckReport:
     tuples: int | None = None
     feasible: bool | None = None
     loss: float | None = None
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -175,7 +178,7 @@ class VerifiedRelease:
             written = _read_release(engine, target, self._plan)
             verification, facts = _verified(engine, written, self._plan, self._originals, files)
             if files.recoding:
-                files.recoding.write_text(self.recoding.to_json(files.recoding.parent), encoding="utf-8")
+                self.recoding.write(files.recoding)
             if files.are_wanted:
                 said = replace(self.report, verification=verification, output=str(path)).to_dict()
                 write_documents(files, said, self._plan, facts)
@@ -198,7 +201,7 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     """
     timed, engine = Timed(progress), LocalEngine()
     frame = from_frame(data)
-    plan = make_plan(policy, frame.columns)
+    plan = make_plan(policy, frame.columns, is_reported=True)
     table = table_of(_as_categories(frame.select(plan.wanted), plan))
     solved = _solve(engine, table, plan, timed, threads)
     release, rows = _recode(engine, solved, plan, timed)
@@ -234,8 +237,7 @@ def run(
             notes.append(f"{verification.n_classes:,} classes recounted")
         if files and files.recoding:
             with writing(files.recoding):
-                text = _recoding(solved, plan).to_json(files.recoding.parent)
-                files.recoding.write_text(text, encoding="utf-8")
+                _recoding(solved, plan).write(files.recoding)
         report = _report(solved, plan, verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
@@ -251,12 +253,15 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
     timed, engine = Timed(progress), LocalEngine()
     goals, algorithm = [_sentence(m) for m in policy.goals], policy.algorithm.name
     if policy.input is None:
-        return CheckReport(goals, algorithm, engine.name)
+        return CheckReport(goals, algorithm, engine.name, notes=Goal(tuple(policy.goals)).notes)
     plan, table = _read(engine, source_of(policy), policy, timed)
     table, _ = without_missing(table, plan)
+    table, plan = settle_persons(table, plan)
     coding = _code(engine, table, plan)
     require_feasible(coding.table, plan.goal)
     is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
+    tried = _try(coding, plan, plan.goal) if is_small else None
+    whole = coding.table.whole()
     return CheckReport(
         goals,
         algorithm,
@@ -265,8 +270,9 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         columns=len(plan.publication.columns),
         quasi=tuple(plan.quasi),
         tuples=coding.table.n_tuples,
-        feasible=True,
-        loss=_loss_of(coding, plan, plan.goal) if is_small else None,
+        feasible=_is_feasible(plan.goal, coding, tried),
+        loss=_loss_of(coding, plan, tried) if tried else None,
+        notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
     )
 
 
@@ -282,6 +288,7 @@ def explore(
     search = _lattice_search(policy, algorithm)
     plan, table = _read(engine, source_of(policy), policy.model_copy(update={"algorithm": search}), timed)
     table, _ = without_missing(table, plan)
+    table, plan = settle_persons(table, plan)
     coding = _code(engine, table, plan)
     require_feasible(coding.table, plan.goal)
     with timed.phase("solve") as notes:
@@ -305,7 +312,7 @@ def verify_file(
             source = source_of(policy.with_files(source=original))
             originals = _code_originals(engine, engine.read(source, columns=plan.quasi, categorical=plan.quasi), plan)
     with timed.phase("verify"):
-        return verify(engine, table, plan, originals)
+        return _without_persons(verify(engine, table, plan, originals), policy)
 
 
 def verify_certificate(
@@ -323,7 +330,7 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None) -> Verif
     frame = from_frame(release)
     plan = make_plan(_published_part(policy), frame.columns)
     originals = _code_originals(engine, table_of(from_frame(original)), plan) if original is not None else None
-    return verify(engine, table_of(frame.select(plan.wanted)), plan, originals)
+    return _without_persons(verify(engine, table_of(frame.select(plan.wanted)), plan, originals), policy)
 
 
 def apply_file(
@@ -353,16 +360,18 @@ def apply_file(
             limit = (
                 getattr(plan.algorithm, "suppression_limit", 0.0) if suppression_limit is None else suppression_limit
             )
-            classes = _without_weak_classes(engine, table, plan, classes, stored, limit)
+            counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
+            classes = _without_weak_classes(counted, plan, classes, stored, limit)
             release, rows = engine.recode(table, classes, stored.labels(), plan.publication)
             notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
         release = _write(engine, release, target, plan, timed)
         with timed.phase("verify"):
             originals = _code_originals(engine, table, plan, rows)
+            originals = replace(originals, persons=counted.table.persons())
             verification = require(verify(engine, release, plan, originals))
     return RunReport(
         verification, [], timed.seconds, [_sentence(m) for m in plan.goal.models], "recoding", engine.name,
-        n_dropped, str(output),
+        n_dropped, plan.goal.notes, str(output),
     )  # fmt: skip
 
 
@@ -394,20 +403,42 @@ def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
 
 def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int | None) -> _Solved:
     with timed.phase("code", table.n_rows) as notes:
-        refuse_repeated_persons(table, plan)
         table, n_dropped = without_missing(table, plan)
+        table, plan = settle_persons(table, plan)
         coding = _code(engine, table, plan)
         notes.append(f"{coding.table.n_tuples:,} distinct tuples")
         # what remains to be published; the quasi-identifiers live on as codes
         rest = [c for c in plan.publication.columns if c not in plan.quasi and c not in plan.publication.starred]
         table = Table(table.frame.select(rest), table.types, table.name)
     is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
-    require_feasible(coding.table, plan.goal, (lambda g: _loss_of(coding, plan, g)) if is_small else None)
+    require_feasible(
+        coding.table, plan.goal, (lambda g: _loss_of(coding, plan, _try(coding, plan, g))) if is_small else None
+    )
     with timed.phase("solve", coding.table.n_tuples) as notes:
         problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed)
         solution = plan.algorithm.solve(problem, timed.inner)
+        _require_found(solution, coding, plan.goal)
         notes.append("; ".join([f"{solution.n_classes:,} classes", *solution.notes]))
     return _Solved(table, coding, solution, n_dropped)
+
+
+def _require_found(solution: Solution, coding: Coding, goal: Goal) -> None:
+    """Fail early where the search could not satisfy a model that is not monotone; the recount would fail anyway."""
+    if goal.is_monotone:
+        return
+    stats = solution.stats(coding.table)
+    _, others = goal.parts()
+    weak = ~others.admits(stats) & (stats.size > 0)
+    if weak.any():
+        n_weak = int(stats.size[weak].sum())
+        names = ", ".join(m.name for m in others.models)
+        enough = np.ceil(1000 * n_weak / coding.table.n_rows) / 1000
+        raise GoalNotMet(
+            f"the search found no classes that all satisfy {names}: {int(weak.sum()):,} of {stats.n_classes:,}, "
+            f"with {n_weak:,} records, do not",
+            result={"holds": False, "rows": coding.table.n_rows, "weak_rows": n_weak},
+            hint=f"algorithm.suppression_limit: {enough:g} may leave them out; or relax {names}. Nothing was written",
+        )
 
 
 def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:
@@ -459,19 +490,29 @@ def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
     coded = solved.coding.table
     row_of = np.arange(coded.n_rows) if rows is None else rows
     domains = {d.name: d for d in coded.domains}
-    return Originals(domains, solved.coding.codes, coded.n_rows, row_of, sensitive=coded.sensitive, totals=coded.totals)
+    return Originals(
+        domains, solved.coding.codes, coded.n_rows, row_of,
+        sensitive=coded.sensitive, totals=coded.totals, persons=coded.persons(),
+    )  # fmt: skip
+
+
+def _without_persons(verification: Verification, policy: Policy) -> Verification:
+    """A release does not say who its rows belong to, so a recount of a file alone counts rows."""
+    if not policy.columns_with(Role.PERSON):
+        return verification
+    note = "persons could not be recounted, because a release does not tell them apart: rows were counted instead"
+    return replace(verification, notes=(*verification.notes, note))
 
 
 def _code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
     coding = engine.contingency(table, plan.quasi_columns(table), [], by_row=True)
-    return Originals({d.name: d for d in coding.table.domains}, coding.codes, table.n_rows, rows)
+    is_shuffled = plan.publication.shuffle_seed is not None
+    domains = {d.name: d for d in coding.table.domains}
+    return Originals(domains, coding.codes, table.n_rows, rows, order_is_known=not is_shuffled)
 
 
-def _without_weak_classes(
-    engine: Engine, table: Table, plan: Plan, classes: IntArray, stored: Recoding, limit: float
-) -> IntArray:
+def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, limit: float) -> IntArray:
     """Suppress classes that do not satisfy the goal in the new data, if the limit allows it."""
-    coding = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
     stats = coding.table.class_stats(classes, stored.n_classes, own_totals=True)
     weak = ~plan.goal.admits(stats) & (stats.size > 0)
     n_weak = int(stats.size[weak].sum())
@@ -494,6 +535,7 @@ def _report(solved: _Solved, plan: Plan, verification: Verification, timed: Time
         plan.algorithm.name,
         engine.name,
         solved.n_missing_dropped,
+        plan.goal.notes,
     )
 
 
@@ -501,9 +543,10 @@ def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
     domains = coding.table.domains
     losses = solution.losses(domains)
     sizes = solution.stats(coding.table).size
+    is_released = sizes > 0
     return ReleaseCounts(
-        sizes=sizes,
-        losses=losses,
+        sizes=sizes[is_released],
+        losses=losses[is_released],
         columns=tuple(d.name for d in domains),
         n_suppressed=coding.table.n_rows - int(sizes.sum()),
         k=plan.goal.min_size,
@@ -511,8 +554,21 @@ def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
     )
 
 
-def _loss_of(coding: Coding, plan: Plan, goal: Goal) -> float:
-    solution = plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed), silent)
+def _try(coding: Coding, plan: Plan, goal: Goal) -> Solution:
+    return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed), silent)
+
+
+def _is_feasible(goal: Goal, coding: Coding, tried: Solution | None) -> bool | None:
+    """Whether a release exists; None where that is not known, because a model is not monotone."""
+    if goal.is_monotone:
+        return True
+    if tried is None:
+        return None
+    stats = tried.stats(coding.table)
+    return bool(goal.parts()[1].admits(stats)[stats.size > 0].all()) or None
+
+
+def _loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:
     return measure(_counts(coding, solution, plan), ["gcp"])[0].value
 
 

@@ -20,6 +20,7 @@ def roles(
     quasi: Iterable[str] = (),
     sensitive: Iterable[str] = (),
     identifier: Iterable[str] = (),
+    person: Iterable[str] = (),
     keep: Iterable[str] = (),
     drop: Iterable[str] = (),
 ) -> dict[str, ColumnSpec]:
@@ -31,6 +32,7 @@ def roles(
         Role.QUASI: quasi,
         Role.SENSITIVE: sensitive,
         Role.IDENTIFIER: identifier,
+        Role.PERSON: person,
         Role.KEEP: keep,
         Role.DROP: drop,
     }

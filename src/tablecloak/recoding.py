@@ -133,6 +133,11 @@ class Recoding:
         lines += [f"  {c.name}: {len(c.labels.names):,} different values" for c in self.columns]
         return "\n".join(lines)
 
+    def write(self, path: Path) -> None:
+        """Store the recoding, readable by its owner only: it holds values of the original."""
+        path.touch(mode=0o600)
+        path.write_text(self.to_json(path.parent), encoding="utf-8")
+
     def to_json(self, folder: Path) -> str:
         """The recoding as text for a file in a folder; files that the policy names are found from there."""
         policy = dump_policy(self.policy.rebased(folder))

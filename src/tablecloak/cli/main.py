@@ -21,6 +21,7 @@ from tablecloak.cli import (
     check,
     compare,
     demo,
+    explain,
     hierarchy,
     init,
     inspect_data,
@@ -61,6 +62,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "apply": apply.apply,
     "lattice": lattice.lattice,
     "list": list_things.list_things,
+    "explain": explain.explain,
     "schema": schema.schema,
 }
 for _name, _command in _COMMANDS.items():

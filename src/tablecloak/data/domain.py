@@ -7,7 +7,7 @@ class needs only an interval `[lo, hi]` of codes per column. The missing value i
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,10 +18,20 @@ from numpy.typing import NDArray
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.stats.classes import SensitiveDomain
-from tablecloak.values import format_interval, format_set, format_value
+from tablecloak.stats.classes import Counted, SensitiveDomain
+from tablecloak.values import format_interval, format_set, format_value, parse
 
-__all__ = ["Codes", "Distinct", "Domain", "DomainKind", "MakeHierarchy", "distinct_of", "fit_domain", "fit_sensitive"]
+__all__ = [
+    "Codes",
+    "Distinct",
+    "Domain",
+    "DomainKind",
+    "MakeHierarchy",
+    "distinct_of",
+    "fit_domain",
+    "fit_persons",
+    "fit_sensitive",
+]
 
 Codes = NDArray[np.unsignedinteger[Any]]
 IntArray = NDArray[np.int64]
@@ -178,8 +188,26 @@ def fit_sensitive(
         labels = domain.hierarchy.labels[: domain.hierarchy.n_leaves]
     else:
         labels = (*([None] if domain.has_missing else []), *(format_value(v) for v in domain.values.to_list()))
-    counted = SensitiveDomain(series.name, labels, column_type.is_ordered, domain.hierarchy)
+    numbers = _numbers(domain, labels) if column_type.is_ordered else None
+    counted = SensitiveDomain(series.name, labels, column_type.is_ordered, domain.hierarchy, numbers)
     return counted, domain.codes(distinct)
+
+
+def _numbers(domain: Domain, labels: Sequence[str | None]) -> FloatArray:
+    """Where every code lies on the line of its type, NaN for the missing value."""
+    if domain.hierarchy:
+        places = [np.nan if label is None else float(parse(label, domain.type.value).lo) for label in labels]
+        return np.array(places, dtype=np.float64)
+    known = domain.values.to_physical().cast(pl.Float64).to_numpy()
+    return np.concatenate([np.full(int(domain.has_missing), np.nan), known])
+
+
+def fit_persons(series: pl.Series) -> tuple[SensitiveDomain, Codes]:
+    """The keys of persons as a counted attribute; empty cells count as one person, so no crowd is overstated."""
+    distinct = distinct_of(series)
+    n = len(distinct.values)
+    domain = SensitiveDomain(series.name, (None,) * n, kind=Counted.PERSON)
+    return domain, distinct.recoded(np.arange(n, dtype=np.uint32))
 
 
 def _domain_of(

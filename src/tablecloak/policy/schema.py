@@ -341,6 +341,7 @@ class Policy(_Spec):
             yield fault(("goals",), "there must be at least one", hint="- {model: k-anonymity, k: 5}")
         sensitive = self.columns_with(Role.SENSITIVE)
         for index, goal in enumerate(self.goals):
+            yield from self._misnamed_columns(index, goal)
             if Needs.SENSITIVE not in goal.needs:
                 continue
             if not sensitive:
@@ -349,16 +350,30 @@ class Policy(_Spec):
                 continue
             for name in _named(getattr(goal, "sensitive", None)):
                 if name not in sensitive:
-                    yield _not_sensitive(("goals", index, "sensitive"), name, self)
+                    yield _wrong_role(("goals", index, "sensitive"), name, self, Role.SENSITIVE)
+
+    def _misnamed_columns(self, index: int, goal: Any) -> Iterator[InitErrorDetails]:
+        """Columns that a goal names as X or Y and that cannot be either."""
+        named = [
+            (("x",), goal),
+            *((("templates", i, "x"), t) for i, t in enumerate(getattr(goal, "templates", None) or ())),
+        ]
+        for place, owner in named:
+            for name in _named(getattr(owner, "x", None)):
+                if name not in self.columns_with(Role.QUASI):
+                    yield _wrong_role(("goals", index, *place), name, self, Role.QUASI)
+        for name in _named(getattr(goal, "y", None)):
+            if name not in self.columns_with(Role.SENSITIVE, Role.PERSON):
+                yield _wrong_role(("goals", index, "y"), name, self, Role.SENSITIVE)
 
 
 def _named(sensitive: Any) -> list[str]:
     return [] if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
 
 
-def _not_sensitive(place: tuple[str | int, ...], name: str, policy: Policy) -> InitErrorDetails:
+def _wrong_role(place: tuple[str | int, ...], name: str, policy: Policy, role: Role) -> InitErrorDetails:
     if name in policy.columns:
-        message = f"column '{name}' has the role {policy.columns[name].role}, not sensitive"
-        return fault(place, message, hint=f"columns.{name}.role: sensitive")
-    hint = did_you_mean(name, policy.columns_with(Role.SENSITIVE))
-    return fault(place, f"no column '{name}' has the role sensitive", hint=hint)
+        message = f"column '{name}' has the role {policy.columns[name].role}, not {role}"
+        return fault(place, message, hint=f"columns.{name}.role: {role}")
+    hint = did_you_mean(name, policy.columns_with(role))
+    return fault(place, f"no column '{name}' has the role {role}", hint=hint)

@@ -19,7 +19,7 @@ from tablecloak.engines.base import Recount
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.models.base import PrivacyModel
 from tablecloak.report.bins import Bins, category_bins, ordered_bins, quasi_bins
-from tablecloak.stats.classes import Histogram, SensitiveDomain
+from tablecloak.stats.classes import Counted, Histogram, SensitiveDomain
 from tablecloak.values import parse
 
 __all__ = ["Before", "Exposure", "Facts", "QuasiFacts", "SensitiveFacts", "collect", "exposure"]
@@ -121,7 +121,9 @@ def collect(
         n_near_limit=int(is_near.sum()),
         n_records_near_limit=int(sizes[is_near].sum()),
         quasi=tuple(_quasi(name, recount, coverage[name], before, floor) for name in recount.labels),
-        sensitive=tuple(_sensitive(h, types[n], before, floor) for n, h in recount.stats.hist.items()),
+        sensitive=tuple(
+            _sensitive(h, types[n], before, floor) for n, h in recount.stats.hist_of(Counted.SENSITIVE).items()
+        ),
     )
 
 

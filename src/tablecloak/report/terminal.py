@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "certificate_lines",
     "check_lines",
+    "explain_lines",
     "hierarchy_tree",
     "lint_lines",
     "list_lines",
@@ -110,11 +111,16 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     yield Text("ok  ", "green") + Text(chosen)
     if report["rows"] is None:
         yield Text("    checked without data")
+        for note in report["notes"]:
+            yield Text(f"    {note}")
         return
     quasi = ", ".join(report["quasi"])
     yield Text(f"    {report['rows']:,} rows, {report['tuples']:,} different on {quasi}")
     loss = "" if report["loss"] is None else f"; expected loss {report['loss']:.3f}"
-    yield Text(f"    feasible{loss}" if report["feasible"] else "    not feasible")
+    unknown = "    not known whether it is feasible: the search found no release"
+    yield Text(f"    feasible{loss}" if report["feasible"] else unknown)
+    for note in report["notes"]:
+        yield Text(f"    {note}")
 
 
 def list_lines(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Table]:
@@ -124,6 +130,24 @@ def list_lines(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Tab
         for entry in entries:
             table.add_row(entry["name"], ", ".join(entry["parameters"]), entry["summary"])
         yield table
+
+
+def explain_lines(found: Mapping[str, Any]) -> Iterator[Text | Table]:
+    """What a model, algorithm or metric means."""
+    yield Text(found["name"], "bold") + Text(f"  {found['kind']}", "dim")
+    yield Text(found["definition"])
+    if found["detail"]:
+        yield Text(f"\n{found['detail']}")
+    rows = (("protects from", "protects_from"), ("not from", "not_from"), ("reference", "reference"))
+    if found["parameters"]:
+        table = _table("\nparameters", "name", "default", "what it is")
+        for entry in found["parameters"]:
+            default = "required" if entry["is_required"] else "" if entry["default"] is None else str(entry["default"])
+            table.add_row(entry["name"], default, Text(entry["description"], overflow="fold"))
+        yield table
+    for label, key in rows:
+        if found[key]:
+            yield Text(f"\n{label}  ", "bold") + Text(found[key])
 
 
 def lint_lines(found: Mapping[str, Any]) -> Iterator[Text]:

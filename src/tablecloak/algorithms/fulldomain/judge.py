@@ -99,7 +99,7 @@ def prunes(goal: Goal, budget: int) -> bool:
     """Whether an unsafe node proves all nodes below it unsafe, and a safe one all nodes above it safe."""
     if budget == 0:
         return goal.is_monotone
-    return all(Monotone.BOTH in m.monotone for m in goal.models)
+    return all(Monotone.BOTH in m.in_search.monotone for m in goal.models)
 
 
 def why_no_pruning(goal: Goal, *, suppresses: bool) -> str | None:
@@ -110,7 +110,7 @@ def why_no_pruning(goal: Goal, *, suppresses: bool) -> str | None:
             f"a finer table can satisfy {', '.join(unsafe)} where a coarser one does not, so checked nodes prove "
             "nothing about others; use optimal"
         )
-    grows = [m.name for m in goal.models if Monotone.BOTH not in m.monotone]
+    grows = [m.name for m in goal.models if Monotone.BOTH not in m.in_search.monotone]
     if suppresses and grows:
         return (
             f"a coarser table may have to suppress more records under {', '.join(grows)}, so checked nodes prove "

@@ -135,7 +135,7 @@ def degrees(goal: Goal, stats: ClassStats) -> FloatArray:
     A number of values counts as whole: 2.7 equally frequent values are as diverse as 2.
     """
     margins = []
-    for model in goal.models:
+    for model in (m.in_search for m in goal.models):
         if not model.size_decides:
             margin = model.margin(stats)
             margins.append(np.floor(margin + 1e-9) if model.sense is Sense.AT_LEAST else margin)
