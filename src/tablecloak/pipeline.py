@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
+from tablecloak.algorithms.fulldomain import FullDomain
+from tablecloak.algorithms.fulldomain.view import LatticeView
 from tablecloak.data.labels import labels_of_classes
 from tablecloak.data.table import Role
 from tablecloak.documents import Certified, certified_policy, check_certificate, write_documents
@@ -35,6 +37,7 @@ from tablecloak.plan import Plan, make_plan, settle_persons, source_of, without_
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
+from tablecloak.registry import find
 from tablecloak.release import VerifiedRelease, read_release, reserve, verified, write_release
 from tablecloak.verification import Originals, Verification, require, verify
 
@@ -45,6 +48,7 @@ __all__ = [
     "anonymize",
     "apply_file",
     "check",
+    "explore",
     "run",
     "verify_certificate",
     "verify_file",
@@ -144,6 +148,27 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         loss=loss_of(coding, plan, tried) if tried else None,
         notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
     )
+
+
+def explore(
+    policy: Policy, *, algorithm: str | None = None, progress: Progress = silent
+) -> tuple[LatticeView, FullDomain]:
+    """The lattice of a policy's full-domain generalisations after a search, and the algorithm that searched it.
+
+    Args:
+        algorithm: the search; None takes that of the policy if it searches the lattice, and otherwise one that can.
+    """
+    timed, engine = Timed(progress), LocalEngine()
+    search = _lattice_search(policy, algorithm)
+    plan, table = _read(engine, source_of(policy), policy.model_copy(update={"algorithm": search}), timed)
+    table, _ = without_missing(table, plan)
+    table, plan = settle_persons(table, plan)
+    coding = _code(engine, table, plan)
+    require_feasible(coding.table, plan.goal)
+    with timed.phase("solve") as notes:
+        view = search.view(Problem(coding.table, plan.goal, 1, policy.seed), timed.inner)
+        notes.append(f"{view.checks:,} of {view.lattice.size:,} nodes counted")
+    return view, search
 
 
 def verify_file(
@@ -258,7 +283,7 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
         problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed)
         solution = plan.algorithm.solve(problem, timed.inner)
         _require_found(solution, coding, plan.goal)
-        notes.append(f"{solution.n_classes:,} classes")
+        notes.append("; ".join([f"{solution.n_classes:,} classes", *solution.notes]))
     return _Solved(table, coding, solution, n_dropped)
 
 
@@ -353,6 +378,24 @@ def _is_feasible(goal: Goal, coding: Coding, tried: Solution | None) -> bool | N
         return None
     stats = tried.stats(coding.table)
     return bool(goal.parts()[1].admits(stats)[stats.size > 0].all()) or None
+
+
+def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
+    """The algorithm that explores the lattice, with the loss and the limits of the policy where it has them."""
+    own = policy.algorithm
+    if isinstance(own, FullDomain) and name in (None, own.name):
+        return own
+    settings: dict[str, Any] = {"suppression_limit": getattr(own, "suppression_limit", None) or 0.0}
+    if isinstance(own, FullDomain):
+        settings["loss"] = own.loss
+    kinds = [find("algorithms", n) for n in ([name] if name else ["flash", "optimal"])]
+    if not all(issubclass(kind, FullDomain) for kind in kinds):
+        raise IncompatibleChoice(
+            f"{name} does not search the lattice", hint="flash, incognito, ola, optimal or best-first"
+        )
+    searches: list[FullDomain] = [kind(**settings) for kind in kinds]
+    goal = Goal(tuple(policy.goals))
+    return next((s for s in searches if not s.refuses(goal)), searches[0])
 
 
 def _recoding(solved: _Solved, plan: Plan) -> Recoding:

@@ -58,6 +58,7 @@ class Solution:
     hi: IntArray  # (n_classes, n_dims)
     tree: CutTree | None = None
     nodes: IntArray | None = None  # (n_classes, n_dims) hierarchy nodes; meaningless where a column has no hierarchy
+    notes: tuple[str, ...] = ()  # what the user should know about the search, counts only
 
     @property
     def n_classes(self) -> int:
