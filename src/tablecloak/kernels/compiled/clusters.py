@@ -1,0 +1,232 @@
+"""Compiled kernels of clustering; `kernels/clusters.py` has the same functions in plain numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.kernels.compiled.jit import jit, leaf_jit
+from tablecloak.kernels.lines import FAR, IntArray, Lines
+
+__all__ = ["candidates", "grow", "nearest", "unions"]
+
+Codes = NDArray[np.int32]
+FloatArray = NDArray[np.float64]
+
+
+@leaf_jit
+def _interval_cost(lines, d, lo, hi):  # type: ignore[no-untyped-def]
+    if lo >= hi:
+        return np.int64(0)
+    low = lines.start[d] + lo
+    if lines.is_tree[d]:
+        for depth in range(lines.ends.shape[1] - 1, -1, -1):
+            if lines.ends[low, depth] >= hi:
+                return lines.costs[low, depth]
+        return lines.full[d]
+    if lines.has_missing[d] and lo == 0:
+        return lines.full[d]
+    return lines.line[lines.start[d] + hi] - lines.line[low] + lines.step[d]
+
+
+@jit
+def _unions(lines, lo, hi, box_lo, box_hi):  # type: ignore[no-untyped-def]
+    total = np.zeros(lo.shape[1], np.int64)
+    for d in range(lo.shape[0]):
+        for i in range(total.size):
+            total[i] += _interval_cost(lines, d, min(lo[d, i], box_lo[d]), max(hi[d, i], box_hi[d]))
+    return total
+
+
+def unions(lines: Lines, lo: Codes, hi: Codes, box_lo: Codes, box_hi: Codes) -> IntArray:
+    """Cost of the union of every box with one box, (n_boxes,)."""
+    result: IntArray = _unions(lines, lo, hi, box_lo, box_hi)
+    return result
+
+
+@leaf_jit
+def _fill(lines, d, lo, hi, table):  # type: ignore[no-untyped-def]
+    """Cost of an interval after each code joins it."""
+    for c in range(lines.n_codes[d]):
+        table[c] = _interval_cost(lines, d, min(lo, c), max(hi, c))
+
+
+@leaf_jit
+def _add(cost, codes, table):  # type: ignore[no-untyped-def]
+    for i in range(codes.size):
+        cost[i] += table[codes[i]]
+
+
+@leaf_jit
+def _cheapest(cost):  # type: ignore[no-untyped-def]
+    """The first point of least cost; two passes, because a minimum without its place is found by SIMD."""
+    least = cost[0]
+    for i in range(cost.size):
+        least = min(least, cost[i])
+    for i in range(cost.size):
+        if cost[i] == least:
+            return i
+    return -1
+
+
+@leaf_jit
+def _cheapest_with_penalty(cost, target, wanted, n_members, penalty):  # type: ignore[no-untyped-def]
+    best = -1
+    least = np.int64(1) << 62
+    for i in range(cost.size):
+        if cost[i] < FAR:
+            score = cost[i] * (n_members + 1) + (penalty if target[i] != wanted else 0)
+            if score < least:
+                least = score
+                best = i
+    return best
+
+
+@jit
+def _grow(lines, codes, is_gone, seed, size, limit, target, penalty, cost):  # type: ignore[no-untyped-def]
+    n_dims, n = codes.shape
+    members = np.empty(size, np.int64)
+    lo = codes[:, seed].copy()
+    hi = codes[:, seed].copy()
+    widest = np.int64(1)
+    for d in range(n_dims):
+        widest = max(widest, lines.n_codes[d])
+    tables = np.zeros((n_dims, widest), np.int64)
+    change = np.empty(widest, np.int64)
+    for i in range(n):
+        cost[i] = FAR if is_gone[i] else 0
+    for d in range(n_dims):
+        _fill(lines, d, lo[d], hi[d], tables[d])
+        _add(cost, codes[d], tables[d])
+    members[0] = seed
+    cost[seed] = FAR
+    is_gone[seed] = True
+    n_members = 1
+    counts = np.zeros(1, np.int64)
+    if penalty > 0:
+        counts = np.zeros(target.max() + 1, np.int64)
+    while n_members < size:
+        if penalty > 0:
+            counts[target[members[n_members - 1]]] += 1
+            best = _cheapest_with_penalty(cost, target, np.argmax(counts), n_members, penalty)
+        else:
+            best = _cheapest(cost)
+        if best < 0 or cost[best] > limit:
+            break
+        members[n_members] = best
+        n_members += 1
+        cost[best] = FAR
+        is_gone[best] = True
+        for d in range(n_dims):
+            code = codes[d, best]
+            if code < lo[d] or code > hi[d]:
+                lo[d] = min(lo[d], code)
+                hi[d] = max(hi[d], code)
+                table = tables[d]
+                change[:] = -table
+                _fill(lines, d, lo[d], hi[d], table)
+                for c in range(lines.n_codes[d]):
+                    change[c] += table[c]
+                _add(cost, codes[d], change)
+    return members[:n_members].copy()
+
+
+def grow(
+    lines: Lines,
+    codes: Codes,
+    is_gone: NDArray[np.bool_],
+    seed: int,
+    *,
+    size: int,
+    limit: int,
+    target: Codes,
+    penalty: int,
+) -> IntArray:
+    """The members of a cluster grown from a seed, each the one that costs least when it joins; gone afterwards."""
+    cost = np.empty(codes.shape[1], np.int64)
+    result: IntArray = _grow(lines, codes, is_gone, seed, size, limit, target, penalty, cost)
+    return result
+
+
+@jit
+def _candidates(lines, codes, is_gone, lo, hi, n):  # type: ignore[no-untyped-def]
+    n_dims, n_points = codes.shape
+    points = np.full((lo.shape[1], n), np.int64(-1), np.int64)
+    costs = np.full((lo.shape[1], n), np.int64(FAR), np.int64)
+    widest = np.int64(1)
+    for d in range(n_dims):
+        widest = max(widest, lines.n_codes[d])
+    table = np.empty(widest, np.int64)
+    cost = np.empty(n_points, np.int64)
+    for b in range(lo.shape[1]):
+        for i in range(n_points):
+            cost[i] = FAR if is_gone[i] else 0
+        for d in range(n_dims):
+            _fill(lines, d, lo[d, b], hi[d, b], table)
+            _add(cost, codes[d], table)
+        kept = 0
+        worst = np.int64(FAR)
+        for i in range(n_points):
+            if cost[i] < worst:  # insert behind equal costs: earlier points come first
+                j = min(kept, n - 1)
+                while j > 0 and costs[b, j - 1] > cost[i]:
+                    costs[b, j] = costs[b, j - 1]
+                    points[b, j] = points[b, j - 1]
+                    j -= 1
+                costs[b, j] = cost[i]
+                points[b, j] = i
+                kept = min(n, kept + 1)
+                if kept == n:
+                    worst = costs[b, n - 1]
+    return points, costs
+
+
+def candidates(
+    lines: Lines, codes: Codes, is_gone: NDArray[np.bool_], lo: Codes, hi: Codes, n: int
+) -> tuple[IntArray, IntArray]:
+    """The `n` points that cost least when they join each box, cheapest first, then by number; -1 where none is left."""
+    result: tuple[IntArray, IntArray] = _candidates(lines, codes, is_gone, lo, hi, n)
+    return result
+
+
+@jit
+def _nearest(lines, codes, lo, hi, mean, weight, handicap):  # type: ignore[no-untyped-def]
+    n_dims, n_points = codes.shape
+    n_boxes = lo.shape[1]
+    found = np.zeros(n_points, np.int64)
+    distance = np.empty(n_points)
+    apart = np.empty(n_boxes)
+    for i in range(n_points):
+        apart[:] = 0.0
+        for d in range(n_dims):
+            code = codes[d, i]
+            if lines.is_tree[d] or lines.step[d] > 0:
+                for b in range(n_boxes):
+                    apart[b] += weight[d] * _interval_cost(lines, d, min(lo[d, b], code), max(hi[d, b], code))
+                continue
+            place = np.float64(lines.line[lines.start[d] + code])
+            for b in range(n_boxes):
+                gap = abs(place - mean[d, b])
+                if lines.has_missing[d]:
+                    high = max(hi[d, b], code)
+                    if high == 0:
+                        gap = 0.0
+                    elif min(lo[d, b], code) == 0:
+                        gap = np.float64(lines.full[d])
+                apart[b] += weight[d] * gap
+        best = 0
+        for b in range(n_boxes):
+            apart[b] *= handicap[b]
+            if apart[b] < apart[best]:
+                best = b
+        found[i] = best
+        distance[i] = apart[best]
+    return found, distance
+
+
+def nearest(
+    lines: Lines, codes: Codes, lo: Codes, hi: Codes, mean: FloatArray, weight: FloatArray, handicap: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """The centroid nearest to each point, the first of equally near ones, and its distance."""
+    result: tuple[IntArray, FloatArray] = _nearest(lines, codes, lo, hi, mean, weight, handicap)
+    return result
