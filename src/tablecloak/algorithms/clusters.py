@@ -69,7 +69,12 @@ class Points:
 
     def distances(self, row: int) -> IntArray:
         """Distance of every record from one, in units, (n,)."""
-        return self.unions(self.codes, self.codes, self.codes[:, row], self.codes[:, row])
+        return self.joined(self.codes, self.codes[:, row], self.codes[:, row])
+
+    def joined(self, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
+        """Cost of one box after each point joins it, (n_points,)."""
+        costs: IntArray = self.kernels.joined(self.lines, codes, lo, hi)
+        return costs
 
     def unions(self, lo: Codes, hi: Codes, box_lo: Codes, box_hi: Codes) -> IntArray:
         """Cost of the union of every box with one box, (n_boxes,)."""
@@ -134,7 +139,7 @@ class Pool:
     def furthest(self, row: int) -> int:
         """The record that is furthest from a given one (which may be gone), the first of several."""
         here = self.points.codes[:, row]
-        costs = self.points.unions(self.codes, self.codes, here, here)
+        costs = self.points.joined(self.codes, here, here)
         return int(self.rows[np.argmax(np.where(self.is_gone, -1, costs))])
 
     def nearest(self, row: int, n: int) -> IntArray:

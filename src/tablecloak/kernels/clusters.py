@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tablecloak.kernels.lines import FAR, IntArray, Lines
 
-__all__ = ["box_costs", "candidates", "grow", "nearest", "unions"]
+__all__ = ["box_costs", "candidates", "grow", "joined", "nearest", "unions"]
 
 Codes = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -65,7 +65,7 @@ def grow(
         penalty: added to the cost of the whole cluster where a point has another class than its majority.
     """
     lo, hi = codes[:, seed].copy(), codes[:, seed].copy()
-    parts = np.stack([_joined(lines, d, codes[d], lo[d], hi[d]) for d in range(len(codes))])
+    parts = np.stack([_interval_joined(lines, d, codes[d], lo[d], hi[d]) for d in range(len(codes))])
     members = [seed]
     is_gone[seed] = True
     counts = np.zeros(int(target.max(initial=0)) + 1, np.int64)
@@ -83,14 +83,19 @@ def grow(
         point = codes[:, best]
         for d in np.flatnonzero((point < lo) | (point > hi)).tolist():
             lo[d], hi[d] = min(lo[d], point[d]), max(hi[d], point[d])
-            parts[d] = _joined(lines, d, codes[d], lo[d], hi[d])
+            parts[d] = _interval_joined(lines, d, codes[d], lo[d], hi[d])
     return np.array(members, np.int64)
 
 
-def _joined(lines: Lines, d: int, codes: Codes, lo: int, hi: int) -> IntArray:
+def _interval_joined(lines: Lines, d: int, codes: Codes, lo: int, hi: int) -> IntArray:
     """Cost of an interval after each code joins it."""
     every = np.arange(lines.n_codes[d], dtype=np.int32)
     return _interval_costs(lines, d, np.minimum(every, lo), np.maximum(every, hi))[codes]
+
+
+def joined(lines: Lines, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
+    """Cost of one box after each point joins it, (n_points,)."""
+    return np.sum([_interval_joined(lines, d, codes[d], lo[d], hi[d]) for d in range(len(codes))], axis=0)
 
 
 def candidates(
@@ -105,7 +110,7 @@ def candidates(
     open_ = np.flatnonzero(~is_gone)
     left = codes[:, open_]
     for i in range(lo.shape[1]):
-        cost = unions(lines, left, left, lo[:, i], hi[:, i])
+        cost = joined(lines, left, lo[:, i], hi[:, i])
         order = np.argsort(cost, kind="stable")[:n]
         points[i, : len(order)] = open_[order]
         costs[i, : len(order)] = cost[order]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tablecloak.kernels.compiled.jit import jit, leaf_jit
 from tablecloak.kernels.lines import FAR, IntArray, Lines
 
-__all__ = ["candidates", "grow", "nearest", "unions"]
+__all__ = ["candidates", "grow", "joined", "nearest", "unions"]
 
 Codes = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -55,6 +55,25 @@ def _fill(lines, d, lo, hi, table):  # type: ignore[no-untyped-def]
 def _add(cost, codes, table):  # type: ignore[no-untyped-def]
     for i in range(codes.size):
         cost[i] += table[codes[i]]
+
+
+@jit
+def _joined(lines, codes, lo, hi):  # type: ignore[no-untyped-def]
+    widest = np.int64(1)
+    for d in range(codes.shape[0]):
+        widest = max(widest, lines.n_codes[d])
+    table = np.empty(widest, np.int64)
+    cost = np.zeros(codes.shape[1], np.int64)
+    for d in range(codes.shape[0]):
+        _fill(lines, d, lo[d], hi[d], table)
+        _add(cost, codes[d], table)
+    return cost
+
+
+def joined(lines: Lines, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
+    """Cost of one box after each point joins it, (n_points,)."""
+    result: IntArray = _joined(lines, codes, lo, hi)
+    return result
 
 
 @leaf_jit
