@@ -20,8 +20,8 @@ from tablecloak.algorithms.distances import lines_of
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
 from tablecloak.errors import Infeasible
-from tablecloak.kernels.clusters import box_costs
-from tablecloak.kernels.lines import FAR
+from tablecloak.kernels.clusters import box_costs, interval_costs
+from tablecloak.kernels.lines import FAR, Centroids
 from tablecloak.models.base import Goal
 
 __all__ = ["Clusters", "Points", "Pool", "points_of", "refusal", "solution_of"]
@@ -81,9 +81,27 @@ class Points:
         costs: IntArray = self.kernels.unions(self.lines, lo, hi, box_lo, box_hi)
         return costs
 
+    def nearest(
+        self,
+        codes: Codes,
+        centroids: Centroids,
+        *,
+        weight: FloatArray | None = None,
+        handicap: FloatArray | None = None,
+    ) -> tuple[IntArray, FloatArray]:
+        """The centroid nearest to each point and its distance in units, dimensions weighing and clusters paying more."""
+        weight = np.ones(self.n_dims) if weight is None else weight
+        handicap = np.ones(centroids.n) if handicap is None else handicap
+        found: tuple[IntArray, FloatArray] = self.kernels.nearest(self.lines, codes, centroids, weight, handicap)
+        return found
+
     def box_costs(self, lo: Codes, hi: Codes) -> IntArray:
         """Cost of every box, (n_boxes,)."""
         return box_costs(self.lines, lo, hi)
+
+    def interval_costs(self, dim: int, lo: Codes, hi: Codes) -> IntArray:
+        """Cost of intervals of one dimension, (n_intervals,)."""
+        return interval_costs(self.lines, dim, lo, hi)
 
     def total_loss(self, clusters: Iterable[Sequence[int]]) -> float:
         """Sum over clusters of size times cost of the box that holds their records."""
@@ -142,11 +160,12 @@ class Pool:
         costs = self.points.joined(self.codes, here, here)
         return int(self.rows[np.argmax(np.where(self.is_gone, -1, costs))])
 
-    def nearest(self, row: int, n: int) -> IntArray:
-        """The `n` records nearest to a given one, nearest first."""
-        here = self.points.codes[:, [row]]
-        found, _ = self.points.kernels.candidates(self.points.lines, self.codes, self.is_gone, here, here, n)
-        return self.rows[found[0][found[0] >= 0]]
+    def nearest_others(self, row: int, n: int) -> IntArray:
+        """The `n` other records nearest to one that is here, nearest first."""
+        here = np.ascontiguousarray(self.points.codes[:, [row]])
+        found, _ = self.points.kernels.candidates(self.points.lines, self.codes, self.is_gone, here, here, n + 1)
+        rows = self.rows[found[0][found[0] >= 0]]
+        return rows[rows != row][:n]
 
     def grow(
         self, seed: int, size: int, *, limit: int = FAR // 2, target: Codes | None = None, penalty: int = 0
@@ -180,7 +199,7 @@ class Clusters:
         room = 16
         self._lo = np.zeros((points.n_dims, room), np.int32)
         self._hi = np.zeros((points.n_dims, room), np.int32)
-        self._sum = np.zeros((points.n_dims, room))
+        self._mean = np.zeros((points.n_dims, room))
         self._size = np.zeros(room, np.int64)
         for rows in members:
             self.add(rows)
@@ -201,9 +220,28 @@ class Clusters:
         return self._size[: len(self)]
 
     @property
-    def means(self) -> FloatArray:
-        """Mean place on every line, (n_dims, n_clusters); meaningless in trees."""
-        return self._sum[:, : len(self)] / np.maximum(self.sizes, 1)
+    def centroids(self) -> Centroids:
+        """Box and mean places of every cluster."""
+        return Centroids(self._lo, self._hi, self._mean, len(self))
+
+    def centroid(self, cluster: int) -> Centroids:
+        """Box and mean places of one cluster."""
+        one = [cluster]
+        return Centroids(self._lo[:, one], self._hi[:, one], self._mean[:, one], 1)
+
+    def nearest(self, row: int, among: IntArray | None = None, *, handicap: FloatArray | None = None) -> int:
+        """The cluster (among some) whose centroid is nearest to a record."""
+        centroids = self.centroids
+        if among is not None:
+            centroids = Centroids(self._lo[:, among], self._hi[:, among], self._mean[:, among], len(among))
+        found, _ = self.points.nearest(self.points.codes[:, [row]], centroids, handicap=handicap)
+        return int(found[0]) if among is None else int(among[found[0]])
+
+    def by_distance(self, cluster: int) -> list[int]:
+        """The members of a cluster, those near to its centroid first."""
+        members = np.array(self.members[cluster], np.int64)
+        _, distance = self.points.nearest(self.points.codes[:, members], self.centroid(cluster))
+        return [int(r) for r in members[np.lexsort((members, distance))]]
 
     def add(self, rows: Iterable[int]) -> int:
         """A new cluster; returns its number."""
@@ -221,7 +259,7 @@ class Clusters:
         if kept:
             codes = self.points.codes[:, kept]
             self._lo[:, cluster], self._hi[:, cluster] = codes.min(axis=1), codes.max(axis=1)
-            self._sum[:, cluster] = self._places(codes).sum(axis=1)
+            self._mean[:, cluster] = self._places(codes).mean(axis=1)
 
     def join(self, cluster: int, row: int) -> None:
         """Put one more record into a cluster."""
@@ -230,7 +268,7 @@ class Clusters:
         self._size[cluster] += 1
         np.minimum(self._lo[:, cluster], codes, out=self._lo[:, cluster])
         np.maximum(self._hi[:, cluster], codes, out=self._hi[:, cluster])
-        self._sum[:, cluster] += self._places(codes[:, None])[:, 0]
+        self._mean[:, cluster] += (self._places(codes[:, None])[:, 0] - self._mean[:, cluster]) / self._size[cluster]
 
     def _places(self, codes: Codes) -> FloatArray:
         return self.points.lines.line[self.points.lines.start[:, None] + codes].astype(np.float64)
@@ -238,7 +276,7 @@ class Clusters:
     def _enlarge(self) -> None:
         self._lo = np.concatenate([self._lo, np.zeros_like(self._lo)], axis=1)
         self._hi = np.concatenate([self._hi, np.zeros_like(self._hi)], axis=1)
-        self._sum = np.concatenate([self._sum, np.zeros_like(self._sum)], axis=1)
+        self._mean = np.concatenate([self._mean, np.zeros_like(self._mean)], axis=1)
         self._size = np.concatenate([self._size, np.zeros_like(self._size)])
 
     def costs_with(self, row: int, *, increase: bool = True) -> IntArray:

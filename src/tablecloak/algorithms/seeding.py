@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.clusters import Points
+from tablecloak.kernels.lines import Centroids
 
 __all__ = ["far_seeds", "similar_groups"]
 
@@ -36,9 +37,7 @@ def _k_centers(points: Points, dims: IntArray, n: int, generator: np.random.Gene
     means = places_of(points)[:, first]
     labels = np.full(points.n, -1, np.int64)
     for _ in range(ITERATIONS):
-        found, _ = points.kernels.nearest(
-            points.lines, points.codes, modes, modes, means, weight, np.ones(modes.shape[1])
-        )
+        found, _ = points.nearest(points.codes, Centroids(modes, modes, means, modes.shape[1]), weight=weight)
         if np.array_equal(found, labels):
             break
         labels = found
@@ -84,7 +83,6 @@ def far_seeds(points: Points, n: int, start: int, *, groups: IntArray | None = N
         rule: furthest by the `sum` of distances to all seeds, or by the distance to the nearest of them (`maxmin`).
     """
     queues = _queues(points, groups)
-    candidates = queues.firsts()
     apart = np.zeros(points.n, np.int64) if rule == "sum" else np.full(points.n, np.iinfo(np.int64).max)
     seeds = [start]
     while True:
@@ -129,9 +127,7 @@ def _queues(points: Points, groups: IntArray | None) -> _Queue:
     distance = np.zeros(points.n)
     for group in range(n):
         rows = np.flatnonzero(groups == group)
-        _, distance[rows] = points.kernels.nearest(
-            points.lines, np.ascontiguousarray(points.codes[:, rows]), modes[:, [group]], modes[:, [group]],
-            means[:, [group]], np.ones(points.n_dims), np.ones(1),
-        )  # fmt: skip
+        center = Centroids(modes[:, [group]], modes[:, [group]], means[:, [group]], 1)
+        _, distance[rows] = points.nearest(points.codes[:, rows], center)
     order = np.lexsort((np.arange(points.n), distance, groups))
     return _Queue(order, np.searchsorted(groups[order], np.arange(n)), groups)

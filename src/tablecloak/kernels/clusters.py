@@ -8,15 +8,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.lines import FAR, IntArray, Lines
+from tablecloak.kernels.lines import FAR, Centroids, IntArray, Lines
 
-__all__ = ["box_costs", "candidates", "grow", "joined", "nearest", "unions"]
+__all__ = ["box_costs", "candidates", "grow", "interval_costs", "joined", "nearest", "unions"]
 
 Codes = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 
 
-def _interval_costs(lines: Lines, d: int, lo: Codes, hi: Codes) -> IntArray:
+def interval_costs(lines: Lines, d: int, lo: Codes, hi: Codes) -> IntArray:
     """Cost of intervals of one dimension."""
     low, high = lines.start[d] + lo.astype(np.int64), lines.start[d] + hi.astype(np.int64)
     if lines.is_tree[d]:
@@ -33,7 +33,7 @@ def unions(lines: Lines, lo: Codes, hi: Codes, box_lo: Codes, box_hi: Codes) -> 
     """Cost of the union of every box with one box, (n_boxes,)."""
     total = np.zeros(lo.shape[1], np.int64)
     for d in range(len(lo)):
-        total += _interval_costs(lines, d, np.minimum(lo[d], box_lo[d]), np.maximum(hi[d], box_hi[d]))
+        total += interval_costs(lines, d, np.minimum(lo[d], box_lo[d]), np.maximum(hi[d], box_hi[d]))
     return total
 
 
@@ -41,7 +41,7 @@ def box_costs(lines: Lines, lo: Codes, hi: Codes) -> IntArray:
     """Cost of every box, (n_boxes,)."""
     total = np.zeros(lo.shape[1], np.int64)
     for d in range(len(lo)):
-        total += _interval_costs(lines, d, lo[d], hi[d])
+        total += interval_costs(lines, d, lo[d], hi[d])
     return total
 
 
@@ -90,7 +90,7 @@ def grow(
 def _interval_joined(lines: Lines, d: int, codes: Codes, lo: int, hi: int) -> IntArray:
     """Cost of an interval after each code joins it."""
     every = np.arange(lines.n_codes[d], dtype=np.int32)
-    return _interval_costs(lines, d, np.minimum(every, lo), np.maximum(every, hi))[codes]
+    return interval_costs(lines, d, np.minimum(every, lo), np.maximum(every, hi))[codes]
 
 
 def joined(lines: Lines, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
@@ -118,32 +118,31 @@ def candidates(
 
 
 def nearest(
-    lines: Lines, codes: Codes, lo: Codes, hi: Codes, mean: FloatArray, weight: FloatArray, handicap: FloatArray
+    lines: Lines, codes: Codes, centroids: Centroids, weight: FloatArray, handicap: FloatArray
 ) -> tuple[IntArray, FloatArray]:
     """The centroid nearest to each point, the first of equally near ones, and its distance.
 
-    A centroid is a box whose lines also have a mean place; its distance is the weighted sum over dimensions of
-    |place - mean| on a line and of the cost of the union in a tree, times the centroid's handicap.
+    The distance is the sum over dimensions, each with its weight, of |place - mean| on a line and of the cost of the
+    union in a tree or set; all of it times the handicap of the centroid.
     """
     found = np.zeros(codes.shape[1], np.int64)
     distance = np.zeros(codes.shape[1])
     for i in range(codes.shape[1]):
-        apart = _to_centroids(lines, codes[:, i], lo, hi, mean, weight) * handicap
+        apart = _to_centroids(lines, codes[:, i], centroids, weight) * handicap[: centroids.n]
         found[i] = np.argmin(apart)
         distance[i] = apart[found[i]]
     return found, distance
 
 
-def _to_centroids(
-    lines: Lines, point: Codes, lo: Codes, hi: Codes, mean: FloatArray, weight: FloatArray
-) -> FloatArray:
-    total = np.zeros(lo.shape[1])
+def _to_centroids(lines: Lines, point: Codes, centroids: Centroids, weight: FloatArray) -> FloatArray:
+    total = np.zeros(centroids.n)
     for d in range(len(point)):
-        low, high = np.minimum(lo[d], point[d]), np.maximum(hi[d], point[d])
+        low = np.minimum(centroids.lo[d, : centroids.n], point[d])
+        high = np.maximum(centroids.hi[d, : centroids.n], point[d])
         if lines.is_tree[d] or lines.step[d] > 0:
-            total += weight[d] * _interval_costs(lines, d, low, high)
+            total += weight[d] * interval_costs(lines, d, low, high)
             continue
-        apart = np.abs(lines.line[lines.start[d] + point[d]] - mean[d])
+        apart = np.abs(lines.line[lines.start[d] + point[d]] - centroids.mean[d, : centroids.n])
         if lines.has_missing[d]:
             apart = np.where((low == 0) & (high > 0), lines.full[d], np.where(high == 0, 0.0, apart))
         total += weight[d] * apart

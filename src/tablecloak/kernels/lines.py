@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAR", "Lines"]
+__all__ = ["FAR", "Centroids", "Lines"]
 
 IntArray = NDArray[np.int64]
 FAR = 1 << 60  # dearer than any box
@@ -32,3 +32,12 @@ class Lines(NamedTuple):
     line: IntArray  # (sum of codes,)
     ends: NDArray[np.int32]  # (sum of codes, depth) last code of the ancestor at each depth, root first
     costs: IntArray  # (sum of codes, depth) cost of that ancestor
+
+
+class Centroids(NamedTuple):
+    """The first `n` columns are the boxes of clusters with the mean place of their members on every line."""
+
+    lo: NDArray[np.int32]  # (n_dims, room)
+    hi: NDArray[np.int32]  # (n_dims, room)
+    mean: NDArray[np.float64]  # (n_dims, room) meaningless in trees
+    n: int

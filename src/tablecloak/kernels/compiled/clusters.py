@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.kernels.compiled.jit import jit, leaf_jit
-from tablecloak.kernels.lines import FAR, IntArray, Lines
+from tablecloak.kernels.lines import FAR, Centroids, IntArray, Lines
 
 __all__ = ["candidates", "grow", "joined", "nearest", "unions"]
 
@@ -40,7 +40,8 @@ def _unions(lines, lo, hi, box_lo, box_hi):  # type: ignore[no-untyped-def]
 
 def unions(lines: Lines, lo: Codes, hi: Codes, box_lo: Codes, box_hi: Codes) -> IntArray:
     """Cost of the union of every box with one box, (n_boxes,)."""
-    result: IntArray = _unions(lines, lo, hi, box_lo, box_hi)
+    same = np.ascontiguousarray  # one layout, one compiled version
+    result: IntArray = _unions(lines, same(lo), same(hi), same(box_lo), same(box_hi))
     return result
 
 
@@ -72,7 +73,7 @@ def _joined(lines, codes, lo, hi):  # type: ignore[no-untyped-def]
 
 def joined(lines: Lines, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
     """Cost of one box after each point joins it, (n_points,)."""
-    result: IntArray = _joined(lines, codes, lo, hi)
+    result: IntArray = _joined(lines, codes, np.ascontiguousarray(lo), np.ascontiguousarray(hi))
     return result
 
 
@@ -209,9 +210,8 @@ def candidates(
 
 
 @jit
-def _nearest(lines, codes, lo, hi, mean, weight, handicap):  # type: ignore[no-untyped-def]
+def _nearest(lines, codes, lo, hi, mean, n_boxes, weight, handicap):  # type: ignore[no-untyped-def]
     n_dims, n_points = codes.shape
-    n_boxes = lo.shape[1]
     found = np.zeros(n_points, np.int64)
     distance = np.empty(n_points)
     apart = np.empty(n_boxes)
@@ -244,8 +244,9 @@ def _nearest(lines, codes, lo, hi, mean, weight, handicap):  # type: ignore[no-u
 
 
 def nearest(
-    lines: Lines, codes: Codes, lo: Codes, hi: Codes, mean: FloatArray, weight: FloatArray, handicap: FloatArray
+    lines: Lines, codes: Codes, centroids: Centroids, weight: FloatArray, handicap: FloatArray
 ) -> tuple[IntArray, FloatArray]:
     """The centroid nearest to each point, the first of equally near ones, and its distance."""
-    result: tuple[IntArray, FloatArray] = _nearest(lines, codes, lo, hi, mean, weight, handicap)
+    lo, hi, mean, n = centroids
+    result: tuple[IntArray, FloatArray] = _nearest(lines, np.ascontiguousarray(codes), lo, hi, mean, n, weight, handicap)
     return result
