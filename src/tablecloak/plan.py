@@ -50,8 +50,9 @@ class Plan:
 
     @property
     def counted(self) -> list[str]:
-        """The sensitive attributes that the goal looks at: counting others would only cost time."""
-        return self.sensitive if Needs.SENSITIVE in self.goal.needs else []
+        """The sensitive attributes that the goal or the algorithm looks at: counting others would only cost time."""
+        is_needed = Needs.SENSITIVE in self.goal.needs or getattr(self.algorithm, "needs_sensitive", False)
+        return self.sensitive if is_needed else []
 
     @property
     def stars_are_suppressed(self) -> bool:

@@ -30,8 +30,8 @@ class CMeans:
     """Assign records to the nearest of n / k centres, move centres and reweigh columns, until nothing changes.
 
     A centre is the mean of numbers and the most frequent category. A column weighs the less the more its values differ
-    inside clusters, weights having a mean of 1. Clusters of fewer than k records, or that do not satisfy the rest of the
-    goal, are then united with their nearest. Cost: n^2 / k comparisons in every iteration.
+    inside clusters, weights having a mean of 1. Clusters of fewer than k records, or that do not satisfy the rest of
+    the goal, are then united with their nearest. Cost: n^2 / k comparisons in every iteration.
     Reference: Chiu, Tsai, A k-anonymity clustering method for effective data privacy preservation, ADMA 2007.
     """
 
@@ -89,7 +89,9 @@ def _scatter(points: Points, labels: IntArray, means: FloatArray, modes: NDArray
     for d in range(points.n_dims):
         if points.lines.is_tree[d] or points.lines.step[d] > 0:
             own = modes[d, labels]
-            total[d] = points.interval_costs(d, np.minimum(own, points.codes[d]), np.maximum(own, points.codes[d])).sum()
+            total[d] = points.interval_costs(
+                d, np.minimum(own, points.codes[d]), np.maximum(own, points.codes[d])
+            ).sum()
         else:
             total[d] = np.abs(places[d] - means[d, labels]).sum()
     return total / points.unit

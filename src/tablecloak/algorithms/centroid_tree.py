@@ -49,7 +49,13 @@ class CentroidTree:
             inside = np.flatnonzero(blocks == block)
             begin = int(self.starts[block])
             end = min(begin + self.block, self.leaves.n)
-            part = Centroids(*(np.ascontiguousarray(a[:, begin:end]) for a in self.leaves[:3]), end - begin)
+            lo, hi, mean, _ = self.leaves
+            part = Centroids(
+                np.ascontiguousarray(lo[:, begin:end]),
+                np.ascontiguousarray(hi[:, begin:end]),
+                np.ascontiguousarray(mean[:, begin:end]),
+                end - begin,
+            )
             nearest, _ = self.points.nearest(codes[:, inside], part, handicap=handicap[begin:end])
             found[inside] = begin + nearest
         return found

@@ -1,8 +1,8 @@
-"""What all clustering algorithms share: points and their costs, clusters that grow, and the way from clusters to classes.
+"""What all clustering algorithms share: points and their costs, clusters, and the way from clusters to classes.
 
-Clusters of at least the size that the goal needs are formed first. Where a goal asks for more than a size, a cluster that
-does not satisfy it is then united with the cluster that this costs least, again and again; so any goal made of monotone
-models is reached, at the latest by the table as one class.
+Clusters of at least the size that the goal needs are formed first. Where a goal asks for more than a size, a cluster
+that does not satisfy it is then united with the cluster that this costs least, again and again; so any goal made of
+monotone models is reached, at the latest by the table as one class.
 """
 
 from __future__ import annotations
@@ -89,7 +89,12 @@ class Points:
         weight: FloatArray | None = None,
         handicap: FloatArray | None = None,
     ) -> tuple[IntArray, FloatArray]:
-        """The centroid nearest to each point and its distance in units, dimensions weighing and clusters paying more."""
+        """The centroid nearest to each point and its distance in units.
+
+        Args:
+            weight: (n_dims,) how much each dimension counts.
+            handicap: (n_centroids,) factor of the distance to each centroid.
+        """
         weight = np.ones(self.n_dims) if weight is None else weight
         handicap = np.ones(centroids.n) if handicap is None else handicap
         found: tuple[IntArray, FloatArray] = self.kernels.nearest(self.lines, codes, centroids, weight, handicap)
@@ -118,9 +123,7 @@ def _kernels(n: int, compiled: bool | None) -> ModuleType:
     return importlib.import_module("tablecloak.kernels." + ("compiled.clusters" if compiled else "clusters"))
 
 
-def points_of(
-    table: CodedTable, *, distance: str = "loss", beta: float = 1.0, compiled: bool | None = None
-) -> Points:
+def points_of(table: CodedTable, *, distance: str = "loss", beta: float = 1.0, compiled: bool | None = None) -> Points:
     """The tuples of a table as points."""
     columns = [table.quasi_codes(d) for d in range(table.space.n_dims)]
     return Points(table.domains, columns, distance=distance, beta=beta, compiled=compiled)
@@ -165,7 +168,8 @@ class Pool:
         here = np.ascontiguousarray(self.points.codes[:, [row]])
         found, _ = self.points.kernels.candidates(self.points.lines, self.codes, self.is_gone, here, here, n + 1)
         rows = self.rows[found[0][found[0] >= 0]]
-        return rows[rows != row][:n]
+        others: IntArray = rows[rows != row][:n]
+        return others
 
     def grow(
         self, seed: int, size: int, *, limit: int = FAR // 2, target: Codes | None = None, penalty: int = 0
@@ -176,7 +180,7 @@ class Pool:
             self.points.lines, self.codes, self.is_gone, self.place(seed),
             size=size, limit=limit, target=chosen, penalty=penalty,
         )  # fmt: skip
-        rows = self.rows[members]
+        rows: IntArray = self.rows[members]
         self.size -= len(rows)
         self._sweep()
         return rows
@@ -271,7 +275,9 @@ class Clusters:
         self._mean[:, cluster] += (self._places(codes[:, None])[:, 0] - self._mean[:, cluster]) / self._size[cluster]
 
     def _places(self, codes: Codes) -> FloatArray:
-        return self.points.lines.line[self.points.lines.start[:, None] + codes].astype(np.float64)
+        lines = self.points.lines
+        places: FloatArray = lines.line[lines.start[:, None] + codes].astype(np.float64)
+        return places
 
     def _enlarge(self) -> None:
         self._lo = np.concatenate([self._lo, np.zeros_like(self._lo)], axis=1)
@@ -298,7 +304,7 @@ class Clusters:
 
 
 def solution_of(problem: Problem, points: Points, labels: IntArray) -> Solution:
-    """The classes of clusters given as the cluster of every record (-1: suppressed), united where the goal asks for it."""
+    """The classes of clusters (the cluster of every record, -1: suppressed), united where the goal asks for it."""
     labels = _without_gaps(labels)
     labels = _united(problem, points, labels)
     order = np.argsort(labels, kind="stable")

@@ -36,7 +36,9 @@ class DiskClustering:
 
     mode: Annotated[
         Literal["auto", "classic", "optimized"],
-        Field(description="auto: optimized where k / n < switch_ratio and there are more than switch_clusters clusters"),
+        Field(
+            description="auto: optimized where k / n < switch_ratio and there are more than switch_clusters clusters"
+        ),
     ] = "auto"
     switch_ratio: Annotated[float, Field(gt=0, description="mode auto: see there")] = 1e-3
     switch_clusters: Annotated[int, Field(ge=0, description="mode auto: see there")] = 50_000

@@ -1,10 +1,10 @@
 """Distances between records, and the cost of publishing them together, for methods that cluster.
 
 - `loss`: what the release loses, the normalised certainty penalty of the smallest box that holds the records.
-- `height`: numbers by their difference over the range; categories by the height of their lowest common ancestor over the
-  height of the tree. Reference: Byun, Kamra, Bertino, Li, DASFAA 2007.
-- `weighted`: categories by the levels climbed, a step between level i and i - 1 weighing 1 / (i - 1)^beta, so that steps
-  near the root weigh most. Reference: Li, Wong, Fu, Pei, DASFAA 2006.
+- `height`: numbers by their difference over the range; categories by the height of their lowest common ancestor over
+  the height of the tree. Reference: Byun, Kamra, Bertino, Li, DASFAA 2007.
+- `weighted`: categories by the levels climbed, a step between level i and i - 1 weighing 1 / (i - 1)^beta, so that
+  steps near the root weigh most. Reference: Li, Wong, Fu, Pei, DASFAA 2006.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def weighted_climb(levels: int, top: int, bottom: int | None = None, *, beta: fl
 
     Levels are numbered from 1, the root, to `levels`, the leaves.
     """
-    weights = [1.0 / (i - 1) ** beta for i in range(2, levels + 1)]
+    weights = [math.pow(i - 1, -beta) for i in range(2, levels + 1)]
     return sum(weights[top - 1 : (bottom or levels) - 1]) / sum(weights)
 
 
@@ -63,9 +63,10 @@ def lines_of(
         start=np.cumsum(n_codes) - n_codes,
         step=np.array([_step(d) * w * unit for d, w in zip(priced, weights, strict=True)]).round().astype(np.int64),
         full=(weights * unit).round().astype(np.int64),
-        line=np.concatenate([line for line, _, _ in parts]),
-        ends=np.ascontiguousarray(np.concatenate([ends for _, ends, _ in parts])),
-        costs=np.ascontiguousarray(np.concatenate([costs for _, _, costs in parts])),
+        line=np.concatenate([p[0] for p in parts]),
+        begins=np.concatenate([p[1] for p in parts]),
+        ends=np.concatenate([p[2] for p in parts]),
+        costs=np.concatenate([p[3] for p in parts]),
     )
     return lines, unit
 
@@ -129,16 +130,17 @@ def _denominator(domain: Domain) -> int | None:
 
 def _part(
     domain: Domain, present: IntArray, scale: float, depth: int
-) -> tuple[IntArray, NDArray[np.int32], IntArray]:
-    """Places, ends and costs of the codes of one dimension that occur."""
+) -> tuple[IntArray, NDArray[np.int32], NDArray[np.int32], IntArray]:
+    """Places, begins, ends and costs of the codes of one dimension that occur."""
     if domain.hierarchy is None:
-        empty = np.zeros((len(present), depth), np.int64)
-        return (_places(domain)[present] * scale).round().astype(np.int64), empty.astype(np.int32), empty
+        none = np.zeros((len(present), depth), np.int32)
+        return (_places(domain)[present] * scale).round().astype(np.int64), none, none, none.astype(np.int64)
     ancestors = domain.hierarchy.ancestors_by_depth()[present]
     ancestors = np.concatenate([ancestors, np.repeat(ancestors[:, -1:], depth - ancestors.shape[1], axis=1)], axis=1)
+    begins = np.searchsorted(present, domain.hierarchy.first[ancestors])
     ends = np.searchsorted(present, domain.hierarchy.last[ancestors], side="right") - 1
     costs = (domain.hierarchy.losses[ancestors] * scale).round().astype(np.int64)
-    return np.zeros(len(present), np.int64), ends.astype(np.int32), costs
+    return np.zeros(len(present), np.int64), begins.astype(np.int32), ends.astype(np.int32), costs
 
 
 def _places(domain: Domain) -> FloatArray:

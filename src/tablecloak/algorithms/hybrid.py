@@ -19,8 +19,8 @@ __all__ = ["Hybrid", "hybrid"]
 class Hybrid:
     """Deal records to random centroids in one pass; what large clusters release and small ones held is clustered anew.
 
-    Clusters of more than k records release those furthest from the centroid, clusters of fewer than k are dissolved, and
-    greedy k-member clusters the released records; the last ones join the cluster whose loss rises least. The first step
+    Clusters of more than k records release those furthest from the centroid, smaller ones are dissolved, and greedy
+    k-member clusters the released records; the last ones join the cluster whose loss rises least. The first step
     lowers the total loss, the second its spread over clusters. Cost: n^2 / k comparisons plus those of k-member.
     Reference: Lin, Wei, Li, Hsieh, A hybrid method for k-anonymization, APSCC 2008.
     """

@@ -36,7 +36,9 @@ class KMember:
 
     reference: Annotated[
         Literal["last", "fixed"],
-        Field(description="a new cluster begins far from the last record added, or from one record chosen at the start"),
+        Field(
+            description="a new cluster begins far from the last record added, or from one record chosen at the start"
+        ),
     ] = "last"
     leftover: Leftover = "increase"
     distance: Distance = "loss"

@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 @algorithm("loukides-shao")
 class LoukidesShao:
-    """Grow one cluster at a time from a random record, always by the cheapest record, until its loss passes a threshold.
+    """Grow one cluster at a time from a random record, by the cheapest record, until its loss would pass a threshold.
 
     Clusters that are too small are left out, the smallest first, as far as `suppression_limit` allows; the others, and
     clusters that do not satisfy the rest of the goal, are united with their nearest. Cost: n^2 / 2 comparisons.

@@ -47,7 +47,8 @@ def _k_centers(points: Points, dims: IntArray, n: int, generator: np.random.Gene
 
 def places_of(points: Points) -> NDArray[np.float64]:
     """Place of every record on every line, (n_dims, n)."""
-    return points.lines.line[points.lines.start[:, None] + points.codes].astype(np.float64)
+    places: NDArray[np.float64] = points.lines.line[points.lines.start[:, None] + points.codes].astype(np.float64)
+    return places
 
 
 def centers_of(

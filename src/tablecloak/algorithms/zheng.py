@@ -18,7 +18,7 @@ __all__ = ["Zheng", "zheng"]
 class Zheng:
     """Take a centre with its k - 1 nearest records, next the record furthest from all centres with its own, and so on.
 
-    Furthest means the largest distance to the nearest centre. Fewer than k records remain; each joins its nearest centre.
+    Furthest means the largest distance to the nearest centre. The last fewer than k records join their nearest centre.
     Clusters that do not satisfy the rest of the goal are united with their nearest. Cost: n^2 / k comparisons.
     Reference: Zheng, Wang, Lv, Ma, k-anonymity algorithm based on improved clustering, ICA3PP 2018.
     """
@@ -41,7 +41,7 @@ class Zheng:
 
 
 def zheng(points: Points, size: int, start: int, *, progress: Progress = silent) -> Clusters:
-    """Clusters of `size` records, first members the centres; the last fewer than `size` records where they are nearest."""
+    """Clusters of `size` records, first members the centres; the last few records where they are nearest."""
     progress.start("solve", points.n)
     pool, clusters = Pool(points), Clusters(points)
     to_center = np.full(points.n, np.iinfo(np.int64).max)  # distance to the nearest centre

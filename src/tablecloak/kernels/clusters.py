@@ -95,7 +95,8 @@ def _interval_joined(lines: Lines, d: int, codes: Codes, lo: int, hi: int) -> In
 
 def joined(lines: Lines, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
     """Cost of one box after each point joins it, (n_points,)."""
-    return np.sum([_interval_joined(lines, d, codes[d], lo[d], hi[d]) for d in range(len(codes))], axis=0)
+    parts = [_interval_joined(lines, d, codes[d], lo[d], hi[d]) for d in range(len(codes))]
+    return np.asarray(np.sum(parts, axis=0))
 
 
 def candidates(

@@ -19,8 +19,8 @@ FAR = 1 << 60  # dearer than any box
 class Lines(NamedTuple):
     """Dimensions one after the other; entry `start[d] + c` belongs to code `c` of dimension `d`.
 
-    The interval lo < hi of a line costs `line[hi] - line[lo] + step`, or `full` if it mixes missing and other values; of
-    a tree it costs what the lowest ancestor that reaches `hi` costs.
+    The interval lo < hi of a line costs `line[hi] - line[lo] + step`, or `full` if it mixes missing and other values;
+    of a tree it costs what the lowest ancestor that reaches `hi` costs.
     """
 
     is_tree: NDArray[np.bool_]  # (n_dims,)
@@ -30,7 +30,8 @@ class Lines(NamedTuple):
     step: IntArray  # (n_dims,)
     full: IntArray  # (n_dims,)
     line: IntArray  # (sum of codes,)
-    ends: NDArray[np.int32]  # (sum of codes, depth) last code of the ancestor at each depth, root first
+    begins: NDArray[np.int32]  # (sum of codes, depth) first code of the ancestor at each depth, root first
+    ends: NDArray[np.int32]  # (sum of codes, depth) last code of that ancestor
     costs: IntArray  # (sum of codes, depth) cost of that ancestor
 
 

@@ -31,6 +31,7 @@ class Needs(enum.Flag):
     SENSITIVE = enum.auto()
     PERSONS = enum.auto()
     POPULATION = enum.auto()
+    ORIGINAL = enum.auto()  # the original table beside the release: which published rows each record could be
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -209,30 +209,59 @@ def candidates(
     return result
 
 
+@leaf_jit
+def _tree_part(lines, d, code, lo, hi, part):  # type: ignore[no-untyped-def]
+    """Cost of the union of a code with every box: that of the deepest ancestor of the code that holds the box."""
+    row = lines.start[d] + code
+    part[:] = lines.costs[row, 0]
+    for depth in range(1, lines.costs.shape[1]):
+        begin = lines.begins[row, depth]
+        end = lines.ends[row, depth]
+        cost = lines.costs[row, depth]
+        for b in range(part.size):
+            part[b] = cost if (lo[b] >= begin) & (hi[b] <= end) else part[b]
+        if begin == end:
+            break
+    for b in range(part.size):
+        part[b] = 0 if (lo[b] == code) & (hi[b] == code) else part[b]
+
+
+@leaf_jit
+def _line_part(lines, d, code, lo, hi, mean, part):  # type: ignore[no-untyped-def]
+    """Distance of a code from the mean place of every box."""
+    place = np.float64(lines.line[lines.start[d] + code])
+    for b in range(part.size):
+        part[b] = abs(place - mean[b])
+    if lines.has_missing[d]:
+        for b in range(part.size):
+            if max(hi[b], code) == 0:
+                part[b] = 0.0
+            elif min(lo[b], code) == 0:
+                part[b] = np.float64(lines.full[d])
+
+
 @jit
 def _nearest(lines, codes, lo, hi, mean, n_boxes, weight, handicap):  # type: ignore[no-untyped-def]
     n_dims, n_points = codes.shape
     found = np.zeros(n_points, np.int64)
     distance = np.empty(n_points)
     apart = np.empty(n_boxes)
+    part = np.empty(n_boxes)
     for i in range(n_points):
         apart[:] = 0.0
         for d in range(n_dims):
             code = codes[d, i]
-            if lines.is_tree[d] or lines.step[d] > 0:
+            low = lo[d, :n_boxes]
+            high = hi[d, :n_boxes]
+            if lines.is_tree[d]:
+                _tree_part(lines, d, code, low, high, part)
+            elif lines.step[d] > 0:
                 for b in range(n_boxes):
-                    apart[b] += weight[d] * _interval_cost(lines, d, min(lo[d, b], code), max(hi[d, b], code))
-                continue
-            place = np.float64(lines.line[lines.start[d] + code])
+                    part[b] = _interval_cost(lines, d, min(low[b], code), max(high[b], code))
+            else:
+                _line_part(lines, d, code, low, high, mean[d, :n_boxes], part)
             for b in range(n_boxes):
-                gap = abs(place - mean[d, b])
-                if lines.has_missing[d]:
-                    high = max(hi[d, b], code)
-                    if high == 0:
-                        gap = 0.0
-                    elif min(lo[d, b], code) == 0:
-                        gap = np.float64(lines.full[d])
-                apart[b] += weight[d] * gap
+                apart[b] += weight[d] * part[b]
         best = 0
         for b in range(n_boxes):
             apart[b] *= handicap[b]
@@ -248,5 +277,7 @@ def nearest(
 ) -> tuple[IntArray, FloatArray]:
     """The centroid nearest to each point, the first of equally near ones, and its distance."""
     lo, hi, mean, n = centroids
-    result: tuple[IntArray, FloatArray] = _nearest(lines, np.ascontiguousarray(codes), lo, hi, mean, n, weight, handicap)
+    result: tuple[IntArray, FloatArray] = _nearest(
+        lines, np.ascontiguousarray(codes), lo, hi, mean, n, weight, handicap
+    )
     return result
