@@ -23,11 +23,11 @@ CHUNK = 128
 
 @algorithm("density")
 class Density:
-    """Take the record of highest density that is left with its k - 1 nearest, again and again; density is 1 over the
-    sum of the distances to the k - 1 nearest neighbours in the table.
+    """Take the densest record that is left together with its k - 1 nearest, again and again.
 
-    Fewer than k records remain; each joins the cluster whose loss rises least. Clusters that do not satisfy the rest of
-    the goal are united with their nearest. Cost: n^2 comparisons.
+    The density of a record is 1 over the sum of the distances to its k - 1 nearest neighbours in the table. Fewer than
+    k records remain; each joins the cluster whose loss rises least. Clusters that do not satisfy the rest of the goal
+    are united with their nearest. Cost: n^2 comparisons.
     Reference: Zhu, Ye, Achieving k-anonymity via a density-based clustering method, APWeb/WAIM 2007.
     """
 

@@ -16,7 +16,7 @@ from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 
-__all__ = ["DiskClustering", "Filler", "halves", "prefers_optimized", "ready_sets"]
+__all__ = ["DiskClustering", "Filler", "halves", "n_lent", "prefers_optimized", "ready_sets"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -100,20 +100,24 @@ def _equal_records(points: Points) -> IntArray:
 
 
 def _borrowed(points: Points, ready: list[list[int]], rest: IntArray, size: int) -> Clusters:
-    """A cluster of the fewer than `size` records that remain and of what the nearest set can spare.
-
-    A set that would keep at least `size` records lends only what is missing; a smaller one joins as a whole.
-    """
+    """A cluster of the fewer than `size` records that remain and of what the nearest set can spare."""
     clusters = Clusters(points, ready)
     codes = points.codes[:, rest]
     costs = points.unions(clusters.lo, clusters.hi, codes.min(axis=1), codes.max(axis=1))
-    lends = clusters.sizes + len(rest) >= 2 * size
-    loss = np.where(lends, size, clusters.sizes + len(rest)) * costs
-    nearest = int(np.argmin(loss))
-    n_lent = size - len(rest) if lends[nearest] else len(ready[nearest])
+    lent = np.array([n_lent(len(rest), n, size) for n in clusters.sizes.tolist()])
+    nearest = int(np.argmin((lent + len(rest)) * costs))
     members = clusters.members[nearest]
     sets = [m for i, m in enumerate(clusters.members) if i != nearest]
-    return Clusters(points, [*sets, members[n_lent:], [*members[:n_lent], *rest.tolist()]])
+    stub, trunk = members[: lent[nearest]], members[lent[nearest] :]
+    return Clusters(points, [*sets, *([trunk] if trunk else []), [*stub, *rest.tolist()]])
+
+
+def n_lent(n_small: int, n_large: int, size: int) -> int:
+    """How many records of a large cluster complete a small one: those missing if it can spare them, else all.
+
+    Reference: stub and trunk in Li, Wong, Fu, Pei, DASFAA 2006.
+    """
+    return size - n_small if n_small + n_large >= 2 * size else n_large
 
 
 def halves(members: list[int]) -> tuple[list[int], list[int]]:
@@ -154,7 +158,7 @@ class Filler:
     def fill_by_tree(self, progress: Progress = silent) -> None:
         """Optimised mode: find centroids through a tree, split too large clusters at the end."""
         self._deal(self.waiting, progress)
-        self._split_all()
+        self.split_all()
         small = self.clusters.sizes < self.size
         if small.all():
             self._dissolve_small()
@@ -162,7 +166,7 @@ class Filler:
         rows = [row for cluster in np.flatnonzero(small).tolist() for row in self.clusters.members[cluster]]
         self._keep(np.flatnonzero(~small))
         self._deal(rows, silent)
-        self._split_all()
+        self.split_all()
 
     def _deal(self, rows: list[int], progress: Progress) -> None:
         progress.start("solve", len(rows))
@@ -188,7 +192,8 @@ class Filler:
             self.clusters.refill(one, near)
             open_ += [one, self.clusters.add(far)]
 
-    def _split_all(self) -> None:
+    def split_all(self) -> None:
+        """Halve every cluster of more than 2k - 1 records."""
         for cluster in np.flatnonzero(self.clusters.sizes >= 2 * self.size).tolist():
             self._split(cluster)
 
@@ -206,7 +211,7 @@ class Filler:
                 if not has_received[cluster] and np.count_nonzero(self.clusters.sizes) > 1:
                     self._dissolve(cluster, has_received)
             self._keep(np.flatnonzero(self.clusters.sizes > 0))
-            self._split_all()
+            self.split_all()
 
     def _dissolve(self, cluster: int, has_received: NDArray[np.bool_]) -> None:
         rows = self.clusters.members[cluster]

@@ -33,8 +33,8 @@ class KMemberParallel:
     """Choose one seed per cluster, far from each other; then every cluster takes its cheapest record, round by round.
 
     All clusters of a round look at the same records; where several want one record, one of them gets it and the others
-    wait. Fewer than k records remain and join the clusters whose loss rises least; clusters that do not satisfy the rest
-    of the goal are united with their nearest. The result does not depend on the number of threads. Loses more than
+    wait. Fewer than k records remain and join the clusters whose loss rises least; clusters that do not satisfy the
+    rest of the goal are united with their nearest. The result does not depend on the number of threads. Loses more than
     `k-member`. Cost: at least n^2 comparisons of records, shared out between threads.
     Reference: Netshiunda, Computational efficiency of k-anonymization incorporating clustering, 2020.
     """

@@ -24,8 +24,8 @@ class Ring:
     """Order the rows of a class in a ring and publish, for every row, the box of k neighbours in it.
 
     Every row is covered by k published rows and covers k itself, through k disjoint perfect matchings: k-concealment
-    and (k,k)-anonymity. Which of the k matchings ties rows to sensitive values is drawn at random for every class. It is
-    not k-anonymity, and never loses more than the same classes published as one box each. Cost: near-linear.
+    and (k,k)-anonymity. Which of the k matchings ties rows to sensitive values is drawn at random for every class. It
+    is not k-anonymity, and never loses more than the same classes published as one box each. Cost: near-linear.
     Reference: Wong, Mamoulis, Cheung, Non-homogeneous generalization in privacy preserving data publishing, SIGMOD
     2010.
     """
