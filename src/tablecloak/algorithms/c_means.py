@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Points, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Points, cluster_size, points_of, refusal, solution_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.oka import random_seeds
 from tablecloak.algorithms.seeding import centers_of, places_of
@@ -48,7 +48,7 @@ class CMeans:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
-        seeds = random_seeds(points, max(1, problem.goal.min_size), problem.seed, "c-means")
+        seeds = random_seeds(points, cluster_size(problem), problem.seed, "c-means")
         labels, _ = c_means(points, seeds, self.iterations, threads=problem.threads, progress=progress)
         return solution_of(problem, points, labels)
 

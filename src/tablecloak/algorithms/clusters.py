@@ -24,7 +24,7 @@ from tablecloak.kernels.clusters import box_costs, interval_costs
 from tablecloak.kernels.lines import FAR, Centroids
 from tablecloak.models.base import Goal
 
-__all__ = ["Clusters", "Points", "Pool", "points_of", "refusal", "solution_of"]
+__all__ = ["Clusters", "Points", "Pool", "cluster_size", "points_of", "refusal", "solution_of"]
 
 IntArray = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -40,6 +40,15 @@ def refusal(goal: Goal) -> str | None:
     if unsafe:
         return f"uniting clusters can break {', '.join(unsafe)}, so there is no way to repair a cluster"
     return None
+
+
+def cluster_size(problem: Problem) -> int:
+    """The size that every cluster needs; Infeasible if the table has fewer records."""
+    size, n_rows = max(1, problem.goal.min_size), problem.table.n_rows
+    if n_rows < size:
+        message = f"no cluster of {size:,} records can be formed: there are only {n_rows:,}"
+        raise Infeasible(message, best=[], relaxations=[])
+    return size
 
 
 class Points:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, Pool, cluster_size, points_of, refusal, solution_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
@@ -47,7 +47,7 @@ class Density:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
-        size = max(1, problem.goal.min_size)
+        size = cluster_size(problem)
         sums = sparsity(points, size, threads=problem.threads, progress=progress)
         clusters = by_density(points, size, sums if self.first == "densest" else -sums)
         return solution_of(problem, points, clusters.labels())

@@ -11,7 +11,7 @@ from pydantic import Field
 from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.centroid_tree import CentroidTree
-from tablecloak.algorithms.clusters import Clusters, Points, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, cluster_size, points_of, refusal, solution_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
@@ -57,7 +57,7 @@ class DiskClustering:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
-        size = max(1, problem.goal.min_size)
+        size = cluster_size(problem)
         ready, rest = ready_sets(points, size)
         if len(rest) == 0:
             return solution_of(problem, points, Clusters(points, ready).labels())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Clusters, Points, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, cluster_size, points_of, refusal, solution_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.k_member import k_member
 from tablecloak.algorithms.oka import one_pass, random_seeds, shrink
@@ -37,7 +37,7 @@ class Hybrid:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
-        size = max(1, problem.goal.min_size)
+        size = cluster_size(problem)
         clusters = one_pass(points, random_seeds(points, size, problem.seed, "hybrid"), progress=progress)
         return solution_of(problem, points, hybrid(points, clusters, size, progress=progress).labels())
 

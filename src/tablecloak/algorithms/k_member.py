@@ -10,7 +10,7 @@ from pydantic import Field
 
 from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, Pool, cluster_size, points_of, refusal, solution_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.penalty import ClassPenalty, Penalty, Target, penalty_of
 from tablecloak.models.base import Goal
@@ -59,7 +59,7 @@ class KMember:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
-        size = max(1, problem.goal.min_size)
+        size = cluster_size(problem)
         start = int(rng.child(problem.seed, "k-member").integers(points.n))
         clusters = k_member(
             points, size, start, reference=self.reference, leftover=self.leftover,

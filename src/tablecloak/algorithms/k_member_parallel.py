@@ -13,7 +13,7 @@ from pydantic import Field
 
 from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, Pool, cluster_size, points_of, refusal, solution_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.k_member import Leftover
 from tablecloak.algorithms.penalty import ClassPenalty, Penalty, Target, penalty_of
@@ -70,7 +70,7 @@ class KMemberParallel:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
-        size = max(1, problem.goal.min_size)
+        size = cluster_size(problem)
         generator = rng.child(problem.seed, "k-member-parallel")
         start = int(generator.integers(points.n))
         n_groups = round(np.sqrt(points.n)) if self.groups is None else self.groups

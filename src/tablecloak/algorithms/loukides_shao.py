@@ -10,8 +10,9 @@ from pydantic import Field
 
 from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, Pool, cluster_size, points_of, refusal, solution_of
 from tablecloak.algorithms.distances import Beta, Distance
+from tablecloak.errors import Infeasible
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 
@@ -46,11 +47,16 @@ class LoukidesShao:
         return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
+        size = cluster_size(problem)
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
         generator = rng.child(problem.seed, "loukides-shao")
         labels = loukides_shao(points, self.threshold, generator, progress=progress).labels()
-        budget = int(self.suppression_limit * points.n)
-        solution = solution_of(problem, points, _without_small(labels, problem.goal.min_size, budget))
+        budget = min(int(self.suppression_limit * points.n), points.n - size)
+        kept = _without_small(labels, size, budget)
+        try:
+            solution = solution_of(problem, points, kept)
+        except Infeasible:  # what would be left is not enough for the goal
+            return solution_of(problem, points, labels)
         # leaving records out changes the table's own distribution, which some models compare with
         if not problem.goal.admits(solution.stats(problem.table)).all():
             return solution_of(problem, points, labels)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Clusters, Points, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, cluster_size, points_of, refusal, solution_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
@@ -39,7 +39,7 @@ class Oka:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
-        size = max(1, problem.goal.min_size)
+        size = cluster_size(problem)
         clusters = one_pass(points, random_seeds(points, size, problem.seed, "oka"), progress=progress)
         adjust(clusters, size)
         return solution_of(problem, points, clusters.labels())

@@ -6,7 +6,7 @@ import numpy as np
 
 from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, Pool, cluster_size, points_of, refusal, solution_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
@@ -36,7 +36,7 @@ class Zheng:
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
         start = int(rng.child(problem.seed, "zheng").integers(points.n))
-        clusters = zheng(points, max(1, problem.goal.min_size), start, progress=progress)
+        clusters = zheng(points, cluster_size(problem), start, progress=progress)
         return solution_of(problem, points, clusters.labels())
 
 
