@@ -54,9 +54,8 @@ class Plan:
     def counted(self) -> list[str]:
         """The sensitive attributes that goal, algorithm or report look at: counting others would only cost time."""
         # what a goal links to persons may turn out to be a sensitive attribute
-        is_goal = bool(self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS))
-        is_predicted = getattr(self.algorithm, "class_column", None) is not None
-        return self.sensitive if is_goal or is_predicted or self.is_reported else []
+        is_asked = self.is_reported or self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS)
+        return self.sensitive if is_asked or self.algorithm.needs_sensitive else []
 
     @property
     def stars_are_suppressed(self) -> bool:

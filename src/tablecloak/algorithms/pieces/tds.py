@@ -41,6 +41,10 @@ class TopDownSpecialization:
     def needs_hierarchies(self) -> bool:
         return True
 
+    @property
+    def needs_sensitive(self) -> bool:
+        return self.class_column is not None
+
     def refuses(self, goal: Goal) -> str | None:
         unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
         if unsafe:
