@@ -26,6 +26,7 @@ def run_console(block, capsys):
             assert line in said.out.splitlines(), f"{command}: {line!r} is not said"
 
 
+@pytest.mark.slow
 def test_the_tutorial_works_from_start_to_end(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
