@@ -10,7 +10,7 @@ demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2
+	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
 
 check: lint types layers fast
 

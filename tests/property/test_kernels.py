@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import effort
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.data.coded import code_table
@@ -23,7 +24,7 @@ from tablecloak.stats.classes import SensitiveDomain
 
 import polars as pl  # isort: skip
 
-often = settings(max_examples=40, deadline=None, derandomize=True)
+often = settings(max_examples=effort.often(10), derandomize=True)
 RULES = [CutRule(by_saving=True, relaxed=False), CutRule(by_saving=False, relaxed=False), CutRule(False, True)]
 GOALS = [
     Goal((KAnonymity(k=2),)),
@@ -169,7 +170,7 @@ def test_partition(table, goal, rule):
     equal(solved(table, goal, rule, use_compiled=True), solved(table, goal, rule))
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=effort.often(7), derandomize=True)
 @given(table=tables(), goal=st.sampled_from(GOALS), rule=st.sampled_from(RULES), job=st.sampled_from([1, 8, 64]))
 def test_partition_does_not_depend_on_threads_or_jobs(table, goal, rule, job):
     with pytest.MonkeyPatch.context() as patch:
