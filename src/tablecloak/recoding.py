@@ -89,7 +89,7 @@ class Recoding:
         """The recoding of a solution; only values that some class or cut ends at are kept."""
         tree = solution.tree or CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
         cut = tree.cut.copy()
-        labels = labels_of_classes(domains, solution.lo, solution.hi, solution.nodes)
+        labels = labels_of_classes(domains, solution.lo, solution.hi, solution.nodes, solution.sets)
         columns = []
         for dim, domain in enumerate(domains):
             of_dim = tree.dim == dim
