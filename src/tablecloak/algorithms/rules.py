@@ -31,7 +31,7 @@ def _rows(a_model: PrivacyModel, table: CodedTable) -> list[tuple[int, int, int,
     """(kind, start, end, limit, order) for every column a model speaks of; None if it has no such form."""
     if a_model.size_decides:
         return []
-    rule = getattr(a_model, "rule", lambda: None)()
+    rule = a_model.rule()
     if rule is None:
         return None
     wanted = getattr(a_model, "sensitive", None)

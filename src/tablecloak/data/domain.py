@@ -246,8 +246,8 @@ def distinct_of(series: pl.Series) -> Distinct:
             return small
     values = series.unique().sort(nulls_last=False)
     rank = series.rank("dense").cast(pl.UInt32).fill_null(0).to_numpy()  # ranks begin at 1
-    has_null = values.null_count() > 0
-    return Distinct(values, np.arange(len(values) + 1) - (0 if has_null else 1), rank)
+    unused = 0 if values.null_count() else 1  # rank 0 is the null's
+    return Distinct(values, np.arange(len(values) + unused) - unused, rank)
 
 
 def _distinct_enum(series: pl.Series, dtype: pl.Enum) -> Distinct:

@@ -17,6 +17,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
+from tablecloak.kernels.rules import Kind
 from tablecloak.registry import register
 from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
 
@@ -88,6 +89,13 @@ class PrivacyModel(Protocol):
         tie = -TOLERANCE if self.sense is Sense.BELOW else 0.0
         return np.where(np.abs(distance) <= TOLERANCE, tie, distance)
 
+    def rule(self) -> tuple[Kind, float, int] | None:
+        """The model as a rule that kernels can judge class by class: (kind, limit, order); None if it has no such form.
+
+        The rule must hold exactly where `margin` is at least 0.
+        """
+        return None
+
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:  # noqa: ARG002
         """Weaker versions of this model that a table reaching `achieved` might satisfy, strongest first."""
         return ()
@@ -110,7 +118,7 @@ def model(
         for attribute, value in given.items():
             if value is not None:
                 setattr(checked, attribute, value)
-        for attribute in ("monotone", "sense", "min_size", "size_decides", "margin", "relaxed"):
+        for attribute in ("monotone", "sense", "min_size", "size_decides", "margin", "rule", "relaxed"):
             if not hasattr(checked, attribute):
                 setattr(checked, attribute, vars(PrivacyModel)[attribute])
         return cast(type[M], register("models", name)(checked))
