@@ -97,12 +97,13 @@ class Auto:
             n_classes = int(classes.max()) + 1
             if n_classes < 2 or time.monotonic() >= deadline:
                 break
-            per_block = max(effort.fewest, effort.pairs // table.n_tuples)
+            n_blocks = max(1, round(n_classes / max(effort.fewest, effort.pairs // table.n_tuples)))
             emphasis = random.choice([0.25, 1.0, 4.0], table.space.n_dims)
-            order = near_order(problem, classes, emphasis) if i else np.arange(n_classes)
+            # classes come numbered in the order of the first partition; one block needs no order
+            order = near_order(problem, classes, emphasis) if i and n_blocks > 1 else np.arange(n_classes)
             progress.finish(f"loss {loss:.4f}")
             progress.start("refine", table.n_tuples)
-            classes = refinery.refine(classes, order, max(1, round(n_classes / per_block)), progress)
+            classes = refinery.refine(classes, order, n_blocks, progress)
             last, loss = loss, _loss(table, classes, is_set)
             if last - loss < WORTH * last:
                 break

@@ -17,7 +17,7 @@ from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.data.coded import CodedTable
 from tablecloak.kernels.prices import Prices
 from tablecloak.kernels.rules import Rules
-from tablecloak.kernels.space import pack
+from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import Progress, silent
@@ -140,10 +140,9 @@ def near_order(problem: Problem, classes: IntArray, emphasis: NDArray[np.float64
         ends = np.append(first[1:], len(codes))
         ranked = np.lexsort((codes, classes[by_class]))
         middles.append(codes[ranked][(first + ends - 1) // 2].astype(np.uint32))
-    middle = CodedTable(
-        table.domains, (), table.space._replace(weight=table.space.weight * emphasis),
-        pack(middles, table.space.layout), np.zeros(0, np.int64), None, {},
-    )  # fmt: skip
+    layout = plan_layout(table.space.n_codes.tolist())
+    space = table.space._replace(layout=layout, weight=table.space.weight * emphasis)
+    middle = CodedTable(table.domains, (), space, pack(middles, layout), np.zeros(0, np.int64), None, {})
     goal = Goal((KAnonymity(k=2),))
     found = partition(replace(problem, table=middle, goal=goal), CutRule(by_saving=True, relaxed=False), silent)
     return np.argsort(found.class_of_tuple, kind="stable")
