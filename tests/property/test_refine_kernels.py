@@ -48,7 +48,8 @@ def block(seed, name, *, sets=False, min_size=3, n=120):
     rules = rules_with(name, min_size, shares)
     values = sensitive[:, None] if len(rules.kind) else np.zeros((len(codes), 0), np.int64)
     classes = np.arange(len(codes)) // 8
-    classes = classes if all(holds(rules, sensitive, weights, classes == c) for c in np.unique(classes)) else classes * 0
+    if not all(holds(rules, sensitive, weights, classes == c) for c in np.unique(classes)):
+        classes = classes * 0
     return codes, weights, values, classes, make_prices(table.space, is_set), rules
 
 
@@ -131,9 +132,7 @@ def test_rules_judge_as_models_do(model):
     stats = stats_of_classes(named, order=range(5), totals=totals)
     shares = np.array([10.0, 11, 12, 13, 14]) / 60
     kind, limit, order = model.rule()
-    rules = Rules(
-        1, np.array([int(kind)]), np.array([0]), np.array([5]), np.array([limit]), np.array([order]), shares
-    )
+    rules = Rules(1, np.array([int(kind)]), np.array([0]), np.array([5]), np.array([limit]), np.array([order]), shares)
     expected = (model.margin(stats) >= 0).tolist()
     assert [admitted_reference(rules, c, int(c.sum())) for c in counts] == expected
     assert [admitted_compiled(rules, c, int(c.sum())) for c in counts] == expected

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tablecloak import rng
+from tablecloak import kernels, rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.blocks import Refinery, compact, near_order
 from tablecloak.algorithms.partition import CutRule, partition
@@ -24,6 +25,7 @@ from tablecloak.progress import Progress
 __all__ = ["Auto"]
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,13 @@ class _Effort:
 
 EFFORTS = {
     "fast": _Effort(rounds=1, sweeps=2, pairs=2_000_000, fewest=30),
-    "balanced": _Effort(rounds=3, sweeps=2, pairs=8_000_000, fewest=50),
+    "balanced": _Effort(rounds=2, sweeps=2, pairs=5_000_000, fewest=50),
     "best": _Effort(rounds=12, sweeps=4, pairs=100_000_000, fewest=300),
 }
+# Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
+UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12)
+# Tables this small are refined by numpy; for larger ones all but the fast effort wait for the compiler, once ever.
+SMALL = 400
 # A round that lowers the loss by less than this share is the last.
 WORTH = 0.001
 
@@ -84,15 +90,24 @@ class Auto:
         trimmed = suppress(problem, solution, budget)
         return _solution(problem.table, trimmed.class_of_tuple, is_set)
 
+    def _kernels(self, n_tuples: int) -> ModuleType:
+        waits = self.effort != "fast" and n_tuples > SMALL
+        return kernels.choose(max(n_tuples, kernels.COMPILED_FROM) if waits else n_tuples)
+
     def _refined(
         self, problem: Problem, classes: IntArray, is_set: NDArray[np.bool_], deadline: float, progress: Progress
     ) -> IntArray:
-        effort = EFFORTS[self.effort]
         table = problem.table
+        chosen = self._kernels(table.n_tuples)
+        is_slow = chosen.__name__.endswith("reference") and table.n_tuples > SMALL
+        effort = UNCOMPILED if is_slow else EFFORTS[self.effort]
         rules, is_whole = rules_of(problem.goal, table)
-        refinery = Refinery(problem, make_prices(table.space, is_set), rules, is_whole, effort.sweeps, deadline)
+        refinery = Refinery(
+            problem, make_prices(table.space, is_set), rules, is_whole, effort.sweeps, deadline, chosen,
+            most_tuples=SMALL if is_slow else table.n_tuples,
+        )  # fmt: skip
         random = rng.child(problem.seed, "auto")
-        loss = _loss(table, classes, is_set)
+        losses = _losses(table, classes, is_set)
         for i in range(effort.rounds):
             n_classes = int(classes.max()) + 1
             if n_classes < 2 or time.monotonic() >= deadline:
@@ -101,11 +116,11 @@ class Auto:
             emphasis = random.choice([0.25, 1.0, 4.0], table.space.n_dims)
             # classes come numbered in the order of the first partition; one block needs no order
             order = near_order(problem, classes, emphasis) if i and n_blocks > 1 else np.arange(n_classes)
-            progress.finish(f"loss {loss:.4f}")
+            progress.finish(f"loss {_mean(losses, table):.4f}")
             progress.start("refine", table.n_tuples)
-            classes = refinery.refine(classes, order, n_blocks, progress)
-            last, loss = loss, _loss(table, classes, is_set)
-            if last - loss < WORTH * last:
+            classes = refinery.refine(classes, losses, order, n_blocks, progress)
+            last, losses = losses, _losses(table, classes, is_set)
+            if last.sum() - losses.sum() < WORTH * last.sum():
                 break
         return classes
 
@@ -137,10 +152,15 @@ def _solution(table: CodedTable, classes: IntArray, is_set: NDArray[np.bool_]) -
     return Solution(numbers, lo, hi, sets=masks.astype(np.uint64) if is_set.any() else None)
 
 
-def _loss(table: CodedTable, classes: IntArray, is_set: NDArray[np.bool_]) -> float:
-    """Mean loss of a record and attribute."""
+def _losses(table: CodedTable, classes: IntArray, is_set: NDArray[np.bool_]) -> FloatArray:
+    """Loss of all records of each class together, summed over attributes, (n_classes,)."""
     solution = _solution(table, classes, is_set)
     weights = table.weights if len(table.weights) else None
     sizes = np.bincount(solution.class_of_tuple, weights=weights, minlength=solution.n_classes)
-    losses = solution.losses(table.domains) @ table.space.weight
-    return float((sizes * losses).sum() / max(1.0, float(sizes.sum()) * table.space.n_dims))
+    losses: FloatArray = sizes * (solution.losses(table.domains) @ table.space.weight)
+    return losses
+
+
+def _mean(losses: FloatArray, table: CodedTable) -> float:
+    """Mean loss of a record and attribute."""
+    return float(losses.sum()) / (table.n_rows * table.space.n_dims)

@@ -11,7 +11,6 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak import kernels
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.data.coded import CodedTable
@@ -25,6 +24,7 @@ from tablecloak.progress import Progress, silent
 __all__ = ["Refinery", "compact", "near_order"]
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,22 +37,25 @@ class Refinery:
     judges_all: bool  # the rules are the whole goal, so refined classes need no second look
     sweeps: int
     deadline: float  # on the clock of `time.monotonic`
+    kernels: ModuleType
+    most_tuples: int  # looked at in one pass; the dearest blocks come first
 
-    @property
-    def kernels(self) -> ModuleType:
-        return kernels.choose(self.problem.table.n_tuples)
-
-    def refine(self, classes: IntArray, order: IntArray, n_blocks: int, progress: Progress) -> IntArray:
+    def refine(
+        self, classes: IntArray, losses: FloatArray, order: IntArray, n_blocks: int, progress: Progress
+    ) -> IntArray:
         """Classes after one pass over blocks of classes that follow each other in an order.
+
+        Args:
+            losses: (n_classes,) loss of all records of a class together.
 
         Blocks that have not begun at the deadline keep their classes; so do blocks that end with a class the goal does
         not admit.
         """
-        blocks = _blocks(classes, order, n_blocks)
+        blocks = _dearest(_blocks(classes, order, n_blocks), classes, losses, self.most_tuples)
         with ThreadPoolExecutor(max(1, self.problem.threads)) as pool:
             refined = _told(pool.map(lambda block: self._refined(classes, block), blocks), progress, blocks)
-            found = np.empty_like(classes)
-            base = 0
+            found = classes.copy()
+            base = len(losses)
             for block, own in zip(blocks, refined, strict=True):
                 found[block] = own + base
                 base += len(block)
@@ -127,6 +130,17 @@ def _blocks(classes: IntArray, order: IntArray, n_blocks: int) -> list[IntArray]
     tuples = np.argsort(block_of[classes], kind="stable")
     ends = np.cumsum(np.bincount(block_of[classes], minlength=n_blocks))
     return [part for part in np.split(tuples, ends[:-1]) if len(part)]
+
+
+def _dearest(blocks: list[IntArray], classes: IntArray, losses: FloatArray, most_tuples: int) -> list[IntArray]:
+    """The blocks that lose most, as many as have no more tuples than allowed (but one), in their order."""
+    if sum(map(len, blocks)) <= most_tuples:
+        return blocks
+    lost = np.array([losses[np.unique(classes[block])].sum() for block in blocks])
+    ranked = np.argsort(-lost, kind="stable")
+    fits = np.cumsum([len(blocks[b]) for b in ranked]) <= most_tuples
+    fits[0] = True
+    return [blocks[b] for b in np.sort(ranked[fits]).tolist()]
 
 
 def near_order(problem: Problem, classes: IntArray, emphasis: NDArray[np.float64]) -> IntArray:

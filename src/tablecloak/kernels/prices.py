@@ -57,7 +57,9 @@ def make_prices(space: Space, is_set: NDArray[np.bool_]) -> Prices:
 def _entries(space: Space, d: int, *, is_set: bool) -> tuple[int, int, FloatArray]:
     n = int(space.n_codes[d])
     n_values = max(1, n - int(space.has_missing[d]))
-    mixed = [float(_whole(space.weight[d])) if space.has_missing[d] and (is_set or space.kind[d] != TREE) else float(NONE)]
+    mixed = [
+        float(_whole(space.weight[d])) if space.has_missing[d] and (is_set or space.kind[d] != TREE) else float(NONE)
+    ]
     shares = np.arange(max(n, MOST_SET_VALUES) + 1) / n_values
     if is_set:
         by_count = np.where(np.arange(len(shares)) > 1, np.minimum(1.0, shares), 0.0)

@@ -21,7 +21,8 @@ def cell_prices(prices: Prices, d: int, lo: IntArray, hi: IntArray) -> IntArray:
     kind, n, start = int(prices.kind[d]), int(prices.n[d]), int(prices.start[d])
     table = prices.table
     if kind == TABLE:
-        return table[start + lo * n + hi].astype(np.int64)
+        looked_up: IntArray = table[start + lo * n + hi].astype(np.int64)
+        return looked_up
     if kind == SET:
         count = np.bitwise_count(lo.astype(np.uint64)).astype(np.int64)
         mixed = (count > 1) & ((lo & 1) > 0) & (table[start] >= 0)
@@ -42,7 +43,9 @@ def cell_prices(prices: Prices, d: int, lo: IntArray, hi: IntArray) -> IntArray:
 class _Block:
     """Tuples with their classes, and the box, size and price of every class."""
 
-    def __init__(self, codes: IntArray, weights: IntArray, values: IntArray, class_of: IntArray, prices: Prices) -> None:
+    def __init__(
+        self, codes: IntArray, weights: IntArray, values: IntArray, class_of: IntArray, prices: Prices
+    ) -> None:
         self.codes, self.weights, self.values, self.class_of, self.prices = codes, weights, values, class_of, prices
         self.n_dims = codes.shape[1]
         self.n_used = int(class_of.max()) + 1
@@ -68,7 +71,7 @@ class _Block:
         """Prices of boxes given as (n_dims, n)."""
         p = self.prices
         place = p.start[self.flat, None] + lo[self.flat] * p.n[self.flat, None] + hi[self.flat]
-        total = p.table[place].sum(axis=0, dtype=np.int64)
+        total: IntArray = p.table[place].sum(axis=0, dtype=np.int64)
         for d in self.others:
             total += cell_prices(p, d, lo[d], hi[d])
         return total
@@ -209,8 +212,10 @@ def _kept_by_trim(block: _Block, rules: Rules, members: IntArray, g: int, d: int
     size, price = int(block.size[g]), int(block.price[g])
     own = int(cell_prices(prices, d, block.lo[d, g : g + 1], block.hi[d, g : g + 1])[0])
     best, found = -1.0, None
-    new = cell_prices(prices, d, *(np.array(side, np.int64) for side in zip(*ends, strict=True))) if ends else []
-    for stay, kept_price in zip(stays, new, strict=True):
+    if not ends:
+        return None
+    lows, highs = (np.array(side, np.int64) for side in zip(*ends, strict=True))
+    for stay, kept_price in zip(stays, cell_prices(prices, d, lows, highs), strict=True):
         n_kept = int(block.weights[members[stay]].sum())
         if n_kept < rules.min_size or n_kept == size or (kept_price >= own and not block.is_set[d]):
             continue
@@ -237,7 +242,7 @@ def _trim_classes(block: _Block, rules: Rules) -> None:
 
 
 def _grown(block: _Block, rules: Rules, members: IntArray, seed: int) -> Bools | None:
-    """Grow a class from a seed by the member that widens it least, until it satisfies the goal, and take what is free."""
+    """Grow a class from a seed by the member that widens it least until it satisfies the goal; take what is free."""
     is_in = np.zeros(len(members), bool)
     codes = block.codes[members].T  # (n_dims, n)
     lo = hi = codes[:, seed : seed + 1]

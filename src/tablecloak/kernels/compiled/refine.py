@@ -305,7 +305,7 @@ def _farthest(state, prices, members, start):  # type: ignore[no-untyped-def]
 
 @jit
 def _grown(state, prices, rules, members, seed, is_in, spare):  # type: ignore[no-untyped-def]
-    """Grow a class from a seed by the member that widens it least, until it satisfies the goal, and take what is free."""
+    """Grow a class from a seed by the member that widens it least until it satisfies the goal; take what is free."""
     n_dims = state.codes.shape[1]
     lo = state.codes[members[seed]].copy()
     hi = lo.copy()
