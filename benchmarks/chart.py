@@ -24,8 +24,8 @@ def line_chart(series: Mapping[str, Sequence[tuple[float, float]]], *, x: str, y
         return across, TOP + (HEIGHT - TOP - BOTTOM) * (1 - py / top)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
-        f'font-size="12" role="img" aria-label="{escape(y)} against {escape(x)}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-size="12">',
+        f"<title>{escape(y)} against {escape(x)}</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
     ]
     for tick in range(5):

@@ -144,7 +144,7 @@ def _dearest(blocks: list[IntArray], classes: IntArray, losses: FloatArray, most
 
 
 def near_order(problem: Problem, classes: IntArray, emphasis: NDArray[np.float64]) -> IntArray:
-    """Classes in the order of a top-down partition of their middles; emphasis on other dimensions gives other orders."""
+    """Classes in the order of a top-down partition of their middles; another emphasis gives another order."""
     table = problem.table
     n_classes = int(classes.max()) + 1
     first = np.searchsorted(classes[by_class := np.argsort(classes, kind="stable")], np.arange(n_classes))

@@ -243,7 +243,6 @@ def trim_classes(state, prices, rules, spare):  # type: ignore[no-untyped-def]
             if lo == FAR:
                 continue
             n_out = 0
-            n_in = 0
             for m in range(members.size):
                 code = state.codes[members[m], d]
                 is_out = (code & lo) == 0 if prices.kind[d] == SET else (code < lo or code > hi)
@@ -408,7 +407,7 @@ def split_classes(state, prices, rules, spare):  # type: ignore[no-untyped-def]
 @jit
 def _nearest(state, prices, g):  # type: ignore[no-untyped-def]
     """The class whose union with a class adds least price, -1 if there is no other."""
-    best, found = MOST, np.int64(-1)
+    best, found = MOST, -1
     for h in range(state.n_used[0]):
         if h == g or state.head[h] < 0:
             continue

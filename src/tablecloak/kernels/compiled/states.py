@@ -52,7 +52,7 @@ def set_price(table, start, mask):  # type: ignore[no-untyped-def]
 
 
 @leaf_jit
-def interval_price(table, kind, n, start, lo, hi):  # type: ignore[no-untyped-def]
+def interval_price(table, kind, n, start, lo, hi):  # type: ignore[no-untyped-def]  # noqa: PLR0911
     if kind == TABLE:
         return np.int64(table[start + lo * n + hi])
     if lo >= hi:
@@ -205,7 +205,7 @@ def admits_with(state, rules, g, i, sign, spare):  # type: ignore[no-untyped-def
 @jit
 def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-untyped-def]
     """The class that a tuple joins at least added price, below `best`: (class or -1, added price)."""
-    found = np.int64(-1)
+    found = -1
     n_dims = state.codes.shape[1]
     w = state.weights[i]
     code = state.codes[i]
