@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tablecloak import sample
     from tablecloak.algorithms.mondrian import Mondrian
+    from tablecloak.comparison import compare_frames as compare
     from tablecloak.errors import (
         CloakError,
         DataError,
@@ -29,12 +30,15 @@ if TYPE_CHECKING:
     from tablecloak.models.k_anonymity import KAnonymity
     from tablecloak.models.l_diversity import LDiversity
     from tablecloak.models.t_closeness import TCloseness
-    from tablecloak.pipeline import VerifiedRelease, anonymize, check, run
+    from tablecloak.pipeline import anonymize, check, run
     from tablecloak.pipeline import apply_file as apply
     from tablecloak.pipeline import verify_frame as verify
     from tablecloak.policy.load import load_policy
     from tablecloak.policy.schema import Policy
+    from tablecloak.profile.profile import inspect_frame as inspect
+    from tablecloak.profile.starter import suggest_policy
     from tablecloak.quick import is_valid_generalisation, risk, roles
+    from tablecloak.release import VerifiedRelease
 
 __version__ = "0.1.0"
 
@@ -56,6 +60,8 @@ __all__ = [
     "anonymize",
     "apply",
     "check",
+    "compare",
+    "inspect",
     "is_valid_generalisation",
     "load_policy",
     "read_hierarchy",
@@ -63,6 +69,7 @@ __all__ = [
     "roles",
     "run",
     "sample",
+    "suggest_policy",
     "verify",
 ]
 
@@ -80,16 +87,19 @@ _HOMES = {
     "Policy": "policy.schema",
     "PolicyError": "errors",
     "TCloseness": "models.t_closeness",
-    "VerifiedRelease": "pipeline",
+    "VerifiedRelease": "release",
     "anonymize": "pipeline",
     "apply": "pipeline:apply_file",
     "check": "pipeline",
+    "compare": "comparison:compare_frames",
+    "inspect": "profile.profile:inspect_frame",
     "is_valid_generalisation": "quick",
     "load_policy": "policy.load",
     "read_hierarchy": "hierarchy.files",
     "risk": "quick",
     "roles": "quick",
     "run": "pipeline",
+    "suggest_policy": "profile.starter",
     "verify": "pipeline:verify_frame",
 }
 

@@ -6,10 +6,7 @@ Data flows one way. A release reaches its final name only after it was read back
 from __future__ import annotations
 
 import os
-import resource
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +18,24 @@ from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.data.labels import labels_of_classes
-from tablecloak.data.table import ColumnType, Role
+from tablecloak.data.table import Role
+from tablecloak.documents import Certified, certified_policy, check_certificate, write_documents
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.errors import EngineError, GoalNotMet, IncompatibleChoice
-from tablecloak.io.atomic import Outputs
+from tablecloak.errors import GoalNotMet, IncompatibleChoice
+from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import require_rows
-from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
-from tablecloak.models.base import Goal, PrivacyModel, parameters
-from tablecloak.plan import Plan, make_plan, refuse_repeated_persons, source_of, without_missing
+from tablecloak.metrics.base import measure
+from tablecloak.models.base import Goal
+from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files
+from tablecloak.plan import Plan, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
+from tablecloak.release import VerifiedRelease, read_release, reserve, verified, write_release
 from tablecloak.verification import Originals, Verification, require, verify
 
 __all__ = [
@@ -46,93 +46,12 @@ __all__ = [
     "apply_file",
     "check",
     "run",
+    "verify_certificate",
     "verify_file",
     "verify_frame",
 ]
 
 IntArray = NDArray[np.int64]
-
-
-def _peak_memory_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class RunReport:
-    """What a run found, did and cost."""
-
-    verification: Verification
-    measurements: list[Measurement]
-    seconds: Mapping[str, float]
-    goals: list[str]
-    algorithm: str
-    engine: str
-    n_missing_dropped: int = 0
-    output: str | None = None
-    recoding: str | None = None
-    peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
-
-    @property
-    def loss(self) -> float | None:
-        """Global certainty penalty, 0 nothing lost, 1 everything."""
-        return next((m.value for m in self.measurements if m.name == "gcp"), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The keys of `tablecloak run --json`."""
-        return {
-            **self.verification.to_dict(),
-            "loss": self.loss,
-            "metrics": {m.name: m.to_dict() for m in self.measurements},
-            "dropped_for_missing": self.n_missing_dropped,
-            "goals": self.goals,
-            "algorithm": self.algorithm,
-            "engine": self.engine,
-            "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
-            "peak_memory_bytes": self.peak_memory_bytes,
-            "output": self.output,
-            "recoding": self.recoding,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """Whether a policy is sound and its goal can be reached."""
-
-    goals: list[str]
-    algorithm: str
-    engine: str
-    rows: int | None = None
-    columns: int | None = None
-    quasi: tuple[str, ...] = ()
-    tuples: int | None = None
-    feasible: bool | None = None
-    loss: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            name: list(v) if isinstance(v, tuple) else v for name, v in ((n, getattr(self, n)) for n in self.__slots__)
-        }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class VerifiedRelease:
-    """A release that was recounted and found to satisfy its goal; only such a value can be written."""
-
-    frame: pl.DataFrame
-    report: RunReport
-    recoding: Recoding
-    _plan: Plan = field(repr=False)
-
-    def write(self, path: str | Path, *, recoding: str | Path | None = None, force: bool = False) -> None:
-        """Write the release; the file is read back and recounted before it gets its name."""
-        engine = LocalEngine()
-        with Outputs(force=force) as outputs:
-            target = outputs.add(Path(path))
-            engine.write(table_of(self.frame), target, kind=None, delimiter=None)
-            require(verify(engine, _read_release(engine, target, self._plan), self._plan))
-            if recoding is not None:
-                outputs.add(Path(recoding)).write_text(self.recoding.to_json(Path(recoding).parent), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,14 +71,15 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     """
     timed, engine = Timed(progress), LocalEngine()
     frame = from_frame(data)
-    plan = make_plan(policy, frame.columns)
+    plan = make_plan(policy, frame.columns, is_reported=True)
     table = table_of(_as_categories(frame.select(plan.wanted), plan))
     solved = _solve(engine, table, plan, timed, threads)
     release, rows = _recode(engine, solved, plan, timed)
+    originals = _originals(solved, rows)
     with timed.phase("verify"):
-        verification = require(verify(engine, release, plan, _originals(solved, rows)))
+        verification = require(verify(engine, release, plan, originals))
     report = _report(solved, plan, verification, timed, engine)
-    return VerifiedRelease(release.frame, report, _recoding(solved, plan), plan)
+    return VerifiedRelease(release.frame, report, _recoding(solved, plan), plan, originals)
 
 
 def run(
@@ -176,20 +96,23 @@ def run(
     if policy.output_path is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
     with Outputs(force=force) as outputs:
-        target = outputs.add(policy.output_path) if policy.output_path and not dry_run else None
-        recoding = outputs.add(policy.recoding_path) if policy.recoding_path and not dry_run else None
+        files = None if dry_run else reserve(outputs, policy)
         plan, table = _read(engine, source, policy, timed)
         solved = _solve(engine, table, plan, timed, threads)
         del table
         release, rows = _recode(engine, solved, plan, timed)
-        release = _write(engine, release, target, plan, timed) if target else release
+        release = write_release(engine, release, files.release, plan, timed) if files else release
         with timed.phase("verify") as notes:
-            verification = require(verify(engine, release, plan, _originals(solved, rows)))
+            verification, facts = verified(engine, release, plan, _originals(solved, rows), files)
             notes.append(f"{verification.n_classes:,} classes recounted")
-        if recoding:
-            recoding.write_text(_recoding(solved, plan).to_json(recoding.parent), encoding="utf-8")
+        if files and files.recoding:
+            with writing(files.recoding):
+                _recoding(solved, plan).write(files.recoding)
         report = _report(solved, plan, verification, timed, engine)
-    return report if dry_run else _with_files(report, policy)
+        if files and files.are_wanted:
+            with timed.phase("report"):
+                write_documents(files, with_files(report, policy).to_dict(), plan, facts)
+    return report if dry_run else with_files(report, policy)
 
 
 def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
@@ -198,14 +121,17 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
     timed, engine = Timed(progress), LocalEngine()
-    goals, algorithm = [_sentence(m) for m in policy.goals], policy.algorithm.name
+    goals, algorithm = [sentence(m) for m in policy.goals], policy.algorithm.name
     if policy.input is None:
-        return CheckReport(goals, algorithm, engine.name)
+        return CheckReport(goals, algorithm, engine.name, notes=Goal(tuple(policy.goals)).notes)
     plan, table = _read(engine, source_of(policy), policy, timed)
     table, _ = without_missing(table, plan)
+    table, plan = settle_persons(table, plan)
     coding = _code(engine, table, plan)
     require_feasible(coding.table, plan.goal)
     is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
+    tried = _try(coding, plan, plan.goal) if is_small else None
+    whole = coding.table.whole()
     return CheckReport(
         goals,
         algorithm,
@@ -214,8 +140,9 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         columns=len(plan.publication.columns),
         quasi=tuple(plan.quasi),
         tuples=coding.table.n_tuples,
-        feasible=True,
-        loss=_loss_of(coding, plan, plan.goal) if is_small else None,
+        feasible=_is_feasible(plan.goal, coding, tried),
+        loss=loss_of(coding, plan, tried) if tried else None,
+        notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
     )
 
 
@@ -226,7 +153,7 @@ def verify_file(
     timed, engine = Timed(progress), LocalEngine()
     with timed.phase("read"):
         plan = make_plan(_published_part(policy), sniff(Source(release)).names, location=str(release))
-        table = _read_release(engine, release, plan)
+        table = read_release(engine, release, plan)
         require_rows(table.frame, release)
     originals = None
     if original is not None:
@@ -234,7 +161,16 @@ def verify_file(
             source = source_of(policy.with_files(source=original))
             originals = _code_originals(engine, engine.read(source, columns=plan.quasi, categorical=plan.quasi), plan)
     with timed.phase("verify"):
-        return verify(engine, table, plan, originals)
+        return _without_persons(verify(engine, table, plan, originals), policy)
+
+
+def verify_certificate(
+    release: Path, certificate: Path, *, original: Path | None = None, progress: Progress = silent
+) -> Certified:
+    """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
+    policy, certified, missing = certified_policy(certificate)
+    verification = verify_file(release, policy, original=original, progress=progress)
+    return Certified(verification, [*check_certificate(certified, policy, verification, release, original), *missing])
 
 
 def verify_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
@@ -243,7 +179,7 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None) -> Verif
     frame = from_frame(release)
     plan = make_plan(_published_part(policy), frame.columns)
     originals = _code_originals(engine, table_of(from_frame(original)), plan) if original is not None else None
-    return verify(engine, table_of(frame.select(plan.wanted)), plan, originals)
+    return _without_persons(verify(engine, table_of(frame.select(plan.wanted)), plan, originals), policy)
 
 
 def apply_file(
@@ -273,16 +209,18 @@ def apply_file(
             limit = (
                 getattr(plan.algorithm, "suppression_limit", 0.0) if suppression_limit is None else suppression_limit
             )
-            classes = _without_weak_classes(engine, table, plan, classes, stored, limit)
+            counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
+            classes = _without_weak_classes(counted, plan, classes, stored, limit)
             release, rows = engine.recode(table, classes, stored.labels(), plan.publication)
             notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
-        release = _write(engine, release, target, plan, timed)
+        release = write_release(engine, release, target, plan, timed)
         with timed.phase("verify"):
             originals = _code_originals(engine, table, plan, rows)
+            originals = replace(originals, persons=counted.table.persons())
             verification = require(verify(engine, release, plan, originals))
     return RunReport(
-        verification, [], timed.seconds, [_sentence(m) for m in plan.goal.models], "recoding", engine.name,
-        n_dropped, str(output),
+        verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
+        n_dropped, plan.goal.notes, str(output),
     )  # fmt: skip
 
 
@@ -297,15 +235,6 @@ def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple
     return plan, table
 
 
-def _read_release(engine: Engine, path: Path, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:
-    """Only what a recount needs, quasi-identifiers as text whatever they look like."""
-    columns = [*plan.quasi, *plan.counted]
-    kind = plan.policy.output.format if plan.policy.output else None
-    types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
-    source = Source(path, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})
-    return engine.read(source, columns=columns, categorical=columns, labels=labels)
-
-
 def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
     return engine.contingency(
         table, plan.quasi_columns(table), plan.sensitive_columns(table), by_row=plan.algorithm.needs_rows
@@ -314,20 +243,42 @@ def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
 
 def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int | None) -> _Solved:
     with timed.phase("code", table.n_rows) as notes:
-        refuse_repeated_persons(table, plan)
         table, n_dropped = without_missing(table, plan)
+        table, plan = settle_persons(table, plan)
         coding = _code(engine, table, plan)
         notes.append(f"{coding.table.n_tuples:,} distinct tuples")
         # what remains to be published; the quasi-identifiers live on as codes
         rest = [c for c in plan.publication.columns if c not in plan.quasi and c not in plan.publication.starred]
         table = Table(table.frame.select(rest), table.types, table.name)
     is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
-    require_feasible(coding.table, plan.goal, (lambda g: _loss_of(coding, plan, g)) if is_small else None)
+    require_feasible(
+        coding.table, plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g))) if is_small else None
+    )
     with timed.phase("solve", coding.table.n_tuples) as notes:
         problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed)
         solution = plan.algorithm.solve(problem, timed.inner)
+        _require_found(solution, coding, plan.goal)
         notes.append(f"{solution.n_classes:,} classes")
     return _Solved(table, coding, solution, n_dropped)
+
+
+def _require_found(solution: Solution, coding: Coding, goal: Goal) -> None:
+    """Fail early where the search could not satisfy a model that is not monotone; the recount would fail anyway."""
+    if goal.is_monotone:
+        return
+    stats = solution.stats(coding.table)
+    _, others = goal.parts()
+    weak = ~others.admits(stats) & (stats.size > 0)
+    if weak.any():
+        n_weak = int(stats.size[weak].sum())
+        names = ", ".join(m.name for m in others.models)
+        enough = np.ceil(1000 * n_weak / coding.table.n_rows) / 1000
+        raise GoalNotMet(
+            f"the search found no classes that all satisfy {names}: {int(weak.sum()):,} of {stats.n_classes:,}, "
+            f"with {n_weak:,} records, do not",
+            result={"holds": False, "rows": coding.table.n_rows, "weak_rows": n_weak},
+            hint=f"algorithm.suppression_limit: {enough:g} may leave them out; or relax {names}. Nothing was written",
+        )
 
 
 def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:
@@ -337,48 +288,33 @@ def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[
         return engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
 
 
-def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed) -> Table:
-    """Write the release under a temporary name and read back what was written."""
-    output = plan.policy.output
-    with timed.phase("write", release.n_rows) as notes:
-        try:
-            engine.write(
-                release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
-            )
-        except OSError as exc:
-            raise EngineError(
-                f"the release could not be written: {exc.strerror or type(exc).__name__}",
-                hint="free some space or choose another place; nothing was left behind",
-                location=str(target.parent),
-            ) from exc
-        notes.append(f"{release.n_rows:,} rows")
-    labels = _labels_in(release.frame)
-    del release
-    with timed.phase("read back"):
-        return _read_release(engine, target, plan, labels)
-
-
-def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """What was meant to be written; any other text in the file is found and counted all the same."""
-    return {n: d.categories.to_list() for n, d in frame.schema.items() if isinstance(d, pl.Enum) and len(d.categories)}
-
-
 def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
     coded = solved.coding.table
     row_of = np.arange(coded.n_rows) if rows is None else rows
-    return Originals({d.name: d for d in coded.domains}, solved.coding.codes, coded.n_rows, row_of)
+    domains = {d.name: d for d in coded.domains}
+    return Originals(
+        domains, solved.coding.codes, coded.n_rows, row_of,
+        sensitive=coded.sensitive, totals=coded.totals, persons=coded.persons(),
+    )  # fmt: skip
+
+
+def _without_persons(verification: Verification, policy: Policy) -> Verification:
+    """A release does not say who its rows belong to, so a recount of a file alone counts rows."""
+    if not policy.columns_with(Role.PERSON):
+        return verification
+    note = "persons could not be recounted, because a release does not tell them apart: rows were counted instead"
+    return replace(verification, notes=(*verification.notes, note))
 
 
 def _code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
     coding = engine.contingency(table, plan.quasi_columns(table), [], by_row=True)
-    return Originals({d.name: d for d in coding.table.domains}, coding.codes, table.n_rows, rows)
+    is_shuffled = plan.publication.shuffle_seed is not None
+    domains = {d.name: d for d in coding.table.domains}
+    return Originals(domains, coding.codes, table.n_rows, rows, order_is_known=not is_shuffled)
 
 
-def _without_weak_classes(
-    engine: Engine, table: Table, plan: Plan, classes: IntArray, stored: Recoding, limit: float
-) -> IntArray:
+def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, limit: float) -> IntArray:
     """Suppress classes that do not satisfy the goal in the new data, if the limit allows it."""
-    coding = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
     stats = coding.table.class_stats(classes, stored.n_classes, own_totals=True)
     weak = ~plan.goal.admits(stats) & (stats.size > 0)
     n_weak = int(stats.size[weak].sum())
@@ -395,32 +331,28 @@ def _without_weak_classes(
 def _report(solved: _Solved, plan: Plan, verification: Verification, timed: Timed, engine: Engine) -> RunReport:
     return RunReport(
         verification,
-        measure(_counts(solved.coding, solved.solution, plan)),
+        measure(counts_of(solved.coding, solved.solution, plan)),
         timed.seconds,
-        [_sentence(m) for m in plan.goal.models],
+        [sentence(m) for m in plan.goal.models],
         plan.algorithm.name,
         engine.name,
         solved.n_missing_dropped,
+        plan.goal.notes,
     )
 
 
-def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
-    domains = coding.table.domains
-    losses = solution.losses(domains)
-    sizes = solution.stats(coding.table).size
-    return ReleaseCounts(
-        sizes=sizes,
-        losses=losses,
-        columns=tuple(d.name for d in domains),
-        n_suppressed=coding.table.n_rows - int(sizes.sum()),
-        k=plan.goal.min_size,
-        weights=tuple(d.weight for d in domains),
-    )
+def _try(coding: Coding, plan: Plan, goal: Goal) -> Solution:
+    return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed), silent)
 
 
-def _loss_of(coding: Coding, plan: Plan, goal: Goal) -> float:
-    solution = plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed), silent)
-    return measure(_counts(coding, solution, plan), ["gcp"])[0].value
+def _is_feasible(goal: Goal, coding: Coding, tried: Solution | None) -> bool | None:
+    """Whether a release exists; None where that is not known, because a model is not monotone."""
+    if goal.is_monotone:
+        return True
+    if tried is None:
+        return None
+    stats = tried.stats(coding.table)
+    return bool(goal.parts()[1].admits(stats)[stats.size > 0].all()) or None
 
 
 def _recoding(solved: _Solved, plan: Plan) -> Recoding:
@@ -434,15 +366,6 @@ def _published_part(policy: Policy) -> Policy:
 
 
 def _as_categories(frame: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    text = [n for n in [*plan.quasi, *plan.sensitive] if frame.schema[n] == pl.String]
+    schema = frame.schema
+    text = [n for n in [*plan.quasi, *plan.sensitive] if schema[n] == pl.String]
     return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame
-
-
-def _sentence(model: PrivacyModel) -> str:
-    inner = ", ".join(f"{name}={value}" for name, value in parameters(model).items())
-    return f"{model.name}({inner})"
-
-
-def _with_files(report: RunReport, policy: Policy) -> RunReport:
-    recoding = str(policy.recoding_path) if policy.recoding_path else None
-    return replace(report, output=str(policy.output_path), recoding=recoding)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
 from tablecloak.stats.classes import Needs
+from tablecloak.stats.joint import JOINT_NAME
 from tablecloak.values import format_value
 
 __all__ = ["Plan", "make_plan", "source_of"]
@@ -37,6 +38,7 @@ class Plan:
     algorithm: Algorithm
     publication: Publication
     wanted: tuple[str, ...]  # columns to read, in the order of the input
+    is_reported: bool = False  # a report may be asked for, which speaks of every sensitive attribute
 
     @property
     def quasi(self) -> list[str]:
@@ -50,8 +52,10 @@ class Plan:
 
     @property
     def counted(self) -> list[str]:
-        """The sensitive attributes that the goal looks at: counting others would only cost time."""
-        return self.sensitive if Needs.SENSITIVE in self.goal.needs else []
+        """The sensitive attributes that the goal or a report looks at: counting others would only cost time."""
+        # what a goal links to persons may turn out to be a sensitive attribute
+        is_asked = self.is_reported or self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS)
+        return self.sensitive if is_asked else []
 
     @property
     def stars_are_suppressed(self) -> bool:
@@ -62,11 +66,22 @@ class Plan:
         return [QuasiColumn(n, self._maker(n, table), self.policy.columns[n].weight) for n in self.quasi]
 
     def sensitive_columns(self, table: Table) -> list[SensitiveColumn]:
-        """How each sensitive attribute that the goal looks at is counted."""
-        return [
+        """How each sensitive attribute that the goal looks at is counted, and persons if the table names them."""
+        columns = [
             SensitiveColumn(n, self._maker(n, table) if self.policy.columns[n].hierarchy is not None else None)
             for n in self.counted
         ]
+        if Needs.JOINT in self.goal.needs and len(columns) > 1:
+            columns.append(SensitiveColumn(JOINT_NAME, joins=tuple(self.counted)))
+        person = self.person
+        if person is not None and person in table.frame.columns:
+            columns.append(SensitiveColumn(person, is_person=True))
+        return columns
+
+    @property
+    def person(self) -> str | None:
+        """The key of persons, who may have several rows."""
+        return next(iter(self.policy.columns_with(Role.PERSON)), None)
 
     def _maker(self, column: str, table: Table) -> MakeHierarchy:
         chosen = self.policy.hierarchy_of(column)
@@ -130,11 +145,18 @@ def source_of(policy: Policy) -> Source:
     )
 
 
-def make_plan(policy: Policy, columns: Sequence[str], *, location: str | None = None) -> Plan:
-    """Settle what happens to each column; fails here if the policy cannot fit the table."""
+def make_plan(
+    policy: Policy, columns: Sequence[str], *, location: str | None = None, is_reported: bool | None = None
+) -> Plan:
+    """Settle what happens to each column; fails here if the policy cannot fit the table.
+
+    Args:
+        is_reported: whether a report may be asked for; None: if the policy names one.
+    """
     _refuse_unknown_columns(policy, columns, location)
     _refuse_items(policy)
-    goal = Goal(tuple(policy.goals))
+    _refuse_two_persons(policy)
+    goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
     reason = policy.algorithm.refuses(goal)
     if reason:
         raise IncompatibleChoice(
@@ -157,6 +179,7 @@ def make_plan(policy: Policy, columns: Sequence[str], *, location: str | None = 
             shuffle_seed=policy.seed if output and output.shuffle else None,
         ),
         wanted=tuple(c for c in columns if c in read),
+        is_reported=policy.report_path is not None if is_reported is None else is_reported,
     )
 
 
@@ -182,6 +205,8 @@ def _refuse_items(policy: Policy) -> None:
 def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
     """The table after rows with missing cells were left out where the policy says so, and how many were."""
     policy = plan.policy
+    if table.n_rows == 0:
+        raise DataError("there are no rows", hint="give a table with at least one row", location=table.name)
     for name in [*plan.quasi, *plan.sensitive]:
         n_missing = table.frame[name].null_count()
         if n_missing and policy.missing_of(name) is Missing.ERROR:
@@ -194,16 +219,27 @@ def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
     if not drops or not any(table.frame[n].null_count() for n in drops):
         return table, 0
     frame = table.frame.drop_nulls(drops)
+    if frame.height == 0:
+        raise DataError(
+            "no rows are left: each has an empty cell where the policy says missing: drop",
+            hint="use missing: value, or drop the column that is empty",
+            location=table.name,
+        )
     return Table(frame, table.types, table.name), table.n_rows - frame.height
 
 
-def refuse_repeated_persons(table: Table, plan: Plan) -> None:
-    """Models here count rows, so a person must not have several."""
-    for name in plan.policy.columns_with(Role.PERSON):
-        n_persons = table.frame[name].n_unique()
-        if n_persons < table.n_rows:
-            raise IncompatibleChoice(
-                f"column '{name}' has the role person and {table.n_rows - n_persons:,} rows repeat a person: "
-                "the models of this policy count rows, not persons",
-                hint="keep one row per person, or give the column the role identifier and accept that rows are counted",
-            )
+def _refuse_two_persons(policy: Policy) -> None:
+    persons = policy.columns_with(Role.PERSON)
+    if len(persons) > 1:
+        raise IncompatibleChoice(
+            f"{len(persons)} columns have the role person", hint="keep the one that tells people apart best"
+        )
+
+
+def settle_persons(table: Table, plan: Plan) -> tuple[Table, Plan]:
+    """Where no person has several rows, counting rows is counting persons: leave their key out."""
+    person = plan.person
+    if person is None or table.frame[person].n_unique() < table.n_rows:
+        return table, plan
+    goal = replace(plan.goal, counts_persons=False)
+    return Table(table.frame.drop(person), table.types, table.name), replace(plan, goal=goal)

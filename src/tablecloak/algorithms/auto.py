@@ -75,7 +75,7 @@ class Auto:
     def refuses(self, goal: Goal) -> str | None:
         unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
         if unsafe:
-            return f"a cut can satisfy {', '.join(unsafe)} below a node that does not, so top-down search would miss it"
+            return f"classes that end with equal labels are one class to a reader, which may break {', '.join(unsafe)}"
         return None
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
@@ -101,9 +101,9 @@ class Auto:
         chosen = self._kernels(table.n_tuples)
         is_slow = chosen.__name__.endswith("reference") and table.n_tuples > SMALL
         effort = UNCOMPILED if is_slow else EFFORTS[self.effort]
-        rules, is_whole = rules_of(problem.goal, table)
+        rules, counted, is_whole = rules_of(problem.goal, table)
         refinery = Refinery(
-            problem, make_prices(table.space, is_set), rules, is_whole, effort.sweeps, deadline, chosen,
+            problem, make_prices(table.space, is_set), rules, counted, is_whole, effort.sweeps, deadline, chosen,
             most_tuples=SMALL if is_slow else table.n_tuples,
         )  # fmt: skip
         random = rng.child(problem.seed, "auto")

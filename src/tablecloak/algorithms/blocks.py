@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -34,6 +34,7 @@ class Refinery:
     problem: Problem
     prices: Prices
     rules: Rules
+    counted: Sequence[int]  # sensitive attributes that the rules count
     judges_all: bool  # the rules are the whole goal, so refined classes need no second look
     sweeps: int
     deadline: float  # on the clock of `time.monotonic`
@@ -89,11 +90,11 @@ class Refinery:
         table = self.problem.table
         if len(self.rules.kind) == 0:
             return np.zeros((len(block), 0), np.int64)
-        starts = np.concatenate([[0], np.cumsum([s.n_values for s in table.sensitive])])
+        starts = np.concatenate([[0], np.cumsum([table.sensitive[i].n_values for i in self.counted])])
         keys, layout, n = table.keys[:, block], table.space.layout, table.space.n_dims
         columns = [
-            starts[i] + ((keys[layout.word[n + i]] >> layout.shift[n + i]) & layout.mask[n + i]).astype(np.int64)
-            for i in range(len(table.sensitive))
+            start + ((keys[layout.word[n + i]] >> layout.shift[n + i]) & layout.mask[n + i]).astype(np.int64)
+            for start, i in zip(starts[:-1], self.counted, strict=True)
         ]
         return np.ascontiguousarray(np.stack(columns, axis=1))
 
