@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import oracle
+from random_tables import coded_table, frame_of
 from tablecloak.algorithms.auto import Auto, _losses
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.blocks import compact
@@ -20,7 +21,6 @@ from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
 from tablecloak.progress import silent
 from tablecloak.recoding import read_recoding
-from tables import coded_table, frame_of
 
 QUASI = ("age", "income", "job", "town", "colour")
 GOALS = {

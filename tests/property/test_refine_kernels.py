@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from counted import stats_of_classes
+from random_tables import coded_table
 from tablecloak.kernels.prices import FULL, make_prices
 from tablecloak.kernels.reference_refine import cell_prices
 from tablecloak.kernels.reference_refine import refine as refine_reference
@@ -13,7 +14,6 @@ from tablecloak.kernels.reference_rules import admitted as admitted_reference
 from tablecloak.kernels.rules import Kind, Rules, only_size
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
-from tables import coded_table
 
 RULES = {
     "size": None,
