@@ -309,7 +309,7 @@ def _require_found(solution: Solution, coding: Coding, goal: Goal) -> None:
 def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:
     coded, solution = solved.coding.table, solved.solution
     with timed.phase("recode", solved.table.n_rows):
-        labels = labels_of_classes(coded.domains, solution.lo, solution.hi, solution.nodes)
+        labels = labels_of_classes(coded.domains, solution.lo, solution.hi, solution.nodes, solution.sets)
         return engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
 
 

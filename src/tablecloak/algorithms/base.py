@@ -50,7 +50,7 @@ class Solution:
     """Classes as boxes of codes, and the class of every tuple (-1: suppressed).
 
     A box publishes the lowest hierarchy node that holds it, unless `nodes` names the node itself, as methods do that
-    generalise a whole column to one level.
+    generalise a whole column to one level, or `sets` lists the values, which replaces a hierarchy.
     """
 
     class_of_tuple: IntArray  # (n_tuples,)
@@ -58,6 +58,7 @@ class Solution:
     hi: IntArray  # (n_classes, n_dims)
     tree: CutTree | None = None
     nodes: IntArray | None = None  # (n_classes, n_dims) hierarchy nodes; meaningless where a column has no hierarchy
+    sets: NDArray[np.uint64] | None = None  # (n_classes, n_dims) bit c: code c; 0 where the box is published
     notes: tuple[str, ...] = ()  # what the user should know about the search, counts only
 
     @property
@@ -68,7 +69,9 @@ class Solution:
         """Loss of what each class publishes, unweighted, (n_classes, n_dims)."""
         columns = []
         for i, domain in enumerate(domains):
-            if self.nodes is not None and domain.hierarchy is not None:
+            if self.sets is not None and self.sets[:, i].any():
+                columns.append(domain.set_loss(self.sets[:, i]))
+            elif self.nodes is not None and domain.hierarchy is not None:
                 columns.append(domain.hierarchy.losses[self.nodes[:, i]])
             else:
                 columns.append(domain.loss(self.lo[:, i], self.hi[:, i]))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.kernels.reference_refine import refine
 from tablecloak.kernels.space import FloatArray, IntArray, Keys, Space
 
-__all__ = ["count_codes", "descend", "group", "propose", "sizes", "split", "warm_up"]
+__all__ = ["count_codes", "descend", "group", "propose", "refine", "sizes", "split", "warm_up"]
 
 ORDERED, TREE = 0, 1
 EXACT_UP_TO = 4096
