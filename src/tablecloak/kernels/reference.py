@@ -1,6 +1,6 @@
-"""Plain-numpy kernels of top-down partitioning: the same functions and results as `compiled.py`, for small tables.
+"""Plain-numpy kernels of top-down partitioning: the same functions and results as `compiled`, for small tables.
 
-Written to be read; `compiled.py` is tested to be equal to this.
+Written to be read; `compiled` is tested to be equal to this.
 """
 
 from __future__ import annotations
