@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
+from tablecloak.data.coded import CodedTable
 from tablecloak.data.labels import labels_of_classes
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
@@ -31,13 +32,15 @@ from tablecloak.io.frames import from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import require_rows
-from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
+from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
+from tablecloak.metrics.details import Details, Target, Tuples, column_of_boxes
 from tablecloak.models.base import Goal, PrivacyModel, parameters
 from tablecloak.plan import Plan, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
 from tablecloak.report.facts import Facts
+from tablecloak.stats.classes import Counted
 from tablecloak.verification import Originals, Verification, require, verify, verify_with_facts
 
 __all__ = [
@@ -151,6 +154,11 @@ class VerifiedRelease:
     recoding: Recoding
     _plan: Plan = field(repr=False)
     _originals: Originals = field(repr=False)
+    _counts: ReleaseCounts = field(repr=False)
+
+    def measure(self, *names: str) -> list[Measurement]:
+        """The named information metrics of the release, or all there are; what does not apply says why."""
+        return measure(self._counts, names or every())
 
     def write(
         self,
@@ -204,8 +212,9 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     originals = _originals(solved, rows)
     with timed.phase("verify"):
         verification = require(verify(engine, release, plan, originals))
-    report = _report(solved, plan, verification, timed, engine)
-    return VerifiedRelease(release.frame, report, _recoding(solved, plan), plan, originals)
+    counts = _counts(solved.coding, solved.solution, plan)
+    report = _report(solved, counts, plan, verification, timed, engine)
+    return VerifiedRelease(release.frame, report, _recoding(solved, plan), plan, originals, counts)
 
 
 def run(
@@ -234,7 +243,8 @@ def run(
         if files and files.recoding:
             with writing(files.recoding):
                 _recoding(solved, plan).write(files.recoding)
-        report = _report(solved, plan, verification, timed, engine)
+        counts = _counts(solved.coding, solved.solution, plan)
+        report = _report(solved, counts, plan, verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
                 write_documents(files, _with_files(report, policy).to_dict(), plan, facts)
@@ -501,10 +511,12 @@ def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored:
     return np.where(weak[classes] & (classes >= 0), -1, classes)
 
 
-def _report(solved: _Solved, plan: Plan, verification: Verification, timed: Timed, engine: Engine) -> RunReport:
+def _report(
+    solved: _Solved, counts: ReleaseCounts, plan: Plan, verification: Verification, timed: Timed, engine: Engine
+) -> RunReport:
     return RunReport(
         verification,
-        measure(_counts(solved.coding, solved.solution, plan)),
+        measure(counts),
         timed.seconds,
         [_sentence(m) for m in plan.goal.models],
         plan.algorithm.name,
@@ -526,7 +538,28 @@ def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
         n_suppressed=coding.table.n_rows - int(sizes.sum()),
         k=plan.goal.min_size,
         weights=tuple(d.weight for d in domains),
+        look_closer=lambda: _details(coding.table, solution, is_released),
     )
+
+
+def _details(table: CodedTable, solution: Solution, is_released: NDArray[np.bool_]) -> Details:
+    """What only some metrics ask for."""
+    lo, hi = solution.lo[is_released], solution.hi[is_released]
+    nodes = None if solution.nodes is None else solution.nodes[is_released]
+    columns = tuple(
+        column_of_boxes(d, lo[:, i], hi[:, i], table.originals(i), None if nodes is None else nodes[:, i])
+        for i, d in enumerate(table.domains)
+    )
+    number = np.cumsum(is_released) - 1
+    classes = np.where(solution.class_of_tuple < 0, -1, number[solution.class_of_tuple])
+    published = table.class_stats(classes, len(lo), own_totals=True).hist_of(Counted.SENSITIVE)
+    targets = {name: Target(name, hist, table.totals[name]) for name, hist in published.items()}
+    return Details(columns, targets, lambda: _tuples(table))
+
+
+def _tuples(table: CodedTable) -> Tuples:
+    weights = table.weights if len(table.weights) else np.ones(table.n_tuples, np.int64)
+    return Tuples(tuple(table.quasi_codes(i) for i in range(table.space.n_dims)), weights)
 
 
 def _try(coding: Coding, plan: Plan, goal: Goal) -> Solution:
