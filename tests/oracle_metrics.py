@@ -17,7 +17,7 @@ class Release:
     def __init__(self, originals, published, columns, covers, levels=None, heights=None, weights=None):
         self.originals, self.published, self.columns = originals, published, columns
         self.covers, self.levels, self.heights = covers, levels, heights
-        weights = weights or {name: 1 for name in columns}
+        weights = weights or dict.fromkeys(columns, 1)
         self.weight = {name: Fraction(weights[name]) * len(columns) / sum(weights.values()) for name in columns}
         self.values = {name: set().union(*covers[name].values()) for name in columns}
 

@@ -84,6 +84,7 @@ def counts_of(sizes, k=None, *, losses=None, n_suppressed=0, columns=()):
         ([3, 2, 2], 2, 17),  # A8
         ([4, 4, 4], 4, 48),  # V06, V12
         ([3, 2], None, 13),  # V07b
+        ([1, 1, 1, 2], None, 7),  # V07c
         ([45222], 7, 2045029284),  # B10.race
     ],
 )
@@ -225,7 +226,7 @@ def test_v12():
 V07 = [
     (
         [("15-30", "*", "10***")] * 3 + [("20-48", "M", "105**")] * 2,
-        {"ncp": 9.860606, "gcp": 0.657374, "iloss": 10.25, "ambiguity-data": 3.2, "ambiguity": 27.2, "discernibility": 13},
+        {"ncp": 9.860606, "gcp": 0.657374, "iloss": 10.25, "ambiguity-data": 3.2, "ambiguity": 27.2},
     ),
     (
         [("28-30", "*", "1015*"), ("15-28", "*", "10***"), ("15-30", "M", "10***")] + [("20-48", "M", "105**")] * 2,
@@ -337,3 +338,10 @@ def test_classification(classes, expected):
     sizes = [len(values) for values in classes]
     counts = levelled(sizes, [(0,)] * len(sizes), (1,), target=classes)
     assert classification(counts).value == pytest.approx(expected)
+
+
+def test_a8_small_classification_with_a_suppressed_record():
+    hist = stats_of_classes([Counter("AB"), Counter("ABB")]).hist["s"]
+    details = Details((), {"s": Target("s", hist, np.array([3, 3]))})
+    counts = ReleaseCounts(np.array([2, 3]), np.zeros((2, 0)), (), n_suppressed=1, look_closer=lambda: details)
+    assert classification(counts).value == 0.5
