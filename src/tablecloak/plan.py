@@ -52,10 +52,10 @@ class Plan:
 
     @property
     def counted(self) -> list[str]:
-        """The sensitive attributes that the goal or a report looks at: counting others would only cost time."""
+        """The sensitive attributes that goal, algorithm or report look at: counting others would only cost time."""
         # what a goal links to persons may turn out to be a sensitive attribute
         is_asked = self.is_reported or self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS)
-        return self.sensitive if is_asked else []
+        return self.sensitive if is_asked or self.algorithm.needs_sensitive else []
 
     @property
     def stars_are_suppressed(self) -> bool:
