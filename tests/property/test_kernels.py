@@ -15,6 +15,7 @@ from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.kernels import compiled, reference
+from tablecloak.kernels.space import ClassCost
 from tablecloak.models import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
@@ -26,6 +27,7 @@ import polars as pl  # isort: skip
 
 often = settings(max_examples=effort.often(10), derandomize=True)
 RULES = [CutRule(by_saving=True, relaxed=False), CutRule(by_saving=False, relaxed=False), CutRule(False, True)]
+RULES += [CutRule(True, False, cost) for cost in ClassCost if cost is not ClassCost.CELLS]
 GOALS = [
     Goal((KAnonymity(k=2),)),
     Goal((KAnonymity(k=7),)),
@@ -108,7 +110,7 @@ def test_propose_and_split(table, seed, min_size, rule):
     rng = np.random.default_rng(seed)
     starts, ends = nodes_of(rng, table.n_tuples)
     tried = rng.random((len(starts), table.space.n_dims)) < 0.2
-    options = {"min_size": min_size, "by_saving": rule.by_saving, "relaxed": rule.relaxed}
+    options = {"min_size": min_size, "by_saving": rule.by_saving, "relaxed": rule.relaxed, "cost": rule.cost}
     ours, theirs = both(lambda k: k.propose(table.keys, table.weights, starts, ends, table.space, tried, **options))
     equal(ours, theirs)
     goes = ours[0] >= 0
@@ -141,7 +143,7 @@ def test_descend(table, min_size, rule):
         keys, weights, ids = table.keys.copy(), table.weights.copy(), np.arange(table.n_tuples, dtype=np.uint32)
         found = kernels.descend(
             keys, ids, weights, 0, table.n_tuples, table.space,
-            min_size=min_size, by_saving=rule.by_saving, relaxed=rule.relaxed,
+            min_size=min_size, by_saving=rule.by_saving, relaxed=rule.relaxed, cost=rule.cost,
         )  # fmt: skip
         return (*found, ids)
 

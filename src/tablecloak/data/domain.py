@@ -82,7 +82,7 @@ class Domain:
     def loss(self, lo: IntArray, hi: IntArray) -> FloatArray:
         """Normalised certainty penalty of publishing code intervals, each in [0, 1]."""
         if self.hierarchy:
-            return self.hierarchy.losses[self._nodes(lo, hi)]
+            return self.hierarchy.losses[self.nodes(lo, hi)]
         if self.kind is DomainKind.ORDERED:
             positions = self.positions()
             width = positions[hi] - positions[lo]
@@ -115,11 +115,12 @@ class Domain:
     def labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
         """Published text of code intervals; None is the missing cell."""
         if self.hierarchy:
-            return [self.hierarchy.labels[node] for node in self._nodes(lo, hi)]
+            return [self.hierarchy.labels[node] for node in self.nodes(lo, hi)]
         texts = self._texts(lo, hi)
         return [self._label(a, b, texts) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]
 
-    def _nodes(self, lo: IntArray, hi: IntArray) -> IntArray:
+    def nodes(self, lo: IntArray, hi: IntArray) -> IntArray:
+        """The lowest hierarchy node that holds each code interval."""
         assert self.hierarchy is not None
         lca = self.hierarchy.lca_range
         return np.fromiter((lca(a, b) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)), np.int64, len(lo))
