@@ -58,6 +58,7 @@ class PairModel(PrivacyModel):
 class OneKAnonymity(PairModel):
     """Every person of the original could be at least `k` published rows: (1,k)-anonymity.
 
+    A published row could be a person if each of its cells covers that person's value; a person's rows are counted.
     Protects from: someone who knows one person's quasi-identifiers. Not from: someone who also knows other people's.
     Reference: Gionis, Mazza, Tassa, k-anonymization revisited, ICDE 2008.
     """
@@ -72,6 +73,7 @@ class OneKAnonymity(PairModel):
 class KOneAnonymity(PairModel):
     """Every published row could be at least `k` persons of the original: (k,1)-anonymity.
 
+    A published row could be a person if each of its cells covers that person's value; a row's persons are counted.
     Protects from: reading a published row back to one person. Not from: finding one person's row.
     Reference: Gionis, Mazza, Tassa, k-anonymization revisited, ICDE 2008.
     """
@@ -86,6 +88,7 @@ class KOneAnonymity(PairModel):
 class KKAnonymity(PairModel):
     """Every person could be at least `k` published rows and every published row at least `k` persons: (k,k)-anonymity.
 
+    The smaller of the levels that (1,k)- and (k,1)-anonymity reach.
     Protects from: linking by someone who knows part of the population. Not from: someone who knows everybody in the
     table and can rule out rows that others must have (see k-concealment).
     Reference: Gionis, Mazza, Tassa, k-anonymization revisited, ICDE 2008.
