@@ -18,9 +18,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak import kernels
-from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.base import Problem, Publishes, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
-from tablecloak.data.labels import labels_of_classes
+from tablecloak.data.domain import Domain
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
@@ -32,10 +32,11 @@ from tablecloak.io.sources import Source
 from tablecloak.io.tabular import require_rows
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
 from tablecloak.models.base import Goal, PrivacyModel, parameters
-from tablecloak.plan import Plan, make_plan, refuse_repeated_persons, source_of, without_missing
+from tablecloak.plan import Plan, given_groups, make_plan, refuse_repeated_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
+from tablecloak.separation import Separated, read_separated, refuse_recoding, separate, side_path, verify_separated
 from tablecloak.verification import Originals, Verification, require, verify
 
 __all__ = [
@@ -70,6 +71,7 @@ class RunReport:
     engine: str
     n_missing_dropped: int = 0
     output: str | None = None
+    side_output: str | None = None  # the sensitive columns, where they have a table of their own
     recoding: str | None = None
     peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
 
@@ -91,6 +93,7 @@ class RunReport:
             "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
             "peak_memory_bytes": self.peak_memory_bytes,
             "output": self.output,
+            **({"side_output": self.side_output} if self.side_output else {}),
             "recoding": self.recoding,
         }
 
@@ -121,17 +124,25 @@ class VerifiedRelease:
 
     frame: pl.DataFrame
     report: RunReport
-    recoding: Recoding
+    recoding: Recoding | None  # None: exact values in groups, which new rows cannot join
     _plan: Plan = field(repr=False)
+    side: pl.DataFrame | None = None  # the sensitive columns, where they have a table of their own
 
     def write(self, path: str | Path, *, recoding: str | Path | None = None, force: bool = False) -> None:
         """Write the release; the file is read back and recounted before it gets its name."""
-        engine = LocalEngine()
+        engine, timed = LocalEngine(), Timed()
+        refuse_recoding(self._plan, recoding)
         with Outputs(force=force) as outputs:
             target = outputs.add(Path(path))
+            if self._plan.algorithm.publishes.is_bucketing:
+                side = outputs.add(side_path(Path(path))) if self.side is not None else None
+                separated = Separated(table_of(self.frame), None if self.side is None else table_of(self.side))
+                written = _write_separated(engine, separated, target, side, self._plan, timed)
+                require(verify_separated(engine, written, self._plan))
+                return
             engine.write(table_of(self.frame), target, kind=None, delimiter=None)
             require(verify(engine, _read_release(engine, target, self._plan), self._plan))
-            if recoding is not None:
+            if recoding is not None and self.recoding is not None:
                 outputs.add(Path(recoding)).write_text(self.recoding.to_json(Path(recoding).parent), encoding="utf-8")
 
 
@@ -155,11 +166,11 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     plan = make_plan(policy, frame.columns)
     table = table_of(_as_categories(frame.select(plan.wanted), plan))
     solved = _solve(engine, table, plan, timed, threads)
-    release, rows = _recode(engine, solved, plan, timed)
-    with timed.phase("verify"):
-        verification = require(verify(engine, release, plan, _originals(solved, rows)))
-    report = _report(solved, plan, verification, timed, engine)
-    return VerifiedRelease(release.frame, report, _recoding(solved, plan), plan)
+    published = _publish(engine, solved, plan, timed)
+    report = _report(solved, plan, published.verification, timed, engine)
+    side = published.side.frame if published.side else None
+    recoding = None if solved.solution.bucketing else _recoding(solved, plan)
+    return VerifiedRelease(published.main.frame, report, recoding, plan, side)
 
 
 def run(
@@ -177,15 +188,14 @@ def run(
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
     with Outputs(force=force) as outputs:
         target = outputs.add(policy.output_path) if policy.output_path and not dry_run else None
+        beside = _side_path(policy)
+        side = outputs.add(beside) if target and beside else None
         recoding = outputs.add(policy.recoding_path) if policy.recoding_path and not dry_run else None
         plan, table = _read(engine, source, policy, timed)
+        refuse_recoding(plan, recoding)
         solved = _solve(engine, table, plan, timed, threads)
         del table
-        release, rows = _recode(engine, solved, plan, timed)
-        release = _write(engine, release, target, plan, timed) if target else release
-        with timed.phase("verify") as notes:
-            verification = require(verify(engine, release, plan, _originals(solved, rows)))
-            notes.append(f"{verification.n_classes:,} classes recounted")
+        verification = _publish(engine, solved, plan, timed, target, side).verification
         if recoding:
             recoding.write_text(_recoding(solved, plan).to_json(recoding.parent), encoding="utf-8")
         report = _report(solved, plan, verification, timed, engine)
@@ -215,7 +225,7 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         quasi=tuple(plan.quasi),
         tuples=coding.table.n_tuples,
         feasible=True,
-        loss=_loss_of(coding, plan, plan.goal) if is_small else None,
+        loss=_loss_of(coding, plan, plan.goal, given_groups(table, plan)) if is_small else None,
     )
 
 
@@ -224,6 +234,8 @@ def verify_file(
 ) -> Verification:
     """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
     timed, engine = Timed(progress), LocalEngine()
+    if policy.algorithm.publishes.is_bucketing:
+        return _verify_groups(engine, release, policy, original, timed)
     with timed.phase("read"):
         plan = make_plan(_published_part(policy), sniff(Source(release)).names, location=str(release))
         table = _read_release(engine, release, plan)
@@ -235,6 +247,23 @@ def verify_file(
             originals = _code_originals(engine, engine.read(source, columns=plan.quasi, categorical=plan.quasi), plan)
     with timed.phase("verify"):
         return verify(engine, table, plan, originals)
+
+
+def _verify_groups(engine: Engine, release: Path, policy: Policy, original: Path | None, timed: Timed) -> Verification:
+    """Recount the groups of a finished file and, where there is one, of the table beside it."""
+    with timed.phase("read"):
+        is_apart = policy.algorithm.publishes is Publishes.SEPARATED
+        side = side_path(release) if is_apart else None
+        names = [*sniff(Source(release)).names, *(sniff(Source(side)).names if side else [])]
+        plan = make_plan(_published_part(policy), names, location=str(release))
+        separated = read_separated(engine, release, side, plan)
+    table = None
+    if original is not None:
+        with timed.phase("original"):
+            source = source_of(policy.with_files(source=original))
+            table = engine.read(source, columns=[*plan.quasi, *plan.sensitive], categorical=())
+    with timed.phase("verify"):
+        return verify_separated(engine, separated, plan, original=table)
 
 
 def verify_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
@@ -318,23 +347,76 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
         table, n_dropped = without_missing(table, plan)
         coding = _code(engine, table, plan)
         notes.append(f"{coding.table.n_tuples:,} distinct tuples")
-        # what remains to be published; the quasi-identifiers live on as codes
-        rest = [c for c in plan.publication.columns if c not in plan.quasi and c not in plan.publication.starred]
+        given = given_groups(table, plan)
+        # what remains to be published; generalised quasi-identifiers live on as codes
+        coded = () if plan.algorithm.publishes.is_bucketing else plan.quasi
+        rest = [c for c in plan.publication.columns if c not in coded and c not in plan.publication.starred]
         table = Table(table.frame.select(rest), table.types, table.name)
     is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
-    require_feasible(coding.table, plan.goal, (lambda g: _loss_of(coding, plan, g)) if is_small else None)
+    require_feasible(coding.table, plan.goal, (lambda g: _loss_of(coding, plan, g, given)) if is_small else None)
     with timed.phase("solve", coding.table.n_tuples) as notes:
-        problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed)
+        problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed, given)
         solution = plan.algorithm.solve(problem, timed.inner)
         notes.append(f"{solution.n_classes:,} classes")
     return _Solved(table, coding, solution, n_dropped)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Published:
+    """What was recounted: the release, read back where it was written, and what the recount says."""
+
+    main: Table
+    side: Table | None
+    verification: Verification
+
+
+def _publish(
+    engine: Engine, solved: _Solved, plan: Plan, timed: Timed, target: Path | None = None, side: Path | None = None
+) -> _Published:
+    """Make the release of a solution, write it if there is a target, and recount it."""
+    if solved.solution.bucketing:
+        published = _publish_groups(engine, solved, plan, timed, target, side)
+    else:
+        published = _publish_classes(engine, solved, plan, timed, target)
+    remarks = (*published.verification.notes, *solved.solution.notes)
+    return replace(published, verification=require(replace(published.verification, notes=remarks)))
+
+
+def _publish_classes(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, target: Path | None) -> _Published:
+    release, rows = _recode(engine, solved, plan, timed)
+    release = _write(engine, release, target, plan, timed) if target else release
+    with timed.phase("verify") as notes:
+        verification = verify(engine, release, plan, _originals(solved, rows))
+        notes.append(f"{verification.n_classes:,} classes recounted")
+    return _Published(release, None, verification)
+
+
+def _publish_groups(
+    engine: Engine, solved: _Solved, plan: Plan, timed: Timed, target: Path | None, side: Path | None
+) -> _Published:
+    with timed.phase("recode", solved.table.n_rows):
+        separated = separate(solved.table, solved.solution, solved.coding.table, plan)
+    found = _write_separated(engine, separated, target, side, plan, timed) if target else separated
+    with timed.phase("verify") as notes:
+        verification = verify_separated(engine, found, plan, intended=separated, original=solved.table)
+        notes.append(f"{verification.n_classes:,} groups recounted")
+    return _Published(found.main, found.side, verification)
+
+
 def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:
     coded, solution = solved.coding.table, solved.solution
     with timed.phase("recode", solved.table.n_rows):
-        labels = labels_of_classes(coded.domains, solution.lo, solution.hi, solution.nodes)
-        return engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
+        labels = solution.published(coded.domains)
+        release, rows = engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
+        if plan.algorithm.publishes is Publishes.CENTERS:
+            release = table_of(_with_numbers(release.frame, coded.domains), release.name)
+        return release, rows
+
+
+def _with_numbers(frame: pl.DataFrame, domains: Sequence[Domain]) -> pl.DataFrame:
+    """Means of numbers as numbers."""
+    numeric = [d.name for d in domains if d.hierarchy is None and d.type in (ColumnType.INTEGER, ColumnType.FLOAT)]
+    return frame.with_columns(pl.col(numeric).cast(pl.String).cast(pl.Float64))
 
 
 def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed) -> Table:
@@ -356,6 +438,26 @@ def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Time
     del release
     with timed.phase("read back"):
         return _read_release(engine, target, plan, labels)
+
+
+def _write_separated(
+    engine: Engine, separated: Separated, target: Path, side: Path | None, plan: Plan, timed: Timed
+) -> Separated:
+    """Write the tables of a separated release under temporary names and read back what was written."""
+    output = plan.policy.output
+    kind, delimiter = (output.format, output.delimiter) if output else (None, None)
+    with timed.phase("write", separated.main.n_rows):
+        engine.write(separated.main, target, kind=kind, delimiter=delimiter)
+        if side and separated.side:
+            engine.write(separated.side, side, kind=kind, delimiter=delimiter)
+    with timed.phase("read back"):
+        return read_separated(engine, target, side, plan, separated)
+
+
+def _side_path(policy: Policy) -> Path | None:
+    """The file of the sensitive columns, where they have a table of their own."""
+    is_apart = policy.algorithm.publishes is Publishes.SEPARATED
+    return side_path(policy.output_path) if is_apart and policy.output_path else None
 
 
 def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:
@@ -418,8 +520,8 @@ def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
     )
 
 
-def _loss_of(coding: Coding, plan: Plan, goal: Goal) -> float:
-    solution = plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed), silent)
+def _loss_of(coding: Coding, plan: Plan, goal: Goal, given: IntArray | None) -> float:
+    solution = plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed, given), silent)
     return measure(_counts(coding, solution, plan), ["gcp"])[0].value
 
 
@@ -445,4 +547,5 @@ def _sentence(model: PrivacyModel) -> str:
 
 def _with_files(report: RunReport, policy: Policy) -> RunReport:
     recoding = str(policy.recoding_path) if policy.recoding_path else None
-    return replace(report, output=str(policy.output_path), recoding=recoding)
+    side = _side_path(policy)
+    return replace(report, output=str(policy.output_path), side_output=str(side) if side else None, recoding=recoding)

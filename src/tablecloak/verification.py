@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.algorithms.base import Publishes
 from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.engines.base import Engine, Recount, Table
@@ -21,6 +22,7 @@ __all__ = ["Originals", "Verification", "covers_originals", "require", "verify"]
 IntArray = NDArray[np.int64]
 # Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
 MATCH_UP_TO = 2_000
+CENTERS_NOTE = "cells are centers of their class, such as means: they cover no original, classes were recounted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,12 @@ def verify(engine: Engine, release: Table, plan: Plan, originals: Originals | No
     recount = engine.class_stats(
         release, plan.quasi, plan.sensitive_columns(release), stars_are_suppressed=plan.stars_are_suppressed
     )
-    covers, notes = (None, ()) if originals is None else covers_originals(recount, originals)
+    covers: bool | None = None
+    notes: tuple[str, ...] = ()
+    if plan.algorithm.publishes is Publishes.CENTERS:
+        notes = (CENTERS_NOTE,)
+    elif originals is not None:
+        covers, notes = covers_originals(recount, originals)
     n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
     return Verification(
         verdicts=Goal(plan.goal.models).verdicts(recount.stats),
