@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak.algorithms.base import Bucketing, Publishes, Solution
+from tablecloak.algorithms.base import Bucketing, Solution
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType

@@ -128,7 +128,7 @@ def groups_for(problem: Problem) -> IntArray:
     Raises: GoalNotMet if a given group does not, Infeasible if a value is too frequent for any groups.
     """
     if problem.given is None:
-        return _unite_failing(problem, diverse_groups(problem))
+        return unite_failing(problem, diverse_groups(problem))
     groups, n_groups = renumbered(problem.given)
     weak = ~problem.goal.admits(problem.table.class_stats(groups, n_groups))
     if weak.any():
@@ -145,19 +145,29 @@ def diverse_groups(problem: Problem) -> IntArray:
     table, size = problem.table, problem.goal.min_size
     index = int(np.argmax([counts.max() for counts in table.totals.values()]))
     codes = table.sensitive_codes(index)
-    most = int(np.bincount(codes).max())
-    if most * size > table.n_rows:
-        best = table.n_rows // most
-        raise Infeasible(
-            f"infeasible  one value of '{table.sensitive[index].name}' is carried by {most:,} of {table.n_rows:,} "
-            f"records, more than 1 in {size}: it cannot be spread over groups of {size} different values",
-            best=[{"model": "groups of different values", "achieved": best, "required": size}],
-            relaxations=[{"change": f"l: {best}  → feasible", "feasible": True}] if best >= 2 else [],
-        )
+    require_spread(problem, table.sensitive[index].name, codes)
     rng = child(problem.seed, "groups")
     stacks = [rng.permutation(rows).tolist() for rows in _rows_by_code(codes)]
     groups = _draw(stacks, size, table.n_rows)
     return _place_rest(stacks, groups, codes, rng)
+
+
+def require_spread(problem: Problem, column: str, codes: IntArray) -> int:
+    """How often the most frequent value occurs, seldom enough for groups of `min_size` different values.
+
+    Raises: Infeasible.
+    """
+    n_rows, size = len(codes), problem.goal.min_size
+    most = int(np.bincount(codes).max())
+    if most * size <= n_rows:
+        return most
+    best = n_rows // most
+    raise Infeasible(
+        f"infeasible  one value of '{column}' is carried by {most:,} of {n_rows:,} records, more than 1 in {size}: "
+        f"it cannot be spread over groups of {size} different values",
+        best=[{"model": "groups of different values", "achieved": best, "required": size}],
+        relaxations=[{"change": f"l: {best}  → feasible", "feasible": True}] if best >= 2 else [],
+    )
 
 
 def _rows_by_code(codes: IntArray) -> list[IntArray]:
@@ -192,7 +202,7 @@ def _place_rest(stacks: list[list[int]], groups: IntArray, codes: IntArray, rng:
     return groups
 
 
-def _unite_failing(problem: Problem, groups: IntArray) -> IntArray:
+def unite_failing(problem: Problem, groups: IntArray) -> IntArray:
     """Groups after every one that fails the goal was united with the next, again until none fails."""
     groups, n_groups = renumbered(groups)
     while n_groups > 1:

@@ -10,7 +10,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import DomainKind
 from tablecloak.kernels.space import Space
 
-__all__ = ["boxes_of", "merge_failing", "renumbered"]
+__all__ = ["box_losses", "boxes_of", "merge_failing", "renumbered"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -53,13 +53,13 @@ def _unions(table: CodedTable, classes: IntArray, size: IntArray, failing: IntAr
     """What each class becomes when the failing ones, in this order, join the neighbour that adds least loss."""
     size = size.copy()
     lo, hi = boxes_of(table, classes, len(size))
-    own = _losses(table.space, lo, hi)
+    own = box_losses(table.space, lo, hi)
     becomes = np.arange(len(size))
     is_done = np.zeros(len(size), bool)  # united before, so judged again before it is united once more
     for one in failing.tolist():
         if is_done[one]:
             continue
-        united = _losses(table.space, np.minimum(lo, lo[one]), np.maximum(hi, hi[one]))
+        united = box_losses(table.space, np.minimum(lo, lo[one]), np.maximum(hi, hi[one]))
         added = (size + size[one]) * united - size * own - size[one] * own[one]
         added[one] = np.inf
         other = int(np.argmin(np.where(becomes == np.arange(len(size)), added, np.inf)))
@@ -70,7 +70,7 @@ def _unions(table: CodedTable, classes: IntArray, size: IntArray, failing: IntAr
     return becomes
 
 
-def _losses(space: Space, lo: IntArray, hi: IntArray) -> FloatArray:
+def box_losses(space: Space, lo: IntArray, hi: IntArray) -> FloatArray:
     """Weighted loss of boxes, (n_boxes,)."""
     total = np.zeros(len(lo))
     for dim in range(space.n_dims):
