@@ -266,10 +266,20 @@ def _verify_groups(engine: Engine, release: Path, policy: Policy, original: Path
         return verify_separated(engine, separated, plan, original=table)
 
 
-def verify_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
-    """Recount a finished frame, whoever made it; with the original, also check that every cell covers its own."""
+def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:
+    """Recount a finished frame, whoever made it; with the original, also check that every cell covers its own.
+
+    Args:
+        side: the sensitive columns, where the release has them in a table of their own.
+    """
     engine = LocalEngine()
     frame = from_frame(release)
+    if policy.algorithm.publishes.is_bucketing:
+        beside = None if side is None else table_of(from_frame(side))
+        names = [*frame.columns, *(beside.frame.columns if beside else [])]
+        plan = make_plan(_published_part(policy), names)
+        before = None if original is None else table_of(from_frame(original))
+        return verify_separated(engine, Separated(table_of(frame), beside), plan, original=before)
     plan = make_plan(_published_part(policy), frame.columns)
     originals = _code_originals(engine, table_of(from_frame(original)), plan) if original is not None else None
     return verify(engine, table_of(frame.select(plan.wanted)), plan, originals)

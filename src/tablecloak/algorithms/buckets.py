@@ -209,11 +209,11 @@ def unite_failing(problem: Problem, groups: IntArray) -> IntArray:
         is_failing = ~problem.goal.admits(problem.table.class_stats(groups, n_groups))
         if not is_failing.any():
             break
-        groups, n_groups = renumbered(_paired(is_failing)[groups])
+        groups, n_groups = renumbered(paired(is_failing)[groups])
     return groups
 
 
-def _paired(is_failing: NDArray[np.bool_]) -> IntArray:
+def paired(is_failing: NDArray[np.bool_]) -> IntArray:
     """What each group becomes when failing ones join a neighbour; a group takes part in one union only."""
     n_groups = len(is_failing)
     becomes, is_free = np.arange(n_groups), np.ones(n_groups, bool)

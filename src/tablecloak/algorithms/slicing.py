@@ -11,13 +11,21 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak.algorithms.base import Block, Bucketing, Problem, Publishes, Solution, algorithm
-from tablecloak.algorithms.buckets import GroupsField, bucketed, columns_of, groups_for, refuses_exact_values, shuffled
+from tablecloak.algorithms.buckets import (
+    GroupsField,
+    bucketed,
+    columns_of,
+    groups_for,
+    paired,
+    refuses_exact_values,
+    shuffled,
+)
 from tablecloak.algorithms.matching import random_matching
 from tablecloak.algorithms.merging import renumbered
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.vklt.v_cold import association
 from tablecloak.data.coded import CodedTable
-from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
+from tablecloak.errors import DataError, IncompatibleChoice, Infeasible, did_you_mean
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.rng import child
@@ -141,8 +149,7 @@ class Swapping(_InGroups):
             raise DataError(
                 f"{n_broken:,} rows of the table hold a forbidden combination", hint="correct them, or allow it"
             )
-        groups, _ = renumbered(_similar_groups(problem, progress))
-        groups, _ = renumbered(_open_enough(problem, groups, rules))
+        groups = _open_enough(problem, _similar_groups(problem, progress), rules)
         names = tuple(s.name for s in table.sensitive)
         block = shuffled(table, groups, names, problem.seed)
         source = _repaired(block.source, groups, rules, problem.seed)
@@ -195,15 +202,20 @@ def _open_enough(problem: Problem, groups: IntArray, rules: Sequence[_Rule]) -> 
         return groups
     columns = [table.sensitive_codes(i) for i in range(len(table.sensitive))]
     is_ruled = np.logical_or.reduce([r.row for r in rules])
-    while (n_groups := int(groups.max()) + 1) > 1:
-        parts = {int(g): np.flatnonzero(groups == g) for g in np.unique(groups[is_ruled])}
-        closed = [g for g, rows in parts.items() if _fewest_values(rows, rules, columns) < wanted]
-        if not closed:
-            break
-        becomes = np.arange(n_groups)
-        becomes[closed[0]] = closed[0] + 1 if closed[0] + 1 < n_groups else closed[0] - 1
-        groups, _ = renumbered(becomes[groups])
-    return groups
+    while True:
+        groups, n_groups = renumbered(groups)
+        is_closed = np.zeros(n_groups, bool)
+        for group in np.unique(groups[is_ruled]).tolist():
+            is_closed[group] = _fewest_values(np.flatnonzero(groups == group), rules, columns) < wanted
+        if not is_closed.any():
+            return groups
+        if n_groups == 1:
+            raise Infeasible(
+                f"infeasible  the forbidden combinations leave some rows fewer than {wanted} different values",
+                best=[],
+                relaxations=[],
+            )
+        groups = paired(is_closed)[groups]
 
 
 def _fewest_values(rows: IntArray, rules: Sequence[_Rule], columns: Sequence[IntArray]) -> int:

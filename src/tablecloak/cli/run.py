@@ -30,6 +30,8 @@ def run(
         raise PolicyError("--json and --output - both want stdout", hint="write the release to a file")
     with readable(source) as data, writable(target) as release, progress_for(settings) as progress:
         wanted = read_policy(policy, changes, settings, source=data, target=release)
+        if target == STREAM and wanted.algorithm.publishes == "separated":
+            raise PolicyError(f"{wanted.algorithm.name} writes two tables", hint="name a file with --output")
         from tablecloak import pipeline
         from tablecloak.report import terminal
 
