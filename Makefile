@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types layers fast bench wheel clean
+.PHONY: demo test check lint types layers fast bench docs wheel clean
 
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
@@ -29,6 +29,9 @@ fast: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.run
+
+docs: $(STAMP)
+	$(BIN)/python docs/build.py
 
 wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

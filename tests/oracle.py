@@ -338,7 +338,7 @@ def _leaf_share(leaves, total):
 def gcp(published_rows, original_rows, quasi, *, trees=None, weights=None):
     """Weighted mean NCP over records; originals without a published row (suppressed) count 1."""
     weight = {name: exact((weights or {}).get(name, 1)) for name in quasi}
-    columns = {name: [row[name] for row in original_rows] for name in quasi}
+    columns = {name: list(dict.fromkeys(row[name] for row in original_rows)) for name in quasi}
     cells = Counter((name, row[name]) for row in published_rows for name in quasi)
     loss = sum(
         n * weight[name] * ncp(cell, columns[name], tree=(trees or {}).get(name)) for (name, cell), n in cells.items()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tablecloak import sample
     from tablecloak.algorithms.mondrian import Mondrian
+    from tablecloak.comparison import compare_frames as compare
     from tablecloak.errors import (
         CloakError,
         DataError,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from tablecloak.pipeline import verify_frame as verify
     from tablecloak.policy.load import load_policy
     from tablecloak.policy.schema import Policy
+    from tablecloak.profile.profile import inspect_frame as inspect
+    from tablecloak.profile.starter import suggest_policy
     from tablecloak.quick import is_valid_generalisation, risk, roles
 
 __version__ = "0.1.0"
@@ -56,6 +59,8 @@ __all__ = [
     "anonymize",
     "apply",
     "check",
+    "compare",
+    "inspect",
     "is_valid_generalisation",
     "load_policy",
     "read_hierarchy",
@@ -63,6 +68,7 @@ __all__ = [
     "roles",
     "run",
     "sample",
+    "suggest_policy",
     "verify",
 ]
 
@@ -84,12 +90,15 @@ _HOMES = {
     "anonymize": "pipeline",
     "apply": "pipeline:apply_file",
     "check": "pipeline",
+    "compare": "comparison:compare_frames",
+    "inspect": "profile.profile:inspect_frame",
     "is_valid_generalisation": "quick",
     "load_policy": "policy.load",
     "read_hierarchy": "hierarchy.files",
     "risk": "quick",
     "roles": "quick",
     "run": "pipeline",
+    "suggest_policy": "profile.starter",
     "verify": "pipeline:verify_frame",
 }
 

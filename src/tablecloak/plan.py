@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
 from tablecloak.stats.classes import Needs
+from tablecloak.stats.joint import JOINT_NAME
 from tablecloak.values import format_value
 
 __all__ = ["Plan", "make_plan", "source_of"]
@@ -53,7 +54,8 @@ class Plan:
     @property
     def counted(self) -> list[str]:
         """The sensitive attributes that the goal looks at: counting others would only cost time."""
-        return self.sensitive if Needs.SENSITIVE in self.goal.needs else []
+        # what a goal links to persons may turn out to be a sensitive attribute
+        return self.sensitive if self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS) else []
 
     @property
     def stars_are_suppressed(self) -> bool:
@@ -64,11 +66,22 @@ class Plan:
         return [QuasiColumn(n, self._maker(n, table), self.policy.columns[n].weight) for n in self.quasi]
 
     def sensitive_columns(self, table: Table) -> list[SensitiveColumn]:
-        """How each sensitive attribute that the goal looks at is counted."""
-        return [
+        """How each sensitive attribute that the goal looks at is counted, and persons if the table names them."""
+        columns = [
             SensitiveColumn(n, self._maker(n, table) if self.policy.columns[n].hierarchy is not None else None)
             for n in self.counted
         ]
+        if Needs.JOINT in self.goal.needs and len(columns) > 1:
+            columns.append(SensitiveColumn(JOINT_NAME, joins=tuple(self.counted)))
+        person = self.person
+        if person is not None and person in table.frame.columns:
+            columns.append(SensitiveColumn(person, is_person=True))
+        return columns
+
+    @property
+    def person(self) -> str | None:
+        """The key of persons, who may have several rows."""
+        return next(iter(self.policy.columns_with(Role.PERSON)), None)
 
     def _maker(self, column: str, table: Table) -> MakeHierarchy:
         chosen = self.policy.hierarchy_of(column)
@@ -136,7 +149,8 @@ def make_plan(policy: Policy, columns: Sequence[str], *, location: str | None = 
     """Settle what happens to each column; fails here if the policy cannot fit the table."""
     _refuse_unknown_columns(policy, columns, location)
     _refuse_items(policy)
-    goal = Goal(tuple(policy.goals))
+    _refuse_two_persons(policy)
+    goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
     reason = policy.algorithm.refuses(goal)
     if reason:
         raise IncompatibleChoice(
@@ -184,6 +198,8 @@ def _refuse_items(policy: Policy) -> None:
 def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
     """The table after rows with missing cells were left out where the policy says so, and how many were."""
     policy = plan.policy
+    if table.n_rows == 0:
+        raise DataError("there are no rows", hint="give a table with at least one row", location=table.name)
     for name in [*plan.quasi, *plan.sensitive]:
         n_missing = table.frame[name].null_count()
         if n_missing and policy.missing_of(name) is Missing.ERROR:
@@ -196,6 +212,12 @@ def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
     if not drops or not any(table.frame[n].null_count() for n in drops):
         return table, 0
     frame = table.frame.drop_nulls(drops)
+    if frame.height == 0:
+        raise DataError(
+            "no rows are left: each has an empty cell where the policy says missing: drop",
+            hint="use missing: value, or drop the column that is empty",
+            location=table.name,
+        )
     return Table(frame, table.types, table.name), table.n_rows - frame.height
 
 
@@ -211,13 +233,18 @@ def given_groups(table: Table, plan: Plan) -> NDArray[np.int64] | None:
     return table.frame[column].rank("dense").fill_null(0).to_numpy().astype(np.int64)
 
 
-def refuse_repeated_persons(table: Table, plan: Plan) -> None:
-    """Models here count rows, so a person must not have several."""
-    for name in plan.policy.columns_with(Role.PERSON):
-        n_persons = table.frame[name].n_unique()
-        if n_persons < table.n_rows:
-            raise IncompatibleChoice(
-                f"column '{name}' has the role person and {table.n_rows - n_persons:,} rows repeat a person: "
-                "the models of this policy count rows, not persons",
-                hint="keep one row per person, or give the column the role identifier and accept that rows are counted",
-            )
+def _refuse_two_persons(policy: Policy) -> None:
+    persons = policy.columns_with(Role.PERSON)
+    if len(persons) > 1:
+        raise IncompatibleChoice(
+            f"{len(persons)} columns have the role person", hint="keep the one that tells people apart best"
+        )
+
+
+def settle_persons(table: Table, plan: Plan) -> tuple[Table, Plan]:
+    """Where no person has several rows, counting rows is counting persons: leave their key out."""
+    person = plan.person
+    if person is None or table.frame[person].n_unique() < table.n_rows:
+        return table, plan
+    goal = replace(plan.goal, counts_persons=False)
+    return Table(table.frame.drop(person), table.types, table.name), replace(plan, goal=goal)

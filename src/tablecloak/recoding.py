@@ -56,7 +56,7 @@ class RecodedColumn:
         return distinct.recoded(found)
 
     def _ordered_places(self, distinct: pl.Series) -> IntArray:
-        known = pl.Series(self.values, dtype=pl.String).cast(distinct.dtype)
+        known = _typed(pl.Series(self.values, dtype=pl.String), distinct.dtype)
         numbers, new = known.to_physical().to_numpy(), distinct.to_physical()
         at = np.searchsorted(numbers, new.fill_null(0).to_numpy())
         is_known = numbers[np.minimum(at, len(numbers) - 1)] == new.fill_null(0).to_numpy() if len(numbers) else at < 0
@@ -133,6 +133,11 @@ class Recoding:
         lines += [f"  {c.name}: {len(c.labels.names):,} different values" for c in self.columns]
         return "\n".join(lines)
 
+    def write(self, path: Path) -> None:
+        """Store the recoding, readable by its owner only: it holds values of the original."""
+        path.touch(mode=0o600)
+        path.write_text(self.to_json(path.parent), encoding="utf-8")
+
     def to_json(self, folder: Path) -> str:
         """The recoding as text for a file in a folder; files that the policy names are found from there."""
         policy = dump_policy(self.policy.rebased(folder))
@@ -144,6 +149,15 @@ class Recoding:
             ensure_ascii=False,
             separators=(",", ":"),
         )
+
+
+def _typed(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Canonical texts as values again."""
+    if dtype == pl.Date:
+        return texts.str.to_date("%Y-%m-%d")
+    if dtype == pl.Datetime:
+        return texts.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us")
+    return texts.cast(dtype)
 
 
 def _column(

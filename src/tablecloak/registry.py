@@ -1,7 +1,7 @@
-"""Names to things: models, algorithms and metrics register here, ours and third parties' alike.
+"""Names to things: models, algorithms, metrics and detectors register here, ours and third parties' alike.
 
-A third-party package offers its classes through the entry-point groups
-`tablecloak.models`, `tablecloak.algorithms` and `tablecloak.metrics`; loading the entry point must register the class.
+A third-party package offers its classes through the entry-point groups `tablecloak.models`, `tablecloak.algorithms`,
+`tablecloak.metrics` and `tablecloak.detectors`; loading the entry point must register the class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from tablecloak.errors import PolicyError, did_you_mean
 __all__ = ["find", "known", "register"]
 
 T = TypeVar("T")
-KINDS = ("models", "algorithms", "metrics")
+KINDS = ("models", "algorithms", "metrics", "detectors")
+# Packages that are not called after their kind.
+_PACKAGES = {"detectors": "profile.detectors"}
 _known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 _loaded: set[str] = set()
 
@@ -36,9 +38,9 @@ def known(kind: str) -> Mapping[str, Any]:
     """Everything registered under a kind, by name, in alphabetical order."""
     if kind not in _loaded:
         _loaded.add(kind)
-        package = importlib.import_module(f"tablecloak.{kind}")
+        package = importlib.import_module(f"tablecloak.{_PACKAGES.get(kind, kind)}")
         for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"tablecloak.{kind}.{module.name}")
+            importlib.import_module(f"{package.__name__}.{module.name}")
         for point in entry_points(group=f"tablecloak.{kind}"):
             point.load()
     return dict(sorted(_known[kind].items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -19,12 +19,20 @@ from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import table_of
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.sources import Source
-from tablecloak.models.base import Goal
 from tablecloak.plan import Plan
 from tablecloak.rng import child
 from tablecloak.verification import Verification
 
-__all__ = ["GROUP", "Separated", "read_separated", "refuse_recoding", "separate", "side_path", "verify_separated"]
+__all__ = [
+    "GROUP",
+    "Separated",
+    "read_separated",
+    "refuse_documents",
+    "refuse_persons",
+    "separate",
+    "side_path",
+    "verify_separated",
+]
 
 IntArray = NDArray[np.int64]
 GROUP = "group_id"
@@ -48,11 +56,36 @@ def side_path(path: Path) -> Path:
     return path.with_name(f"{path.name.removesuffix(suffix)}.st{suffix}")
 
 
-def refuse_recoding(plan: Plan, recoding: Any) -> None:
-    """Exact values in groups cannot be applied to new rows."""
-    if recoding is not None and plan.algorithm.publishes.is_bucketing:
+class _Files(Protocol):
+    """What else a run may be asked to write."""
+
+    @property
+    def are_wanted(self) -> bool: ...
+
+    @property
+    def recoding(self) -> Path | None: ...
+
+
+def refuse_documents(plan: Plan, files: _Files | None) -> None:
+    """Groups of exact values cannot be applied to new rows, and reports speak of classes of generalised ones."""
+    if files is None or not plan.algorithm.publishes.is_bucketing:
+        return
+    name = plan.algorithm.name
+    if files.recoding is not None:
+        raise IncompatibleChoice(f"{name} makes groups of these rows, which new rows cannot join", hint="no recoding")
+    if files.are_wanted:
         raise IncompatibleChoice(
-            f"{plan.algorithm.name} makes groups of these rows, which new rows cannot join", hint="remove `recoding`"
+            f"report and certificate speak of generalised values, and {name} publishes exact ones in groups",
+            hint="remove `report` and `certificate`; what was recounted is printed, and --json has all of it",
+        )
+
+
+def refuse_persons(plan: Plan) -> None:
+    """A person with several records in a group would be counted as several."""
+    if plan.algorithm.publishes.is_bucketing and plan.goal.counts_persons:
+        raise IncompatibleChoice(
+            f"persons have several records, and the groups of {plan.algorithm.name} count records",
+            hint="keep one record per person, or use an algorithm that generalises",
         )
 
 
@@ -148,7 +181,7 @@ def verify_separated(
         agrees = agrees and _keeps_values(found, original, plan)
     is_known = intended is not None or original is not None
     return Verification(
-        verdicts=Goal(plan.goal.models).verdicts(recount.stats),
+        verdicts=plan.goal.verdicts(recount.stats),
         n_classes=recount.stats.n_classes,
         n_rows=found.main.n_rows,
         n_suppressed=0,

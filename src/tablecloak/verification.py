@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Publishes
-from tablecloak.data.coverage import coverage_of
+from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.engines.base import Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
-from tablecloak.models.base import Goal, Verdict
+from tablecloak.models.base import Verdict
 from tablecloak.plan import Plan
+from tablecloak.report.facts import Before, Facts, collect
+from tablecloak.stats.classes import SensitiveDomain, histogram_of
 
-__all__ = ["Originals", "Verification", "covers_originals", "require", "verify"]
+__all__ = ["Originals", "Persons", "Verification", "covers_originals", "require", "verify", "verify_with_facts"]
 
 IntArray = NDArray[np.int64]
+# The persons of a table and the code of the person of every row.
+Persons = tuple[SensitiveDomain, IntArray]
 # Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
 MATCH_UP_TO = 2_000
 CENTERS_NOTE = "cells are centers of their class, such as means: they cover no original, classes were recounted"
@@ -65,28 +69,67 @@ class Originals:
     n_rows: int
     row_of: IntArray | None = field(default=None)
     order_is_known: bool = True  # rows are in the order of the originals, all or some of them
+    sensitive: tuple[SensitiveDomain, ...] = ()
+    totals: Mapping[str, IntArray] = field(default_factory=dict)  # records of each sensitive value, by attribute
+    persons: Persons | None = None  # who each original belongs to, where a person may have several
 
 
 def verify(engine: Engine, release: Table, plan: Plan, originals: Originals | None = None) -> Verification:
     """Recount a release and, given its originals, check that every cell covers its own."""
+    recount = _recount(engine, release, plan, originals)
+    return _verification(recount, plan, originals, {} if originals is None else _coverage(recount, originals))
+
+
+def verify_with_facts(engine: Engine, release: Table, plan: Plan, originals: Originals) -> tuple[Verification, Facts]:
+    """The same, and from the same recount what a report shows."""
+    recount = _recount(engine, release, plan, originals)
+    coverage = _coverage(recount, originals)
+    before = Before(originals.domains, originals.codes, originals.n_rows, originals.sensitive, originals.totals)
+    facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types)
+    return _verification(recount, plan, originals, coverage), facts
+
+
+def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | None) -> Recount:
     recount = engine.class_stats(
         release, plan.quasi, plan.sensitive_columns(release), stars_are_suppressed=plan.stars_are_suppressed
     )
+    return recount if originals is None or originals.persons is None else _with_persons(recount, originals)
+
+
+def _coverage(recount: Recount, originals: Originals) -> dict[str, Coverage]:
+    return {name: coverage_of(column.values, originals.domains[name]) for name, column in recount.labels.items()}
+
+
+def _verification(
+    recount: Recount, plan: Plan, originals: Originals | None, coverage: Mapping[str, Coverage]
+) -> Verification:
     covers: bool | None = None
     notes: tuple[str, ...] = ()
     if plan.algorithm.publishes is Publishes.CENTERS:
         notes = (CENTERS_NOTE,)
     elif originals is not None:
-        covers, notes = covers_originals(recount, originals)
+        covers, notes = covers_originals(recount, originals, coverage)
     n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
     return Verification(
-        verdicts=Goal(plan.goal.models).verdicts(recount.stats),
+        verdicts=plan.goal.verdicts(recount.stats),
         n_classes=recount.stats.n_classes,
         n_rows=recount.n_rows,
         n_suppressed=n_left_out,
         covers=covers,
         notes=notes,
     )
+
+
+def _with_persons(recount: Recount, originals: Originals) -> Recount:
+    """The recount with the persons of its classes, which no release publishes."""
+    assert recount.classes is not None
+    assert originals.persons is not None
+    domain, codes = originals.persons
+    of_row = codes if originals.row_of is None else codes[originals.row_of]
+    if recount.is_suppressed is not None:
+        of_row = of_row[~recount.is_suppressed]
+    counted = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
+    return replace(recount, stats=replace(recount.stats, hist={**recount.stats.hist, domain.name: counted}))
 
 
 def require(verification: Verification) -> Verification:
@@ -105,12 +148,11 @@ def require(verification: Verification) -> Verification:
     raise GoalNotMet(message, result=verification.to_dict(), hint="nothing was written")
 
 
-def covers_originals(recount: Recount, originals: Originals) -> tuple[bool | None, tuple[str, ...]]:
+def covers_originals(
+    recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]
+) -> tuple[bool | None, tuple[str, ...]]:
     """Whether every published cell covers its original, and remarks on how that was decided."""
-    sides = [
-        (coverage_of(column.values, originals.domains[name]), column, originals.codes[name])
-        for name, column in recount.labels.items()
-    ]
+    sides = [(coverage[name], column, originals.codes[name]) for name, column in recount.labels.items()]
     if originals.row_of is not None or recount.n_rows == originals.n_rows:
         rows = originals.row_of
         if rows is not None and recount.is_suppressed is not None:
@@ -124,6 +166,8 @@ def covers_originals(recount: Recount, originals: Originals) -> tuple[bool | Non
         return False, (f"the release has {recount.n_rows - originals.n_rows:,} rows more than the original",)
     if recount.n_rows < originals.n_rows and _is_subsequence(rows_of, recount.n_rows, originals.n_rows):
         return True, ()
+    if originals.order_is_known:
+        return False, ("rows were compared in their order; for a shuffled release say output.shuffle: true",)
     return _match(rows_of, recount.n_rows, originals.n_rows)
 
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -48,7 +47,7 @@ def test_no_command_shows_the_help(cloak):
         (["run", "p.yaml", "--engine", "spark"], "Invalid value for '--engine'"),
         (["run", "p.yaml", "--memory", "lots"], "--memory lots is not an amount"),
         (["run", "p.yaml", "-o", "-", "--json"], "both want stdout"),
-        (["verify", "r.csv"], "Missing option '--policy'"),
+        (["verify", "r.csv"], "name a policy or a certificate"),
         (["list", "modles"], "Invalid value for"),
         (["hierarchy", "check", "a.csv", "b.csv"], "data and column go together"),
     ],
@@ -158,7 +157,7 @@ def test_what_is_not_an_amount_of_memory(text):
         parse_bytes(text)
 
 
-HEAVY = ("polars", "numba", "numpy", "ruamel")
+HEAVY = ("polars", "numba", "numpy", "duckdb", "pandas", "pyarrow", "pydantic", "ruamel")  # what makes help slow
 
 
 def test_help_imports_nothing_heavy():
@@ -174,14 +173,3 @@ def test_a_reader_that_goes_away_is_no_error():
     command = f"{sys.executable} -m tablecloak.cli.main schema | head -n 1"
     found = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
     assert (found.returncode, found.stderr) == (0, "")
-
-
-def test_help_is_quick():
-    best = min(_seconds_of_help() for _ in range(3))
-    assert best < 1.0  # half a second on an idle machine
-
-
-def _seconds_of_help():
-    begin = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "tablecloak.cli.main", "--help"], capture_output=True, check=True)
-    return time.perf_counter() - begin

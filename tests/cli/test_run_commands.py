@@ -229,8 +229,21 @@ def test_demo_shows_risk_and_rows(cloak, monkeypatch, tmp_path):
     assert outcome.code == 0, outcome.err
     assert "unique" in outcome.out
     assert "as published" in outcome.out
-    assert "tablecloak demo --directory" in outcome.out
-    assert list(tmp_path.iterdir()) == []
+    assert "Open tablecloak-demo/out/report.html" in outcome.out
+    assert (tmp_path / "tablecloak-demo/out/report.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "tablecloak-demo/out/certificate.json").exists()
+
+
+def test_demo_can_be_repeated_until_its_policy_is_changed(cloak, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert cloak("demo", "-q").code == 0
+    assert cloak("demo", "-q").code == 0
+    policy = tmp_path / "tablecloak-demo/policy.yaml"
+    policy.write_text(policy.read_text() + "# mine\n")
+    again = cloak("demo", "-q")
+    assert again.code == 2
+    assert "has a policy that was changed" in again.err
+    assert policy.read_text().endswith("# mine\n")
 
 
 def test_demo_keeps_its_files_where_asked(cloak, tmp_path):
@@ -238,9 +251,11 @@ def test_demo_keeps_its_files_where_asked(cloak, tmp_path):
     assert outcome.code == 0, outcome.err
     assert outcome.data["risk"]["after"]["unique"] == 0
     assert cloak("check", tmp_path / "demo/policy.yaml").code == 0
-    again = cloak("demo", "--directory", tmp_path / "demo")
-    assert again.code == 2
-    assert "is not an empty folder" in again.err
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/thesis.txt").write_text("mine")
+    refused = cloak("demo", "--directory", tmp_path / "other")
+    assert refused.code == 2
+    assert "was not made by demo" in refused.err
 
 
 def test_no_value_of_the_data_is_ever_said(cloak, project):

@@ -112,10 +112,10 @@ def test_only_distinct_values_survive_joining_a_failing_class():
     [
         (KAnonymity(k=10), 7, [{"k": 7}, {"k": 3}]),
         (KAnonymity(k=10), math.nan, []),
-        (LDiversity(l=5), 3, [{"l": 3}]),
+        (LDiversity(l=5), 3, [{"l": 3}, {"l": 2}]),
         (LDiversity(l=5), 1, []),
         (LDiversity(l=5), math.nan, []),
-        (LDiversity(l=3, variant="entropy"), 1.7088, [{"l": 1.7}]),
+        (LDiversity(l=3, variant="entropy"), 1.7088, [{"l": 1.7}, {"l": 1.35}]),
         (LDiversity(**RECURSIVE), 2.0, [{"c": 2.01}, {"l": 2}]),
         (LDiversity(**RECURSIVE), math.inf, [{"l": 2}]),
         (TCloseness(t=0.1), 0.235, [{"t": 0.24}]),

@@ -76,5 +76,8 @@ def test_amounts_of_memory(count, shown):
 
 
 def test_the_way_on_from_the_demo(tmp_path):
-    assert "demo --directory" in text(terminal.next_steps(None))[0]
-    assert text(terminal.next_steps(tmp_path / "policy.yaml"))[0] == f"Next: tablecloak check {tmp_path}/policy.yaml"
+    files = {"output": "out/a.csv", "report": "out/r.html", "certificate": "out/c.json"}
+    lines = text(terminal.next_steps(tmp_path / "policy.yaml", files))
+    assert "Open out/r.html" in lines[0]
+    assert lines[1] == "Next: tablecloak verify out/a.csv --certificate out/c.json"
+    assert lines[2].strip() == f"tablecloak run {tmp_path}/policy.yaml --set goals.0.k=20 --force"

@@ -16,11 +16,15 @@ from tablecloak.errors import GoalNotMet, Infeasible
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.rng import child
-from tablecloak.stats.classes import Needs
 
 __all__ = ["Anatomy", "Permutation", "diverse_groups", "groups_for", "shuffled"]
 
 IntArray = NDArray[np.int64]
+# Models that speak of the sensitive values of a group only, not of how many records look alike.
+IN_GROUPS = {
+    "beta-likeness", "ck-safety", "delta-disclosure", "ke-anonymity", "l-diversity", "l-plus-diversity",
+    "multi-l-diversity", "t-closeness", "wgp",
+}  # fmt: skip
 GroupsField = Annotated[
     str | None, Field(description="column that names the group of every row; groups are searched for if left out")
 ]
@@ -28,9 +32,9 @@ GroupsField = Annotated[
 
 def refuses_exact_values(goal: Goal) -> str | None:
     """Why groups of exact values cannot enforce a goal, or None."""
-    linked = [m.name for m in goal.models if Needs.SENSITIVE not in m.needs or getattr(m, "k", None) is not None]
+    linked = [m.name for m in goal.models if m.name not in IN_GROUPS]
     if linked:
-        return f"exact quasi-identifiers are published, which {', '.join(linked)} forbids; ask for l-diversity"
+        return f"exact quasi-identifiers are published, so {', '.join(linked)} cannot hold; ask for l-diversity"
     unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
     if unsafe:
         return f"groups that fail it are united, and uniting groups can break {', '.join(unsafe)}"
@@ -61,7 +65,7 @@ class Anatomy:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         progress.start("solve", problem.table.n_tuples)
-        names = tuple(s.name for s in problem.table.sensitive)
+        names = sensitive_names(problem.table)
         return bucketed(problem.table, groups_for(problem), Bucketing(side=names, is_counted=True))
 
 
@@ -90,7 +94,7 @@ class Permutation:
         table = problem.table
         progress.start("solve", table.n_tuples)
         groups = groups_for(problem)
-        names = tuple(s.name for s in table.sensitive)
+        names = sensitive_names(table)
         blocks = [shuffled(table, groups, (d.name,), problem.seed) for d in table.domains]
         return bucketed(table, groups, Bucketing((*blocks, shuffled(table, groups, names, problem.seed)), side=names))
 
@@ -102,10 +106,15 @@ def bucketed(table: CodedTable, groups: IntArray, bucketing: Bucketing, notes: t
     return Solution(groups, lo, hi, bucketing=bucketing, notes=notes)
 
 
+def sensitive_names(table: CodedTable) -> tuple[str, ...]:
+    """The sensitive columns that the goal looks at."""
+    return tuple(domain.name for domain, _ in table.attributes())
+
+
 def columns_of(table: CodedTable) -> dict[str, IntArray]:
     """The codes of every quasi-identifier and counted sensitive column, by name."""
     quasi = {d.name: table.quasi_codes(i) for i, d in enumerate(table.domains)}
-    return {**quasi, **{s.name: table.sensitive_codes(i) for i, s in enumerate(table.sensitive)}}
+    return {**quasi, **{domain.name: codes for domain, codes in table.attributes()}}
 
 
 def shuffled(table: CodedTable, groups: IntArray, columns: tuple[str, ...], seed: int) -> Block:
@@ -143,9 +152,8 @@ def groups_for(problem: Problem) -> IntArray:
 def diverse_groups(problem: Problem) -> IntArray:
     """Groups whose records all differ in the most skewed sensitive column, at least `min_size` records each."""
     table, size = problem.table, problem.goal.min_size
-    index = int(np.argmax([counts.max() for counts in table.totals.values()]))
-    codes = table.sensitive_codes(index)
-    require_spread(problem, table.sensitive[index].name, codes)
+    domain, codes = max(table.attributes(), key=lambda attribute: int(np.bincount(attribute[1]).max()))
+    require_spread(problem, domain.name, codes)
     rng = child(problem.seed, "groups")
     stacks = [rng.permutation(rows).tolist() for rows in _rows_by_code(codes)]
     groups = _draw(stacks, size, table.n_rows)

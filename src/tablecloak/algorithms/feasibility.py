@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from tablecloak.data.coded import CodedTable
@@ -26,9 +27,10 @@ def require_feasible(table: CodedTable, goal: Goal, loss_of: Callable[[Goal], fl
     """
     whole = table.whole()
     verdicts = goal.verdicts(whole)
-    if all(v.holds for v in verdicts):
+    # a model that is not monotone may hold on parts although it does not on the whole
+    failing = [i for i, v in enumerate(verdicts) if not v.holds and goal.models[i] in goal.parts()[0].models]
+    if not failing:
         return
-    failing = [i for i, v in enumerate(verdicts) if not v.holds]
     relaxations = [_tried(g, text, loss_of) for g, text in _relaxed_goals(goal, verdicts, failing) if _holds(g, whole)]
     raise Infeasible(
         "infeasible  " + "; ".join(_reason(verdicts[i], table.n_rows) for i in failing),
@@ -38,7 +40,7 @@ def require_feasible(table: CodedTable, goal: Goal, loss_of: Callable[[Goal], fl
 
 
 def _holds(goal: Goal, whole: ClassStats) -> bool:
-    return all(v.holds for v in goal.verdicts(whole))
+    return all(v.holds for v in goal.parts()[0].verdicts(whole))
 
 
 def _reason(verdict: Verdict, n_rows: int) -> str:
@@ -58,11 +60,11 @@ def _relaxed_goals(goal: Goal, verdicts: list[Verdict], failing: list[int]) -> I
             break
         models = tuple(chosen.get(i, m) for i, m in enumerate(goal.models))
         changes = [_change(i, goal.models[i], chosen[i]) for i in failing]
-        yield Goal(models), ", ".join(changes)
+        yield replace(goal, models=models), ", ".join(changes)
     rest = tuple(m for i, m in enumerate(goal.models) if i not in failing)
     if rest:
         names = ", ".join(f"goals.{i} ({goal.models[i].name})" for i in failing)
-        yield Goal(rest), f"remove {names}"
+        yield replace(goal, models=rest), f"remove {names}"
 
 
 def _change(index: int, before: PrivacyModel, after: PrivacyModel) -> str:

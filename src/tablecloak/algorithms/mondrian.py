@@ -1,4 +1,4 @@
-"""Mondrian: multidimensional top-down partitioning for any goal made of monotone models."""
+"""Mondrian: multidimensional top-down partitioning for any goal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.partition import CutRule, partition
-from tablecloak.algorithms.suppress import suppress
+from tablecloak.algorithms.suppress import leave_out, suppress
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
@@ -19,6 +19,7 @@ __all__ = ["Mondrian"]
 class Mondrian:
     """Cut the table in two along one quasi-identifier, again and again, while both sides satisfy the goal.
 
+    Models that are not monotone rule out no cut above them: a class that violates one is cut further.
     Every class publishes the smallest interval, set or hierarchy node that holds its records. Cost: near-linear.
     Reference: LeFevre, DeWitt, Ramakrishnan, Mondrian multidimensional k-anonymity, ICDE 2006.
     """
@@ -39,10 +40,7 @@ class Mondrian:
     def needs_rows(self) -> bool:
         return self.mode == "relaxed"
 
-    def refuses(self, goal: Goal) -> str | None:
-        unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
-        if unsafe:
-            return f"a cut can satisfy {', '.join(unsafe)} below a node that does not, so top-down search would miss it"
+    def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
         return None
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
@@ -51,4 +49,6 @@ class Mondrian:
         rule = CutRule(by_saving=self.split == "loss" and not is_relaxed, relaxed=is_relaxed)
         solution = partition(problem, rule, progress)
         budget = int(self.suppression_limit * problem.table.n_rows)
-        return suppress(problem, solution, budget) if budget else solution
+        if not budget:
+            return solution
+        return suppress(problem, solution, budget) if problem.goal.is_monotone else leave_out(problem, solution, budget)

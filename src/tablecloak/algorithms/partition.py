@@ -64,6 +64,7 @@ class _Search:
         self.ids = np.arange(table.n_tuples, dtype=np.uint32)
         self.min_size = max(1, problem.goal.min_size)
         self.only_size = problem.goal.is_only_size
+        self.prunable, self.others = problem.goal.parts()
 
     def propose(self, starts: IntArray, ends: IntArray, tried: NDArray[np.bool_]) -> tuple[IntArray, ...]:
         proposed: tuple[IntArray, ...] = self.kernels.propose(
@@ -78,11 +79,24 @@ class _Search:
         )
         return middles
 
-    def admits(self, starts: IntArray, ends: IntArray) -> NDArray[np.bool_]:
-        """Which ranges satisfy the goal."""
-        size = self.kernels.sizes(self.weights, starts, ends)
+    def accepts(self, starts: IntArray, middles: IntArray, ends: IntArray) -> NDArray[np.bool_]:
+        """Which cuts are carried out: both sides satisfy the goal.
+
+        A model that is not monotone may hold below a node that violates it, so such a node is cut further whatever it
+        says about the sides; once a node satisfies the model, everything below it does.
+        """
+        begins, stops = np.concatenate([starts, middles]), np.concatenate([middles, ends])
         if self.only_size:
-            return np.asarray(size >= self.min_size)
+            return _both(self.kernels.sizes(self.weights, begins, stops) >= self.min_size)
+        sides = self.stats(begins, stops)
+        ok = _both(self.prunable.admits(sides))
+        if self.others.models:
+            ok &= _both(self.others.admits(sides)) | ~self.others.admits(self.stats(starts, ends))
+        return ok
+
+    def stats(self, starts: IntArray, ends: IntArray) -> ClassStats:
+        """Statistics of ranges as classes."""
+        size = self.kernels.sizes(self.weights, starts, ends)
         table = self.problem.table
         hist = {}
         for i, domain in enumerate(table.sensitive):
@@ -91,7 +105,7 @@ class _Search:
                 self.keys, self.weights, starts, ends, self.space, dim, domain.n_values
             )
             hist[domain.name] = Histogram(domain, indptr, codes, counts, table.totals[domain.name])
-        return self.problem.goal.admits(ClassStats(size, hist))
+        return ClassStats(size, hist)
 
     def job(self, begin: int, end: int) -> _Found:
         """Partition one range to its leaves."""
@@ -136,8 +150,7 @@ class _Search:
         at, to, dims, cuts, tried = starts[~is_leaf], ends[~is_leaf], dims[~is_leaf], cuts[~is_leaf], tried[~is_leaf]
         if len(at) == 0:
             return at, to, tried
-        ok = self.admits(np.concatenate([at, middles]), np.concatenate([middles, to]))
-        is_cut = ok[: len(at)] & ok[len(at) :]
+        is_cut = self.accepts(at, middles, to)
         found.cuts.append(np.stack([at, middles, to, dims, cuts], axis=1)[is_cut])
         again = ~is_cut
         tried[again, dims[again]] = True
@@ -164,6 +177,12 @@ class _Search:
         goes = dims >= 0
         middles = self.split(starts[goes], ends[goes], dims[goes], cuts[goes], ties[goes])
         return dims, cuts, ties, lo, hi, middles
+
+
+def _both(ok: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Left sides come first, right sides after them."""
+    half = len(ok) // 2
+    return ok[:half] & ok[half:]
 
 
 def partition(problem: Problem, rule: CutRule, progress: Progress, *, compiled: bool | None = None) -> Solution:

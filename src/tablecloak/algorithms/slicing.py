@@ -18,6 +18,7 @@ from tablecloak.algorithms.buckets import (
     groups_for,
     paired,
     refuses_exact_values,
+    sensitive_names,
     shuffled,
 )
 from tablecloak.algorithms.matching import random_matching
@@ -83,9 +84,9 @@ def blocks_of(table: CodedTable, block_size: int) -> list[tuple[str, ...]]:
     """Related columns together; quasi-identifiers and sensitive columns never share a block."""
     codes = columns_of(table)
     ordered = {d.name for d in table.domains if d.type.is_ordered and d.hierarchy is None}
-    ordered |= {s.name for s in table.sensitive if s.is_ordered and s.hierarchy is None}
+    ordered |= {s.name for s, _ in table.attributes() if s.is_ordered and s.hierarchy is None}
     binned = {name: _binned(column) if name in ordered else column for name, column in codes.items()}
-    parts = ([d.name for d in table.domains], [s.name for s in table.sensitive])
+    parts = ([d.name for d in table.domains], list(sensitive_names(table)))
     return [block for names in parts for block in _related(names, binned, block_size)]
 
 
@@ -150,7 +151,7 @@ class Swapping(_InGroups):
                 f"{n_broken:,} rows of the table hold a forbidden combination", hint="correct them, or allow it"
             )
         groups = _open_enough(problem, _similar_groups(problem, progress), rules)
-        names = tuple(s.name for s in table.sensitive)
+        names = sensitive_names(table)
         block = shuffled(table, groups, names, problem.seed)
         source = _repaired(block.source, groups, rules, problem.seed)
         return bucketed(table, groups, Bucketing((Block(names, source),)))
@@ -161,7 +162,7 @@ class _Rule:
 
     def __init__(self, table: CodedTable, combination: Mapping[str, str]) -> None:
         labels = {d.name: _code_labels(table, i) for i, d in enumerate(table.domains)}
-        labels |= {s.name: list(s.labels) for s in table.sensitive}
+        labels |= {s.name: list(s.labels) for s, _ in table.attributes()}
         codes, quasi = columns_of(table), {d.name for d in table.domains}
         for name in combination:
             if name not in codes:
@@ -200,7 +201,7 @@ def _open_enough(problem: Problem, groups: IntArray, rules: Sequence[_Rule]) -> 
     table, wanted = problem.table, problem.goal.min_size
     if not rules:
         return groups
-    columns = [table.sensitive_codes(i) for i in range(len(table.sensitive))]
+    columns = [codes for _, codes in table.attributes()]
     is_ruled = np.logical_or.reduce([r.row for r in rules])
     while True:
         groups, n_groups = renumbered(groups)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.data.coded import CodedTable
 
-__all__ = ["suppress"]
+__all__ = ["leave_out", "suppress"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -45,6 +45,16 @@ def suppress(problem: Problem, solution: Solution, budget: int) -> Solution:
             return trimmed
         budget //= 2
     return solution
+
+
+def leave_out(problem: Problem, solution: Solution, budget: int) -> Solution:
+    """Leave out whole classes that violate a model that is not monotone, if all of them are within the budget."""
+    stats = solution.stats(problem.table)
+    violates = ~problem.goal.parts()[1].admits(stats) & (stats.size > 0)
+    if int(stats.size[violates].sum()) > budget:
+        return solution
+    goes = violates[solution.class_of_tuple] & (solution.class_of_tuple >= 0)
+    return replace(solution, class_of_tuple=np.where(goes, -1, solution.class_of_tuple))
 
 
 def _one_round(problem: Problem, solution: Solution, budget: int) -> tuple[Solution, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
@@ -44,7 +44,7 @@ from tablecloak.data.domain import DomainKind
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
-from tablecloak.stats.classes import Needs, SensitiveDomain
+from tablecloak.stats.classes import Needs
 
 __all__ = ["PmHca", "TMsn", "VCold", "VKan", "VKlt"]
 
@@ -201,7 +201,7 @@ class VKlt(_ByRow):
             return _numbers_united(table, spans, after).solution((*notes, *more))
         kept = tuple(m for m in problem.goal.models if m.name != "t-closeness")
         if kept:
-            classes = merge_failing(Problem(table, Goal(kept)), classes)
+            classes = merge_failing(Problem(table, replace(problem.goal, models=kept)), classes)
         classes, notes = _mixed(problem, spans, classes)
         classes, more = _closer(problem, spans, classes, self.t)
         return finished(problem, spans, classes, [*notes, *more])
@@ -256,12 +256,12 @@ def _largest_distance(column: Categories, buckets: Buckets) -> float:
 def _exchanged_as_published(table: CodedTable, classes: IntArray) -> tuple[IntArray, list[str]]:
     """T-MSN as published: columns one after the other, one alone where all are highly correlated."""
     ordered = [
-        (c, _numbers(table.sensitive[i], c.codes)) for i, c in enumerate(sensitive_columns(table)) if c.is_ordered
+        c.domain.numbers[c.codes] for c in sensitive_columns(table) if c.is_ordered and c.domain.numbers is not None
     ]
-    if len(ordered) > 1 and all(abs(v_cold.pearson(a, b)) >= CORRELATED for _, a in ordered for _, b in ordered):
+    if len(ordered) > 1 and all(abs(v_cold.pearson(a, b)) >= CORRELATED for a in ordered for b in ordered):
         ordered = ordered[:1]
     buckets, n_swaps = buckets_of(classes), 0
-    for _, values in ordered:
+    for values in ordered:
         buckets, rounds = t_msn.exchange_minima(buckets, values.tolist())
         n_swaps += sum(len(r.swaps) for r in rounds)
     note = (
@@ -271,26 +271,17 @@ def _exchanged_as_published(table: CodedTable, classes: IntArray) -> tuple[IntAr
     return classes_of(buckets, len(classes)), [note] if ordered else []
 
 
-def _numbers(domain: SensitiveDomain, codes: IntArray) -> NDArray[np.float64]:
-    """The number of every row, its rank where values are no numbers; NaN where it is missing."""
-    try:
-        values = np.array([np.nan if label is None else float(label) for label in domain.labels])
-    except ValueError:
-        values = np.array([np.nan if label is None else rank for rank, label in enumerate(domain.labels)])
-    return values[codes]
-
-
 def _permuted_as_published(table: CodedTable, classes: IntArray) -> tuple[IntArray, list[str]]:
     """PM-HCA as published, column after column, and what it fails to protect."""
     buckets, notes = buckets_of(classes), []
-    for i, column in enumerate(sensitive_columns(table)):
+    for column in sensitive_columns(table):
         if column.category is None or not column.has_categories:
             continue
-        before = _leaf_sets(table.sensitive[i], column, buckets)
+        before = _leaf_sets(column, buckets)
         buckets, flagged, _ = permute_flagged(buckets, column.codes, column.category)
-        after = _leaf_sets(table.sensitive[i], column, buckets)
+        after = _leaf_sets(column, buckets)
         left = sum(is_one_category(column.codes[rows].tolist(), column.category) for rows in buckets.values())
-        n_leaves = table.sensitive[i].n_values
+        n_leaves = column.domain.n_values
         notes.append(
             f"published variant: of '{column.name}', {len(flagged):,} buckets were exchanged and {left:,} still hold "
             f"one category; NCP as the source weighs it {superset_ncp(before, [1] * len(before), n_leaves):.3f} → "
@@ -299,9 +290,9 @@ def _permuted_as_published(table: CodedTable, classes: IntArray) -> tuple[IntArr
     return classes_of(buckets, len(classes)), notes
 
 
-def _leaf_sets(domain: SensitiveDomain, column: Categories, buckets: Buckets) -> list[frozenset[int]]:
+def _leaf_sets(column: Categories, buckets: Buckets) -> list[frozenset[int]]:
     """The leaves under the lowest node that holds each bucket."""
-    tree = domain.hierarchy
+    tree = column.domain.hierarchy
     assert tree is not None
     ranges = ((int(column.codes[rows].min()), int(column.codes[rows].max())) for rows in buckets.values())
     return [frozenset(tree.leaves_under(tree.lca_range(lo, hi))) for lo, hi in ranges]

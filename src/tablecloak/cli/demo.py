@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,17 +15,20 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+FOLDER = Path("tablecloak-demo")
+
 
 def demo(
     *,
     directory: Annotated[
-        Path | None, typer.Option("--directory", "-d", help="Keep the files here; without it nothing is kept.")
-    ] = None,
+        Path, typer.Option("--directory", "-d", help="Folder for the data, the policy, the release and its report.")
+    ] = FOLDER,
     cli: Annotated[bool, typer.Option("--cli", help="Stay in the terminal, as this release always does.")] = False,  # noqa: ARG001
     settings: Settings,
 ) -> None:
     """Anonymize 5,000 made-up patients and show what changed."""
-    with _folder(directory) as folder, progress_for(settings) as progress:
+    _refuse_other_folders(directory)
+    with progress_for(settings) as progress:
         remark(settings, "Making 5,000 patients who do not exist ...")
         from tablecloak import pipeline, sample
         from tablecloak.data.table import Role
@@ -36,11 +36,9 @@ def demo(
         from tablecloak.policy.load import load_policy
         from tablecloak.report import terminal
 
-        policy_file = sample.write_patients(folder)
+        policy_file = sample.write_patients(directory)
         policy = load_policy(policy_file)
-        report = pipeline.run(policy, progress=progress, threads=settings.threads, force=directory is None).to_dict()
-        if directory is None:
-            report |= {"output": None, "recoding": None}
+        report = pipeline.run(policy, progress=progress, threads=settings.threads, force=True).to_dict()
         quasi = policy.columns_with(Role.QUASI)
         assert policy.input_path is not None
         assert policy.output_path is not None
@@ -51,7 +49,7 @@ def demo(
             *terminal.run_lines(report, risk=risk),
             terminal.rows_table("The first records before", before.head(4).rows(named=True)),
             terminal.rows_table("and some as published", after.head(4).rows(named=True)),
-            *terminal.next_steps(policy_file if directory is not None else None),
+            *terminal.next_steps(policy_file, report),
         ]
         emit(settings, {**report, "risk": risk}, lines)
 
@@ -69,13 +67,14 @@ def class_risk(frame: pl.DataFrame, quasi: list[str]) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _folder(wanted: Path | None) -> Iterator[Path]:
-    if wanted is not None:
-        if wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
-            raise PolicyError(f"{wanted} exists and is not an empty folder", hint="name a new folder")
-        wanted.mkdir(parents=True, exist_ok=True)
-        yield wanted
+def _refuse_other_folders(folder: Path) -> None:
+    """Stop unless the folder is new, empty, or as an earlier demo left it."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    with tempfile.TemporaryDirectory(prefix="tablecloak-demo-") as folder:
-        yield Path(folder)
+    from tablecloak.sample import patients_policy
+
+    policy = folder / "policy.yaml"
+    if policy.is_file() and policy.read_bytes() == patients_policy().encode():
+        return
+    what = "has a policy that was changed" if policy.is_file() else "exists and was not made by demo"
+    raise PolicyError(f"{folder} {what}", hint="name a new folder with --directory")

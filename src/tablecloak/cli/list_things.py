@@ -19,6 +19,8 @@ class Kind(StrEnum):
     ALGORITHMS = "algorithms"
     METRICS = "metrics"
     HIERARCHIES = "hierarchies"
+    DETECTORS = "detectors"
+    PRESETS = "presets"
     ENGINES = "engines"
 
 
@@ -27,7 +29,7 @@ def list_things(
     *,
     settings: Settings,
 ) -> None:
-    """List privacy models, algorithms, metrics, hierarchy kinds and engines with what they do."""
+    """List models, algorithms, metrics, hierarchy kinds, detectors, presets and engines with what they do."""
     kinds = list(Kind) if kind is None else [kind]
     found = {str(k): [_entry(name, thing) for name, thing in _things(k).items()] for k in kinds}
     from tablecloak.report import terminal
@@ -42,6 +44,10 @@ def _things(kind: Kind) -> dict[str, Any]:
         from tablecloak.policy.schema import hierarchy_kinds
 
         return hierarchy_kinds()
+    if kind is Kind.PRESETS:
+        from tablecloak.profile.presets import presets
+
+        return {name: preset.summary for name, preset in presets().items()}
     from tablecloak import registry
 
     return dict(registry.known(kind))

@@ -16,7 +16,21 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import Abort, TyperException
 
-from tablecloak.cli import apply, check, demo, hierarchy, list_things, run, schema, verify
+from tablecloak.cli import (
+    apply,
+    check,
+    compare,
+    demo,
+    explain,
+    hierarchy,
+    init,
+    inspect_data,
+    list_things,
+    risk,
+    run,
+    schema,
+    verify,
+)
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
 from tablecloak.errors import CloakError, PolicyError
@@ -37,11 +51,16 @@ app = typer.Typer(
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
+    "inspect": inspect_data.inspect_data,
+    "init": init.init,
     "check": check.check,
     "run": run.run,
     "verify": verify.verify,
+    "risk": risk.risk,
+    "compare": compare.compare,
     "apply": apply.apply,
     "list": list_things.list_things,
+    "explain": explain.explain,
     "schema": schema.schema,
 }
 for _name, _command in _COMMANDS.items():

@@ -19,6 +19,10 @@ def run(
     *,
     source: Annotated[Path | None, typer.Option("--input", "-i", help="Data to read; - is stdin.")] = None,
     target: Annotated[Path | None, typer.Option("--output", "-o", help="Release to write; - is stdout.")] = None,
+    report_file: Annotated[Path | None, typer.Option("--report", help="Report to write: one HTML page.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="Certificate to write: verdicts and hashes as JSON.")
+    ] = None,
     changes: Set = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
@@ -30,6 +34,7 @@ def run(
         raise PolicyError("--json and --output - both want stdout", hint="write the release to a file")
     with readable(source) as data, writable(target) as release, progress_for(settings) as progress:
         wanted = read_policy(policy, changes, settings, source=data, target=release)
+        wanted = wanted.with_documents(report=report_file, certificate=certificate)
         if target == STREAM and wanted.algorithm.publishes == "separated":
             raise PolicyError(f"{wanted.algorithm.name} writes two tables", hint="name a file with --output")
         from tablecloak import pipeline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,13 +11,20 @@ from tablecloak.cli.output import emit, progress_for
 from tablecloak.cli.policies import Set, read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
-from tablecloak.errors import GoalNotMet
+from tablecloak.errors import GoalNotMet, PolicyError
+
+if TYPE_CHECKING:
+    from tablecloak.documents import Certified
+    from tablecloak.verification import Verification
 
 
 def verify(
     release: Annotated[Path, typer.Argument(help="The finished file; - is stdin.")],
     *,
-    policy: Annotated[Path, typer.Option("--policy", "-p", help="Policy whose goals must hold.")],
+    policy: Annotated[Path | None, typer.Option("--policy", "-p", help="Policy whose goals must hold.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", "-c", help="Certificate to hold the file against, with its policy.")
+    ] = None,
     original: Annotated[
         Path | None, typer.Option("--original", help="Also check that every cell covers the original of its row.")
     ] = None,
@@ -25,14 +32,25 @@ def verify(
     settings: Settings,
 ) -> None:
     """Recount a finished file, whoever made it. Exit code 0 if every goal holds, 3 if not."""
+    if (policy is None) == (certificate is None):
+        raise PolicyError("name a policy or a certificate", hint="--policy FILE, or --certificate FILE which holds one")
+    if certificate is not None and changes:
+        raise PolicyError("--set changes a policy, and a certificate has its own", hint="use --policy FILE")
     with readable(release) as file, progress_for(settings) as progress:
-        wanted = read_policy(policy, changes, settings)
         from tablecloak import pipeline
         from tablecloak.report import terminal
 
         assert file is not None
-        verification = pipeline.verify_file(file, wanted, original=original, progress=progress)
-    report = verification.to_dict()
-    emit(settings, report, terminal.verify_lines(report))
-    if not verification.holds:
+        found: Verification | Certified
+        if certificate is not None:
+            found = pipeline.verify_certificate(file, certificate, original=original, progress=progress)
+            lines = terminal.certificate_lines
+        else:
+            assert policy is not None
+            wanted = read_policy(policy, changes, settings)
+            found = pipeline.verify_file(file, wanted, original=original, progress=progress)
+            lines = terminal.verify_lines
+    report = found.to_dict()
+    emit(settings, report, lines(report))
+    if not found.holds:
         raise typer.Exit(GoalNotMet.exit_code)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tablecloak import kernels
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.kernels.space import IntArray, Keys, Layout, Space, pack, plan_layout, unpack
-from tablecloak.stats.classes import ClassStats, SensitiveDomain, count_classes
+from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, count_classes
 
 __all__ = ["CodedTable", "code_table", "make_space"]
 
@@ -50,6 +50,19 @@ class CodedTable:
     def sensitive_codes(self, index: int) -> IntArray:
         """Code of every tuple in one sensitive attribute."""
         return unpack(self.keys, self.space.layout, self.space.n_dims + index)
+
+    def attributes(self) -> list[tuple[SensitiveDomain, IntArray]]:
+        """Every sensitive attribute with the code of every tuple; persons and combinations are none."""
+        kinds = [(i, s) for i, s in enumerate(self.sensitive) if s.kind is Counted.SENSITIVE]
+        return [(domain, self.sensitive_codes(i)) for i, domain in kinds]
+
+    def persons(self) -> tuple[SensitiveDomain, IntArray] | None:
+        """The persons of the table and the person of every row, if persons with several rows are counted."""
+        for i, domain in enumerate(self.sensitive):
+            if domain.kind is Counted.PERSON:
+                codes = self.sensitive_codes(i)
+                return domain, codes if self.tuple_of_row is None else codes[self.tuple_of_row]
+        return None
 
     def class_stats(self, classes: NDArray[np.integer], n_classes: int, *, own_totals: bool = False) -> ClassStats:
         """Statistics of a partition given as the class of every tuple (-1: in no class).

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tablecloak.data.domain import Codes, Distinct, Domain
 from tablecloak.values import Cell, covers, parse
 
-__all__ = ["Coverage", "coverage_of", "uncovered_rows"]
+__all__ = ["Coverage", "coverage_of", "places_of", "uncovered_rows"]
 
 IntArray = NDArray[np.int64]
 
@@ -64,7 +64,7 @@ class _Reader:
         self.offset = int(domain.has_missing)
         leaves = domain.hierarchy.leaf_labels[self.offset :] if domain.hierarchy else None
         self.values: Sequence[Any] = leaves if leaves is not None else domain.values.to_list()
-        self.places = _places(domain, leaves) if domain.type.is_ordered else None
+        self.places = places_of(domain) if domain.type.is_ordered else None
 
     def codes(self, text: str | None) -> range | list[int]:
         if text is None:
@@ -91,10 +91,11 @@ class _Reader:
         return (np.flatnonzero(above & below) + self.offset).tolist()
 
 
-def _places(domain: Domain, leaves: Sequence[str | None] | None) -> NDArray[Any]:
-    """Where each value of an ordered domain lies on its line."""
-    if leaves is None:
+def places_of(domain: Domain) -> NDArray[Any]:
+    """Where each value of an ordered domain lies on its line; the missing value has no place."""
+    if domain.hierarchy is None:
         return domain.values.to_physical().to_numpy()
+    leaves = domain.hierarchy.leaf_labels[int(domain.has_missing) :]
     return np.array([parse(leaf, domain.type.value).lo for leaf in leaves], dtype=np.float64)
 
 

@@ -7,7 +7,7 @@ class needs only an interval `[lo, hi]` of codes per column. The missing value i
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,10 +18,20 @@ from numpy.typing import NDArray
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.stats.classes import SensitiveDomain
-from tablecloak.values import format_interval, format_set, format_value
+from tablecloak.stats.classes import Counted, SensitiveDomain
+from tablecloak.values import format_interval, format_set, format_value, parse
 
-__all__ = ["Codes", "Distinct", "Domain", "DomainKind", "MakeHierarchy", "distinct_of", "fit_domain", "fit_sensitive"]
+__all__ = [
+    "Codes",
+    "Distinct",
+    "Domain",
+    "DomainKind",
+    "MakeHierarchy",
+    "distinct_of",
+    "fit_domain",
+    "fit_persons",
+    "fit_sensitive",
+]
 
 Codes = NDArray[np.unsignedinteger[Any]]
 IntArray = NDArray[np.int64]
@@ -65,9 +75,8 @@ class Domain:
         """Place of every code of an ordered domain on a line from 0 to 1, (n_codes,)."""
         if len(self.values) == 0:
             return np.zeros(self.n_codes)
-        numbers = self.values.to_physical().cast(pl.Float64).to_numpy()
-        span = numbers[-1] - numbers[0]
-        scaled = (numbers - numbers[0]) / span if span > 0 else np.zeros(len(numbers))
+        offsets = _offsets(self.values.to_physical().to_numpy())
+        scaled = offsets / offsets[-1] if offsets[-1] > 0 else np.zeros(len(offsets))
         return np.concatenate([np.zeros(int(self.has_missing)), scaled])
 
     def loss(self, lo: IntArray, hi: IntArray) -> FloatArray:
@@ -143,9 +152,19 @@ class Domain:
             raise DataError(
                 f"column '{self.name}': {unknown:,} of its {len(codes):,} distinct values are not among the "
                 f"{known:,} leaves of its hierarchy",
-                hint=f"see which with: tablecloak hierarchy check FILE --data DATA --column {self.name}",
+                hint=f"add them to it, and check it with: tablecloak hierarchy check FILE DATA {self.name}",
             )
         return np.array(codes, dtype=np.int64)
+
+
+def _offsets(ascending: NDArray[Any]) -> FloatArray:
+    """Distances from the first of ascending numbers, up to a factor."""
+    if ascending.dtype.kind == "f":
+        halves = ascending / 2  # the distance of the two largest floats is no float
+        return np.asarray(halves - halves[0])
+    # whole numbers are subtracted exactly, wrapping around where 63 bits do not suffice, and rounded only then
+    whole = ascending.astype(np.uint64)
+    return np.asarray(whole - whole[0]).astype(np.float64)
 
 
 def fit_domain(
@@ -169,8 +188,26 @@ def fit_sensitive(
         labels = domain.hierarchy.labels[: domain.hierarchy.n_leaves]
     else:
         labels = (*([None] if domain.has_missing else []), *(format_value(v) for v in domain.values.to_list()))
-    counted = SensitiveDomain(series.name, labels, column_type.is_ordered, domain.hierarchy)
+    numbers = _numbers(domain, labels) if column_type.is_ordered else None
+    counted = SensitiveDomain(series.name, labels, column_type.is_ordered, domain.hierarchy, numbers)
     return counted, domain.codes(distinct)
+
+
+def _numbers(domain: Domain, labels: Sequence[str | None]) -> FloatArray:
+    """Where every code lies on the line of its type, NaN for the missing value."""
+    if domain.hierarchy:
+        places = [np.nan if label is None else float(parse(label, domain.type.value).lo) for label in labels]
+        return np.array(places, dtype=np.float64)
+    known = domain.values.to_physical().cast(pl.Float64).to_numpy()
+    return np.concatenate([np.full(int(domain.has_missing), np.nan), known])
+
+
+def fit_persons(series: pl.Series) -> tuple[SensitiveDomain, Codes]:
+    """The keys of persons as a counted attribute; empty cells count as one person, so no crowd is overstated."""
+    distinct = distinct_of(series)
+    n = len(distinct.values)
+    domain = SensitiveDomain(series.name, (None,) * n, kind=Counted.PERSON)
+    return domain, distinct.recoded(np.arange(n, dtype=np.uint32))
 
 
 def _domain_of(
@@ -225,8 +262,8 @@ def distinct_of(series: pl.Series) -> Distinct:
             return small
     values = series.unique().sort(nulls_last=False)
     rank = series.rank("dense").cast(pl.UInt32).fill_null(0).to_numpy()  # ranks begin at 1
-    has_null = values.null_count() > 0
-    return Distinct(values, np.arange(len(values) + 1) - (0 if has_null else 1), rank)
+    table = np.arange(len(values)) if values.null_count() else np.arange(len(values) + 1) - 1
+    return Distinct(values, table, rank)
 
 
 def _distinct_enum(series: pl.Series, dtype: pl.Enum) -> Distinct:

@@ -45,10 +45,12 @@ class QuasiColumn:
 
 @dataclass(frozen=True, slots=True)
 class SensitiveColumn:
-    """A sensitive attribute as the plan wants it counted."""
+    """A sensitive attribute, the key of persons or a combination of attributes as the plan wants it counted."""
 
     name: str
     make_hierarchy: MakeHierarchy | None = None
+    is_person: bool = False
+    joins: tuple[str, ...] = ()  # sensitive attributes, counted before it, whose combinations it stands for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +80,7 @@ class Recount:
     n_suppressed: int  # records published as *
     labels: Mapping[str, Distinct]  # published labels by quasi-identifier
     is_suppressed: NDArray[np.bool_] | None  # (rows of the file,) None: no row is
+    classes: NDArray[np.integer] | None = None  # (n_rows,) the class of every record
 
 
 class Engine(Protocol):

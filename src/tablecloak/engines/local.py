@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from tablecloak import kernels
 from tablecloak.data.coded import code_table
-from tablecloak.data.domain import ANYTHING, Distinct, distinct_of, fit_domain, fit_sensitive
+from tablecloak.data.domain import ANYTHING, Codes, Distinct, distinct_of, fit_domain, fit_persons, fit_sensitive
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Publication, QuasiColumn, Recount, SensitiveColumn, Table
@@ -22,7 +23,8 @@ from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.rng import child
-from tablecloak.stats.classes import count_classes
+from tablecloak.stats.classes import SensitiveDomain, count_classes
+from tablecloak.stats.joint import combine
 
 __all__ = ["LocalEngine", "table_of"]
 
@@ -31,7 +33,7 @@ IntArray = NDArray[np.int64]
 
 def table_of(frame: pl.DataFrame, name: str = "the table") -> Table:
     """A frame as a table, with the types its columns have."""
-    return Table(frame, {c: column_type(c, frame.schema[c]) for c in frame.columns}, name)
+    return Table(frame, {c: column_type(c, dtype) for c, dtype in frame.schema.items()}, name)
 
 
 class LocalEngine:
@@ -60,10 +62,7 @@ class LocalEngine:
             fit_domain(_finite(table, q.name), table.types[q.name], make_hierarchy=q.make_hierarchy, weight=q.weight)
             for q in quasi
         ]
-        counted = [
-            fit_sensitive(_finite(table, s.name), table.types[s.name], make_hierarchy=s.make_hierarchy)
-            for s in sensitive
-        ]
+        counted = _counted(table, sensitive)
         codes = {domain.name: column for domain, column in coded}
         return Coding(code_table(coded, counted, by_row=by_row), codes)
 
@@ -89,7 +88,8 @@ class LocalEngine:
     ) -> Recount:
         frame = release.frame
         labels = {name: distinct_of(_text(frame[name])) for name in quasi}
-        is_star = _stars(labels, frame.height) if stars_are_suppressed else None
+        hidden = [_is_hidden(frame[s.name], release.types[s.name]) for s in sensitive] if stars_are_suppressed else []
+        is_star = _stars(labels, hidden, frame.height) if stars_are_suppressed else None
         if is_star is not None:
             kept = np.flatnonzero(~is_star)
             frame = frame[kept]
@@ -97,14 +97,25 @@ class LocalEngine:
         layout = plan_layout([len(column.values) for column in labels.values()])
         keys = pack([column.recoded(_numbers(len(column.values))) for column in labels.values()], layout)
         firsts, classes = kernels.choose(frame.height).group(keys)
-        counted = [
-            fit_sensitive(_finite(Table(frame, release.types, release.name), s.name), release.types[s.name],
-                          make_hierarchy=s.make_hierarchy)
-            for s in sensitive
-        ]  # fmt: skip
+        counted = _counted(Table(frame, release.types, release.name), sensitive)
         stats = count_classes(classes, len(firsts), {d.name: (codes, d) for d, codes in counted})
+        published = {name: column.only(firsts).index.astype(np.int64) for name, column in labels.items()}
         n_suppressed = 0 if is_star is None else int(is_star.sum())
-        return Recount(stats, frame.height, n_suppressed, labels, is_star)
+        return Recount(replace(stats, labels=published), frame.height, n_suppressed, labels, is_star, classes)
+
+
+def _counted(table: Table, sensitive: Sequence[SensitiveColumn]) -> list[tuple[SensitiveDomain, Codes]]:
+    """Domain and codes of every attribute to count, in the given order."""
+    found: list[tuple[SensitiveDomain, Codes]] = []
+    for s in sensitive:
+        if s.is_person:
+            found.append(fit_persons(table.frame[s.name]))
+        elif s.joins:
+            found.append(combine([pair for pair in found if pair[0].name in s.joins], s.name))
+        else:
+            series = _finite(table, s.name)
+            found.append(fit_sensitive(series, table.types[s.name], make_hierarchy=s.make_hierarchy))
+    return found
 
 
 def _finite(table: Table, name: str) -> pl.Series:
@@ -148,9 +159,21 @@ def _numbers(n: int) -> NDArray[np.unsignedinteger[Any]]:
     return np.arange(n).astype(np.uint8 if n <= 1 << 8 else np.uint16 if n <= 1 << 16 else np.uint32)
 
 
-def _stars(labels: Mapping[str, Distinct], n_rows: int) -> NDArray[np.bool_] | None:
-    """Rows that are `*` in every quasi-identifier; None if there are none, or if nothing else is published."""
+def _is_hidden(series: pl.Series, column: ColumnType) -> NDArray[np.bool_]:
+    """Cells that look as `_starred` leaves them."""
+    if column is ColumnType.TEXT:
+        return (series.cast(pl.String) == ANYTHING).fill_null(value=False).to_numpy()
+    return series.is_null().to_numpy()
+
+
+def _stars(
+    labels: Mapping[str, Distinct], hidden: Sequence[NDArray[np.bool_]], n_rows: int
+) -> NDArray[np.bool_] | None:
+    """Suppressed rows: `*` in every quasi-identifier and hidden in every sensitive attribute, because a class of its
+    own may publish `*` too; None if there are none, or if nothing else is published."""
     is_star = np.ones(n_rows, bool)
+    for column_hidden in hidden:
+        is_star &= column_hidden
     for column in labels.values():
         is_star &= column.recoded((column.values == ANYTHING).fill_null(value=False).to_numpy())
     return is_star if is_star.any() and not is_star.all() else None

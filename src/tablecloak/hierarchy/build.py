@@ -169,8 +169,11 @@ class _Column:
 
     @property
     def places(self) -> FloatArray:
-        """Positions on the line of the type, (n_values,)."""
-        return np.array([float(position(value) or 0) for value in self.values])
+        """Distance of every value from the smallest on the line of the type, (n_values,)."""
+        at = [position(value) or 0 for value in self.values]
+        return np.array(
+            [float(place - at[0]) for place in at]
+        )  # exact beyond 2**53, because subtracted before rounding
 
 
 def _sort_key(value: Value) -> Any:
@@ -238,7 +241,7 @@ def _closed_level(column: _Column, groups: IntArray) -> Level:
     if not column.is_ordered:
         return Level(groups, [_text_group(column.texts[b : e + 1]) for b, e in zip(begin, end, strict=True)])
     places = column.places
-    span = places[-1] - places[0]
+    span = places[-1]
     labels = [_closed(column.values[b], column.values[e]) for b, e in zip(begin, end, strict=True)]
     return Level(groups, labels, (places[end] - places[begin]) / span)
 
@@ -290,7 +293,8 @@ def _grid_levels(spec: IntervalsSpec, column: _Column) -> list[Level]:
         if groups[-1] == 0 or (spec.factors is None and levels and grid.width >= 2 * span):
             break
         labels = [grid.label(i) for i in index[_edges(groups)[0]]]
-        levels.append(Level(groups, labels, np.full(len(labels), min(1.0, float(grid.width / span)))))
+        shown = grid.width - int(spec.closed)  # [20, 29] is 9 wide, [20, 30) is 10
+        levels.append(Level(groups, labels, np.full(len(labels), min(1.0, float(shown / span)))))
         index, grid = index // factor, replace(grid, width=grid.width * factor)
     return levels
 
@@ -431,7 +435,7 @@ def _auto(spec: AutoSpec, column: _Column) -> Hierarchy:
 
 def _fresh_numbers(spec: AutoSpec, column: _Column) -> Hierarchy:
     """Blocks of `fanout` sorted integers, named by fresh integers that continue after the largest value."""
-    fresh = int(column.places[-1]) + 1 if len(column) else 0
+    fresh = int(column.texts[-1]) + 1 if len(column) else 0
     levels = []
     for groups in _coarsen(np.arange(len(column)) // spec.fanout, None, spec.fanout):
         n_groups = int(groups[-1]) + 1
@@ -445,9 +449,9 @@ def _auto_range(spec: AutoSpec, column: _Column) -> Hierarchy:
     if column.type in ("date", "datetime"):
         return _dates(DatesSpec(), column)
     _check_type("intervals", column.type)
-    low, high = (float(column.places[i]) for i in (0, -1)) if len(column) else (0.0, 0.0)
-    width = _round_up((high - low) * spec.fanout / max(1, len(column)), whole=column.type == "integer")
-    n_levels = math.ceil(math.log(max(2.0, (high - low) / width), spec.fanout)) + 1
+    span = float(column.places[-1]) if len(column) else 0.0
+    width = _round_up(span * spec.fanout / max(1, len(column)), whole=column.type == "integer")
+    n_levels = math.ceil(math.log(max(2.0, span / width), spec.fanout)) + 1
     return _intervals(IntervalsSpec(width=width, factors=[spec.fanout] * n_levels), column)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tablecloak.errors import DataError, PolicyError
+import polars as pl
 
-__all__ = ["Outputs", "replace_when_done"]
+from tablecloak.errors import DataError, EngineError, PolicyError
+
+__all__ = ["Outputs", "replace_when_done", "writing"]
 
 
 class Outputs:
@@ -45,10 +48,12 @@ class Outputs:
     def commit(self) -> None:
         """Flush every file to disk, then put them in place."""
         try:
-            for partial in self._partial.values():
-                _sync(partial)
             for target, partial in self._partial.items():
-                partial.replace(target)
+                with writing(target):
+                    _sync(partial)
+            for target, partial in self._partial.items():
+                with writing(target):
+                    partial.replace(target)
         except BaseException:
             self.discard()
             raise
@@ -76,6 +81,32 @@ def replace_when_done(path: Path, *, force: bool) -> Iterator[Path]:
     """Yield a temporary name beside `path`; put it in place on success, remove it on any exception."""
     with Outputs(force=force) as outputs:
         yield outputs.add(path)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in plain words why a file cannot be written, for instance because the disk is full."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, pl.exceptions.ComputeError) as exc:
+        reason = _reason(exc)
+        if reason is None:
+            raise
+        hint = "free some space or choose another place; nothing was left behind"
+        raise EngineError(f"the file could not be written: {reason}", hint=hint, location=str(path.parent)) from exc
+
+
+def _reason(exc: BaseException) -> str | None:
+    """What the operating system said; polars only quotes its number."""
+    if isinstance(exc, OSError) and exc.strerror:
+        return exc.strerror
+    number = re.search(r"\(os error (\d+)\)", str(exc))
+    if number:
+        return os.strerror(int(number[1]))
+    is_broken_off = isinstance(exc, OSError) or "transport error" in str(exc)  # polars, in the footer of Parquet
+    return "the disk took only a part of it" if is_broken_off else None
 
 
 def _split_suffixes(name: str) -> tuple[str, str]:

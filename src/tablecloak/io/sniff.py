@@ -18,9 +18,11 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.io.cells import infer_type
+from tablecloak.io.excel import read_excel
 from tablecloak.io.frames import column_type
 from tablecloak.io.protect import unprotect
 from tablecloak.io.sources import ColumnSchema, Layout, Source, check_readable, format_and_compression
+from tablecloak.io.stats_files import READERS, read_stats_file
 
 __all__ = ["read_rows", "sniff", "sniff_bytes"]
 
@@ -276,6 +278,14 @@ def _json_dates(column: ColumnSchema, frame: pl.DataFrame) -> ColumnSchema:
     return replace(column, type=found) if found in (ColumnType.DATE, ColumnType.DATETIME) else column
 
 
+def _sniff_whole(source: Source, compression: str | None) -> Layout:
+    """Formats whose types are known only when all rows were read."""
+    del compression
+    kind, _ = format_and_compression(source.path, source.format, source.compression)
+    frame = read_excel(source.path) if kind == "xlsx" else read_stats_file(source.path, kind)
+    return _typed_layout(kind, frame.schema, source.path, frame.height)
+
+
 def _typed_layout(kind: str, schema: object, path: Path, n_rows: int | None) -> Layout:
     items = dict(schema).items()  # type: ignore[call-overload]
     columns = tuple(ColumnSchema(name, column_type(name, dtype, str(path))) for name, dtype in items)
@@ -288,4 +298,6 @@ _sniffers = {
     "parquet": _sniff_parquet,
     "arrow": _sniff_arrow,
     "jsonl": _sniff_jsonl,
+    "xlsx": _sniff_whole,
+    **dict.fromkeys(READERS, _sniff_whole),
 }

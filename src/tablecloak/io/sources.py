@@ -11,9 +11,10 @@ from pathlib import Path
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
 
-__all__ = ["FORMATS", "ColumnSchema", "Layout", "Source", "check_readable", "format_and_compression"]
+__all__ = ["FORMATS", "WRITABLE", "ColumnSchema", "Layout", "Source", "check_readable", "format_and_compression"]
 
-FORMATS = ("csv", "tsv", "parquet", "jsonl", "arrow")
+WRITABLE = ("csv", "tsv", "parquet", "jsonl", "arrow", "xlsx")
+FORMATS = (*WRITABLE, "sas7bdat", "sav", "dta")
 _ALIASES = {"ndjson": "jsonl", "feather": "arrow", "ipc": "arrow", "txt": "csv", "tab": "tsv", "pq": "parquet"}
 _COMPRESSIONS = {"gz": "gz", "gzip": "gz", "zst": "zst", "zstd": "zst"}
 

@@ -1,4 +1,4 @@
-"""Read and write tables as CSV, TSV, Parquet, JSON lines and Arrow files."""
+"""Read and write tables as CSV, TSV, Parquet, JSON lines, Arrow and Excel files; read SAS, SPSS and Stata files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import polars as pl
 
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.atomic import writing
 from tablecloak.io.delimited import read_delimited, typed
+from tablecloak.io.excel import read_excel, write_excel
 from tablecloak.io.frames import normalize
 from tablecloak.io.protect import protect_frame
 from tablecloak.io.sniff import sniff, truncated
-from tablecloak.io.sources import Layout, Source, format_and_compression
+from tablecloak.io.sources import WRITABLE, Layout, Source, format_and_compression
+from tablecloak.io.stats_files import READERS, read_stats_file
 
 __all__ = ["read_frame", "require_rows", "write_frame"]
 
@@ -65,6 +68,10 @@ def _wanted(layout: Layout, columns: Sequence[str] | None, path: Path) -> list[s
 
 
 def _read_typed(path: Path, layout: Layout, wanted: list[str]) -> pl.DataFrame:
+    if layout.format == "xlsx":
+        return read_excel(path).select(wanted)
+    if layout.format in READERS:
+        return read_stats_file(path, layout.format).select(wanted)
     try:
         if layout.format == "parquet":
             return pl.read_parquet(path, columns=wanted, glob=False)
@@ -82,7 +89,9 @@ def _read_typed(path: Path, layout: Layout, wanted: list[str]) -> pl.DataFrame:
 def _with_categories(frame: pl.DataFrame, layout: Layout, categorical: Collection[str]) -> pl.DataFrame:
     """Text columns as Categorical where asked for, else as String."""
     text = [name for name in frame.columns if layout.type_of(name) is ColumnType.TEXT]
-    asked = set(categorical)
+    asked, schema = set(categorical), frame.schema
+    numbers = [n for n in text if schema[n].is_numeric() and n in asked]  # the file knows them as numbers
+    frame = frame.with_columns(pl.col(numbers).cast(pl.String)) if numbers else frame
     return frame.with_columns(pl.col(n).cast(pl.Categorical if n in asked else pl.String) for n in text)
 
 
@@ -99,10 +108,12 @@ def write_frame(
     In CSV and TSV, text that a spreadsheet would execute is protected by an apostrophe that `read_frame` removes.
     """
     kind, compression = format_and_compression(Path(path), format, compression)
-    try:
+    if kind not in WRITABLE:
+        raise DataError(
+            f".{kind} files can be read, not written", hint=f"write one of {', '.join(WRITABLE)}", location=str(path)
+        )
+    with writing(Path(path)):
         _write(frame, Path(path), kind, delimiter=delimiter, compression=compression)
-    except OSError as exc:
-        raise DataError("cannot write the file", hint=exc.strerror or "check the path", location=str(path)) from exc
 
 
 _Packing = Literal["uncompressed", "gzip", "zstd"]
@@ -115,6 +126,8 @@ def _write(frame: pl.DataFrame, path: Path, kind: str, *, delimiter: str | None,
         frame.write_parquet(path)
     elif kind == "arrow":
         frame.write_ipc(path)
+    elif kind == "xlsx":
+        write_excel(frame, path)
     elif kind == "jsonl":
         _refuse_infinities(frame, path)
         frame.write_ndjson(path, compression=packing, check_extension=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.space import IntArray, Keys, Space
+from tablecloak.kernels.space import FloatArray, IntArray, Keys, Space
 
 __all__ = ["count_codes", "descend", "group", "propose", "sizes", "split", "warm_up"]
 
@@ -31,7 +31,26 @@ def _codes(keys: Keys, a: int, b: int, space: Space, d: int) -> IntArray:
     return codes
 
 
+def _losses(space: Space, d: int, lo: IntArray, hi: IntArray) -> FloatArray:
+    """Loss of code intervals of one dimension, times the dimension's weight."""
+    weight = space.weight[d]
+    if space.kind[d] == TREE:
+        rows = space.tree_start[d] + lo
+        holds = space.ends[rows] >= hi[:, None]  # (intervals, depth), root first
+        deepest = holds.shape[1] - 1 - np.argmax(holds[:, ::-1], axis=1)
+        losses = weight * np.where(holds.any(axis=1), space.end_losses[rows, deepest], 1.0)
+    elif space.kind[d] == ORDERED:
+        begin = space.start[d]
+        losses = weight * (space.position[begin + hi] - space.position[begin + lo])
+    else:
+        losses = weight * (hi - lo + 1) / float(space.n_codes[d] - space.has_missing[d])
+    if space.has_missing[d] and space.kind[d] != TREE:
+        losses = np.where(lo == 0, weight, losses)
+    return np.where(lo >= hi, 0.0, losses)
+
+
 def _loss(space: Space, d: int, lo: int, hi: int) -> float:
+    """The same for one interval, without the cost of making arrays."""
     if lo >= hi:
         return 0.0
     weight = float(space.weight[d])
@@ -90,22 +109,17 @@ def _balanced_cut(space: Space, d: int, codes: IntArray, counts: IntArray, min_s
 
 
 def _saving_cut(space: Space, d: int, codes: IntArray, counts: IntArray, min_size: int) -> tuple[int, float]:
-    total, first, last = int(counts.sum()), int(codes[0]), int(codes[-1])
-    whole = total * _loss(space, d, first, last)
-    best, saving = -1, -1.0
-    left = 0
-    for i in range(len(codes) - 1):
-        left += int(counts[i])
-        if left < min_size or total - left < min_size:
-            continue
-        saved = (
-            whole
-            - left * _loss(space, d, first, int(codes[i]))
-            - (total - left) * _loss(space, d, int(codes[i + 1]), last)
-        )
-        if saved > saving:
-            best, saving = int(codes[i]), saved
-    return best, saving
+    total = int(counts.sum())
+    left = np.cumsum(counts)[:-1]
+    first, last = np.full(len(left), codes[0]), np.full(len(left), codes[-1])
+    saved = (
+        total * _loss(space, d, int(codes[0]), int(codes[-1]))
+        - left * _losses(space, d, first, codes[:-1])
+        - (total - left) * _losses(space, d, codes[1:], last)
+    )
+    saved = np.where((left >= min_size) & (total - left >= min_size), saved, -1.0)
+    best = int(np.argmax(saved))
+    return (int(codes[best]), float(saved[best])) if saved[best] > -1.0 else (-1, -1.0)
 
 
 def _descent_cut(space: Space, d: int, codes: IntArray, counts: IntArray, min_size: int) -> tuple[int, float]:

@@ -7,8 +7,9 @@ Enforcing (`Goal.admits`, asked by every split and merge) and checking (`Goal.ve
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform, runtime_checkable
 
 import numpy as np
@@ -18,12 +19,28 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
 from tablecloak.registry import register
-from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
+from tablecloak.stats.classes import ClassStats, Counted, FloatArray, Histogram, IntArray, Needs
 
-__all__ = ["Goal", "Monotone", "PrivacyModel", "Sense", "Verdict", "histograms", "model"]
+__all__ = [
+    "Condition",
+    "Goal",
+    "Monotone",
+    "PrivacyModel",
+    "Sense",
+    "Verdict",
+    "crowd",
+    "grouped",
+    "histograms",
+    "model",
+    "one_histogram",
+]
 
 # Shares and entropies are sums of floats; a difference this small is rounding, not a violation.
 TOLERANCE = 1e-9
+# What a model need not define.
+DERIVED = (
+    "monotone", "sense", "min_size", "size_decides", "conditions", "margin", "in_search", "note", "remarks", "relaxed",
+)  # fmt: skip
 
 M = TypeVar("M")
 
@@ -43,6 +60,22 @@ class Monotone(enum.Flag):
     GENERALIZATION = enum.auto()  # uniting satisfying classes
     SUPPRESSION = enum.auto()  # uniting a satisfying class with any other: a coarser table never has to suppress more
     BOTH = GENERALIZATION | SUPPRESSION
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """One thing a model asks of every class, or of the table if `levels` has length 1."""
+
+    name: str  # the parameter it comes from
+    levels: FloatArray
+    required: float
+    sense: Sense = Sense.AT_LEAST
+
+    def margin(self) -> FloatArray:
+        """Distance to the requirement, shaped like `levels`: at least 0 exactly where it is met."""
+        distance = self.levels - self.required if self.sense is Sense.AT_LEAST else self.required - self.levels
+        tie = -TOLERANCE if self.sense is Sense.BELOW else 0.0
+        return np.where(np.abs(distance) <= TOLERANCE, tie, distance)
 
 
 @runtime_checkable
@@ -81,12 +114,30 @@ class PrivacyModel(Protocol):
         """The level each class reaches, (n_classes,)."""
         ...
 
+    def conditions(self, stats: ClassStats) -> list[Condition]:
+        """Everything the model asks; a model that asks more than `levels` against `required` adds to this."""
+        return [Condition(self.name, self.levels(stats), self.required, self.sense)]
+
     def margin(self, stats: ClassStats) -> FloatArray:
-        """Distance to the requirement, (n_classes,): at least 0 exactly where the class satisfies the model."""
-        levels = self.levels(stats)
-        distance = levels - self.required if self.sense is Sense.AT_LEAST else self.required - levels
-        tie = -TOLERANCE if self.sense is Sense.BELOW else 0.0
-        return np.where(np.abs(distance) <= TOLERANCE, tie, distance)
+        """Distance to the nearest requirement: at least 0 exactly where the model is satisfied.
+
+        (n_classes,), or length 1 for a model that judges the whole table.
+        """
+        return functools.reduce(np.minimum, (c.margin() for c in self.conditions(stats)))
+
+    @property
+    def in_search(self) -> PrivacyModel:
+        """A model that can be asked of every class alone and, where all classes satisfy it, implies this one."""
+        return self
+
+    @property
+    def note(self) -> str | None:
+        """What enforcing the model means beyond the usual, for whoever plans a release."""
+        return None
+
+    def remarks(self, whole: ClassStats) -> Iterable[str]:  # noqa: ARG002
+        """What can be said about reaching the model on a table, given as one class."""
+        return ()
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:  # noqa: ARG002
         """Weaker versions of this model that a table reaching `achieved` might satisfy, strongest first."""
@@ -95,11 +146,12 @@ class PrivacyModel(Protocol):
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def model(
-    name: str, *, needs: Needs, monotone: Monotone | None = None, sense: Sense | None = None
+    name: str, *, needs: Needs | None, monotone: Monotone | None = None, sense: Sense | None = None
 ) -> Callable[[type[M]], type[M]]:
     """Make a class a registered privacy model: a frozen value whose fields are checked and appear in policies.
 
     Args:
+        needs: None where the class computes it from its parameters.
         monotone: left out where the class computes it from its parameters.
         sense: left out where the class computes it, or where levels must be at least `required`.
     """
@@ -110,7 +162,7 @@ def model(
         for attribute, value in given.items():
             if value is not None:
                 setattr(checked, attribute, value)
-        for attribute in ("monotone", "sense", "min_size", "size_decides", "margin", "relaxed"):
+        for attribute in DERIVED:
             if not hasattr(checked, attribute):
                 setattr(checked, attribute, vars(PrivacyModel)[attribute])
         return cast(type[M], register("models", name)(checked))
@@ -125,16 +177,43 @@ def parameters(a_model: PrivacyModel) -> dict[str, Any]:
 
 
 def histograms(stats: ClassStats, sensitive: str | Sequence[str] | None) -> list[Histogram]:
-    """The histograms a model speaks of: the named attributes, or all of them."""
-    names = list(stats.hist) if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    """The histograms a model speaks of: the named sensitive attributes, or all of them."""
+    known = stats.hist_of(Counted.SENSITIVE)
+    names = list(known) if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
     if not names:
         raise IncompatibleChoice(
             "this model judges sensitive columns and there is none", hint="give a column the role 'sensitive'"
         )
     for name in names:
-        if name not in stats.hist:
-            raise DataError(f"no sensitive column '{name}'", hint=did_you_mean(name, stats.hist))
-    return [stats.hist[name] for name in names]
+        if name not in known:
+            raise DataError(f"no sensitive column '{name}'", hint=did_you_mean(name, known))
+    return [known[name] for name in names]
+
+
+def one_histogram(stats: ClassStats, sensitive: str | None, model_name: str) -> Histogram:
+    """The histogram of the one sensitive attribute whose values a model names."""
+    found = histograms(stats, sensitive)
+    if len(found) > 1:
+        raise IncompatibleChoice(
+            f"{model_name} names values, so it must speak of one sensitive column, not {len(found)}",
+            hint="write one goal per column, each with sensitive: <column>",
+        )
+    return found[0]
+
+
+def grouped(stats: ClassStats, x: Sequence[str] | None) -> tuple[ClassStats, IntArray]:
+    """Classes united that agree on some quasi-identifiers (None: all), and the group of every class."""
+    if x is None:
+        return stats, np.arange(stats.n_classes)
+    for name in x:
+        if stats.labels is not None and name not in stats.labels:
+            raise DataError(f"no quasi-identifier '{name}'", hint=did_you_mean(name, stats.labels))
+    return stats.by_labels(x)
+
+
+def crowd(stats: ClassStats, k: int) -> Condition:
+    """The condition that every class holds at least k persons."""
+    return Condition("k", stats.persons.astype(np.float64), k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +227,42 @@ class Verdict:
     required: float
     margin: float
     worst_class_size: int
+    conditions: tuple[ConditionVerdict, ...] = ()  # where the model asks several things
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with the keys of `tablecloak verify --json`; infinite levels become null."""
         numbers = {name: _plain(getattr(self, name)) for name in ("achieved", "required", "margin")}
+        several = {"conditions": [c.to_dict() for c in self.conditions]} if self.conditions else {}
         return {
             "model": self.model,
             "params": self.params,
             "holds": self.holds,
             **numbers,
             "worst_class_size": self.worst_class_size,
+            **several,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionVerdict:
+    """What a recount says about one of several conditions of a model."""
+
+    name: str
+    achieved: float
+    required: float
+    margin: float
+    worst_class: int
+
+    @property
+    def holds(self) -> bool:
+        return self.margin >= 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "holds": self.holds,
+            "achieved": _plain(self.achieved),
+            "required": _plain(self.required),
         }
 
 
@@ -172,6 +277,7 @@ class Goal:
     """All models that must hold together."""
 
     models: tuple[PrivacyModel, ...]
+    counts_persons: bool = False  # persons have several records, so the size of a class decides nothing
 
     @property
     def needs(self) -> Needs:
@@ -179,24 +285,34 @@ class Goal:
 
     @property
     def min_size(self) -> int:
-        return max((m.min_size for m in self.models), default=1)
+        return max((m.in_search.min_size for m in self.models), default=1)
 
     @property
     def is_only_size(self) -> bool:
         """A class satisfies the goal exactly when it has `min_size` records."""
-        return all(m.size_decides for m in self.models)
+        return not self.counts_persons and all(m.in_search.size_decides for m in self.models)
 
     @property
     def is_monotone(self) -> bool:
         """Uniting two satisfying classes gives a satisfying class, for every model."""
         return all(Monotone.GENERALIZATION in m.monotone for m in self.models)
 
+    def parts(self) -> tuple[Goal, Goal]:
+        """The monotone models, which may rule out whole branches of a search, and the others."""
+        safe = tuple(m for m in self.models if Monotone.GENERALIZATION in m.monotone)
+        return replace(self, models=safe), replace(self, models=tuple(m for m in self.models if m not in safe))
+
     def admits(self, stats: ClassStats) -> NDArray[np.bool_]:
-        """Which classes satisfy every model, (n_classes,)."""
+        """Which classes satisfy every model, (n_classes,); if all do, a table of these classes does."""
         ok = np.ones(stats.n_classes, dtype=bool)
         for a_model in self.models:
-            ok &= a_model.margin(stats) >= 0
+            ok &= a_model.in_search.margin(stats) >= 0
         return ok
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What enforcing the goal means beyond the usual, one sentence per model that has something to say."""
+        return tuple(dict.fromkeys(note for m in self.models if (note := m.note)))
 
     def verdicts(self, stats: ClassStats) -> list[Verdict]:
         """One verdict per model, in the order of the policy."""
@@ -213,15 +329,22 @@ def _union(needs: Iterable[Needs]) -> Needs:
 def _verdict(a_model: PrivacyModel, stats: ClassStats) -> Verdict:
     if stats.n_classes == 0:  # an empty release exposes nobody
         return Verdict(a_model.name, parameters(a_model), True, float("nan"), a_model.required, float("nan"), 0)
-    margins = np.broadcast_to(a_model.margin(stats), stats.n_classes)
-    levels = np.broadcast_to(a_model.levels(stats), stats.n_classes)
-    worst = int(np.argmin(margins))
+    asked = [_condition_verdict(c, stats.n_classes) for c in a_model.conditions(stats)]
+    shown = next((c for c in asked if not c.holds), asked[0])
     return Verdict(
         model=a_model.name,
         params=parameters(a_model),
-        holds=bool(margins[worst] >= 0),
-        achieved=float(levels[worst]),
-        required=float(a_model.required),
-        margin=float(margins[worst]),
-        worst_class_size=int(stats.size[worst]),
+        holds=shown.holds,
+        achieved=shown.achieved,
+        required=shown.required,
+        margin=shown.margin,
+        worst_class_size=int(stats.size[shown.worst_class]),
+        conditions=tuple(asked) if len(asked) > 1 else (),
     )
+
+
+def _condition_verdict(condition: Condition, n_classes: int) -> ConditionVerdict:
+    margins = np.broadcast_to(condition.margin(), n_classes)
+    worst = int(np.argmin(margins))
+    achieved = np.broadcast_to(condition.levels, n_classes)[worst]
+    return ConditionVerdict(condition.name, float(achieved), float(condition.required), float(margins[worst]), worst)

@@ -18,6 +18,8 @@ __all__ = ["KAnonymity"]
 class KAnonymity(PrivacyModel):
     """Every class has at least `k` records, so linking finds one person with probability at most 1/k.
 
+    Formula: |E| >= k for every class E; where a column has the role person, |E| counts different persons.
+
     Protects from: record linkage by all quasi-identifiers. Not from: learning the sensitive value of a uniform class.
     Reference: Samarati, Sweeney, 1998; Sweeney, IJUFKS 2002.
     """
@@ -37,8 +39,8 @@ class KAnonymity(PrivacyModel):
         return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        return stats.size.astype(np.float64)
+        return stats.persons.astype(np.float64)
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
-        weaker = (int(achieved), int(achieved) // 2) if np.isfinite(achieved) else ()
-        return [KAnonymity(k=k) for k in weaker if 2 <= k < self.k]
+        weaker = (int(achieved), max(2, int(achieved) // 2)) if np.isfinite(achieved) else ()
+        return [KAnonymity(k=k) for k in dict.fromkeys(weaker) if 2 <= k < self.k]

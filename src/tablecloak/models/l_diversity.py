@@ -128,10 +128,11 @@ class LDiversity(PrivacyModel):
         if math.isnan(achieved):
             return []
         if self.variant == "distinct":
-            return [replace(self, l=int(achieved))] if 2 <= int(achieved) < self.l else []
+            return [replace(self, l=fewer) for fewer in range(int(achieved), 1, -1)[:2] if fewer < self.l]
         if self.variant == "entropy":
             reached = math.floor(achieved * 100) / 100
-            return [replace(self, l=reached)] if 1 < reached < self.l else []
+            halfway = math.floor((achieved + 1) * 50) / 100
+            return [replace(self, l=weaker) for weaker in dict.fromkeys((reached, halfway)) if 1 < weaker < self.l]
         fewer = [replace(self, l=fewer) for fewer in range(int(self.l) - 1, 1, -1)]
         return [replace(self, c=_just_above(achieved)), *fewer] if self.required <= achieved < math.inf else fewer
 

@@ -128,7 +128,7 @@ class InputSpec(_Spec):
     path: str
     """file, relative to the policy"""
     format: str | None = None
-    """csv, tsv, parquet, jsonl or arrow"""
+    """csv, tsv, parquet, jsonl, arrow, xlsx, sas7bdat, sav or dta"""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
     encoding: str | None = None
     header: bool | None = None
@@ -183,6 +183,10 @@ class OutputSpec(_Spec):
     """publish the rows in random order"""
     recoding: str | None = None
     """file for the recoding, which can be applied to new rows later"""
+    report: str | None = None
+    """file for the report, one HTML page that needs nothing else"""
+    certificate: str | None = None
+    """file for the certificate: what holds, and the hashes of every file, as JSON"""
 
 
 class Policy(_Spec):
@@ -245,6 +249,16 @@ class Policy(_Spec):
         """The file of the recoding, if the policy names one."""
         return self.resolve(self.output.recoding) if self.output and self.output.recoding else None
 
+    @property
+    def report_path(self) -> Path | None:
+        """The file of the report, if the policy names one."""
+        return self.resolve(self.output.report) if self.output and self.output.report else None
+
+    @property
+    def certificate_path(self) -> Path | None:
+        """The file of the certificate, if the policy names one."""
+        return self.resolve(self.output.certificate) if self.output and self.output.certificate else None
+
     def resolve(self, path: str) -> Path:
         """A path of the policy as one that can be opened."""
         return self._base / path
@@ -268,7 +282,7 @@ class Policy(_Spec):
 
         update = {
             "input": moved_all(self.input, "path"),
-            "output": moved_all(self.output, "path", "recoding"),
+            "output": moved_all(self.output, "path", "recoding", "report", "certificate"),
             "columns": {name: moved_all(column, "hierarchy") for name, column in self.columns.items()},
             "hierarchies": {name: moved(chosen) for name, chosen in self.hierarchies.items()},
         }
@@ -284,6 +298,14 @@ class Policy(_Spec):
             path = str(target.absolute())
             update["output"] = self.output.model_copy(update={"path": path}) if self.output else OutputSpec(path=path)
         return self.model_copy(update=update)
+
+    def with_documents(self, *, report: Path | None = None, certificate: Path | None = None) -> Self:
+        """The same policy writing these documents too; paths are relative to the working directory."""
+        given = {"report": report, "certificate": certificate}
+        update = {name: str(path.absolute()) for name, path in given.items() if path is not None}
+        if not update or self.output is None:  # without a release there is nothing to document
+            return self
+        return self.model_copy(update={"output": self.output.model_copy(update=update)})
 
     def with_seed(self, seed: int) -> Self:
         """The same policy with another seed."""
@@ -319,6 +341,7 @@ class Policy(_Spec):
             yield fault(("goals",), "there must be at least one", hint="- {model: k-anonymity, k: 5}")
         sensitive = self.columns_with(Role.SENSITIVE)
         for index, goal in enumerate(self.goals):
+            yield from self._misnamed_columns(index, goal)
             if Needs.SENSITIVE not in goal.needs:
                 continue
             if not sensitive:
@@ -327,16 +350,30 @@ class Policy(_Spec):
                 continue
             for name in _named(getattr(goal, "sensitive", None)):
                 if name not in sensitive:
-                    yield _not_sensitive(("goals", index, "sensitive"), name, self)
+                    yield _wrong_role(("goals", index, "sensitive"), name, self, Role.SENSITIVE)
+
+    def _misnamed_columns(self, index: int, goal: Any) -> Iterator[InitErrorDetails]:
+        """Columns that a goal names as X or Y and that cannot be either."""
+        named = [
+            (("x",), goal),
+            *((("templates", i, "x"), t) for i, t in enumerate(getattr(goal, "templates", None) or ())),
+        ]
+        for place, owner in named:
+            for name in _named(getattr(owner, "x", None)):
+                if name not in self.columns_with(Role.QUASI):
+                    yield _wrong_role(("goals", index, *place), name, self, Role.QUASI)
+        for name in _named(getattr(goal, "y", None)):
+            if name not in self.columns_with(Role.SENSITIVE, Role.PERSON):
+                yield _wrong_role(("goals", index, "y"), name, self, Role.SENSITIVE)
 
 
 def _named(sensitive: Any) -> list[str]:
     return [] if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
 
 
-def _not_sensitive(place: tuple[str | int, ...], name: str, policy: Policy) -> InitErrorDetails:
+def _wrong_role(place: tuple[str | int, ...], name: str, policy: Policy, role: Role) -> InitErrorDetails:
     if name in policy.columns:
-        message = f"column '{name}' has the role {policy.columns[name].role}, not sensitive"
-        return fault(place, message, hint=f"columns.{name}.role: sensitive")
-    hint = did_you_mean(name, policy.columns_with(Role.SENSITIVE))
-    return fault(place, f"no column '{name}' has the role sensitive", hint=hint)
+        message = f"column '{name}' has the role {policy.columns[name].role}, not {role}"
+        return fault(place, message, hint=f"columns.{name}.role: {role}")
+    hint = did_you_mean(name, policy.columns_with(role))
+    return fault(place, f"no column '{name}' has the role {role}", hint=hint)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from tablecloak.hierarchy.hierarchy import Hierarchy
 
 __all__ = [
+    "certificate_lines",
     "check_lines",
+    "explain_lines",
     "hierarchy_tree",
     "lint_lines",
     "list_lines",
@@ -48,6 +50,22 @@ def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     yield _labelled("counted", Text(_totals(report)))
 
 
+def certificate_lines(report: Mapping[str, Any]) -> Iterator[Text]:
+    """What holding a release against its certificate found, after the recount itself."""
+    yield from verify_lines(report)
+    for number, check in enumerate(report["checks"]):
+        yield _labelled("" if number else "checked", _checked(check))
+
+
+def _checked(check: Mapping[str, Any]) -> Text:
+    remark = f": {check['remark']}" if check["remark"] else ""
+    if check["ok"] is None:
+        return Text("– ", "yellow") + Text(f"{check['claim']} (not checked{remark})")
+    if check["ok"]:
+        return Text("✓ ", "green") + Text(check["claim"])
+    return Text("✗ ", "bold red") + Text(f"{check['claim']}{remark}")
+
+
 def _verdict(verdict: Mapping[str, Any]) -> Text:
     level = LEVELS.get(verdict["model"], "worst class")
     reached, needed = _number(verdict["achieved"]), _number(verdict["required"])
@@ -74,7 +92,9 @@ def run_lines(report: Mapping[str, Any], *, risk: Mapping[str, Mapping[str, Any]
         yield _labelled("risk", Text(_risk(risk["before"], risk["after"])))
     if report["loss"] is not None:
         yield _labelled("utility", Text(f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)"))
-    files = [str(report[key]) for key in ("output", "side_output", "recoding") if report.get(key)]
+    files = [
+        str(report[key]) for key in ("output", "side_output", "report", "certificate", "recoding") if report.get(key)
+    ]
     spent = f"{sum(report['seconds'].values()):.1f} s, {show_bytes(report['peak_memory_bytes'])}"
     yield _labelled("wrote", Text("   ".join([*(files or ["nothing"]), spent])))
 
@@ -93,11 +113,16 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     yield Text("ok  ", "green") + Text(chosen)
     if report["rows"] is None:
         yield Text("    checked without data")
+        for note in report["notes"]:
+            yield Text(f"    {note}")
         return
     quasi = ", ".join(report["quasi"])
     yield Text(f"    {report['rows']:,} rows, {report['tuples']:,} different on {quasi}")
     loss = "" if report["loss"] is None else f"; expected loss {report['loss']:.3f}"
-    yield Text(f"    feasible{loss}" if report["feasible"] else "    not feasible")
+    unknown = "    not known whether it is feasible: the search found no release"
+    yield Text(f"    feasible{loss}" if report["feasible"] else unknown)
+    for note in report["notes"]:
+        yield Text(f"    {note}")
 
 
 def list_lines(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Table]:
@@ -107,6 +132,24 @@ def list_lines(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Tab
         for entry in entries:
             table.add_row(entry["name"], ", ".join(entry["parameters"]), entry["summary"])
         yield table
+
+
+def explain_lines(found: Mapping[str, Any]) -> Iterator[Text | Table]:
+    """What a model, algorithm or metric means."""
+    yield Text(found["name"], "bold") + Text(f"  {found['kind']}", "dim")
+    yield Text(found["definition"])
+    if found["detail"]:
+        yield Text(f"\n{found['detail']}")
+    rows = (("protects from", "protects_from"), ("not from", "not_from"), ("reference", "reference"))
+    if found["parameters"]:
+        table = _table("\nparameters", "name", "default", "what it is")
+        for entry in found["parameters"]:
+            default = "required" if entry["is_required"] else "" if entry["default"] is None else str(entry["default"])
+            table.add_row(entry["name"], default, Text(entry["description"], overflow="fold"))
+        yield table
+    for label, key in rows:
+        if found[key]:
+            yield Text(f"\n{label}  ", "bold") + Text(found[key])
 
 
 def lint_lines(found: Mapping[str, Any]) -> Iterator[Text]:
@@ -151,14 +194,11 @@ def rows_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def next_steps(policy: Path | None) -> Iterator[Text]:
+def next_steps(policy: Path, report: Mapping[str, Any]) -> Iterator[Text]:
     """How to go on after the demo."""
-    if policy is None:
-        yield Text(
-            "Next: tablecloak demo --directory demo   keeps the data, the policy and the release for you to change"
-        )
-        return
-    yield Text(f"Next: tablecloak check {policy}")
+    yield Text("\nOpen ") + Text(str(report["report"]), "bold") + Text(" in a browser: the report of this release.")
+    release, certificate = report["output"], report["certificate"]
+    yield Text(f"Next: tablecloak verify {release} --certificate {certificate}")
     yield Text(f"      tablecloak run {policy} --set goals.0.k=20 --force")
 
 

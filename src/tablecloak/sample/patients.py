@@ -121,8 +121,13 @@ def write_patients(directory: Path) -> Path:
         (target / "hierarchies" / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
     patients().write_csv(target / "patients.csv")
     policy = target / "policy.yaml"
-    policy.write_text(bundled.joinpath("policies", "patients.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    policy.write_bytes(patients_policy().encode())
     return policy
+
+
+def patients_policy() -> str:
+    """The bundled policy for patients, as YAML."""
+    return files("tablecloak.sample").joinpath("policies", "patients.yaml").read_text(encoding="utf-8")
 
 
 def _block(n: int, rng: np.random.Generator) -> pl.DataFrame:

@@ -6,7 +6,7 @@ Histograms are stored by class in compressed rows, so a million small classes co
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tablecloak.hierarchy.hierarchy import Hierarchy
 
-__all__ = ["ClassStats", "Histogram", "Needs", "SensitiveDomain", "count_classes"]
+__all__ = ["ClassStats", "Counted", "Histogram", "Needs", "SensitiveDomain", "count_classes"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -31,16 +31,31 @@ class Needs(enum.Flag):
     SENSITIVE = enum.auto()
     PERSONS = enum.auto()
     POPULATION = enum.auto()
+    JOINT = enum.auto()  # combinations of all sensitive values
+
+
+class Counted(enum.Enum):
+    """What a counted attribute is."""
+
+    SENSITIVE = "sensitive"
+    PERSON = "person"  # the key of a person, who may have several records
+    JOINT = "joint"  # the combination of several sensitive attributes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensitiveDomain:
-    """The values of one sensitive attribute: code `i` stands for `labels[i]`, None for the missing value."""
+    """The values of one sensitive attribute: code `i` stands for `labels[i]`, None for the missing value.
+
+    Keys of persons have no labels: all are None.
+    """
 
     name: str
     labels: tuple[str | None, ...]
     is_ordered: bool = False  # codes follow the order of numbers or dates
     hierarchy: Hierarchy | None = None  # its leaf codes are the codes here
+    numbers: FloatArray | None = None  # (n_values,) places of numbers or dates on a line, NaN for the missing value
+    kind: Counted = Counted.SENSITIVE
+    parts: Mapping[str, IntArray] | None = None  # of a combination: (n_values,) codes by attribute
 
     @property
     def n_values(self) -> int:
@@ -78,6 +93,29 @@ class Histogram:
         sums = np.add.reduceat(padded, self.indptr[:-1]) if self.n_classes else np.zeros(0)
         return np.where(self.distinct() > 0, sums, 0.0)
 
+    def max_by_class(self, per_entry: NDArray[np.generic], *, empty: float = 0.0) -> FloatArray:
+        """Largest of a quantity given per entry, (n_classes,); `empty` for a class without entries."""
+        padded = np.append(np.asarray(per_entry, dtype=np.float64), -np.inf)
+        largest = np.maximum.reduceat(padded, self.indptr[:-1]) if self.n_classes else np.zeros(0)
+        return np.where(self.distinct() > 0, largest, empty)
+
+    def records(self) -> FloatArray:
+        """Records of every class, (n_classes,)."""
+        return self.sum_by_class(self.counts)
+
+    def shares(self) -> FloatArray:
+        """Share of its class that every entry makes up, (n_entries,)."""
+        return self.counts / np.maximum(self.records(), 1.0)[self.entry_class()]
+
+    def recoded(self, codes: IntArray, domain: SensitiveDomain) -> Histogram:
+        """The histogram after value `v` is replaced by `codes[v]` of another domain (-1: left out)."""
+        entry = codes[self.codes]
+        kept = entry >= 0
+        totals = np.bincount(codes[codes >= 0], weights=self.totals[codes >= 0], minlength=domain.n_values)
+        return histogram_of(
+            self.entry_class()[kept], entry[kept], self.counts[kept], self.n_classes, domain, totals.astype(np.int64)
+        )
+
     def total_shares(self) -> FloatArray:
         """Distribution of the attribute in the whole table, (n_values,)."""
         return self.totals / max(1, int(self.totals.sum()))
@@ -104,10 +142,31 @@ class ClassStats:
 
     size: IntArray  # (n_classes,) records
     hist: Mapping[str, Histogram] = field(default_factory=dict)
+    labels: Mapping[str, IntArray] | None = None  # (n_classes,) published label by quasi-identifier, where known
 
     @property
     def n_classes(self) -> int:
         return len(self.size)
+
+    def hist_of(self, kind: Counted) -> dict[str, Histogram]:
+        """Histograms of one kind of attribute, by name."""
+        return {name: h for name, h in self.hist.items() if h.domain.kind is kind}
+
+    @property
+    def persons(self) -> IntArray:
+        """Different persons in every class, (n_classes,): its records unless persons were counted."""
+        counted = self.hist_of(Counted.PERSON)
+        return next(iter(counted.values())).distinct() if counted else self.size
+
+    def by_labels(self, columns: Sequence[str]) -> tuple[ClassStats, IntArray]:
+        """Classes with equal labels on some quasi-identifiers united, and the group of every class.
+
+        Where labels are not known, as inside a search, every class stays alone.
+        """
+        if self.labels is None:
+            return self, np.arange(self.n_classes)
+        group, n_groups = number_rows([self.labels[name] for name in columns], self.n_classes)
+        return self.rollup(group, n_groups), group
 
     @property
     def n_records(self) -> int:
@@ -122,6 +181,16 @@ class ClassStats:
         """Merge counts of the same classes taken from two parts of a table."""
         both = np.tile(np.arange(self.n_classes), 2)
         return concat([self, other]).rollup(both, self.n_classes)
+
+
+def number_rows(columns: Sequence[IntArray], n: int) -> tuple[IntArray, int]:
+    """Number the different rows of some columns: the number of every row, and how many there are."""
+    group, n_groups = np.zeros(n, np.int64), min(n, 1)
+    for codes in columns:
+        width = int(codes.max(initial=0)) + 1
+        values, group = np.unique(group * width + codes, return_inverse=True)
+        n_groups = len(values)
+    return group, n_groups
 
 
 def concat(parts: list[ClassStats]) -> ClassStats:

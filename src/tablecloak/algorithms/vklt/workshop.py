@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -15,9 +15,9 @@ from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.vklt.buckets import Buckets
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import IncompatibleChoice, did_you_mean
-from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import Progress
+from tablecloak.stats.classes import SensitiveDomain
 
 __all__ = ["Categories", "Spans", "keeps_diversity", "nearest_first", "own_spans", "spans_at", "start_classes"]
 
@@ -91,7 +91,8 @@ def start_classes(problem: Problem, progress: Progress, *, without: str = "") ->
     if problem.given is not None:
         return renumbered(problem.given)[0]
     models = tuple(m for m in problem.goal.models if m.name != without)
-    easier = Problem(problem.table, Goal(models or (KAnonymity(k=2),)), problem.threads, problem.seed)
+    goal = replace(problem.goal, models=models or (KAnonymity(k=2),))
+    easier = Problem(problem.table, goal, problem.threads, problem.seed)
     return partition(easier, CutRule(by_saving=True, relaxed=False), progress).class_of_tuple
 
 
@@ -118,10 +119,18 @@ def nearest_first(problem: Problem, spans: Spans, classes: IntArray) -> Nearest:
 class Categories:
     """A sensitive column: the code of every row and, where it has a hierarchy, the category of every code."""
 
-    name: str
+    domain: SensitiveDomain
     codes: IntArray
     category: IntArray | None
-    is_ordered: bool
+
+    @property
+    def name(self) -> str:
+        return self.domain.name
+
+    @property
+    def is_ordered(self) -> bool:
+        """Numbers or dates, compared by their order and not by a hierarchy."""
+        return self.domain.is_ordered and self.domain.hierarchy is None
 
     @property
     def has_categories(self) -> bool:
@@ -132,13 +141,8 @@ class Categories:
 def sensitive_columns(table: CodedTable) -> list[Categories]:
     """The sensitive columns that the goal looks at."""
     return [
-        Categories(
-            s.name,
-            table.sensitive_codes(i),
-            s.hierarchy.parent[: s.hierarchy.n_leaves] if s.hierarchy else None,
-            s.is_ordered and s.hierarchy is None,
-        )
-        for i, s in enumerate(table.sensitive)
+        Categories(s, codes, s.hierarchy.parent[: s.hierarchy.n_leaves] if s.hierarchy else None)
+        for s, codes in table.attributes()
     ]
 
 

@@ -1,0 +1,23 @@
+"""`tablecloak explain`: what a model, an algorithm or a metric means."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.output import emit
+from tablecloak.cli.settings import Settings
+
+
+def explain(
+    name: Annotated[str, typer.Argument(help="A model, an algorithm or a metric; `tablecloak list` names them.")],
+    *,
+    settings: Settings,
+) -> None:
+    """Say what a model, algorithm or metric means: definition, protection, parameters, reference."""
+    from tablecloak.report import terminal
+    from tablecloak.report.explain import explain as explained
+
+    found = explained(name).to_dict()
+    emit(settings, found, terminal.explain_lines(found))

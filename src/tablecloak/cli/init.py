@@ -1,0 +1,52 @@
+"""`tablecloak init`: a commented policy to start from."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.output import emit
+from tablecloak.cli.settings import Settings
+
+
+def init(
+    data: Annotated[Path, typer.Argument(help="Data to write a policy for.")],
+    *,
+    target: Annotated[Path, typer.Option("--output", "-o", help="Policy to write.")] = Path("policy.yaml"),
+    preset: Annotated[
+        str, typer.Option("--preset", help="What to ask for; see `tablecloak list presets`.")
+    ] = "standard",
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    settings: Settings,
+) -> None:
+    """Write a commented policy with suggested roles, hierarchies and goals, and its schema for editors."""
+    from tablecloak.io.atomic import Outputs
+    from tablecloak.policy.load import json_schema, parse_policy
+    from tablecloak.profile.presets import preset_named
+    from tablecloak.profile.profile import inspect_file
+    from tablecloak.profile.starter import SCHEMA_FILE, release_name, starter_policy
+    from tablecloak.report import profile_lines
+
+    preset_named(preset)
+    schema = target.parent / SCHEMA_FILE
+    with Outputs(force=force) as outputs:
+        policy_file = outputs.add(target)
+        schema_file = None if schema.exists() and not force else outputs.add(schema)
+        source = os.path.relpath(data, target.parent)
+        starter = starter_policy(inspect_file(data), source=source, output=f"out/{release_name(data)}", preset=preset)
+        parse_policy(starter.text, name=str(target), base=target.parent)
+        policy_file.write_text(starter.text, encoding="utf-8")
+        if schema_file is not None:
+            schema_file.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")
+    report = {
+        "policy": str(target),
+        "schema": str(schema),
+        "preset": preset,
+        "lines": starter.n_lines,
+        "hierarchies": starter.n_hierarchies,
+    }
+    emit(settings, report, profile_lines.init_lines(report))

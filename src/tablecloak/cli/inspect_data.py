@@ -1,0 +1,28 @@
+"""`tablecloak inspect`: what a table shows before anything is done to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.output import emit
+from tablecloak.cli.settings import Settings
+from tablecloak.cli.streams import readable
+
+
+def inspect_data(
+    data: Annotated[Path, typer.Argument(help="Data to look at; - is stdin.")],
+    *,
+    settings: Settings,
+) -> None:
+    """Profile a table: types, what columns look like, suggested roles, who stands alone. Shows no cell of it."""
+    with readable(data) as source:
+        from tablecloak.profile.profile import inspect_file
+        from tablecloak.report import profile_lines
+
+        assert source is not None
+        profile = inspect_file(source).to_dict()
+    profile["file"]["path"] = str(data)
+    emit(settings, profile, profile_lines.inspect_lines(profile))

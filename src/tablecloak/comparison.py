@@ -1,0 +1,312 @@
+"""Comparison: risk, loss and distributions of a release beside its original, whoever made the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.data.coverage import Coverage, coverage_of
+from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.engines.base import QuasiColumn
+from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.errors import DataError, did_you_mean
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.io.frames import column_type, from_frame
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Source
+from tablecloak.io.tabular import read_frame, require_rows
+from tablecloak.models.k_anonymity import KAnonymity
+from tablecloak.plan import make_plan, source_of
+from tablecloak.policy.schema import ColumnSpec, Policy
+from tablecloak.profile.distances import Distances, distances
+from tablecloak.profile.profile import inspect_frame
+from tablecloak.profile.uniqueness import Risk, risk_of_frame, risk_of_sizes
+from tablecloak.values import bounds, parse
+
+__all__ = ["ColumnComparison", "Comparison", "compare_files", "compare_frames"]
+
+FloatArray = NDArray[np.float64]
+EXACT, SPREAD = "exact", "spread"
+# Reading a published label takes Python code; a column with more different labels is not read.
+MOST_LABELS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnComparison:
+    """One column before and after."""
+
+    name: str
+    is_quasi: bool
+    n_distinct_before: int
+    n_distinct_after: int
+    loss: float | None  # mean certainty penalty of its cells, suppressed ones losing 1; None if not a quasi-identifier
+    weight: float = 1.0  # importance of the column in the loss of the table
+    n_unread: int = 0  # different labels that cover no value of the original
+    distances: Distances | None = None
+    method: str | None = None  # how the distribution after was taken: exact values, or labels spread uniformly
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "quasi": self.is_quasi,
+            "distinct_before": self.n_distinct_before,
+            "distinct_after": self.n_distinct_after,
+            "loss": self.loss,
+            "unread_labels": self.n_unread,
+            "distances": self.distances.to_dict() if self.distances else None,
+            "method": self.method,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A release beside its original."""
+
+    quasi: tuple[str, ...]
+    before: Risk
+    after: Risk
+    n_suppressed: int  # records of the original that are not published, or only as *
+    columns: tuple[ColumnComparison, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def loss(self) -> float:
+        """Global certainty penalty: mean loss of the quasi-identifiers, each counting its weight."""
+        judged = [(column.loss, column.weight) for column in self.columns if column.loss is not None]
+        return sum(loss * weight for loss, weight in judged) / sum(weight for _, weight in judged)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak compare --json`."""
+        return {
+            "quasi": list(self.quasi),
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+            "suppressed": self.n_suppressed,
+            "loss": self.loss,
+            "columns": [column.to_dict() for column in self.columns],
+            "notes": list(self.notes),
+        }
+
+
+def compare_files(
+    original: Path, release: Path, *, policy: Policy | None = None, quasi: Sequence[str] = ()
+) -> Comparison:
+    """Compare two files; quasi-identifiers come from the policy, the list, or else are suggested.
+
+    Raises: DataError if the files share no quasi-identifier.
+    """
+    source = source_of(policy.with_files(source=original)) if policy else Source(original)
+    before = require_rows(read_frame(source, categorical=sniff(source).names), original)
+    layout = sniff(Source(release))
+    # labels such as 1305* or [20, 29] are text; so is what stands beside them in the same column
+    named = set(_quasi(before, layout.names, policy, quasi, str(release))[0])
+    types = {name: ColumnType.TEXT for name in layout.names if name in named}
+    after = require_rows(read_frame(Source(release, types=types), categorical=layout.names), release)
+    return compare_frames(before, after, policy=policy, quasi=quasi)
+
+
+def compare_frames(
+    original: Any, release: Any, *, policy: Policy | None = None, quasi: Sequence[str] = ()
+) -> Comparison:
+    """Compare two frames; quasi-identifiers come from the policy, the list, or else are suggested."""
+    before, after = from_frame(original), from_frame(release)
+    names, notes = _quasi(before, after.columns, policy, quasi, "the release")
+    plan = make_plan(_policy_for(names, policy), before.columns)
+    recount = LocalEngine().class_stats(table_of(after), names, [], stars_are_suppressed=True)
+    n_suppressed = max(0, before.height - recount.n_rows)
+    if recount.n_rows > before.height:
+        notes = (*notes, f"the release has {recount.n_rows - before.height:,} rows more than the original")
+    ways = plan.quasi_columns(table_of(before))
+    judged = [_quasi_column(before[way.name], way, recount.labels[way.name], n_suppressed) for way in ways]
+    others = [_other_column(before[name], after[name]) for name in before.columns if name in _rest(after, names)]
+    return Comparison(
+        tuple(names),
+        risk_of_frame(before, names),
+        risk_of_sizes(recount.stats.size),
+        n_suppressed,
+        (*judged, *others),
+        (*notes, *_unread_notes(judged)),
+    )
+
+
+# Which columns are quasi-identifiers ----------------------------------------------------------------------------------
+
+
+def _quasi(
+    before: pl.DataFrame, published: Sequence[str], policy: Policy | None, given: Sequence[str], location: str
+) -> tuple[list[str], tuple[str, ...]]:
+    """The quasi-identifiers to compare, and a remark on where they come from."""
+    wanted = list(given) or (policy.columns_with(Role.QUASI) if policy else [])
+    for name in wanted:
+        _require(name, before.columns, "the original")
+        _require(name, published, location)
+    if wanted:
+        return list(dict.fromkeys(wanted)), ()
+    found = [name for name in inspect_frame(before).quasi if name in published]
+    if not found:
+        raise DataError("no quasi-identifier is in both tables", hint="name them: --quasi age,sex,zip")
+    return found, (f"quasi-identifiers were suggested, not given: {', '.join(found)}",)
+
+
+def _require(name: str, columns: Sequence[str], location: str) -> None:
+    if name not in columns:
+        hint = did_you_mean(name, columns) or f"it has: {', '.join(list(columns)[:20])}"
+        raise DataError(f"there is no column '{name}'", hint=hint, location=location)
+
+
+def _policy_for(quasi: Sequence[str], policy: Policy | None) -> Policy:
+    """The given hierarchies for the quasi-identifiers, and nothing else that could fail."""
+    known: Mapping[str, ColumnSpec] = policy.columns if policy else {}
+    columns = {
+        n: known[n] if n in known and known[n].role is Role.QUASI else ColumnSpec(role=Role.QUASI) for n in quasi
+    }
+    if policy is None:
+        return Policy(columns=columns, goals=(KAnonymity(k=2),))
+    return policy.model_copy(update={"columns": columns, "others": "drop", "goals": (KAnonymity(k=2),)})
+
+
+def _rest(after: pl.DataFrame, quasi: Sequence[str]) -> set[str]:
+    return set(after.columns).difference(quasi)
+
+
+def _unread_notes(columns: Sequence[ColumnComparison]) -> list[str]:
+    return [
+        f"{column.n_unread:,} labels of '{column.name}' cover no value of the original and count as lost"
+        for column in columns
+        if column.n_unread
+    ]
+
+
+# One column -----------------------------------------------------------------------------------------------------------
+
+
+def _quasi_column(before: pl.Series, way: QuasiColumn, labels: Distinct, n_suppressed: int) -> ColumnComparison:
+    type_ = column_type(way.name, before.dtype)
+    domain, codes = fit_domain(before, type_, make_hierarchy=way.make_hierarchy)
+    counts = _counts(labels)
+    coverage = coverage_of(labels.values, domain)
+    lost = float(counts @ _losses(labels.values, coverage, domain)) + n_suppressed
+    found, method = _label_distances(domain, codes, coverage, counts)
+    return ColumnComparison(
+        name=way.name,
+        is_quasi=True,
+        n_distinct_before=before.n_unique(),
+        n_distinct_after=int(np.count_nonzero(counts)),
+        loss=lost / max(1.0, float(counts.sum()) + n_suppressed),
+        weight=way.weight,
+        n_unread=int(np.count_nonzero((coverage.hi < coverage.lo) & (counts > 0))),
+        distances=found,
+        method=method,
+    )
+
+
+def _counts(labels: Distinct) -> FloatArray:
+    """Published records with each label, (n_labels,)."""
+    return np.bincount(labels.index, minlength=len(labels.values)).astype(np.float64)
+
+
+def _losses(labels: pl.Series, coverage: Coverage, domain: Domain) -> FloatArray:
+    """Certainty penalty of every label; one that covers nothing loses 1."""
+    texts = labels.cast(pl.String).to_list()
+    sizes = _sizes(coverage)
+    losses = np.where(sizes == 1, 0.0, np.minimum(1.0, sizes / max(1, len(domain.values))))
+    if domain.hierarchy is not None:
+        known = _node_losses(texts, domain.hierarchy)
+    else:
+        known = _interval_losses(texts, domain) if domain.type.is_ordered else np.full(len(texts), np.nan)
+    losses = np.where(np.isnan(known), losses, known)
+    is_any = (sizes == domain.n_codes) & (sizes > 1)
+    return np.where((sizes == 0) | is_any, 1.0, losses)
+
+
+def _node_losses(texts: Sequence[str | None], hierarchy: Hierarchy) -> FloatArray:
+    """Losses of labels that are nodes of a hierarchy, NaN for others."""
+    nodes = [None if text is None else hierarchy.find(text) for text in texts]
+    return np.array([np.nan if node is None else hierarchy.losses[node] for node in nodes])
+
+
+def _interval_losses(texts: Sequence[str | None], domain: Domain) -> FloatArray:
+    """The part of the range of the original that numbers, dates and intervals leave open, NaN for other labels."""
+    line = domain.values.to_physical()
+    first, last = (float(line[0]), float(line[-1])) if len(line) else (0.0, 0.0)
+
+    def loss(text: str | None) -> float:
+        at = None if text is None else bounds(parse(text, domain.type.value), domain.type.value)
+        if at is None:
+            return np.nan
+        lo, hi = max(at[0], first), min(at[1], last)
+        return max(0.0, hi - lo) / (last - first) if last > first else 0.0
+
+    return np.array([loss(text) for text in texts])
+
+
+def _sizes(coverage: Coverage) -> NDArray[np.int64]:
+    """How many codes every label covers."""
+    sizes: NDArray[np.int64] = np.maximum(coverage.hi - coverage.lo + 1, 0)
+    for label, members in coverage.sets.items():
+        sizes[label] = len(members)
+    return sizes
+
+
+def _label_distances(
+    domain: Domain, codes: Codes, coverage: Coverage, counts: FloatArray
+) -> tuple[Distances | None, str | None]:
+    """Distances where every label is spread uniformly over the values it covers; suppressed records are left out."""
+    sizes = _sizes(coverage)
+    is_read = (sizes > 0) & (counts > 0)
+    if not is_read.any():
+        return None, None
+    after = np.zeros(domain.n_codes + 1)
+    plain = np.array([label for label in np.flatnonzero(is_read) if label not in coverage.sets], np.int64)
+    weight = counts[plain] / sizes[plain]
+    np.add.at(after, coverage.lo[plain], weight)
+    np.add.at(after, coverage.hi[plain] + 1, -weight)
+    spread = np.cumsum(after)[:-1]
+    for label, members in coverage.sets.items():
+        spread[list(members)] += counts[label] / sizes[label]
+    before = np.bincount(codes, minlength=domain.n_codes).astype(np.float64)
+    method = EXACT if (sizes[is_read] == 1).all() else SPREAD
+    return distances(before, np.maximum(spread, 0.0)), method
+
+
+def _other_column(before: pl.Series, after: pl.Series) -> ColumnComparison:
+    """A column that is not a quasi-identifier: its values as published, or its labels if they are of another type."""
+    name = before.name
+    before_type, after_type = column_type(name, before.dtype), column_type(name, after.dtype)
+    found: Distances | None = None
+    method: str | None = None
+    if before_type is after_type or {before_type, after_type} <= {ColumnType.INTEGER, ColumnType.FLOAT}:
+        found, method = _value_distances(before, after), EXACT
+    elif after.n_unique() <= MOST_LABELS:
+        domain, codes = fit_domain(before, before_type)
+        labels = distinct_of(after.cast(pl.String).cast(pl.Categorical))
+        found, method = _label_distances(domain, codes, coverage_of(labels.values, domain), _counts(labels))
+    return ColumnComparison(name, False, before.n_unique(), after.n_unique(), loss=None, distances=found, method=method)
+
+
+def _value_distances(before: pl.Series, after: pl.Series) -> Distances | None:
+    """Distances of the shares of single values, the missing one being a value too."""
+    if not len(before) or not len(after):
+        return None
+    left, right = _comparable(before, after)
+    counted = left.value_counts(name="p").join(
+        right.value_counts(name="q"), on="value", how="full", nulls_equal=True, coalesce=True
+    )
+    p, q = (counted[side].fill_null(0).to_numpy().astype(np.float64) for side in ("p", "q"))
+    return distances(p, q)
+
+
+def _comparable(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Both as text or as numbers, under one name."""
+    if before.dtype.is_numeric():
+        return before.cast(pl.Float64).alias("value"), after.cast(pl.Float64).alias("value")
+    if before.dtype == after.dtype and before.dtype != pl.Categorical:
+        return before.alias("value"), after.alias("value")
+    return before.cast(pl.String).alias("value"), after.cast(pl.String).alias("value")

@@ -1,0 +1,163 @@
+"""Report and certificate of a run: from what the pipeline knows to the two documents, and from a certificate back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tablecloak.data.table import Role
+from tablecloak.models.base import parameters
+from tablecloak.plan import Plan
+from tablecloak.policy.load import dump_policy, parse_policy
+from tablecloak.policy.schema import Policy
+from tablecloak.report.certificate import (
+    Check,
+    check_counts,
+    check_hash,
+    make_certificate,
+    read_certificate,
+    sha256_of,
+    sha256_text,
+)
+from tablecloak.report.facts import Facts
+from tablecloak.report.page import page
+from tablecloak.report.reference import describe
+from tablecloak.report.subject import Step, Subject
+from tablecloak.verification import Verification
+
+__all__ = ["Certified", "Documents", "certified_policy", "check_certificate", "write_documents"]
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Files of a run: where to write documents, and the files that they vouch for."""
+
+    release: Path  # as it lies on disk now
+    name: str  # as it will be called
+    report: Path | None = None
+    certificate: Path | None = None
+    recoding: Path | None = None
+    source: Path | None = None
+    side: Path | None = None  # the sensitive columns, where they have a table of their own
+
+    @property
+    def are_wanted(self) -> bool:
+        return self.report is not None or self.certificate is not None
+
+
+def write_documents(files: Documents, run: Mapping[str, Any], plan: Plan, facts: Facts | None) -> None:
+    """Write what is wanted; a report needs facts."""
+    certificate = _certificate(files, run, plan)
+    if files.certificate is not None:
+        text = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
+        files.certificate.write_text(text, encoding="utf-8")
+    if files.report is not None:
+        assert facts is not None
+        files.report.write_text(page(subject_of(files.name, run, plan, facts, certificate)), encoding="utf-8")
+
+
+def _certificate(files: Documents, run: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    beside = files.certificate or files.report
+    assert beside is not None
+    hashed = {"input": files.source, "output": files.release, "recoding": files.recoding}
+    return make_certificate(
+        run,
+        policy=dump_policy(plan.policy.rebased(beside.parent)),
+        seed=plan.policy.seed,
+        hashes={name: None if path is None else sha256_of(path) for name, path in hashed.items()},
+        algorithm={"kind": plan.algorithm.name, **_settings(plan.algorithm)},
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def subject_of(name: str, run: Mapping[str, Any], plan: Plan, facts: Facts, certificate: Mapping[str, Any]) -> Subject:
+    """What a report says about a run."""
+    shown, starred = plan.publication.columns, plan.publication.starred
+    judged = {*plan.quasi, *plan.sensitive, *starred}
+    return Subject(
+        name=name,
+        run=run,
+        facts=facts,
+        certificate=certificate,
+        models=[Step(describe(m.name, type(m)), parameters(m), m.sense.value) for m in plan.goal.models],
+        algorithm=Step(describe(plan.algorithm.name, type(plan.algorithm)), _settings(plan.algorithm)),
+        kept=[c for c in shown if c not in judged],
+        starred=starred,
+        left_out=[c for c in plan.policy.columns if c not in shown],
+    )
+
+
+def _settings(algorithm: Any) -> dict[str, Any]:
+    return {f.name: getattr(algorithm, f.name) for f in fields(algorithm)}
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """What holding a release against its certificate found."""
+
+    verification: Verification
+    checks: list[Check]
+
+    @property
+    def holds(self) -> bool:
+        return self.verification.holds and all(check.ok is not False for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak verify --certificate --json`."""
+        return {
+            **self.verification.to_dict(),
+            "holds": self.holds,
+            "checks": [check.to_dict() for check in self.checks],
+        }
+
+
+def certified_policy(path: Path) -> tuple[Policy, dict[str, Any], list[Check]]:
+    """The policy of a certificate as far as its files are at hand, the certificate, and what is missing."""
+    certificate = read_certificate(path)
+    policy = parse_policy(certificate["policy"], name=str(path), base=path.parent)
+    missing = [
+        name
+        for name in policy.columns_with(Role.SENSITIVE)
+        if isinstance(file := policy.hierarchy_of(name), Path) and not file.exists()
+    ]
+    columns = {n: c.model_copy(update={"hierarchy": None}) if n in missing else c for n, c in policy.columns.items()}
+    checks = [
+        Check(f"hierarchy of {n}", None, "its file is not here, so goals were counted without it") for n in missing
+    ]
+    return policy.model_copy(update={"columns": columns}), certificate, checks
+
+
+def check_certificate(
+    certificate: Mapping[str, Any], policy: Policy, verification: Verification, release: Path, original: Path | None
+) -> list[Check]:
+    """What a certificate claims, one by one: hashes, then counts, then what only the original can show."""
+    hashes = certificate["sha256"]
+    recoding = policy.recoding_path
+    has_recoding = recoding is not None and recoding.exists()
+    covers = verification.covers
+    return [
+        check_hash("release is the certified file", hashes.get("output"), sha256_of(release), without=""),
+        check_hash(
+            "policy is the certified text", hashes.get("policy"), sha256_text(certificate["policy"]), without=""
+        ),
+        check_hash(
+            "recoding is the certified file",
+            hashes.get("recoding"),
+            sha256_of(recoding) if recoding is not None and has_recoding else None,
+            without="its file is not here",
+        ),
+        *check_counts(certificate, verification.to_dict()),
+        check_hash(
+            "input is the certified file",
+            hashes.get("input"),
+            sha256_of(original) if original else None,
+            without="needs the original: --original FILE",
+        ),
+        Check(
+            "every cell covers its original", covers, "needs the original: --original FILE" if original is None else ""
+        ),
+    ]

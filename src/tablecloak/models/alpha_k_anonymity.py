@@ -1,0 +1,62 @@
+"""(alpha, k)-anonymity: k records and no protected value above a share of alpha in every class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak.models.base import (
+    TOLERANCE,
+    Condition,
+    Monotone,
+    PrivacyModel,
+    Sense,
+    crowd,
+    histograms,
+    model,
+)
+from tablecloak.models.fields import K, Sensitive, Values, largest_share, missing_values
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+
+__all__ = ["AlphaKAnonymity"]
+
+
+@model("alpha-k-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+class AlphaKAnonymity(PrivacyModel):
+    """Every class has at least `k` records, and no protected value makes up more than a share of `alpha` of it.
+
+    Formula: |E| >= k and n_E(s) / |E| <= alpha for every class E and protected value s.
+
+    Protects from: record linkage and confident guesses of a protected value. Not from: learning that a value is rarer
+    or more common in a class than in the table; add t-closeness or beta-likeness.
+    Reference: Wong, Li, Fu, Wang, (alpha, k)-anonymity, KDD 2006.
+    """
+
+    alpha: Annotated[float, Field(gt=0, lt=1, description="largest share of a protected value; 0.2 to 0.5 is usual")]
+    k: K
+    values: Values = None
+    sensitive: Sensitive = None
+
+    @property
+    def required(self) -> float:
+        return self.alpha
+
+    @property
+    def min_size(self) -> int:
+        # a class that holds any value holds it once, which is a share of 1 / size
+        return self.k if self.values else max(self.k, math.ceil(1 / self.alpha - TOLERANCE))
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        largest: FloatArray = np.max([largest_share(h, self.values) for h in histograms(stats, self.sensitive)], axis=0)
+        return largest
+
+    def conditions(self, stats: ClassStats) -> list[Condition]:
+        return [Condition("alpha", self.levels(stats), self.alpha, Sense.AT_MOST), crowd(stats, self.k)]
+
+    def remarks(self, whole: ClassStats) -> Iterable[str]:
+        absent = min(missing_values(h.domain, self.values) for h in histograms(whole, self.sensitive))
+        return [f"{self.name}: {absent:,} of the values it names do not occur in the table"] if absent else ()

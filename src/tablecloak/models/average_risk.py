@@ -1,0 +1,51 @@
+"""Average risk: the mean chance of singling out a record stays below a limit."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, model
+from tablecloak.models.k_anonymity import KAnonymity
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+
+__all__ = ["AverageRisk"]
+
+
+@model("average-risk", needs=Needs.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
+class AverageRisk(PrivacyModel):
+    """The chance of singling out a record by all quasi-identifiers is at most `limit` on average over the table.
+
+    Formula: (1 / n) * sum of 1 / |E(r)| over the n records r = number of classes / n <= limit; where a column has the
+    role person, |E| counts different persons.
+
+    Protects from: mass re-identification (marketer attack). Not from: singling out the most exposed record; add
+    k-anonymity.
+    Reference: El Emam, Guide to the De-Identification of Personal Health Information, 2013.
+    """
+
+    limit: Annotated[float, Field(gt=0, le=1, description="largest mean chance; 0.05 to 0.2 is usual")]
+
+    @property
+    def required(self) -> float:
+        return self.limit
+
+    @property
+    def in_search(self) -> PrivacyModel:
+        # a mean of chances that are all within the limit is within the limit
+        return KAnonymity(k=max(2, math.ceil(1 / self.limit - TOLERANCE)))
+
+    @property
+    def note(self) -> str | None:
+        size = self.in_search.min_size
+        return f"{self.name}: judges the whole table; the search asks for classes of {size:,}, which implies it"
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        """Mean chance over the records of the table, (1,)."""
+        if stats.n_classes == 0:
+            return np.zeros(0)
+        expected = np.sum(stats.size / np.maximum(stats.persons, 1))
+        return np.array([expected / max(1, stats.n_records)])

@@ -1,0 +1,69 @@
+"""beta-likeness: no sensitive value is much more frequent in a class than in the table, relative to the table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak.models.base import TOLERANCE, Condition, Monotone, PrivacyModel, Sense, histograms, model
+from tablecloak.models.fields import Sensitive
+from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
+
+__all__ = ["BetaLikeness"]
+
+
+@model("beta-likeness", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+class BetaLikeness(PrivacyModel):
+    """No value is more frequent in a class than in the table by more than `beta` times its share in the table.
+
+    Formula: (q - p) / p <= beta for every class and every value with q > p, where q is its share in the class and p in
+    the table; `enhanced` also asks (q - p) / p <= -ln p, which binds where p is large.
+
+    Protects from: relative gains on rare values, which t-closeness may allow. Not from: learning that a value is rarer
+    in a class than in the table, or record linkage.
+    Reference: Cao, Karras, Publishing microdata with a robust privacy guarantee, PVLDB 2012.
+    """
+
+    beta: Annotated[float, Field(gt=0, allow_inf_nan=False, description="largest relative gain; 1 to 4 is usual")]
+    enhanced: Annotated[bool, Field(description="also cap the gain of frequent values at -ln p")] = False
+    sensitive: Sensitive = None
+
+    @property
+    def required(self) -> float:
+        return self.beta
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        largest: FloatArray = np.max([h.max_by_class(_gain(h)) for h in histograms(stats, self.sensitive)], axis=0)
+        return largest
+
+    def conditions(self, stats: ClassStats) -> list[Condition]:
+        basic = Condition("beta", self.levels(stats), self.beta, Sense.AT_MOST)
+        if not self.enhanced:
+            return [basic]
+        over = np.sum([_over_cap(h) for h in histograms(stats, self.sensitive)], axis=0)
+        return [basic, Condition("values over -ln p", over.astype(np.float64), 0, Sense.AT_MOST)]
+
+    def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
+        if self.enhanced or not math.isfinite(achieved):
+            return []
+        beta = math.ceil((achieved - TOLERANCE) * 100) / 100
+        return [replace(self, beta=beta)] if beta > self.beta else []
+
+
+def _gain(hist: Histogram) -> FloatArray:
+    """By how much of its share in the table each entry is more frequent in its class, (n_entries,); 0 if it is not."""
+    p = hist.total_shares()[hist.codes]
+    with np.errstate(divide="ignore"):
+        return np.maximum((hist.shares() - p) / p, 0.0)
+
+
+def _over_cap(hist: Histogram) -> FloatArray:
+    """Values of each class that gain more than -ln p, (n_classes,)."""
+    with np.errstate(divide="ignore"):
+        cap = -np.log(hist.total_shares()[hist.codes])
+    return hist.sum_by_class(_gain(hist) > cap + TOLERANCE)

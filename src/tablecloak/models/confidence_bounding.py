@@ -1,0 +1,103 @@
+"""Confidence bounding: no rule from quasi-identifiers to a sensitive value holds with more than a given confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import numpy as np
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
+from pydantic_core import PydanticCustomError
+
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, grouped, model, one_histogram
+from tablecloak.models.fields import Columns, OneSensitive, Strict, largest_share, missing_values
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+
+__all__ = ["ConfidenceBounding", "Template"]
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Template:
+    """A rule to prevent: records that agree on `x` have value `s` with a confidence below `h`."""
+
+    s: Annotated[str, Field(description="sensitive value to protect")]
+    h: Annotated[float, Field(gt=0, le=1, description="limit of the confidence; 0.2 to 0.8 is usual")]
+    x: Columns = None
+
+    @property
+    def name(self) -> str:
+        known = ", ".join(self.x) if self.x else "all"
+        return f"{known} -> {self.s}"
+
+
+@model("confidence-bounding", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION)
+class ConfidenceBounding(PrivacyModel):
+    """In every group of records that agree on the columns `x`, the share of the value `s` stays below `h`.
+
+    Formula: n_g(s) / |g| < h for every group g of records with equal published values of x, for every template
+    (x, s, h); <= h if not strict. Values without a template are not protected.
+
+    Protects from: inferring named values with confidence. Not from: record linkage, or values that are not named.
+    Reference: Wang, Fung, Yu, Template-based privacy preservation in classification problems, ICDM 2005.
+    """
+
+    x: Columns = None
+    s: Annotated[str | None, Field(description="sensitive value to protect, if there is one template only")] = None
+    h: Annotated[float | None, Field(gt=0, le=1, description="limit of the confidence; 0.2 to 0.8 is usual")] = None
+    templates: Annotated[
+        tuple[Template, ...] | None,
+        Field(min_length=1, description="several rules {x, s, h} at once, instead of x, s, h"),
+    ] = None
+    strict: Strict = True
+    sensitive: OneSensitive = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> ConfidenceBounding:
+        given = [name for name in ("x", "s", "h") if getattr(self, name) is not None]
+        if self.templates is None and (self.s is None or self.h is None):
+            raise PydanticCustomError("missing_parameter", "needs s and h, or templates")
+        if self.templates is not None and given:
+            raise PydanticCustomError("unused_parameter", "takes either templates or x, s and h")
+        return self
+
+    @property
+    def rules(self) -> tuple[Template, ...]:
+        """The templates, however they were written."""
+        if self.templates is not None:
+            return self.templates
+        assert self.s is not None
+        assert self.h is not None
+        return (Template(x=self.x, s=self.s, h=self.h),)
+
+    @property
+    def sense(self) -> Sense:
+        return Sense.BELOW if self.strict else Sense.AT_MOST
+
+    @property
+    def required(self) -> float:
+        return self.rules[0].h
+
+    @property
+    def note(self) -> str | None:
+        # Records that agree on x are a union of classes, and the share of a value in a union lies between its shares
+        # in the parts (a mediant): classes that satisfy a template make groups that do.
+        if all(rule.x is None for rule in self.rules):
+            return None
+        return f"{self.name}: the search asks it of every class, which implies it for all records that agree on x"
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        return self._confidence(stats, self.rules[0])
+
+    def conditions(self, stats: ClassStats) -> list[Condition]:
+        return [Condition(rule.name, self._confidence(stats, rule), rule.h, self.sense) for rule in self.rules]
+
+    def remarks(self, whole: ClassStats) -> Iterable[str]:
+        domain = one_histogram(whole, self.sensitive, self.name).domain
+        absent = missing_values(domain, tuple(rule.s for rule in self.rules))
+        return [f"{self.name}: {absent:,} of the values it names do not occur in the table"] if absent else ()
+
+    def _confidence(self, stats: ClassStats, rule: Template) -> FloatArray:
+        united, group = grouped(stats, rule.x)
+        share = largest_share(one_histogram(united, self.sensitive, self.name), (rule.s,))
+        return np.asarray(share[group])

@@ -1,0 +1,60 @@
+"""(epsilon, m)-anonymity: around no number lie more than one m-th of the records of its class."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, model
+from tablecloak.models.fields import OneSensitive
+from tablecloak.models.numbers import numeric_histogram
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+from tablecloak.stats.numeric import neighbors, records_between
+
+__all__ = ["EMAnonymity"]
+
+
+@model("em-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.NEITHER, sense=Sense.AT_LEAST)
+class EMAnonymity(PrivacyModel):
+    """For every sensitive number of a class, at most one `m`-th of the class lies within `epsilon` of it.
+
+    Formula: #{y in E : |y - x| <= epsilon} <= |E| / m for every class E and every x in E; with `relative`,
+    |y - x| <= epsilon |x|. An empty cell is near other empty cells only. The level is the largest m that holds.
+
+    Protects from: learning a number approximately (proximity breach). Not from: record linkage; add k-anonymity.
+    Reference: Li, Tao, Xiao, Preservation of proximity privacy in publishing numerical sensitive data, SIGMOD 2008.
+    """
+
+    epsilon: Annotated[
+        float, Field(ge=0, allow_inf_nan=False, description="what counts as near, in the unit of the column")
+    ]
+    m: Annotated[float, Field(gt=1, allow_inf_nan=False, description="one m-th may be near; 2 to 5 is usual")]
+    relative: Annotated[bool, Field(description="epsilon is a share of the number itself, such as 0.05")] = False
+    sensitive: OneSensitive = None
+
+    @property
+    def required(self) -> float:
+        return self.m
+
+    @property
+    def min_size(self) -> int:
+        return math.ceil(self.m - TOLERANCE)  # every number is near itself
+
+    @property
+    def note(self) -> str | None:
+        return (
+            f"{self.name}: a union of classes that satisfy it may not, so the search never gives up a branch because "
+            "of it: classes that violate it are cut further, and the finished table is recounted. "
+            "A release may exist although none is found"
+        )
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        hist = numeric_histogram(stats, self.sensitive, self.name)
+        assert hist.domain.numbers is not None
+        numbers = hist.domain.numbers
+        reach = self.epsilon * np.abs(numbers) if self.relative else np.full(len(numbers), self.epsilon)
+        near = hist.max_by_class(records_between(hist, *neighbors(numbers, reach)), empty=1.0)
+        return hist.records() / near

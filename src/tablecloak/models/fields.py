@@ -1,0 +1,115 @@
+"""Parameters that several models share, and the values of a column they name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from tablecloak.errors import IncompatibleChoice
+from tablecloak.stats.classes import FloatArray, Histogram, IntArray, SensitiveDomain
+
+__all__ = ["Categories", "Columns", "K", "Limits", "OneSensitive", "Sensitive", "Strict", "Values"]
+
+
+def _as_tuple(value: Any) -> Any:
+    """A mapping from name to values as its values, in order; names are for the reader."""
+    return tuple(value.values()) if isinstance(value, Mapping) else value
+
+
+def _as_pairs(value: Any) -> Any:
+    return tuple(value.items()) if isinstance(value, Mapping) else value
+
+
+Sensitive: TypeAlias = Annotated[
+    str | tuple[str, ...] | None, Field(description="sensitive columns it speaks of; all if left out")
+]
+OneSensitive: TypeAlias = Annotated[
+    str | None, Field(description="the sensitive column it speaks of; needed where there are several")
+]
+Columns: TypeAlias = Annotated[
+    tuple[str, ...] | None,
+    Field(min_length=1, description="quasi-identifiers an attacker knows; all if left out"),
+]
+K: TypeAlias = Annotated[int, Field(ge=1, description="smallest class size, in persons; 3 to 20 is usual")]
+Strict: TypeAlias = Annotated[bool, Field(description="true: shares stay below the limit; false: they may reach it")]
+Values: TypeAlias = Annotated[
+    tuple[str, ...] | None, Field(min_length=1, description="values to protect; every value if left out")
+]
+Categories: TypeAlias = Annotated[
+    Annotated[tuple[tuple[str, ...], ...], Field(min_length=2)] | None,
+    BeforeValidator(_as_tuple),
+    Field(
+        description="values of each category, as lists or as {name: list}; from the column's hierarchy if left out",
+    ),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "minItems": 2, "items": {"type": "array", "items": {"type": "string"}}},
+                {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+                {"type": "null"},
+            ],
+            "description": "values of each category; from the column's hierarchy if left out",
+        }
+    ),
+]
+Share: TypeAlias = Annotated[float, Field(gt=0, le=1)]
+Limits: TypeAlias = Annotated[
+    tuple[tuple[str, Share], ...],
+    BeforeValidator(_as_pairs),
+    Field(min_length=1),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "object", "additionalProperties": {"type": "number", "exclusiveMinimum": 0, "maximum": 1}},
+                {"type": "array", "minItems": 1, "items": {"type": "array"}},
+            ],
+            "description": "largest share by value; values without one are free",
+        }
+    ),
+]
+
+
+def is_named(domain: SensitiveDomain, values: tuple[str, ...] | None) -> NDArray[np.bool_]:
+    """Which values of a domain are named, (n_values,); all if nothing is."""
+    if values is None:
+        return np.ones(domain.n_values, bool)
+    return np.array([label in values for label in domain.labels], dtype=bool)
+
+
+def largest_share(hist: Histogram, values: tuple[str, ...] | None = None) -> FloatArray:
+    """The largest share that any of the values has in each class, (n_classes,)."""
+    return hist.max_by_class(np.where(is_named(hist.domain, values)[hist.codes], hist.shares(), 0.0))
+
+
+def category_codes(
+    domain: SensitiveDomain, categories: tuple[tuple[str, ...], ...] | None, level: int
+) -> tuple[IntArray, int]:
+    """The category of every value, and how many there are; values in no category share one more, the last."""
+    if categories is not None:
+        number = {value: i for i, values in enumerate(categories) for value in values}
+        rest = len(categories)
+        return np.array([number.get(str(label), rest) for label in domain.labels], dtype=np.int64), rest + 1
+    if domain.hierarchy is None:
+        raise IncompatibleChoice(
+            f"the sensitive column '{domain.name}' has neither categories nor a hierarchy",
+            hint="add categories to the goal, or a hierarchy to the column",
+        )
+    nodes = domain.hierarchy.level_map(level)
+    # groups of a level in the order of the tree, from left to right
+    _, codes = np.unique(domain.hierarchy.first[nodes], return_inverse=True)
+    return codes, int(codes.max(initial=-1)) + 1
+
+
+def by_category(hist: Histogram, categories: tuple[tuple[str, ...], ...] | None, level: int) -> Histogram:
+    """The histogram of the categories of values."""
+    codes, n = category_codes(hist.domain, categories, level)
+    return hist.recoded(codes, SensitiveDomain(hist.domain.name, (None,) * n))
+
+
+def missing_values(stats_domain: SensitiveDomain, values: tuple[str, ...] | None) -> int:
+    """How many of the named values no record has."""
+    return len(set(values or ()).difference(str(label) for label in stats_domain.labels))

@@ -1,0 +1,121 @@
+"""Multi-attribute l-diversity: each of several sensitive columns is diverse, even to someone who knows the others."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from tablecloak.models.base import Monotone, PrivacyModel, Sense, histograms, model
+from tablecloak.models.fields import Sensitive
+from tablecloak.models.l_diversity import effective_values, infimum_c
+from tablecloak.stats.classes import (
+    ClassStats,
+    FloatArray,
+    Histogram,
+    IntArray,
+    Needs,
+    SensitiveDomain,
+    histogram_of,
+    number_rows,
+)
+from tablecloak.stats.joint import joint_histogram
+
+__all__ = ["MultiLDiversity"]
+
+
+@model("multi-l-diversity", needs=Needs.SENSITIVE | Needs.JOINT)
+class MultiLDiversity(PrivacyModel):
+    """Every sensitive column has at least `l` well represented values in every class, also when the others are known.
+
+    With the counts r1 >= r2 >= ... >= rm of a group: distinct m >= l, entropy exp(entropy) >= l, recursive
+    r1 < c (rl + ... + rm). A group is
+      def8    a class, parted by the values of all other sensitive columns, for each column in turn
+      per_sa  a class
+
+    Protects from: using one sensitive column to learn another. Not from: skewed or similar values, or record linkage.
+    Reference: Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, ACM TKDD 2007 (multiple sensitive attributes).
+    """
+
+    l: Annotated[int, Field(ge=2, description="number of well represented values; 2 to 4 is usual")]  # noqa: E741
+    mode: Annotated[
+        Literal["def8", "per_sa"], Field(description="def8: the others are known; per_sa: each column by itself")
+    ] = "def8"
+    variant: Annotated[
+        Literal["distinct", "entropy", "recursive"], Field(description="what 'well represented' means")
+    ] = "distinct"
+    c: Annotated[
+        float | None,
+        Field(gt=0, allow_inf_nan=False, validate_default=True, description="recursive only; 1 to 5 is usual"),
+    ] = None
+    sensitive: Sensitive = None
+
+    @field_validator("c")
+    @classmethod
+    def _fits_variant(cls, value: Any, info: ValidationInfo) -> Any:
+        is_recursive = info.data.get("variant") == "recursive"
+        if is_recursive and value is None:
+            raise PydanticCustomError("missing_parameter", "is needed by the variant 'recursive'")
+        if not is_recursive and value is not None and "variant" in info.data:
+            raise PydanticCustomError("unused_parameter", "has a meaning for the variant 'recursive' only")
+        return value
+
+    @property
+    def monotone(self) -> Monotone:
+        """A union of groups is diverse if its parts are; a failing class may bring a group of its own."""
+        only_distinct = self.variant == "distinct" and self.mode == "per_sa"
+        return Monotone.BOTH if only_distinct else Monotone.GENERALIZATION
+
+    @property
+    def sense(self) -> Sense:
+        return Sense.AT_LEAST if self.c is None else Sense.BELOW
+
+    @property
+    def required(self) -> float:
+        return self.l if self.c is None else self.c
+
+    @property
+    def min_size(self) -> int:
+        return self.l
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        found = histograms(stats, self.sensitive)
+        if self.mode == "per_sa":
+            per_column = [self._diversity(h) for h in found]
+        else:
+            joint = joint_histogram(stats, [h.domain.name for h in found])
+            per_column = [self._known_others(joint, h.domain.name) for h in found]
+        worst: FloatArray = np.min(per_column, axis=0) if self.c is None else np.max(per_column, axis=0)
+        return worst
+
+    def _diversity(self, hist: Histogram) -> FloatArray:
+        if self.variant == "distinct":
+            return hist.distinct().astype(np.float64)
+        if self.variant == "entropy":
+            return effective_values(hist)
+        return infimum_c(hist, self.l, protected=np.ones(len(hist.codes), bool))
+
+    def _known_others(self, joint: Histogram, name: str) -> FloatArray:
+        """The worst diversity of one column over the groups of each class, (n_classes,)."""
+        hist, class_of_group = parted(joint, name)
+        level = self._diversity(hist)
+        empty = 0.0 if self.c is None else np.inf  # a class without records
+        worst = np.full(joint.n_classes, empty)
+        occupied = np.unique(class_of_group)
+        worst[occupied] = np.inf if self.c is None else -np.inf
+        (np.minimum if self.c is None else np.maximum).at(worst, class_of_group, level)
+        return worst
+
+
+def parted(joint: Histogram, name: str) -> tuple[Histogram, IntArray]:
+    """The histogram of one column in every class parted by the values of all others, and the class of each part."""
+    assert joint.domain.parts is not None
+    others = [codes[joint.codes] for other, codes in joint.domain.parts.items() if other != name]
+    own = joint.domain.parts[name]
+    group, n = number_rows([joint.entry_class(), *others], len(joint.codes))
+    class_of_group = np.zeros(n, np.int64)
+    class_of_group[group] = joint.entry_class()
+    domain = SensitiveDomain(name, (None,) * (int(own.max(initial=-1)) + 1))
+    return histogram_of(group, own[joint.codes], joint.counts, n, domain), class_of_group

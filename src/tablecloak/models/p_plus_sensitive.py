@@ -1,0 +1,45 @@
+"""p+-sensitive k-anonymity: k records and p different categories of sensitive values in every class."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_histogram
+from tablecloak.models.fields import Categories, K, OneSensitive, by_category
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+
+__all__ = ["PPlusSensitiveKAnonymity"]
+
+
+@model("p-plus-sensitive-k-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+class PPlusSensitiveKAnonymity(PrivacyModel):
+    """Every class has at least `k` records and sensitive values of at least `p` different categories.
+
+    Formula: |E| >= k and #{category(s) : s in E} >= p for every class E. Values named in no category share one.
+
+    Protects from: record linkage, and classes whose values are all of one kind. Not from: one dominant category.
+    Reference: Sun, Wang, Li, Truta, Enhanced p-sensitive k-anonymity models, Transactions on Data Privacy 2008.
+    """
+
+    p: Annotated[int, Field(ge=1, description="different categories in every class; 2 to 4 is usual")]
+    k: K
+    categories: Categories = None
+    level: Annotated[int, Field(ge=0, description="level of the column's hierarchy that is a category; 1 is usual")] = 1
+    sensitive: OneSensitive = None
+
+    @property
+    def required(self) -> float:
+        return self.p
+
+    @property
+    def min_size(self) -> int:
+        return max(self.k, self.p)
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        hist = one_histogram(stats, self.sensitive, self.name)
+        return by_category(hist, self.categories, self.level).distinct().astype(float)
+
+    def conditions(self, stats: ClassStats) -> list[Condition]:
+        return [Condition("p", self.levels(stats), self.p), crowd(stats, self.k)]

@@ -1,0 +1,71 @@
+"""Worst group protection: no class confines its sensitive values to a narrow range with near certainty."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak.errors import IncompatibleChoice
+from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_histogram
+from tablecloak.models.fields import OneSensitive, by_category
+from tablecloak.models.numbers import numeric_histogram
+from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
+from tablecloak.stats.numeric import records_between, windows
+
+__all__ = ["WorstGroupProtection"]
+
+
+@model("wgp", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_LEAST)
+class WorstGroupProtection(PrivacyModel):
+    """In every class a share of at least `protection` of the records lies outside any range of the given width.
+
+    Formula: 1 - max over ranges r of n_E(r) / (|E| - b) >= protection for every class E. A range is an interval of
+    `width` numbers, or a group at a `level` of the column's hierarchy (level 0: one value); b = `known`, at most the
+    records outside r, are records an attacker can rule out. The literature gives no formula: this one is ours.
+
+    Protects from: confining a value to a narrow range. Not from: record linkage; add k-anonymity.
+    Reference: Loukides, Shao, Preventing range disclosure in k-anonymised data, Expert Systems with Applications 2011.
+    """
+
+    protection: Annotated[float, Field(ge=0, lt=1, description="share outside any range; 0.3 to 0.7 is usual")]
+    width: Annotated[
+        float | None, Field(ge=0, allow_inf_nan=False, description="width of a range of numbers; left out: by level")
+    ] = None
+    level: Annotated[
+        int, Field(ge=0, description="level of the hierarchy whose groups are ranges; 0 or 1 is usual")
+    ] = 0
+    known: Annotated[int, Field(ge=0, description="records an attacker can rule out; 0 to 2 is usual")] = 0
+    sensitive: OneSensitive = None
+
+    @property
+    def required(self) -> float:
+        return self.protection
+
+    @property
+    def min_size(self) -> int:
+        return 2 + self.known if self.protection > 0 else 1
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        # A union of classes with n1 <= c (N1 - b) and n2 <= c (N2 - b) has n1 + n2 <= c (N1 + N2 - b): monotone.
+        hist, inside = self._ranges(stats)
+        outside = hist.records()[hist.entry_class()] - inside
+        left = inside + outside - np.minimum(outside, self.known)
+        return 1.0 - hist.max_by_class(inside / np.maximum(left, 1.0), empty=1.0)
+
+    def _ranges(self, stats: ClassStats) -> tuple[Histogram, FloatArray]:
+        """A histogram, and the records of the range that begins with each entry, (n_entries,)."""
+        if self.width is not None:
+            hist = numeric_histogram(stats, self.sensitive, self.name)
+            assert hist.domain.numbers is not None
+            return hist, records_between(hist, *windows(hist.domain.numbers, self.width)).astype(np.float64)
+        hist = one_histogram(stats, self.sensitive, self.name)
+        if self.level > 0:
+            if hist.domain.hierarchy is None:
+                raise IncompatibleChoice(
+                    f"wgp with a level needs a hierarchy; the sensitive column '{hist.domain.name}' has none",
+                    hint="give the column a hierarchy, or use width for numbers",
+                )
+            hist = by_category(hist, None, self.level)
+        return hist, hist.counts.astype(np.float64)

@@ -1,0 +1,71 @@
+"""(X, Y)-anonymity: every group on X is linked to at least k different values on Y."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak.models.base import Monotone, PrivacyModel, Sense, grouped, model
+from tablecloak.models.fields import Columns
+from tablecloak.stats.classes import ClassStats, Counted, FloatArray, IntArray, Needs
+from tablecloak.stats.joint import joint_histogram
+
+__all__ = ["XYAnonymity"]
+
+
+@model("xy-anonymity", needs=None, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+class XYAnonymity(PrivacyModel):
+    """Every group of records that agree on the columns `x` is linked to at least `k` different values of `y`.
+
+    Formula: #{Y values of records with X = x} >= k for every published combination x. With the person key as Y it is
+    k-anonymity for people who have several records.
+
+    Protects from: record linkage where a person has several records. Not from: one dominant value on Y.
+    Reference: Wang, Fung, Anonymizing sequential releases, KDD 2006.
+    """
+
+    k: Annotated[int, Field(ge=1, description="different values of Y per group; 3 to 20 is usual")]
+    x: Columns = None
+    y: Annotated[
+        tuple[str, ...] | str | None,
+        Field(description="the person column, or sensitive columns whose combinations count; persons if left out"),
+    ] = None
+
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        several = not isinstance(self.y, str) and self.y is not None and len(self.y) > 1
+        if several:
+            return Needs.SENSITIVE | Needs.JOINT
+        return Needs.SIZE if self.y is None else Needs.SIZE | Needs.PERSONS  # the person key or a sensitive column
+
+    @property
+    def required(self) -> float:
+        return self.k
+
+    @property
+    def min_size(self) -> int:
+        return self.k if self.x is None else 1
+
+    @property
+    def in_search(self) -> PrivacyModel:
+        return XYAnonymity(k=self.k, y=self.y)
+
+    @property
+    def note(self) -> str | None:
+        # Records that agree on x are a union of classes, and a union has at least the values of each part.
+        if self.x is None:
+            return None
+        return f"{self.name}: the search asks it of every class, which implies it for all records that agree on x"
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        united, group = grouped(stats, self.x)
+        return self._linked(united)[group].astype(np.float64)
+
+    def _linked(self, stats: ClassStats) -> IntArray:
+        names = [self.y] if isinstance(self.y, str) else list(self.y or ())
+        # a person with several combinations is still one person, so persons alone understate no risk
+        if not names or any(name not in stats.hist_of(Counted.SENSITIVE) for name in names):
+            return stats.persons
+        return joint_histogram(stats, names).distinct()

@@ -1,0 +1,130 @@
+"""Column: what is known of one column, and what detectors look at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.data.domain import distinct_of
+from tablecloak.data.table import ColumnType
+from tablecloak.io.frames import column_type
+from tablecloak.values import format_value
+
+__all__ = ["Codes", "Column", "column_of", "words_of"]
+
+Codes = NDArray[np.unsignedinteger[Any]]
+
+# Detectors look at this many different values, spread over all of them.
+SAMPLE = 1_000
+NEAR_UNIQUE = 0.9
+
+
+@dataclass(frozen=True)
+class Column:
+    """Counts of a column and some of its different values.
+
+    The values are for detectors only: nothing that is shown or stored may contain them.
+    """
+
+    name: str
+    type: ColumnType
+    n_rows: int
+    n_missing: int
+    n_distinct: int  # the missing value not counted
+    sample: tuple[str, ...] = field(repr=False)
+    lowest: float | None = field(default=None, repr=False)  # of numbers
+    highest: float | None = field(default=None, repr=False)
+    years: float | None = field(default=None, repr=False)  # from the first to the last date
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the name in lower case, and the name without separators."""
+        return words_of(self.name)
+
+    @property
+    def n_present(self) -> int:
+        return self.n_rows - self.n_missing
+
+    @property
+    def missing_share(self) -> float:
+        return self.n_missing / max(1, self.n_rows)
+
+    @property
+    def distinct_share(self) -> float:
+        """Different values among the cells that are not empty."""
+        return self.n_distinct / max(1, self.n_present)
+
+    @property
+    def is_unique(self) -> bool:
+        return self.n_present > 1 and self.n_distinct == self.n_present
+
+    @property
+    def is_near_unique(self) -> bool:
+        return self.n_present > 1 and self.distinct_share >= NEAR_UNIQUE
+
+    @property
+    def is_number(self) -> bool:
+        return self.type in (ColumnType.INTEGER, ColumnType.FLOAT)
+
+    def named(self, words: Iterable[str]) -> bool:
+        """Whether the name contains one of the words."""
+        return not self.words.isdisjoint(words)
+
+    def share(self, fits: Callable[[str], object]) -> float:
+        """Share of the sampled values that fit."""
+        return sum(bool(fits(value)) for value in self.sample) / max(1, len(self.sample))
+
+
+def words_of(name: str) -> frozenset[str]:
+    """The words of a header: `dateOfBirth` and `date_of_birth` give date, of, birth and dateofbirth."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    words = re.findall(r"[^\W_]+", spaced.lower())
+    return frozenset([*words, *(word.rstrip("0123456789") for word in words), "".join(words)])
+
+
+def column_of(series: pl.Series) -> tuple[Column, Codes]:
+    """What is known of a column, and a number for the value of every row (0 for the missing value)."""
+    distinct = distinct_of(series)
+    counts = np.bincount(distinct.index, minlength=len(distinct.values))
+    is_value = distinct.values.is_not_null().to_numpy() & (counts > 0)
+    codes = np.where(is_value, np.cumsum(is_value), 0)
+    values = distinct.values.filter(pl.Series(is_value))
+    type_ = column_type(series.name, series.dtype)
+    lowest, highest = _extremes(values) if type_ in (ColumnType.INTEGER, ColumnType.FLOAT) else (None, None)
+    column = Column(
+        name=series.name,
+        type=type_,
+        n_rows=len(series),
+        n_missing=series.null_count(),
+        n_distinct=len(values),
+        sample=_sample(values),
+        lowest=lowest,
+        highest=highest,
+        years=_years(values) if type_ in (ColumnType.DATE, ColumnType.DATETIME) else None,
+    )
+    return column, distinct.recoded(codes.astype(_smallest(len(values) + 1)))
+
+
+def _smallest(n: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint8 if n <= 1 << 8 else np.uint16 if n <= 1 << 16 else np.uint32
+
+
+def _sample(values: pl.Series) -> tuple[str, ...]:
+    step = max(1, len(values) // SAMPLE)
+    return tuple(str(format_value(value)) for value in values.gather_every(step).to_list()[:SAMPLE])
+
+
+def _extremes(values: pl.Series) -> tuple[float | None, float | None]:
+    return cast("float | None", values.min()), cast("float | None", values.max())
+
+
+def _years(values: pl.Series) -> float:
+    days = values.cast(pl.Date).to_physical()
+    return 0.0 if not len(days) else float(cast("int", days.max()) - cast("int", days.min())) / 365.25

@@ -1,0 +1,1 @@
+"""Detectors, one idea per file; the registry imports them all."""

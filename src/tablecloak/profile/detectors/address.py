@@ -1,0 +1,21 @@
+"""Street addresses."""
+
+from __future__ import annotations
+
+import re
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.profile.column import Column
+from tablecloak.profile.detector import Match, detector
+
+WORDS = ("address", "street", "addr", "strasse", "adresse", "addressline")
+_NUMBERED = re.compile(r".*\d.*[^\W\d_]{2,}.*|.*[^\W\d_]{2,}.*\d.*").fullmatch
+
+
+@detector("address")
+def address(column: Column) -> Match | None:
+    """Street addresses: a header that says so over text with words and numbers."""
+    if column.type is not ColumnType.TEXT or not column.named(WORDS):
+        return None
+    is_numbered = column.share(_NUMBERED) >= 0.5
+    return Match("street address" if is_numbered else "street", Role.IDENTIFIER, "leads to one household", 0.7)

@@ -1,0 +1,19 @@
+"""Ages."""
+
+from __future__ import annotations
+
+from tablecloak.data.table import Role
+from tablecloak.profile.column import Column
+from tablecloak.profile.detector import Match, detector
+
+OLDEST = 125
+
+
+@detector("age")
+def age(column: Column) -> Match | None:
+    """Ages: numbers from 0 to 125 under a header that says so."""
+    if not column.named(("age", "ages", "alter")) or not column.is_number:
+        return None
+    if column.lowest is None or column.highest is None or column.lowest < 0 or column.highest > OLDEST:
+        return None
+    return Match("age", Role.QUASI, "known to many about a person", 0.8)

@@ -1,0 +1,20 @@
+"""Beliefs, orientation and offences."""
+
+from __future__ import annotations
+
+from tablecloak.data.table import Role
+from tablecloak.profile.column import Column
+from tablecloak.profile.detector import Match, detector
+
+WORDS = (
+    "religion", "faith", "belief", "political", "politics", "party", "vote", "voted", "union", "orientation",
+    "sexuality", "crime", "criminal", "offence", "offense", "conviction", "arrest",
+)  # fmt: skip
+
+
+@detector("belief")
+def belief(column: Column) -> Match | None:
+    """Beliefs, sexual orientation and offences (GDPR articles 9 and 10), by words of the header."""
+    if not column.named(WORDS):
+        return None
+    return Match("category", Role.SENSITIVE, "specially protected by law", 0.55)

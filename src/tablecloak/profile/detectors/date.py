@@ -1,0 +1,15 @@
+"""Dates of any kind."""
+
+from __future__ import annotations
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.profile.column import Column
+from tablecloak.profile.detector import Match, detector
+
+
+@detector("date")
+def date(column: Column) -> Match | None:
+    """Dates and times."""
+    if column.type not in (ColumnType.DATE, ColumnType.DATETIME):
+        return None
+    return Match("date", Role.QUASI, "others may know when something happened", 0.4)

@@ -1,0 +1,21 @@
+"""Free text."""
+
+from __future__ import annotations
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.profile.column import Column
+from tablecloak.profile.detector import Match, detector
+
+WORDS = ("notes", "note", "comment", "comments", "remark", "remarks", "description", "narrative", "report", "feedback")
+FEWEST_WORDS = 5
+
+
+@detector("free-text")
+def free_text(column: Column) -> Match | None:
+    """Free text: sentences, or a header that says so over mostly different texts."""
+    if column.type is not ColumnType.TEXT:
+        return None
+    is_prose = column.share(lambda text: len(text.split()) >= FEWEST_WORDS) >= 0.5 and column.distinct_share > 0.2
+    if not is_prose and not (column.named(WORDS) and column.distinct_share > 0.2):
+        return None
+    return Match("free text", Role.DROP, "may say anything about anyone", 0.75 if is_prose else 0.55)

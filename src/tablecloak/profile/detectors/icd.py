@@ -1,0 +1,24 @@
+"""Diagnosis codes."""
+
+from __future__ import annotations
+
+import re
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.profile.column import Column
+from tablecloak.profile.detector import Match, detector, percent
+
+WORDS = ("icd", "diagnosis", "diag", "dx", "cause", "code")
+_CODE = re.compile(r"[A-Z]\d[0-9AB](\.?[0-9A-Z]{1,4})?").fullmatch
+_DOTTED = re.compile(r"[A-Z]\d[0-9AB]\.[0-9A-Z]{1,4}").fullmatch
+
+
+@detector("icd")
+def icd(column: Column) -> Match | None:
+    """ICD-10 diagnosis codes: the dotted pattern, or the pattern under a telling header."""
+    if column.type is not ColumnType.TEXT:
+        return None
+    share = column.share(_CODE)
+    if share < 0.8 or not (column.named(WORDS) or column.share(_DOTTED) >= 0.5):
+        return None
+    return Match(f"ICD code ({percent(share)})", Role.SENSITIVE, "a diagnosis", 0.9)

@@ -1,0 +1,28 @@
+"""Places smaller than a state."""
+
+from __future__ import annotations
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.profile.column import Column
+from tablecloak.profile.detector import Match, detector
+
+WORDS = (
+    "city",
+    "town",
+    "village",
+    "municipality",
+    "county",
+    "district",
+    "borough",
+    "area",
+    "neighborhood",
+    "birthplace",
+)
+
+
+@detector("place")
+def place(column: Column) -> Match | None:
+    """Places smaller than a state, by words of the header."""
+    if not column.named(WORDS) or column.type is not ColumnType.TEXT:
+        return None
+    return Match("place", Role.QUASI, "where a person lives is widely known", 0.55)

@@ -1,0 +1,31 @@
+"""Postal codes."""
+
+from __future__ import annotations
+
+import re
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.profile.column import Column
+from tablecloak.profile.detector import Match, detector
+
+WORDS = ("zip", "zipcode", "postcode", "postal", "postalcode", "plz", "postleitzahl", "codepostal", "zip5", "zip3")
+_US = re.compile(r"\d{5}(-\d{4})?").fullmatch
+_UK = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}").fullmatch
+_CANADA = re.compile(r"[A-CEGHJ-NPR-TVXY]\d[A-Z] ?\d[A-Z]\d").fullmatch
+_ANY = re.compile(r"[A-Za-z0-9][A-Za-z0-9 -]{1,9}").fullmatch
+COUNTRIES = (("UK postcode", _UK), ("Canadian postal code", _CANADA))
+
+
+@detector("postcode")
+def postcode(column: Column) -> Match | None:
+    """Postal codes: a telling header, or the pattern of the United Kingdom or Canada."""
+    if column.type not in (ColumnType.TEXT, ColumnType.INTEGER):
+        return None
+    reason = "where a person lives is widely known"
+    for name, pattern in COUNTRIES:
+        if column.share(pattern) >= 0.9:
+            return Match(name, Role.QUASI, reason, 0.85)
+    if not column.named(WORDS) or column.share(_ANY) < 0.8:
+        return None
+    is_us = column.named(("zip", "zipcode")) and column.share(_US) >= 0.8
+    return Match("US ZIP" if is_us else "postal code", Role.QUASI, reason, 0.85)

@@ -1,0 +1,26 @@
+"""US social security numbers."""
+
+from __future__ import annotations
+
+import re
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.profile.column import Column
+from tablecloak.profile.detector import Match, detector, percent
+
+WORDS = ("ssn", "socialsecurity", "socialsecuritynumber", "social")
+_DASHED = re.compile(r"\d{3}-\d{2}-\d{4}").fullmatch
+_PLAIN = re.compile(r"\d{3}-?\d{2}-?\d{4}").fullmatch
+# The Social Security Administration never issues area 000, 666 or 9xx, group 00 or serial 0000.
+_ISSUABLE = re.compile(r"(?!000|666|9)\d{3}-?(?!00)\d{2}-?(?!0000)\d{4}").fullmatch
+
+
+@detector("ssn")
+def ssn(column: Column) -> Match | None:
+    """US social security numbers: the dashed pattern, or nine digits under a telling header."""
+    if column.type not in (ColumnType.TEXT, ColumnType.INTEGER):
+        return None
+    if column.share(_PLAIN if column.named(WORDS) else _DASHED) < 0.8:
+        return None
+    looks_like = f"US SSN ({percent(column.share(_ISSUABLE))} follow the rules of issue)"
+    return Match(looks_like, Role.IDENTIFIER, "names one person", 0.95)

@@ -1,0 +1,70 @@
+"""Presets: what a starter policy asks for, kept as data files."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from ruamel.yaml import YAML
+
+from tablecloak.data.table import Role
+from tablecloak.errors import PolicyError, did_you_mean
+from tablecloak.profile.profile import ColumnProfile
+from tablecloak.profile.roles import Advice
+
+__all__ = ["STANDARD", "Preset", "preset_named", "presets"]
+
+STANDARD = "standard"
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Change(_Data):
+    """A role that a preset gives instead of the suggested one."""
+
+    role: Role
+    why: str
+
+
+class Preset(_Data):
+    """What a starter policy asks for."""
+
+    summary: str
+    reference: str | None = None
+    k: int = 5
+    l: int | None = None  # noqa: E741
+    t: float | None = None
+    shuffle: bool = False
+    roles: dict[Role, Change] = Field(default_factory=dict)
+    looks: dict[str, Change] = Field(default_factory=dict)
+
+    def advise(self, column: ColumnProfile) -> Advice:
+        """The role of a column under this preset: by its detector, else by its suggested role, else as suggested."""
+        advice = column.advice
+        change = self.looks.get(advice.detector or "") or self.roles.get(advice.role)
+        return advice if change is None else Advice(change.role, change.why, advice.looks_like, advice.detector)
+
+
+@cache
+def presets() -> dict[str, Preset]:
+    """Every preset by name, in alphabetical order."""
+    folder = files("tablecloak.profile") / "presets_data"
+    found = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
+    return {name: Preset.model_validate(_read(found[name].read_text(encoding="utf-8"))) for name in sorted(found)}
+
+
+def preset_named(name: str) -> Preset:
+    """The preset of a name, or a PolicyError with the nearest name."""
+    known = presets()
+    if name not in known:
+        hint = did_you_mean(name, known) or f"known presets: {', '.join(known)}"
+        raise PolicyError(f"unknown preset '{name}'", hint=hint)
+    return known[name]
+
+
+def _read(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)

@@ -1,0 +1,150 @@
+"""Profile: what a table shows before anything is done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.errors import DataError
+from tablecloak.io.frames import from_frame
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Layout, Source
+from tablecloak.io.tabular import read_frame, require_rows
+from tablecloak.profile.column import Codes, Column, column_of
+from tablecloak.profile.detector import detect, percent
+from tablecloak.profile.roles import Advice, advise
+from tablecloak.profile.uniqueness import ColumnSet, Risk, class_sizes, risk_of_sizes, singling_sets
+
+__all__ = ["ColumnProfile", "FileFacts", "Profile", "inspect_file", "inspect_frame"]
+
+DELIMITED = ("csv", "tsv")
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """How a file is written."""
+
+    path: str
+    format: str
+    n_bytes: int
+    encoding: str | None = None
+    delimiter: str | None = None
+    compression: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProfile:
+    """A column and its suggested role."""
+
+    column: Column
+    advice: Advice
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def role(self) -> Role:
+        return self.advice.role
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts and words only; no value of the column."""
+        column, advice = self.column, self.advice
+        return {
+            "name": column.name,
+            "type": str(column.type),
+            "distinct": column.n_distinct,
+            "missing_share": column.missing_share,
+            "looks_like": advice.looks_like,
+            "detector": advice.detector,
+            "role": str(advice.role),
+            "reason": advice.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Everything `tablecloak inspect` says about a table."""
+
+    n_rows: int
+    columns: tuple[ColumnProfile, ...]
+    sets: tuple[ColumnSet, ...]  # small sets of quasi-identifiers that single out the most records
+    risk: Risk | None  # on the suggested quasi-identifiers; None if there are none
+    file: FileFacts | None = None
+
+    def with_role(self, *roles: Role) -> list[str]:
+        """The columns for which one of the roles is suggested."""
+        return [column.name for column in self.columns if column.role in roles]
+
+    @property
+    def quasi(self) -> list[str]:
+        """The suggested quasi-identifiers."""
+        return self.with_role(Role.QUASI)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak inspect --json`."""
+        return {
+            "file": asdict(self.file) if self.file else None,
+            "rows": self.n_rows,
+            "columns": [column.to_dict() for column in self.columns],
+            "quasi": self.quasi,
+            "sets": [found.to_dict() for found in self.sets],
+            "risk": self.risk.to_dict() if self.risk else None,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{c.name}: {c.role} ({c.advice.looks_like}; {c.advice.reason})" for c in self.columns]
+        return "\n".join([*lines, str(self.risk) if self.risk else "no quasi-identifier found"])
+
+
+def inspect_file(path: Path) -> Profile:
+    """The profile of a file."""
+    layout = sniff(Source(path))
+    text = [column.name for column in layout.columns if column.type is ColumnType.TEXT]
+    frame = require_rows(read_frame(path, categorical=text), path)
+    return replace(_profile(frame), file=_facts(path, layout))
+
+
+def inspect_frame(data: Any) -> Profile:
+    """The profile of a polars, pandas or Arrow frame: types, distinct values, suggested roles, uniqueness, risk."""
+    frame = from_frame(data)
+    if not frame.height or not frame.width:
+        raise DataError("the table has no rows", hint="pass a table with at least one row")
+    return _profile(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)))
+
+
+def _profile(frame: pl.DataFrame) -> Profile:
+    described = [column_of(frame[name]) for name in frame.columns]
+    columns = [ColumnProfile(column, advise(column, detect(column))) for column, _ in described]
+    codes = {column.name: coded for column, coded in described}
+    return _with_uniqueness(frame.height, columns, codes)
+
+
+def _with_uniqueness(n_rows: int, columns: list[ColumnProfile], codes: Mapping[str, Codes]) -> Profile:
+    quasi = {c.name: codes[c.name] for c in columns if c.role is Role.QUASI}
+    if not quasi:
+        return Profile(n_rows, tuple(columns), (), None)
+    sets = singling_sets(quasi)
+    risk = risk_of_sizes(class_sizes(list(quasi.values())))
+    told = [_with_partners(column, sets[0]) if sets else column for column in columns]
+    return Profile(n_rows, tuple(told), tuple(sets), risk)
+
+
+def _with_partners(column: ColumnProfile, worst: ColumnSet) -> ColumnProfile:
+    """Add to the reason of a column how many records it singles out together with others."""
+    if column.name not in worst.columns:
+        return column
+    others = [name for name in worst.columns if name != column.name]
+    share = f"{percent(worst.unique_share)} unique" + (f" with {', '.join(others)}" if others else "")
+    return replace(column, advice=replace(column.advice, reason=f"{column.advice.reason}; {share}"))
+
+
+def _facts(path: Path, layout: Layout) -> FileFacts:
+    if layout.format not in DELIMITED:
+        return FileFacts(str(path), layout.format, layout.n_bytes)
+    return FileFacts(str(path), layout.format, layout.n_bytes, layout.encoding, layout.delimiter, layout.compression)

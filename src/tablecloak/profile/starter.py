@@ -1,0 +1,201 @@
+"""A commented policy to start from: every line says why it is there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.errors import DataError
+from tablecloak.io.sources import WRITABLE, format_and_compression
+from tablecloak.policy.load import parse_policy
+from tablecloak.policy.schema import Policy
+from tablecloak.profile.column import Column
+from tablecloak.profile.presets import STANDARD, Preset, preset_named
+from tablecloak.profile.profile import ColumnProfile, Profile, inspect_frame
+from tablecloak.profile.roles import Advice
+
+__all__ = ["SCHEMA_FILE", "Starter", "release_name", "starter_policy", "suggest_policy"]
+
+SCHEMA_FILE = "tablecloak-policy-1.json"
+# Text with more values than this gets groups of neighbors in the alphabet; with fewer, sets of values stay readable.
+FEW_TEXTS = 50
+# Dates over more years than this may also become decades.
+LONG_YEARS = 10
+# With more values than this almost every record has its own, and no small group can be as mixed as the table.
+MANY_VALUES = 100
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*").fullmatch
+_YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"})
+_CODE = re.compile(r"\d{3,12}").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """The text of a policy and what is in it."""
+
+    text: str
+    n_hierarchies: int
+
+    @property
+    def n_lines(self) -> int:
+        return self.text.count("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A column of the policy: what is written and why."""
+
+    column: Column
+    advice: Advice
+    spec: dict[str, Any]
+    why: str
+
+
+def starter_policy(
+    profile: Profile, *, source: str | None = None, output: str | None = None, preset: str = STANDARD
+) -> Starter:
+    """The starter policy of a profiled table.
+
+    Args:
+        source: the data, as the policy should name it.
+        output: the release, as the policy should name it.
+
+    Raises: DataError if no column can be generalized.
+    """
+    chosen = preset_named(preset)
+    columns = [_line(column.column, advice) for column, advice in _advised(profile, chosen)]
+    lines = [
+        f"# yaml-language-server: $schema=./{SCHEMA_FILE}",
+        f"# A start, not a verdict: read every role before you trust it. Preset {preset}: {chosen.summary}",
+        *([f"# Reference: {chosen.reference}"] if chosen.reference else []),
+        "version: 1  # of the policy format",
+        *([f"input: {_scalar(source)}  # relative to this file"] if source else []),
+        "",
+        "columns:  # role: identifier and drop are not published, quasi is generalized, the rest stays as it is",
+        *_aligned([(f"  {_scalar(line.column.name)}: {_flow(line.spec)}", line.why) for line in columns]),
+        "others: drop  # columns not named above are not published",
+        "",
+        "goals:  # what a recount of the release must find",
+        *_aligned(list(_goals(profile, chosen, columns))),
+        "",
+        "algorithm: {kind: mondrian}  # splits records into small groups of similar ones; works for every goal above",
+        *_output(output, chosen),
+    ]
+    return Starter("\n".join(lines) + "\n", sum("hierarchy" in line.spec for line in columns))
+
+
+def release_name(data: Path) -> str:
+    """A file name for the release of a data file: in the same format where we can write it, else CSV."""
+    kind, _ = format_and_compression(data, None, None)
+    stem = data.name.partition(".")[0] or "release"
+    return f"{stem}.{kind if kind in WRITABLE else 'csv'}"
+
+
+def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
+    """A policy for a polars, pandas or Arrow frame, with suggested roles, hierarchies and goals.
+
+    Look at its roles before you rely on them.
+    """
+    text = starter_policy(inspect_frame(data), preset=preset).text
+    return parse_policy(text, name="the suggested policy", base=Path())
+
+
+def _advised(profile: Profile, preset: Preset) -> list[tuple[ColumnProfile, Advice]]:
+    """Roles under the preset; if none is quasi, the columns that would be published unchanged become it."""
+    found = [(column, preset.advise(column)) for column in profile.columns]
+    if any(advice.role is Role.QUASI for _, advice in found):
+        return found
+    kept = [name.name for name, advice in found if advice.role is Role.KEEP and name.column.n_distinct > 1]
+    if not kept:
+        raise DataError(
+            "no column looks like something others know about a person, so there is nothing to generalize",
+            hint="write a policy by hand and give role: quasi to such columns; tablecloak demo shows one",
+            location=profile.file.path if profile.file else None,
+        )
+    reason = "nothing else could be generalized; use keep if others cannot know it"
+    changed = {name: Advice(Role.QUASI, reason, "number") for name in kept}
+    return [(column, changed.get(column.name, advice)) for column, advice in found]
+
+
+def _line(column: Column, advice: Advice) -> _Line:
+    spec: dict[str, Any] = {"role": str(advice.role)}
+    why = _comment(f"{advice.looks_like}: {advice.reason}")
+    if advice.role is Role.IDENTIFIER:
+        return _Line(column, advice, {**spec, "transform": "drop"}, f"{why}; star shows * instead")
+    if advice.role is not Role.QUASI:
+        return _Line(column, advice, spec, why)
+    settings, how = _hierarchy(column, advice)
+    return _Line(column, advice, {**spec, **settings}, f"{why}; {how}")
+
+
+def _hierarchy(column: Column, advice: Advice) -> tuple[dict[str, Any], str]:
+    """How a quasi-identifier becomes coarser, and that in words."""
+    if column.type in (ColumnType.DATE, ColumnType.DATETIME):
+        levels = ["month", "year", "decade"] if (column.years or 0) > LONG_YEARS else ["month", "quarter", "year"]
+        return {"hierarchy": {"kind": "dates", "levels": levels}}, "days become " + ", ".join(f"{x}s" for x in levels)
+    if advice.detector == "postcode":
+        # leading digits matter, and a number would lose leading zeros
+        typed = {"type": "text"} if column.type is ColumnType.INTEGER else {}
+        return {**typed, "hierarchy": {"kind": "mask", "from": "right"}}, "hidden from the right"
+    if column.type.is_ordered:
+        return {}, "published as intervals of the values in a group"
+    if column.type is ColumnType.TEXT and _is_code(column):
+        return {"hierarchy": {"kind": "mask", "from": "right"}}, "hidden from the right"
+    if column.type is ColumnType.TEXT and column.n_distinct > FEW_TEXTS:
+        return {"hierarchy": {"kind": "order", "fanout": 10}}, "groups of ten neighbors; a tree of meanings is better"
+    return {}, "published as a set of values; a hierarchy gives them names"
+
+
+def _is_code(column: Column) -> bool:
+    return column.share(_CODE) == 1 and len({len(text) for text in column.sample}) == 1
+
+
+def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[tuple[str, str]]:
+    k = max(2, min(preset.k, profile.n_rows))
+    yield f"  - {{model: k-anonymity, k: {k}}}", f"every record looks like at least {k - 1} others"
+    for line in columns:
+        if line.advice.role is not Role.SENSITIVE:
+            continue
+        name, n_values = _scalar(line.column.name), line.column.n_distinct
+        level = min(preset.l or 0, n_values)
+        if level >= 2:
+            why = f"each group has at least {level} different values" + (" (it has no more)" * (n_values == level))
+            yield f"  - {{model: l-diversity, l: {level}, sensitive: {name}}}", why
+        if preset.t is not None and 1 < n_values <= MANY_VALUES:
+            why = "each group is about as mixed as the whole table"
+            yield f"  - {{model: t-closeness, t: {preset.t}, sensitive: {name}}}", why
+
+
+def _output(path: str | None, preset: Preset) -> list[str]:
+    if path is None:
+        return []
+    recoding = str(Path(path).parent / "recoding.json")
+    spec = {"path": path, "recoding": recoding, **({"shuffle": True} if preset.shuffle else {})}
+    return [f"output: {_flow(spec)}  # the release, and how to treat next month's rows the same way"]
+
+
+def _aligned(rows: list[tuple[str, str]]) -> list[str]:
+    width = min(90, max((len(text) for text, _ in rows), default=0))
+    return [f"{text:<{width}}  # {why}" for text, why in rows]
+
+
+def _flow(value: Any) -> str:
+    """A value in the flow style of YAML."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_scalar(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    return _scalar(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _scalar(text: str) -> str:
+    """A text as YAML reads it back; quoted unless it is a plain word."""
+    return text if _PLAIN(text) and text.lower() not in _YAML_WORDS else json.dumps(text)
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,127 @@
+"""Certificates: what was guaranteed about a release, by what recount, for exactly which bytes.
+
+A certificate holds no value of the data. It is not signed: it says what was counted, not who counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from tablecloak.errors import DataError
+
+__all__ = ["Check", "check_hash", "make_certificate", "read_certificate", "sha256_of", "sha256_text", "versions"]
+
+FORMAT = "tablecloak-certificate-1"
+PACKAGES = ("tablecloak", "polars", "numpy", "numba")
+COUNTED = ("holds", "classes", "rows", "suppressed", "dropped_for_missing", "covers", "verdicts", "goals")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One claim of a certificate; `ok` is None where it could not be checked."""
+
+    claim: str
+    ok: bool | None
+    remark: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"claim": self.claim, "ok": self.ok, "remark": self.remark}
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, as hexadecimal text."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_text(text: str) -> str:
+    """SHA-256 of a text in UTF-8, as hexadecimal text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def versions() -> dict[str, str | None]:
+    """What made the release: Python and the packages whose arithmetic it rests on."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def make_certificate(
+    run: Mapping[str, Any],
+    *,
+    policy: str,
+    seed: int,
+    hashes: Mapping[str, str | None],
+    algorithm: Mapping[str, Any],
+    created: str,
+) -> dict[str, Any]:
+    """The certificate of a run as plain data.
+
+    Args:
+        run: the keys of `tablecloak run --json`.
+        policy: the policy as YAML, as it was carried out.
+        hashes: SHA-256 of the input, the recoding and the output; None where there is no such file.
+        created: time of the run, ISO 8601 in UTC.
+    """
+    return {
+        "format": FORMAT,
+        "created": created,
+        **{key: run[key] for key in COUNTED},
+        "algorithm": dict(algorithm),
+        "engine": run["engine"],
+        "seed": seed,
+        "versions": versions(),
+        "sha256": {**hashes, "policy": sha256_text(policy)},
+        "policy": policy,
+    }
+
+
+def read_certificate(path: Path) -> dict[str, Any]:
+    """A certificate written by an earlier run; DataError if the file is none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
+        raise DataError(
+            "cannot be read as a certificate", hint="use the file that `run` wrote", location=str(path)
+        ) from exc
+    needed = {"policy": str, "sha256": dict, "verdicts": list, "classes": int, "rows": int}
+    is_whole = isinstance(found, dict) and all(isinstance(found.get(k), kind) for k, kind in needed.items())
+    is_whole = is_whole and all(isinstance(verdict, dict) for verdict in found["verdicts"])
+    if not is_whole or found.get("format") != FORMAT:
+        raise DataError(
+            f"not a certificate of the format {FORMAT}", hint="use the file that `run` wrote", location=str(path)
+        )
+    return dict(found)
+
+
+def check_hash(claim: str, expected: str | None, actual: str | None, *, without: str) -> Check:
+    """Whether a file is the one that was certified; `without` says why it could not be compared."""
+    if expected is None:
+        return Check(claim, None, "the certificate names none")
+    if actual is None:
+        return Check(claim, None, without)
+    return Check(claim, expected == actual, "" if expected == actual else "its bytes differ from those certified")
+
+
+def check_counts(certificate: Mapping[str, Any], recount: Mapping[str, Any]) -> Iterator[Check]:
+    """Whether a recount of the release finds what the certificate says."""
+    if len(certificate["verdicts"]) != len(recount["verdicts"]):
+        yield Check("a verdict for every goal", False, "the certificate has another number of verdicts than goals")
+    for verdict, counted in zip(certificate["verdicts"], recount["verdicts"], strict=False):
+        is_same = (verdict.get("holds"), verdict.get("achieved")) == (counted["holds"], counted["achieved"])
+        yield Check(f"{counted['model']}: level as certified", is_same, "" if is_same else "recounted differently")
+    for key in ("classes", "rows"):
+        is_same = certificate[key] == recount[key]
+        yield Check(f"number of {key} as certified", is_same, "" if is_same else f"recounted {recount[key]:,}")

@@ -1,0 +1,208 @@
+"""Facts: what a report shows beyond the verdicts, counted while the originals are still at hand.
+
+Only counts, shares and bins of at least `floor` records leave this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak import kernels
+from tablecloak.data.coverage import Coverage
+from tablecloak.data.domain import Codes, Domain
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import Recount
+from tablecloak.kernels.space import pack, plan_layout
+from tablecloak.models.base import PrivacyModel
+from tablecloak.report.bins import Bins, category_bins, ordered_bins, quasi_bins
+from tablecloak.stats.classes import Counted, Histogram, SensitiveDomain
+from tablecloak.values import parse
+
+__all__ = ["Before", "Exposure", "Facts", "QuasiFacts", "SensitiveFacts", "collect", "exposure"]
+
+IntArray = NDArray[np.int64]
+# Without a goal that asks for larger classes, nothing about fewer records than this is shown.
+LEAST_FLOOR = 5
+MOST_VALUES = 12
+# A class is near the limit up to this many times the smallest size allowed.
+NEAR = 1.2
+DENSE_KEYS = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """How exposed records are to someone who knows all quasi-identifiers of a person."""
+
+    n_records: int
+    n_unique: int  # records that share their quasi-identifiers with no other
+    highest: float  # chance of singling out the most exposed record
+    average: float  # chance of singling out a record, on average
+
+    @property
+    def unique_share(self) -> float:
+        return self.n_unique / max(1, self.n_records)
+
+
+@dataclass(frozen=True, slots=True)
+class QuasiFacts:
+    """What happened to one quasi-identifier."""
+
+    name: str
+    distinct_before: int
+    distinct_after: int
+    changed: float  # share of the original cells that are not published as they were
+    bins: Bins | None
+
+
+@dataclass(frozen=True, slots=True)
+class SensitiveFacts:
+    """How one sensitive column is distributed, in the table and inside classes."""
+
+    name: str
+    distinct_before: int
+    distinct_after: int
+    top_share: float  # share of the most frequent value in the release
+    worst_top_share: float  # the largest share that one value has in a class
+    n_skewed: int  # classes in which one value has a share of SKEWED or more
+    bins: Bins | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything a report draws, as counts and shares."""
+
+    floor: int
+    before: Exposure
+    after: Exposure
+    class_sizes: tuple[tuple[int, int], ...]  # (size, number of classes), ascending
+    n_near_limit: int  # classes hardly larger than the smallest allowed
+    n_records_near_limit: int
+    quasi: tuple[QuasiFacts, ...]
+    sensitive: tuple[SensitiveFacts, ...]
+
+
+SKEWED = 0.8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Before:
+    """The coded originals."""
+
+    domains: Mapping[str, Domain]
+    codes: Mapping[str, Codes]  # (n_rows,) by quasi-identifier
+    n_rows: int
+    sensitive: Sequence[SensitiveDomain] = ()
+    totals: Mapping[str, IntArray] = field(default_factory=dict)  # by sensitive column, over all originals
+
+
+def collect(
+    recount: Recount,
+    coverage: Mapping[str, Coverage],
+    before: Before,
+    *,
+    models: Sequence[PrivacyModel],
+    types: Mapping[str, ColumnType],
+) -> Facts:
+    """Count what a report shows. Cost: one pass over the codes of each column."""
+    smallest = max((m.min_size for m in models), default=1)
+    floor = max(LEAST_FLOOR, smallest)
+    sizes = recount.stats.size
+    is_near = sizes <= NEAR * smallest
+    values, n_classes = np.unique(sizes, return_counts=True)
+    return Facts(
+        floor=floor,
+        before=exposure(original_sizes(before)),
+        after=exposure(sizes),
+        class_sizes=tuple(zip(values.tolist(), n_classes.tolist(), strict=True)),
+        n_near_limit=int(is_near.sum()),
+        n_records_near_limit=int(sizes[is_near].sum()),
+        quasi=tuple(_quasi(name, recount, coverage[name], before, floor) for name in recount.labels),
+        sensitive=tuple(
+            _sensitive(h, types[n], before, floor) for n, h in recount.stats.hist_of(Counted.SENSITIVE).items()
+        ),
+    )
+
+
+def exposure(sizes: IntArray) -> Exposure:
+    """The exposure of records in classes of the given sizes."""
+    n = int(sizes.sum())
+    highest = 1 / int(sizes.min()) if n else 0.0
+    return Exposure(n, int((sizes == 1).sum()), highest, len(sizes) / max(1, n))
+
+
+def original_sizes(before: Before) -> IntArray:
+    """How many originals share each combination of quasi-identifiers, (n_combinations,)."""
+    widths = [d.n_codes for d in before.domains.values()]
+    columns = [before.codes[name] for name in before.domains]
+    if np.prod(widths, dtype=np.float64) <= min(DENSE_KEYS, 16 * before.n_rows):
+        key = np.zeros(before.n_rows, np.int64)
+        for codes, width in zip(columns, widths, strict=True):
+            key *= width
+            key += codes
+        counts = np.bincount(key)
+        return counts[counts > 0]
+    keys = pack(columns, plan_layout(widths))
+    if len(keys) == 1:  # one word: sorting is the fastest way to find equal keys
+        ordered = np.sort(keys[0])
+        begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        return np.diff(np.concatenate([[0], begins, [len(ordered)]]))
+    firsts, combination = kernels.choose(before.n_rows).group(keys)
+    return np.bincount(combination, minlength=len(firsts))
+
+
+def _quasi(name: str, recount: Recount, coverage: Coverage, before: Before, floor: int) -> QuasiFacts:
+    domain, labels = before.domains[name], recount.labels[name]
+    counts = np.bincount(labels.index, minlength=len(labels.values))
+    originals = np.bincount(before.codes[name], minlength=domain.n_codes)
+    names = labels.values.to_list()
+    n_same = int(counts[_is_exact(names, coverage, domain)].sum())
+    return QuasiFacts(
+        name,
+        distinct_before=int((originals > 0).sum()),
+        distinct_after=int((counts > 0).sum()),
+        changed=1 - n_same / max(1, before.n_rows),
+        bins=quasi_bins(domain, originals, coverage, names=names, counts=counts, floor=floor),
+    )
+
+
+def _is_exact(names: Sequence[str | None], coverage: Coverage, domain: Domain) -> NDArray[np.bool_]:
+    """Labels that publish an original value as it was."""
+    is_one: NDArray[np.bool_] = coverage.lo == coverage.hi
+    tree = domain.hierarchy
+    if tree is not None:
+        for i in np.flatnonzero(is_one).tolist():
+            is_one[i] = names[i] == tree.labels[int(coverage.lo[i])]
+    return is_one
+
+
+def _sensitive(hist: Histogram, column: ColumnType, before: Before, floor: int) -> SensitiveFacts:
+    entry_share = hist.counts / np.maximum(hist.sum_by_class(hist.counts), 1)[hist.entry_class()]
+    top = np.zeros(hist.n_classes)
+    np.maximum.at(top, hist.entry_class(), entry_share)
+    return SensitiveFacts(
+        hist.domain.name,
+        distinct_before=int((before.totals[hist.domain.name] > 0).sum()),
+        distinct_after=int((hist.totals > 0).sum()),
+        top_share=float(hist.total_shares().max(initial=0)),
+        worst_top_share=float(top.max(initial=0)),
+        n_skewed=int((top >= SKEWED).sum()),
+        bins=_sensitive_bins(hist, column, before, floor),
+    )
+
+
+def _sensitive_bins(hist: Histogram, column: ColumnType, before: Before, floor: int) -> Bins | None:
+    name, labels = hist.domain.name, hist.domain.labels
+    known = next((s for s in before.sensitive if s.name == name), None)
+    if known is None:
+        return None
+    originals = dict(zip(known.labels, before.totals[name].tolist(), strict=True))
+    n_before = np.array([originals.get(label, 0) for label in labels], np.int64)
+    if not (hist.domain.is_ordered and len(labels) > MOST_VALUES):
+        return category_bins(labels, n_before, hist.totals, floor)
+    is_value = np.array([label is not None for label in labels])
+    places = np.array([float(parse(label, column.value).lo) for label in labels if label is not None])
+    return ordered_bins(places, column, n_before[is_value], hist.totals[is_value], floor)

@@ -1,0 +1,129 @@
+"""Profiles, risks and comparisons as lines and tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tablecloak.report.terminal import show_bytes
+
+__all__ = ["compare_lines", "init_lines", "inspect_lines", "risk_lines"]
+
+MOST_SETS = 5
+
+
+def inspect_lines(profile: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """What `tablecloak inspect` found: the file, its columns, who stands alone."""
+    yield Text(_file_line(profile))
+    yield Text()
+    table = _table("column", "type", "distinct", "null", "looks like", "suggested role", "why", right=(2, 3))
+    for column in profile["columns"]:
+        table.add_row(
+            Text(column["name"]), column["type"], f"{column['distinct']:,}", _share(column["missing_share"]),
+            Text(column["looks_like"]), column["role"], Text(column["reason"]),
+        )  # fmt: skip
+    yield table
+    yield Text()
+    if profile["sets"]:
+        yield Text("Columns that single people out:", "bold")
+        for found in profile["sets"][:MOST_SETS]:
+            yield Text(f"  {found['unique_share']:>6.1%} unique on {', '.join(found['columns'])}")
+    if profile["risk"] is None:
+        yield Text("No column looks like something others know about a person.")
+    else:
+        yield Text(f"Risk as it stands: {_risk_sentence(profile['risk'], profile['quasi'])}")
+    if profile["file"]:
+        yield Text(f"Next: tablecloak init {profile['file']['path']}")
+
+
+def _file_line(profile: Mapping[str, Any]) -> str:
+    size = f"{profile['rows']:,} rows × {len(profile['columns'])} columns"
+    file = profile["file"]
+    if not file:
+        return size
+    parts = [file["path"], size, show_bytes(file["n_bytes"])]
+    if file["delimiter"]:
+        shown = "tab" if file["delimiter"] == "\t" else file["delimiter"]
+        parts.append(f"{file['encoding']} {shown}-separated")
+    else:
+        parts.append(file["format"])
+    return "  ".join([*parts, *([file["compression"]] if file["compression"] else [])])
+
+
+def _risk_sentence(risk: Mapping[str, Any], quasi: list[str]) -> str:
+    return (
+        f"{risk['unique']:,} of {risk['records']:,} records ({risk['unique_share']:.1%}) are unique on "
+        f"{', '.join(quasi)}.  Prosecutor max {risk['highest']:.2f}, average {risk['average']:.2f}"
+    )
+
+
+def risk_lines(risk: Mapping[str, Any]) -> Iterator[Text]:
+    """How exposed the records of a table are."""
+    yield Text(_risk_sentence(risk, risk["quasi"]))
+    yield Text(f"{risk['classes']:,} classes of records that look alike")
+
+
+def init_lines(report: Mapping[str, Any]) -> Iterator[Text]:
+    """What `tablecloak init` wrote."""
+    hierarchies = f"{report['hierarchies']} hierarch{'y' if report['hierarchies'] == 1 else 'ies'}"
+    yield Text(
+        f"Wrote {report['policy']} ({report['lines']} lines, {hierarchies}). "
+        "Schema line added: editors will complete and check it."
+    )
+    yield Text("Next: read its roles, then tablecloak run " + report["policy"])
+
+
+def compare_lines(report: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """A release beside its original."""
+    before, after = report["before"], report["after"]
+    table = _table("", "original", "release", right=(1, 2))
+    table.add_row("records", f"{before['records']:,}", f"{after['records']:,}")
+    table.add_row("suppressed", "", f"{report['suppressed']:,}")
+    table.add_row("classes", f"{before['classes']:,}", f"{after['classes']:,}")
+    table.add_row("unique records", f"{before['unique_share']:.1%}", f"{after['unique_share']:.1%}")
+    table.add_row("prosecutor max", f"{before['highest']:.3f}", f"{after['highest']:.3f}")
+    table.add_row("prosecutor average", f"{before['average']:.3f}", f"{after['average']:.3f}")
+    table.add_row("loss (GCP)", "", f"{report['loss']:.3f}")
+    yield table
+    yield Text()
+    yield _column_table(report["columns"])
+    yield Text("L1 (at most 2), Hellinger (at most 1) and KL: 0 means the same distribution as in the original.", "dim")
+    yield Text(
+        "Values: exact as published, or spread evenly over what a label covers; without suppressed records.", "dim"
+    )
+    for note in report["notes"]:
+        yield Text(f"Note: {note}")
+
+
+def _column_table(columns: list[Mapping[str, Any]]) -> Table:
+    table = _table(
+        "column", "role", "distinct", "after", "loss", "L1", "Hellinger", "KL", "values", right=(2, 3, 4, 5, 6, 7)
+    )
+    for column in columns:
+        table.add_row(
+            Text(column["name"]), "quasi" if column["quasi"] else "", f"{column['distinct_before']:,}",
+            f"{column['distinct_after']:,}", "" if column["loss"] is None else f"{column['loss']:.3f}",
+            *_distances(column["distances"]), column["method"] or "",
+        )  # fmt: skip
+    return table
+
+
+def _distances(found: Mapping[str, float | None] | None) -> list[str]:
+    if found is None:
+        return [""] * 3
+    return ["infinite" if found[name] is None else f"{found[name]:.3f}" for name in ("l1", "hellinger", "kl")]
+
+
+def _share(share: float) -> str:
+    return "0%" if share == 0 else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+
+
+def _table(*columns: str, right: tuple[int, ...] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(column, overflow="fold", justify="right" if number in right else "left")
+    return table

@@ -1,0 +1,151 @@
+"""The benchmark's own functions, on tables of a few rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))  # benchmarks are not part of the installed package
+
+from benchmarks import adult, measure, run  # noqa: E402
+
+from tablecloak.policy.load import load_policy  # noqa: E402
+from tablecloak.sample import census  # noqa: E402
+
+FLOOR = {"seconds": 2.0, "parts": {"read": 1.0, "group": 0.5, "write": 0.5}, "peak_bytes": 70, "tuples": 9}
+FLOOR |= {"cpu_seconds": 4.0, "load": 1.0}
+RUN = {"seconds": 3.0, "parts": {"solve": 0.5}, "peak_bytes": 120, "classes": 2, "loss": 0.25, "holds": True}
+RUN |= {"covers": True, "cpu_seconds": 5.0, "load": 2.5}
+TABLE = {"plain": 40, "categorical": 30}
+
+
+@pytest.fixture
+def people(tmp_path):
+    measure.generate(str(tmp_path / "people.csv"), "300")
+    return tmp_path / "people.csv"
+
+
+def test_generated_file_holds_the_census(people):
+    read = pl.read_csv(people, schema_overrides={"zip": pl.String})
+    assert read.rows() == census(300).with_columns(pl.col(pl.Enum).cast(pl.String)).rows()
+    assert list(people.parent.iterdir()) == [people]
+
+
+def test_floor_writes_every_row_and_counts_distinct_tuples(people, tmp_path):
+    found = measure.floor(str(people), str(tmp_path / "out.csv"))
+    assert (tmp_path / "out.csv").read_bytes().count(b"\n") == 301
+    assert found["rows"] == 300
+    assert found["tuples"] == len({row[:8] for row in census(300).select(measure.QUASI).rows()})
+    assert found["seconds"] == pytest.approx(sum(found["parts"].values()))
+
+
+def test_categories_take_less_room_than_text(people):
+    found = measure.sizes(str(people))
+    assert 0 < found["categorical"] < found["plain"]
+
+
+def test_cases_are_policies_with_one_and_three_goals(people):
+    policy = run.write_policy(people.parent, people)
+    models = [[goal.name for goal in load_policy(policy, changes).goals] for changes in run.CASES.values()]
+    assert models == [["k-anonymity"], ["k-anonymity", "l-diversity", "t-closeness"]]
+
+
+def test_release_is_verified_and_written(people):
+    policy = run.write_policy(people.parent, people)
+    found = measure.release(str(policy))
+    assert found["holds"]
+    assert found["covers"]
+    assert found["rows"] == 300
+    assert (people.parent / "people-release.csv").read_bytes().count(b"\n") == 301
+    assert 0 < found["parts"]["solve"] < found["seconds"]
+
+
+def test_a_measurement_runs_in_a_process_of_its_own(people):
+    found = run.measure("sizes", people)
+    assert found.keys() == {"plain", "categorical", "peak_bytes", "load"}
+    assert found["peak_bytes"] > found["plain"]
+
+
+def test_memory_of_the_parent_does_not_count(people):
+    ballast = "import sys; block = bytearray(b'x') * 400_000_000; sys.path.insert(0, '.'); "
+    call = f"from benchmarks.run import measure; print(measure('sizes', {str(people)!r})['peak_bytes'])"
+    found = subprocess.run([sys.executable, "-c", ballast + call], capture_output=True, check=True, text=True, cwd=ROOT)
+    assert int(found.stdout) < 400_000_000
+
+
+def test_a_failed_measurement_says_why(tmp_path):
+    with pytest.raises(RuntimeError, match="measuring floor failed"):
+        run.measure("floor", tmp_path / "absent.csv", tmp_path / "out.csv")
+
+
+def test_best_is_the_fastest_repeat_with_the_highest_memory():
+    slow = {"seconds": 2.0, "cpu_seconds": 3.0, "peak_bytes": 9, "load": 4.0, "loss": 1}
+    fast = {"seconds": 1.0, "cpu_seconds": 3.5, "peak_bytes": 5, "load": 2.0, "loss": 2}
+    best = {"seconds": 1.0, "cpu_seconds": 3.0, "peak_bytes": 9, "load": 4.0, "loss": 2}
+    assert run.best_of([slow, fast]) == best
+
+
+def test_ratios_compare_with_the_floor_and_the_table():
+    result = run.census_result(100, "k=10", FLOOR, RUN, TABLE)
+    assert (result.run_ratio, result.solve_ratio, result.cpu_ratio, result.peak_ratio) == (1.5, 0.25, 1.25, 3.0)
+
+
+def test_a_machine_with_more_work_than_processors_is_busy(monkeypatch):
+    result = run.census_result(100, "k=10", FLOOR, RUN, TABLE)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert not run.is_busy([result])
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    assert run.is_busy([result])
+
+
+@pytest.mark.parametrize("failure", [{"holds": False}, {"covers": False}, {"covers": None}])
+def test_an_unverified_release_is_no_result(failure):
+    with pytest.raises(ValueError, match="not verified"):
+        run.census_result(100, "k=10", FLOOR, {**RUN, **failure}, TABLE)
+
+
+def test_figures_are_appended_with_the_machine(tmp_path):
+    for number in (1, 2):
+        run.append(tmp_path / "figures.jsonl", [{"bench": "census", "number": number}])
+    records = [json.loads(line) for line in (tmp_path / "figures.jsonl").read_text().splitlines()]
+    assert [r["number"] for r in records] == [1, 2]
+    assert all(r["machine"]["cpus"] for r in records)
+
+
+def test_quick_measures_the_smallest_size_once():
+    chosen = run.arguments(["--quick"])
+    assert (chosen.rows, chosen.repeat) == ([100_000], 1)
+
+
+def test_kept_data_stays_and_other_data_goes(tmp_path, monkeypatch):
+    monkeypatch.setenv("TABLECLOAK_BENCH_DIR", str(tmp_path / "kept"))
+    with run.data_folder() as folder:
+        assert folder == tmp_path / "kept"
+    assert folder.exists()
+    monkeypatch.delenv("TABLECLOAK_BENCH_DIR")
+    with run.data_folder() as folder:
+        assert folder.exists()
+    assert not folder.exists()
+
+
+def test_adult_policy_names_a_hierarchy_for_every_quasi_identifier(tmp_path):
+    policy = tmp_path / "adult.yaml"
+    policy.write_text(adult.policy_text(tmp_path, tmp_path / "out.csv", k=5, split="width"))
+    loaded = load_policy(policy)
+    assert loaded.algorithm.split == "width"
+    for name in adult.QUASI:
+        assert loaded.hierarchy_of(name) == tmp_path / f"adult_hierarchy_{name}.csv"
+
+
+def test_adult_is_looked_for_where_the_variable_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("TABLECLOAK_DATA", str(tmp_path))
+    assert adult.find_adult() is None
+    (tmp_path / "adult").mkdir()
+    (tmp_path / "adult" / "adult.csv").write_text("age\n")
+    assert adult.find_adult() == tmp_path / "adult"
