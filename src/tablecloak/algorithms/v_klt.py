@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -238,7 +238,7 @@ def _closer(problem: Problem, spans: Spans, classes: IntArray, t: float) -> tupl
             start,
             column.codes,
             target=t,
-            partners=partial(nearest, others=list(start)),
+            partners=cache(partial(nearest, others=list(start))),
             accepts=both(keeps_diversity(others), *kept_close),
         )
         kept_close.append(keeps_closeness(column.codes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +27,9 @@ __all__ = [
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 Distance: TypeAlias = Callable[[Sequence[float], Sequence[float]], Fraction]
-MAX_PARTNERS = 24  # buckets tried as partners of the worst one, nearest first
+MAX_PARTNERS = 16  # buckets tried as partners of the worst one, nearest first
+MAX_PAIRS = 32  # exchanges tried with one partner, best first
+SWAPS_PER_BUCKET = 5
 TINY = 1e-12
 
 
@@ -165,19 +168,21 @@ def lower_distances(
     buckets = {label: list(rows) for label, rows in buckets.items()}
     distances = Distances(buckets, codes)
     swaps: list[Swap] = []
-    stuck: set[int] = set()
-    while len(stuck) < len(buckets) and len(swaps) < 20 * len(buckets):
-        worst = max((label for label in buckets if label not in stuck), key=lambda label: distances.of[label])
-        if distances.of[worst] <= target + TINY:
+    waiting = [(-distance, label) for label, distance in distances.of.items()]
+    heapq.heapify(waiting)
+    while waiting and len(swaps) < SWAPS_PER_BUCKET * len(buckets):
+        distance, worst = heapq.heappop(waiting)
+        if -distance != distances.of[worst]:  # it was exchanged since, and waits with its new distance too
+            continue
+        if -distance <= target + TINY:
             break
         done = _best_exchange(buckets, distances, worst, partners(worst), accepts)
         if done is None:
-            stuck.add(worst)
             continue
         swaps.append(done)
         for label in (done.first, done.second):
             distances.of[label] = distances.distance(buckets[label])
-            stuck.discard(label)
+            heapq.heappush(waiting, (-distances.of[label], label))
     return buckets, swaps
 
 
@@ -193,7 +198,7 @@ def _best_exchange(
     for partner in partners[:MAX_PARTNERS]:
         rows, others = buckets[worst], buckets[partner]
         larger = np.maximum(distances.after(rows, others), distances.after(others, rows).T)
-        for index in np.argsort(larger, axis=None, kind="stable").tolist():
+        for index in np.argsort(larger, axis=None, kind="stable")[:MAX_PAIRS].tolist():
             place, other = divmod(index, len(others))
             if larger[place, other] >= limit:
                 break
