@@ -74,7 +74,7 @@ class Permutation:
     """Shuffle every quasi-identifier, and the sensitive columns, independently inside each group.
 
     The sensitive columns stand in a table of their own; every column of every group keeps its values.
-    Cost: O(n log n). Reference: He, Xiao, Li, Wang, Chen, Permutation anonymization: improving anatomy, 2012.
+    Cost: O(n log n). Reference: He, Xiao et al., Permutation anonymization: improving anatomy, PAKDD workshops 2011.
     """
 
     groups: GroupsField = None
