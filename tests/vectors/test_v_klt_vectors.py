@@ -576,6 +576,12 @@ def test_ncp_as_the_source_weighs_it(blocs, expected):
     assert superset_ncp(sets, list(blocs.values()), 10) == pytest.approx(expected, abs=5e-7)
 
 
+@pytest.mark.parametrize(("blocs", "expected"), [(BLOCS, 0.350436), (NCP_AFTER, 0.89923)])
+def test_ncp_of_buckets_one_by_one_differs(blocs, expected):
+    sets = [generalised(values) for values, n in blocs.items() for _ in range(n)]
+    assert superset_ncp(sets, [1] * len(sets), 10) == pytest.approx(expected, abs=5e-7)
+
+
 # --- releases --------------------------------------------------------------------------------------------------------
 
 # The source prints intervals only; these ages and codes are ends of them, so that a bucket's hull is the printed one.
