@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tablecloak.models.k_anonymity import KAnonymity
     from tablecloak.models.l_diversity import LDiversity
     from tablecloak.models.t_closeness import TCloseness
-    from tablecloak.pipeline import VerifiedRelease, anonymize, check, run
+    from tablecloak.pipeline import anonymize, check, run
     from tablecloak.pipeline import apply_file as apply
     from tablecloak.pipeline import verify_frame as verify
     from tablecloak.policy.load import load_policy
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tablecloak.profile.profile import inspect_frame as inspect
     from tablecloak.profile.starter import suggest_policy
     from tablecloak.quick import is_valid_generalisation, risk, roles
+    from tablecloak.release import VerifiedRelease
 
 __version__ = "0.1.0"
 
@@ -86,7 +87,7 @@ _HOMES = {
     "Policy": "policy.schema",
     "PolicyError": "errors",
     "TCloseness": "models.t_closeness",
-    "VerifiedRelease": "pipeline",
+    "VerifiedRelease": "release",
     "anonymize": "pipeline",
     "apply": "pipeline:apply_file",
     "check": "pipeline",

@@ -6,10 +6,8 @@ Data flows one way. A release reaches its final name only after it was read back
 from __future__ import annotations
 
 import os
-import resource
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,8 @@ from numpy.typing import NDArray
 from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Publishes, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
+from tablecloak.algorithms.fulldomain import FullDomain
+from tablecloak.algorithms.fulldomain.view import LatticeView
 from tablecloak.data.domain import Domain
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
@@ -31,12 +31,15 @@ from tablecloak.io.frames import from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import require_rows
-from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
-from tablecloak.models.base import Goal, PrivacyModel, parameters
+from tablecloak.metrics.base import measure
+from tablecloak.models.base import Goal
+from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files
 from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
+from tablecloak.registry import find
+from tablecloak.release import VerifiedRelease, read_release, reserve, verified, write_release, write_separated
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     Separated,
@@ -47,7 +50,7 @@ from tablecloak.separation import (
     side_path,
     verify_separated,
 )
-from tablecloak.verification import Originals, Verification, require, verify, verify_with_facts
+from tablecloak.verification import Originals, Verification, require, verify
 
 __all__ = [
     "CheckReport",
@@ -56,6 +59,7 @@ __all__ = [
     "anonymize",
     "apply_file",
     "check",
+    "explore",
     "run",
     "verify_certificate",
     "verify_file",
@@ -63,143 +67,6 @@ __all__ = [
 ]
 
 IntArray = NDArray[np.int64]
-
-
-def _peak_memory_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class RunReport:
-    """What a run found, did and cost."""
-
-    verification: Verification
-    measurements: list[Measurement]
-    seconds: Mapping[str, float]
-    goals: list[str]
-    algorithm: str
-    engine: str
-    n_missing_dropped: int = 0
-    notes: tuple[str, ...] = ()
-    output: str | None = None
-    side_output: str | None = None  # the sensitive columns, where they have a table of their own
-    recoding: str | None = None
-    report: str | None = None
-    certificate: str | None = None
-    peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
-
-    @property
-    def loss(self) -> float | None:
-        """Global certainty penalty, 0 nothing lost, 1 everything."""
-        return next((m.value for m in self.measurements if m.name == "gcp"), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The keys of `tablecloak run --json`."""
-        return {
-            **self.verification.to_dict(),
-            **({"notes": notes} if (notes := [*self.notes, *self.verification.notes]) else {}),
-            "loss": self.loss,
-            "metrics": {m.name: m.to_dict() for m in self.measurements},
-            "dropped_for_missing": self.n_missing_dropped,
-            "goals": self.goals,
-            "algorithm": self.algorithm,
-            "engine": self.engine,
-            "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
-            "peak_memory_bytes": self.peak_memory_bytes,
-            "output": self.output,
-            **({"side_output": self.side_output} if self.side_output else {}),
-            "recoding": self.recoding,
-            "report": self.report,
-            "certificate": self.certificate,
-        }
-
-    def __str__(self) -> str:
-        from tablecloak.report.terminal import run_lines
-
-        return "\n".join(line.plain for line in run_lines(self.to_dict()))
-
-    def __rich__(self) -> Any:
-        from rich.console import Group
-
-        from tablecloak.report.terminal import run_lines
-
-        return Group(*run_lines(self.to_dict()))
-
-    def _repr_html_(self) -> str:
-        from tablecloak.report.page import summary
-
-        return summary(self.to_dict())
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """Whether a policy is sound and its goal can be reached."""
-
-    goals: list[str]
-    algorithm: str
-    engine: str
-    rows: int | None = None
-    columns: int | None = None
-    quasi: tuple[str, ...] = ()
-    tuples: int | None = None
-    feasible: bool | None = None
-    loss: float | None = None
-    notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            name: list(v) if isinstance(v, tuple) else v for name, v in ((n, getattr(self, n)) for n in self.__slots__)
-        }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class VerifiedRelease:
-    """A release that was recounted and found to satisfy its goal; only such a value can be written."""
-
-    frame: pl.DataFrame
-    report: RunReport
-    recoding: Recoding | None  # None: exact values in groups, which new rows cannot join
-    _plan: Plan = field(repr=False)
-    _originals: Originals = field(repr=False)
-    side: pl.DataFrame | None = None  # the sensitive columns, where they have a table of their own
-
-    def write(
-        self,
-        path: str | Path,
-        *,
-        report: str | Path | None = None,
-        certificate: str | Path | None = None,
-        recoding: str | Path | None = None,
-        force: bool = False,
-    ) -> None:
-        """Write the release and what else is asked for, all or nothing.
-
-        The file of the release is read back and recounted before it gets its name.
-        """
-        engine = LocalEngine()
-        with Outputs(force=force) as outputs:
-            target = outputs.add(Path(path))
-            extra = [None if p is None else outputs.add(Path(p)) for p in (report, certificate, recoding)]
-            side = outputs.add(side_path(Path(path))) if self.side is not None else None
-            files = replace(Documents(target, Path(path).name, *extra), side=side)
-            if self._plan.algorithm.publishes.is_bucketing:
-                self._write_groups(engine, files)
-                return
-            engine.write(table_of(self.frame), target, kind=None, delimiter=None)
-            written = _read_release(engine, target, self._plan)
-            verification, facts = _verified(engine, written, self._plan, self._originals, files)
-            if files.recoding and self.recoding:
-                self.recoding.write(files.recoding)
-            if files.are_wanted:
-                said = replace(self.report, verification=verification, output=str(path)).to_dict()
-                write_documents(files, said, self._plan, facts)
-
-    def _write_groups(self, engine: Engine, files: Documents) -> None:
-        refuse_documents(self._plan, files)
-        meant = Separated(table_of(self.frame), None if self.side is None else table_of(self.side))
-        written = _write_separated(engine, meant, files, self._plan, Timed())
-        require(verify_separated(engine, written, self._plan))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,7 +86,7 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     """
     timed, engine = Timed(progress), LocalEngine()
     frame = from_frame(data)
-    plan = make_plan(policy, frame.columns)
+    plan = make_plan(policy, frame.columns, is_reported=True)
     table = table_of(_as_categories(frame.select(plan.wanted), plan))
     solved = _solve(engine, table, plan, timed, threads)
     published = _publish(engine, solved, plan, timed)
@@ -243,7 +110,7 @@ def run(
     if policy.output_path is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
     with Outputs(force=force) as outputs:
-        files = None if dry_run else _reserved(outputs, policy)
+        files = None if dry_run else reserve(outputs, policy)
         plan, table = _read(engine, source, policy, timed)
         refuse_documents(plan, files)
         solved = _solve(engine, table, plan, timed, threads)
@@ -255,8 +122,8 @@ def run(
         report = _report(solved, plan, published.verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
-                write_documents(files, _with_files(report, policy).to_dict(), plan, published.facts)
-    return report if dry_run else _with_files(report, policy)
+                write_documents(files, with_files(report, policy).to_dict(), plan, published.facts)
+    return report if dry_run else with_files(report, policy)
 
 
 def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
@@ -265,7 +132,7 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
     timed, engine = Timed(progress), LocalEngine()
-    goals, algorithm = [_sentence(m) for m in policy.goals], policy.algorithm.name
+    goals, algorithm = [sentence(m) for m in policy.goals], policy.algorithm.name
     if policy.input is None:
         return CheckReport(goals, algorithm, engine.name, notes=Goal(tuple(policy.goals)).notes)
     plan, table = _read(engine, source_of(policy), policy, timed)
@@ -285,9 +152,30 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         quasi=tuple(plan.quasi),
         tuples=coding.table.n_tuples,
         feasible=_is_feasible(plan.goal, coding, tried),
-        loss=_loss_of(coding, plan, tried) if tried else None,
+        loss=loss_of(coding, plan, tried) if tried else None,
         notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
     )
+
+
+def explore(
+    policy: Policy, *, algorithm: str | None = None, progress: Progress = silent
+) -> tuple[LatticeView, FullDomain]:
+    """The lattice of a policy's full-domain generalisations after a search, and the algorithm that searched it.
+
+    Args:
+        algorithm: the search; None takes that of the policy if it searches the lattice, and otherwise one that can.
+    """
+    timed, engine = Timed(progress), LocalEngine()
+    search = _lattice_search(policy, algorithm)
+    plan, table = _read(engine, source_of(policy), policy.model_copy(update={"algorithm": search}), timed)
+    table, _ = without_missing(table, plan)
+    table, plan = settle_persons(table, plan)
+    coding = _code(engine, table, plan)
+    require_feasible(coding.table, plan.goal)
+    with timed.phase("solve") as notes:
+        view = search.view(Problem(coding.table, plan.goal, 1, policy.seed), timed.inner)
+        notes.append(f"{view.checks:,} of {view.lattice.size:,} nodes counted")
+    return view, search
 
 
 def verify_file(
@@ -299,7 +187,7 @@ def verify_file(
         return _verify_groups(engine, release, policy, original, timed)
     with timed.phase("read"):
         plan = make_plan(_published_part(policy), sniff(Source(release)).names, location=str(release))
-        table = _read_release(engine, release, plan)
+        table = read_release(engine, release, plan)
         require_rows(table.frame, release)
     originals = None
     if original is not None:
@@ -385,13 +273,13 @@ def apply_file(
             classes = _without_weak_classes(counted, plan, classes, stored, limit)
             release, rows = engine.recode(table, classes, stored.labels(), plan.publication)
             notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
-        release = _write(engine, release, target, plan, timed)
+        release = write_release(engine, release, target, plan, timed)
         with timed.phase("verify"):
             originals = _code_originals(engine, table, plan, rows)
             originals = replace(originals, persons=counted.table.persons())
             verification = require(verify(engine, release, plan, originals))
     return RunReport(
-        verification, [], timed.seconds, [_sentence(m) for m in plan.goal.models], "recoding", engine.name,
+        verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
         n_dropped, plan.goal.notes, str(output),
     )  # fmt: skip
 
@@ -405,15 +293,6 @@ def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple
         require_rows(table.frame, source.path)
         notes.append(f"{table.n_rows:,} rows")
     return plan, table
-
-
-def _read_release(engine: Engine, path: Path, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:
-    """Only what a recount needs, quasi-identifiers as text whatever they look like."""
-    columns = [*plan.quasi, *plan.counted]
-    kind = plan.policy.output.format if plan.policy.output else None
-    types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
-    source = Source(path, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})
-    return engine.read(source, columns=columns, categorical=columns, labels=labels)
 
 
 def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
@@ -435,13 +314,13 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
         table = Table(table.frame.select(rest), table.types, table.name)
     is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
     require_feasible(
-        coding.table, plan.goal, (lambda g: _loss_of(coding, plan, _try(coding, plan, g, given))) if is_small else None
+        coding.table, plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g, given))) if is_small else None
     )
     with timed.phase("solve", coding.table.n_tuples) as notes:
         problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed, given)
         solution = plan.algorithm.solve(problem, timed.inner)
         _require_found(solution, coding, plan.goal)
-        notes.append(f"{solution.n_classes:,} classes")
+        notes.append("; ".join([f"{solution.n_classes:,} classes", *solution.notes]))
     return _Solved(table, coding, solution, n_dropped)
 
 
@@ -485,10 +364,10 @@ def _publish(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: D
 
 def _publish_classes(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None) -> _Published:
     release, rows = _recode(engine, solved, plan, timed)
-    release = _write(engine, release, files.release, plan, timed) if files else release
+    release = write_release(engine, release, files.release, plan, timed) if files else release
     originals = _originals(solved, rows)
     with timed.phase("verify") as notes:
-        verification, facts = _verified(engine, release, plan, originals, files)
+        verification, facts = verified(engine, release, plan, originals, files)
         notes.append(f"{verification.n_classes:,} classes recounted")
     return _Published(release, None, originals, verification, facts)
 
@@ -496,7 +375,7 @@ def _publish_classes(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, 
 def _publish_groups(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None) -> _Published:
     with timed.phase("recode", solved.table.n_rows):
         separated = separate(solved.table, solved.solution, solved.coding.table, plan)
-    found = _write_separated(engine, separated, files, plan, timed) if files else separated
+    found = write_separated(engine, separated, files, plan, timed) if files else separated
     with timed.phase("verify") as notes:
         verification = verify_separated(engine, found, plan, intended=separated, original=solved.table)
         notes.append(f"{verification.n_classes:,} groups recounted")
@@ -517,64 +396,6 @@ def _with_numbers(frame: pl.DataFrame, domains: Sequence[Domain]) -> pl.DataFram
     """Means of numbers as numbers."""
     numeric = [d.name for d in domains if d.hierarchy is None and d.type in (ColumnType.INTEGER, ColumnType.FLOAT)]
     return frame.with_columns(pl.col(numeric).cast(pl.String).cast(pl.Float64))
-
-
-def _write(engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed) -> Table:
-    """Write the release under a temporary name and read back what was written."""
-    output = plan.policy.output
-    with timed.phase("write", release.n_rows) as notes:
-        engine.write(
-            release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
-        )
-        notes.append(f"{release.n_rows:,} rows")
-    labels = _labels_in(release.frame)
-    del release
-    with timed.phase("read back"):
-        return _read_release(engine, target, plan, labels)
-
-
-def _write_separated(engine: Engine, separated: Separated, files: Documents, plan: Plan, timed: Timed) -> Separated:
-    """Write the tables of a separated release under temporary names and read back what was written."""
-    output = plan.policy.output
-    kind, delimiter = (output.format, output.delimiter) if output else (None, None)
-    with timed.phase("write", separated.main.n_rows):
-        engine.write(separated.main, files.release, kind=kind, delimiter=delimiter)
-        if files.side and separated.side:
-            engine.write(separated.side, files.side, kind=kind, delimiter=delimiter)
-    with timed.phase("read back"):
-        return read_separated(engine, files.release, files.side, plan, separated)
-
-
-def _side_path(policy: Policy) -> Path | None:
-    """The file of the sensitive columns, where they have a table of their own."""
-    is_apart = policy.algorithm.publishes is Publishes.SEPARATED
-    return side_path(policy.output_path) if is_apart and policy.output_path else None
-
-
-def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """What was meant to be written; any other text in the file is found and counted all the same."""
-    return {n: d.categories.to_list() for n, d in frame.schema.items() if isinstance(d, pl.Enum) and len(d.categories)}
-
-
-def _reserved(outputs: Outputs, policy: Policy) -> Documents:
-    """Temporary names for every file that a policy asks for."""
-    paths = (
-        policy.output_path, policy.report_path, policy.certificate_path, policy.recoding_path, _side_path(policy)
-    )  # fmt: skip
-    release, report, certificate, recoding, side = [None if path is None else outputs.add(path) for path in paths]
-    assert release is not None
-    assert policy.output_path is not None
-    return Documents(release, policy.output_path.name, report, certificate, recoding, policy.input_path, side)
-
-
-def _verified(
-    engine: Engine, release: Table, plan: Plan, originals: Originals, files: Documents | None
-) -> tuple[Verification, Facts | None]:
-    """The recount of a release that must hold, and the facts for a report if one is wanted."""
-    if files is None or files.report is None:
-        return require(verify(engine, release, plan, originals)), None
-    verification, facts = verify_with_facts(engine, release, plan, originals)
-    return require(verification), facts
 
 
 def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
@@ -620,28 +441,13 @@ def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored:
 def _report(solved: _Solved, plan: Plan, verification: Verification, timed: Timed, engine: Engine) -> RunReport:
     return RunReport(
         verification,
-        measure(_counts(solved.coding, solved.solution, plan)),
+        measure(counts_of(solved.coding, solved.solution, plan)),
         timed.seconds,
-        [_sentence(m) for m in plan.goal.models],
+        [sentence(m) for m in plan.goal.models],
         plan.algorithm.name,
         engine.name,
         solved.n_missing_dropped,
         plan.goal.notes,
-    )
-
-
-def _counts(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
-    domains = coding.table.domains
-    losses = solution.losses(domains)
-    sizes = solution.stats(coding.table).size
-    is_released = sizes > 0
-    return ReleaseCounts(
-        sizes=sizes[is_released],
-        losses=losses[is_released],
-        columns=tuple(d.name for d in domains),
-        n_suppressed=coding.table.n_rows - int(sizes.sum()),
-        k=plan.goal.min_size,
-        weights=tuple(d.weight for d in domains),
     )
 
 
@@ -659,8 +465,22 @@ def _is_feasible(goal: Goal, coding: Coding, tried: Solution | None) -> bool | N
     return bool(goal.parts()[1].admits(stats)[stats.size > 0].all()) or None
 
 
-def _loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:
-    return measure(_counts(coding, solution, plan), ["gcp"])[0].value
+def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
+    """The algorithm that explores the lattice, with the loss and the limits of the policy where it has them."""
+    own = policy.algorithm
+    if isinstance(own, FullDomain) and name in (None, own.name):
+        return own
+    settings: dict[str, Any] = {"suppression_limit": getattr(own, "suppression_limit", None) or 0.0}
+    if isinstance(own, FullDomain):
+        settings["loss"] = own.loss
+    kinds = [find("algorithms", n) for n in ([name] if name else ["flash", "optimal"])]
+    if not all(issubclass(kind, FullDomain) for kind in kinds):
+        raise IncompatibleChoice(
+            f"{name} does not search the lattice", hint="flash, incognito, ola, optimal or best-first"
+        )
+    searches: list[FullDomain] = [kind(**settings) for kind in kinds]
+    goal = Goal(tuple(policy.goals))
+    return next((s for s in searches if not s.refuses(goal)), searches[0])
 
 
 def _recoding(solved: _Solved, plan: Plan) -> Recoding:
@@ -677,22 +497,3 @@ def _as_categories(frame: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     schema = frame.schema
     text = [n for n in [*plan.quasi, *plan.sensitive] if schema[n] == pl.String]
     return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame
-
-
-def _sentence(model: PrivacyModel) -> str:
-    inner = ", ".join(f"{name}={value}" for name, value in parameters(model).items())
-    return f"{model.name}({inner})"
-
-
-def _with_files(report: RunReport, policy: Policy) -> RunReport:
-    def named(path: Path | None) -> str | None:
-        return None if path is None else str(path)
-
-    return replace(
-        report,
-        output=named(policy.output_path),
-        side_output=named(_side_path(policy)),
-        recoding=named(policy.recoding_path),
-        report=named(policy.report_path),
-        certificate=named(policy.certificate_path),
-    )

@@ -40,6 +40,7 @@ class Plan:
     algorithm: Algorithm
     publication: Publication
     wanted: tuple[str, ...]  # columns to read, in the order of the input
+    is_reported: bool = False  # a report may be asked for, which speaks of every sensitive attribute
 
     @property
     def quasi(self) -> list[str]:
@@ -53,9 +54,10 @@ class Plan:
 
     @property
     def counted(self) -> list[str]:
-        """The sensitive attributes that the goal looks at: counting others would only cost time."""
+        """The sensitive attributes that goal, algorithm or report look at: counting others would only cost time."""
         # what a goal links to persons may turn out to be a sensitive attribute
-        return self.sensitive if self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS) else []
+        is_asked = self.is_reported or self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS)
+        return self.sensitive if is_asked or self.algorithm.needs_sensitive else []
 
     @property
     def stars_are_suppressed(self) -> bool:
@@ -145,8 +147,14 @@ def source_of(policy: Policy) -> Source:
     )
 
 
-def make_plan(policy: Policy, columns: Sequence[str], *, location: str | None = None) -> Plan:
-    """Settle what happens to each column; fails here if the policy cannot fit the table."""
+def make_plan(
+    policy: Policy, columns: Sequence[str], *, location: str | None = None, is_reported: bool | None = None
+) -> Plan:
+    """Settle what happens to each column; fails here if the policy cannot fit the table.
+
+    Args:
+        is_reported: whether a report may be asked for; None: if the policy names one.
+    """
     _refuse_unknown_columns(policy, columns, location)
     _refuse_items(policy)
     _refuse_two_persons(policy)
@@ -173,6 +181,7 @@ def make_plan(policy: Policy, columns: Sequence[str], *, location: str | None = 
             shuffle_seed=policy.seed if output and output.shuffle else None,
         ),
         wanted=tuple(c for c in columns if c in read),
+        is_reported=policy.report_path is not None if is_reported is None else is_reported,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak.algorithms.base import Bucketing, Solution
+from tablecloak.algorithms.base import Bucketing, Publishes, Solution
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
@@ -20,6 +20,7 @@ from tablecloak.engines.local import table_of
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.sources import Source
 from tablecloak.plan import Plan
+from tablecloak.policy.schema import Policy
 from tablecloak.rng import child
 from tablecloak.verification import Verification
 
@@ -47,6 +48,12 @@ class Separated:
     main: Table
     side: Table | None
     blocks: tuple[tuple[str, ...], ...] = ()  # columns whose rows belong together, as far as known
+
+
+def side_output_path(policy: Policy) -> Path | None:
+    """The file of the sensitive columns that a policy asks for, where they have a table of their own."""
+    is_apart = policy.algorithm.publishes is Publishes.SEPARATED
+    return side_path(policy.output_path) if is_apart and policy.output_path else None
 
 
 def side_path(path: Path) -> Path:

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Publishes
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
+from tablecloak.data.pairs import PAIRS_UP_TO, consistency_of
 from tablecloak.engines.base import Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
-from tablecloak.models.base import Verdict
+from tablecloak.models.base import Goal, Verdict
+from tablecloak.models.concealment import PairModel
 from tablecloak.plan import Plan
 from tablecloak.report.facts import Before, Facts, collect
-from tablecloak.stats.classes import SensitiveDomain, histogram_of
+from tablecloak.stats.classes import Needs, SensitiveDomain, histogram_of
+from tablecloak.stats.consistency import Consistency
 
 __all__ = ["Originals", "Persons", "Verification", "covers_originals", "require", "verify", "verify_with_facts"]
 
@@ -109,15 +112,53 @@ def _verification(
         notes = (CENTERS_NOTE,)
     elif originals is not None:
         covers, notes = covers_originals(recount, originals, coverage)
+    verdicts, remarks = _judged(plan.goal, recount, originals if covers else None, coverage)
     n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
     return Verification(
-        verdicts=plan.goal.verdicts(recount.stats),
+        verdicts=verdicts,
         n_classes=recount.stats.n_classes,
         n_rows=recount.n_rows,
         n_suppressed=n_left_out,
         covers=covers,
-        notes=notes,
+        notes=(*notes, *remarks),
     )
+
+
+def _judged(
+    goal: Goal, recount: Recount, originals: Originals | None, coverage: Mapping[str, Coverage]
+) -> tuple[list[Verdict], list[str]]:
+    """One verdict per model; class sizes only bound what pairs of original and release reach, so those are asked."""
+    verdicts, notes = goal.verdicts(recount.stats), []
+    open_ = [i for i, m in enumerate(goal.models) if Needs.ORIGINAL in m.needs and not verdicts[i].holds]
+    pairs = _pairs(recount, originals, coverage) if open_ and originals else None
+    for i in open_:
+        model = goal.models[i]
+        assert isinstance(model, PairModel)
+        level = model.level_of_pairs(pairs) if pairs else None
+        if level is None:
+            why = "the table is too large" if originals else "that needs the original, and rows that cover it"
+            notes.append(f"{model.name} could not be checked: {why}")
+        else:
+            margin = float(level - model.k)
+            verdicts[i] = replace(verdicts[i], holds=margin >= 0, achieved=float(level), margin=margin)
+    return verdicts, notes
+
+
+def _pairs(recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]) -> Consistency | None:
+    """Which published rows could be which published originals; None for tables that are too large."""
+    rows = originals.row_of
+    if rows is not None and recount.is_suppressed is not None:
+        rows = rows[~recount.is_suppressed]
+    n_originals = originals.n_rows if rows is None else len(rows)
+    if n_originals != recount.n_rows or n_originals > PAIRS_UP_TO:
+        return None
+    sides = [
+        (coverage[name], column,
+         originals.codes[name] if rows is None else originals.codes[name][rows])
+        for name, column in recount.labels.items()
+    ]  # fmt: skip
+    is_in_order = all(c.holds(column, codes).all() for c, column, codes in sides)
+    return consistency_of([(c, column.index, codes) for c, column, codes in sides], is_in_order=is_in_order)
 
 
 def _with_persons(recount: Recount, originals: Originals) -> Recount:

@@ -14,7 +14,7 @@ import time
 import polars as pl
 import pytest
 
-from tablecloak import pipeline, sample
+from tablecloak import pipeline, release, sample
 from tablecloak.verification import Verification
 
 POLICY = """\
@@ -217,13 +217,13 @@ def test_output_is_untouched_when_the_recount_fails(cloak, tmp_path, monkeypatch
     folder = project(tmp_path / "p")
     (folder / "out").mkdir()
     (folder / "out/release.csv").write_text("mine")
-    recount = pipeline.verify
+    recount = release.verify
 
     def one_cell_wrong(*given):
         found = recount(*given)
         return Verification(found.verdicts, found.n_classes, found.n_rows, found.n_suppressed, covers=False)
 
-    monkeypatch.setattr(pipeline, "verify", one_cell_wrong)
+    monkeypatch.setattr(release, "verify", one_cell_wrong)
     outcome = cloak("run", folder / "policy.yaml", "--force")
     assert outcome.code == 3
     assert "a published cell does not cover its original" in outcome.err

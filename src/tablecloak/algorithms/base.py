@@ -149,6 +149,11 @@ class Algorithm(Protocol):
         """Every quasi-identifier must have a hierarchy; columns without one get an automatic one."""
         return False
 
+    @property
+    def needs_sensitive(self) -> bool:
+        """The search looks at sensitive attributes even where the goal does not."""
+        return False
+
     def refuses(self, goal: Goal) -> str | None:
         """Why this goal cannot be enforced, or None."""
 
@@ -162,7 +167,7 @@ def algorithm(name: str) -> Callable[[type[A]], type[A]]:
     def decorate(cls: type[A]) -> type[A]:
         checked = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
         checked.name = name  # type: ignore[attr-defined]
-        for attribute in ("publishes", "groups", "needs_rows", "needs_hierarchies"):
+        for attribute in ("publishes", "groups", "needs_rows", "needs_hierarchies", "needs_sensitive"):
             if not hasattr(checked, attribute):
                 setattr(checked, attribute, vars(Algorithm)[attribute])
         return cast(type[A], register("algorithms", name)(checked))

@@ -32,6 +32,7 @@ class Needs(enum.Flag):
     PERSONS = enum.auto()
     POPULATION = enum.auto()
     JOINT = enum.auto()  # combinations of all sensitive values
+    ORIGINAL = enum.auto()  # the original table beside the release: which published rows each record could be
 
 
 class Counted(enum.Enum):

@@ -1,0 +1,382 @@
+"""What all clustering algorithms share: points and their costs, clusters, and the way from clusters to classes.
+
+Clusters of at least the size that the goal needs are formed first. Where a goal asks for more than a size, a cluster
+that does not satisfy it is then united with the cluster that this costs least, again and again; so any goal made of
+monotone models is reached, at the latest by the table as one class.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.distances import lines_of
+from tablecloak.data.coded import CodedTable
+from tablecloak.data.domain import Domain
+from tablecloak.errors import Infeasible
+from tablecloak.kernels.clusters import box_costs, interval_costs
+from tablecloak.kernels.lines import FAR, Centroids
+from tablecloak.models.base import Goal
+
+__all__ = ["Clusters", "Points", "Pool", "cluster_size", "points_of", "refusal", "solution_of"]
+
+IntArray = NDArray[np.int64]
+Codes = NDArray[np.int32]
+FloatArray = NDArray[np.float64]
+
+# These methods compare pairs of records, so compiled kernels pay from fewer records on than elsewhere.
+COMPILED_FROM = 1_500
+
+
+def refusal(goal: Goal) -> str | None:
+    """Why clusters cannot be united into classes that satisfy a goal, or None."""
+    unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+    if unsafe:
+        return f"uniting clusters can break {', '.join(unsafe)}, so there is no way to repair a cluster"
+    return None
+
+
+def cluster_size(problem: Problem) -> int:
+    """The size that every cluster needs; Infeasible if the table has fewer records."""
+    size, n_rows = max(1, problem.goal.min_size), problem.table.n_rows
+    if n_rows < size:
+        message = f"no cluster of {size:,} records can be formed: there are only {n_rows:,}"
+        raise Infeasible(message, best=[], relaxations=[])
+    return size
+
+
+class Points:
+    """The records of a table as codes that occur, and what boxes of them cost."""
+
+    def __init__(
+        self,
+        domains: Sequence[Domain],
+        columns: Sequence[IntArray],
+        *,
+        distance: str = "loss",
+        beta: float = 1.0,
+        compiled: bool | None = None,
+    ) -> None:
+        self.present, codes = zip(*(np.unique(c, return_inverse=True) for c in columns), strict=True)
+        self.codes: Codes = np.ascontiguousarray(np.stack(codes).astype(np.int32))  # (n_dims, n)
+        self.lines, self.unit = lines_of(domains, self.present, distance, beta)
+        self.kernels = _kernels(self.n, compiled)
+
+    @property
+    def n(self) -> int:
+        return int(self.codes.shape[1])
+
+    @property
+    def n_dims(self) -> int:
+        return int(self.codes.shape[0])
+
+    def distances(self, row: int) -> IntArray:
+        """Distance of every record from one, in units, (n,)."""
+        return self.joined(self.codes, self.codes[:, row], self.codes[:, row])
+
+    def joined(self, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
+        """Cost of one box after each point joins it, (n_points,)."""
+        costs: IntArray = self.kernels.joined(self.lines, codes, lo, hi)
+        return costs
+
+    def unions(self, lo: Codes, hi: Codes, box_lo: Codes, box_hi: Codes) -> IntArray:
+        """Cost of the union of every box with one box, (n_boxes,)."""
+        costs: IntArray = self.kernels.unions(self.lines, lo, hi, box_lo, box_hi)
+        return costs
+
+    def nearest(
+        self,
+        codes: Codes,
+        centroids: Centroids,
+        *,
+        weight: FloatArray | None = None,
+        handicap: FloatArray | None = None,
+    ) -> tuple[IntArray, FloatArray]:
+        """The centroid nearest to each point and its distance in units.
+
+        Args:
+            weight: (n_dims,) how much each dimension counts.
+            handicap: (n_centroids,) factor of the distance to each centroid.
+        """
+        weight = np.ones(self.n_dims) if weight is None else weight
+        handicap = np.ones(centroids.n) if handicap is None else handicap
+        found: tuple[IntArray, FloatArray] = self.kernels.nearest(self.lines, codes, centroids, weight, handicap)
+        return found
+
+    def box_costs(self, lo: Codes, hi: Codes) -> IntArray:
+        """Cost of every box, (n_boxes,)."""
+        return box_costs(self.lines, lo, hi)
+
+    def interval_costs(self, dim: int, lo: Codes, hi: Codes) -> IntArray:
+        """Cost of intervals of one dimension, (n_intervals,)."""
+        return interval_costs(self.lines, dim, lo, hi)
+
+    def total_loss(self, clusters: Iterable[Sequence[int]]) -> float:
+        """Sum over clusters of size times cost of the box that holds their records."""
+        total = 0
+        for rows in clusters:
+            lo, hi = self.codes[:, rows].min(axis=1), self.codes[:, rows].max(axis=1)
+            total += len(rows) * int(self.unions(lo[:, None], hi[:, None], lo, hi)[0])
+        return total / self.unit
+
+
+def _kernels(n: int, compiled: bool | None) -> ModuleType:
+    if compiled is None:
+        compiled = n >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
+    return importlib.import_module("tablecloak.kernels." + ("compiled.clusters" if compiled else "clusters"))
+
+
+def points_of(table: CodedTable, *, distance: str = "loss", beta: float = 1.0, compiled: bool | None = None) -> Points:
+    """The tuples of a table as points."""
+    columns = [table.quasi_codes(d) for d in range(table.space.n_dims)]
+    return Points(table.domains, columns, distance=distance, beta=beta, compiled=compiled)
+
+
+class Pool:
+    """The records that are in no cluster yet, in ascending order; taken records are swept out now and then."""
+
+    def __init__(self, points: Points, rows: IntArray | None = None) -> None:
+        self.points = points
+        self.rows = np.arange(points.n) if rows is None else np.sort(rows)
+        self.codes: Codes = np.ascontiguousarray(points.codes[:, self.rows])
+        self.is_gone = np.zeros(len(self.rows), np.bool_)
+        self.size = len(self.rows)
+
+    def left(self) -> IntArray:
+        """The records that are still here."""
+        return self.rows[~self.is_gone]
+
+    def place(self, row: int) -> int:
+        return int(np.searchsorted(self.rows, row))
+
+    def has(self, row: int) -> bool:
+        place = self.place(row)
+        return place < len(self.rows) and bool(self.rows[place] == row) and not self.is_gone[place]
+
+    def take(self, rows: Iterable[int] | IntArray) -> None:
+        """Remove some records."""
+        places = np.searchsorted(self.rows, np.asarray(rows, np.int64))
+        self.is_gone[places] = True
+        self.size -= len(places)
+        self._sweep()
+
+    def furthest(self, row: int) -> int:
+        """The record that is furthest from a given one (which may be gone), the first of several."""
+        here = self.points.codes[:, row]
+        costs = self.points.joined(self.codes, here, here)
+        return int(self.rows[np.argmax(np.where(self.is_gone, -1, costs))])
+
+    def nearest_others(self, row: int, n: int) -> IntArray:
+        """The `n` other records nearest to one that is here, nearest first."""
+        here = np.ascontiguousarray(self.points.codes[:, [row]])
+        found, _ = self.points.kernels.candidates(self.points.lines, self.codes, self.is_gone, here, here, n + 1)
+        rows = self.rows[found[0][found[0] >= 0]]
+        others: IntArray = rows[rows != row][:n]
+        return others
+
+    def grow(
+        self, seed: int, size: int, *, limit: int = FAR // 2, target: Codes | None = None, penalty: int = 0
+    ) -> IntArray:
+        """Take a cluster grown from a seed, each new member the one that costs least."""
+        chosen = np.zeros(0, np.int32) if target is None else target[self.rows]
+        members = self.points.kernels.grow(
+            self.points.lines, self.codes, self.is_gone, self.place(seed),
+            size=size, limit=limit, target=chosen, penalty=penalty,
+        )  # fmt: skip
+        rows: IntArray = self.rows[members]
+        self.size -= len(rows)
+        self._sweep()
+        return rows
+
+    def _sweep(self) -> None:
+        if self.size > 0.8 * len(self.rows) or len(self.rows) < 32:
+            return
+        kept = np.flatnonzero(~self.is_gone)
+        self.rows = self.rows[kept]
+        self.codes = np.ascontiguousarray(self.codes[:, kept])
+        self.is_gone = np.zeros(len(kept), np.bool_)
+
+
+class Clusters:
+    """Clusters as lists of records with the box and the mean place of each; room for more is kept ready."""
+
+    def __init__(self, points: Points, members: Iterable[Iterable[int]] = ()) -> None:
+        self.points = points
+        self.members: list[list[int]] = []
+        room = 16
+        self._lo = np.zeros((points.n_dims, room), np.int32)
+        self._hi = np.zeros((points.n_dims, room), np.int32)
+        self._mean = np.zeros((points.n_dims, room))
+        self._size = np.zeros(room, np.int64)
+        for rows in members:
+            self.add(rows)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @property
+    def lo(self) -> Codes:
+        return self._lo[:, : len(self)]
+
+    @property
+    def hi(self) -> Codes:
+        return self._hi[:, : len(self)]
+
+    @property
+    def sizes(self) -> IntArray:
+        return self._size[: len(self)]
+
+    @property
+    def centroids(self) -> Centroids:
+        """Box and mean places of every cluster."""
+        return Centroids(self._lo, self._hi, self._mean, len(self))
+
+    def centroid(self, cluster: int) -> Centroids:
+        """Box and mean places of one cluster."""
+        one = [cluster]
+        return Centroids(self._lo[:, one], self._hi[:, one], self._mean[:, one], 1)
+
+    def nearest(self, row: int, among: IntArray | None = None, *, handicap: FloatArray | None = None) -> int:
+        """The cluster (among some) whose centroid is nearest to a record."""
+        centroids = self.centroids
+        if among is not None:
+            centroids = Centroids(self._lo[:, among], self._hi[:, among], self._mean[:, among], len(among))
+        found, _ = self.points.nearest(self.points.codes[:, [row]], centroids, handicap=handicap)
+        return int(found[0]) if among is None else int(among[found[0]])
+
+    def by_distance(self, cluster: int) -> list[int]:
+        """The members of a cluster, those near to its centroid first."""
+        members = np.array(self.members[cluster], np.int64)
+        _, distance = self.points.nearest(self.points.codes[:, members], self.centroid(cluster))
+        return [int(r) for r in members[np.lexsort((members, distance))]]
+
+    def add(self, rows: Iterable[int]) -> int:
+        """A new cluster; returns its number."""
+        if len(self) == len(self._size):
+            self._enlarge()
+        self.members.append([])
+        self.refill(len(self) - 1, rows)
+        return len(self) - 1
+
+    def refill(self, cluster: int, rows: Iterable[int]) -> None:
+        """Give a cluster other members."""
+        kept = [int(r) for r in rows]
+        self.members[cluster] = kept
+        self._size[cluster] = len(kept)
+        if kept:
+            codes = self.points.codes[:, kept]
+            self._lo[:, cluster], self._hi[:, cluster] = codes.min(axis=1), codes.max(axis=1)
+            self._mean[:, cluster] = self._places(codes).mean(axis=1)
+
+    def join(self, cluster: int, row: int) -> None:
+        """Put one more record into a cluster."""
+        codes = self.points.codes[:, row]
+        self.members[cluster].append(int(row))
+        self._size[cluster] += 1
+        np.minimum(self._lo[:, cluster], codes, out=self._lo[:, cluster])
+        np.maximum(self._hi[:, cluster], codes, out=self._hi[:, cluster])
+        self._mean[:, cluster] += (self._places(codes[:, None])[:, 0] - self._mean[:, cluster]) / self._size[cluster]
+
+    def _places(self, codes: Codes) -> FloatArray:
+        lines = self.points.lines
+        places: FloatArray = lines.line[lines.start[:, None] + codes].astype(np.float64)
+        return places
+
+    def _enlarge(self) -> None:
+        self._lo = np.concatenate([self._lo, np.zeros_like(self._lo)], axis=1)
+        self._hi = np.concatenate([self._hi, np.zeros_like(self._hi)], axis=1)
+        self._mean = np.concatenate([self._mean, np.zeros_like(self._mean)], axis=1)
+        self._size = np.concatenate([self._size, np.zeros_like(self._size)])
+
+    def costs_with(self, row: int, *, increase: bool = True) -> IntArray:
+        """Loss of every cluster after a record joins it, or how much it rises, (n_clusters,)."""
+        codes = self.points.codes[:, row]
+        after = (self.sizes + 1) * self.points.unions(self.lo, self.hi, codes, codes)
+        return after - self.losses() if increase else after
+
+    def losses(self) -> IntArray:
+        """Size times cost of the box, in units, (n_clusters,)."""
+        return self.sizes * self.points.box_costs(self.lo, self.hi)
+
+    def labels(self) -> IntArray:
+        """The cluster of every record, -1 for records in none."""
+        labels = np.full(self.points.n, -1, np.int64)
+        for number, rows in enumerate(self.members):
+            labels[rows] = number
+        return labels
+
+
+def solution_of(problem: Problem, points: Points, labels: IntArray) -> Solution:
+    """The classes of clusters (the cluster of every record, -1: suppressed), united where the goal asks for it."""
+    labels = _without_gaps(labels)
+    labels = _united(problem, points, labels)
+    order = np.argsort(labels, kind="stable")
+    order = order[labels[order] >= 0]
+    n_classes = int(labels.max(initial=-1)) + 1
+    starts = np.searchsorted(labels[order], np.arange(n_classes))
+    columns = [problem.table.quasi_codes(d)[order] for d in range(points.n_dims)]
+    lo = np.stack([np.minimum.reduceat(c, starts) for c in columns], axis=1)
+    hi = np.stack([np.maximum.reduceat(c, starts) for c in columns], axis=1)
+    return Solution(labels, lo, hi)
+
+
+def _without_gaps(labels: IntArray) -> IntArray:
+    used, dense = np.unique(labels, return_inverse=True)
+    return dense - int(len(used) > 0 and used[0] < 0)
+
+
+def _united(problem: Problem, points: Points, labels: IntArray) -> IntArray:
+    """Unite every cluster that does not satisfy the goal with the cluster that costs least, until all satisfy it."""
+    n = int(labels.max(initial=-1)) + 1
+    stats = problem.table.class_stats(labels, n)
+    while True:
+        weak = np.flatnonzero(~problem.goal.admits(stats))
+        if len(weak) == 0:
+            return labels
+        if n == 1:
+            message = f"no clustering satisfies the goal: even all {problem.table.n_rows:,} records together do not"
+            raise Infeasible(message, best=[], relaxations=[])
+        group = _one_pass(points, labels, stats.size, weak)
+        n = int(group.max()) + 1
+        labels = np.where(labels >= 0, group[labels], -1)
+        stats = stats.rollup(group, n)
+
+
+def _one_pass(points: Points, labels: IntArray, sizes: IntArray, weak: IntArray) -> IntArray:
+    """The new number of every cluster after each weak one, unless it took in another, joined its cheapest partner."""
+    lo, hi = _boxes(points, labels, len(sizes))
+    sizes, losses = sizes.copy(), sizes * points.box_costs(lo, hi)
+    into = np.arange(len(sizes))
+    has_grown = np.zeros(len(sizes), bool)
+    for one in weak.tolist():
+        if has_grown[one]:
+            continue
+        both = sizes[one] + sizes
+        rise = both * points.unions(lo, hi, lo[:, one], hi[:, one]) - losses - losses[one]
+        rise[(into != np.arange(len(into))) | (np.arange(len(into)) == one)] = FAR
+        other = int(np.argmin(rise))
+        if rise[other] >= FAR:
+            break
+        into[one] = other
+        has_grown[other] = True
+        lo[:, other] = np.minimum(lo[:, other], lo[:, one])
+        hi[:, other] = np.maximum(hi[:, other], hi[:, one])
+        sizes[other], losses[other] = both[other], losses[other] + losses[one] + rise[other]
+    # a partner never joins another in the same pass, so one look-up finds the cluster that remains
+    return np.unique(into, return_inverse=True)[1]
+
+
+def _boxes(points: Points, labels: IntArray, n: int) -> tuple[Codes, Codes]:
+    lo = np.full((points.n_dims, n), np.iinfo(np.int32).max, np.int32)
+    hi = np.full((points.n_dims, n), -1, np.int32)
+    kept = labels >= 0
+    for d in range(points.n_dims):
+        np.minimum.at(lo[d], labels[kept], points.codes[d, kept])
+        np.maximum.at(hi[d], labels[kept], points.codes[d, kept])
+    return lo, hi

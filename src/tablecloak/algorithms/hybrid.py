@@ -1,0 +1,57 @@
+"""One-pass k-means with k-member clustering of what does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.clusters import Clusters, Points, cluster_size, points_of, refusal, solution_of
+from tablecloak.algorithms.distances import Beta, Distance
+from tablecloak.algorithms.k_member import k_member
+from tablecloak.algorithms.oka import one_pass, random_seeds, shrink
+from tablecloak.models.base import Goal
+from tablecloak.progress import Progress, silent
+
+__all__ = ["Hybrid", "hybrid"]
+
+
+@algorithm("hybrid")
+class Hybrid:
+    """Deal records to random centroids in one pass; what large clusters release and small ones held is clustered anew.
+
+    Clusters of more than k records release those furthest from the centroid, smaller ones are dissolved, and greedy
+    k-member clusters the released records; the last ones join the cluster whose loss rises least. The first step
+    lowers the total loss, the second its spread over clusters. Cost: n^2 / k comparisons plus those of k-member.
+    Reference: Lin, Wei, Li, Hsieh, A hybrid method for k-anonymization, APSCC 2008.
+    """
+
+    distance: Distance = "loss"
+    beta: Beta = 1.0
+
+    @property
+    def needs_rows(self) -> bool:
+        return True
+
+    def refuses(self, goal: Goal) -> str | None:
+        return refusal(goal)
+
+    def solve(self, problem: Problem, progress: Progress) -> Solution:
+        points = points_of(problem.table, distance=self.distance, beta=self.beta)
+        size = cluster_size(problem)
+        clusters = one_pass(points, random_seeds(points, size, problem.seed, "hybrid"), progress=progress)
+        return solution_of(problem, points, hybrid(points, clusters, size, progress=progress).labels())
+
+
+def hybrid(points: Points, first: Clusters, size: int, *, progress: Progress = silent) -> Clusters:
+    """Clusters of exactly `size` from one pass, and k-member clusters of all other records."""
+    released = shrink(first, size)
+    released += [row for rows in first.members if len(rows) < size for row in rows]
+    kept = Clusters(points, [rows for rows in first.members if len(rows) >= size])
+    if not released:
+        return kept
+    if len(released) >= size:
+        rest = k_member(points, size, min(released), rows=np.array(released, np.int64), progress=progress)
+        return Clusters(points, [*kept.members, *rest.members])
+    for row in sorted(released):
+        kept.join(int(np.argmin(kept.costs_with(row))), row)
+    return kept

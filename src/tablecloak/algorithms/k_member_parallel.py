@@ -1,0 +1,203 @@
+"""Greedy k-member clustering in its parallel form: all seeds first, then all clusters grow at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tablecloak import rng
+from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.clusters import Clusters, Points, Pool, cluster_size, points_of, refusal, solution_of
+from tablecloak.algorithms.distances import Beta, Distance
+from tablecloak.algorithms.k_member import Leftover
+from tablecloak.algorithms.penalty import ClassPenalty, Penalty, Target, penalty_of
+from tablecloak.algorithms.seeding import far_seeds, similar_groups
+from tablecloak.models.base import Goal
+from tablecloak.progress import Progress, silent
+
+__all__ = ["KMemberParallel", "Rounds", "k_member_parallel"]
+
+IntArray = NDArray[np.int64]
+# Wishes kept per cluster: one that loses a record to another cluster need not look at all records again.
+WISHES = 16
+
+
+@algorithm("k-member-parallel")
+class KMemberParallel:
+    """Choose one seed per cluster, far from each other; then every cluster takes its cheapest record, round by round.
+
+    All clusters of a round look at the same records; where several want one record, one of them gets it and the others
+    wait. Fewer than k records remain and join the clusters whose loss rises least; clusters that do not satisfy the
+    rest of the goal are united with their nearest. The result does not depend on the number of threads. Loses more than
+    `k-member`. Cost: at least n^2 comparisons of records, shared out between threads.
+    Reference: Netshiunda, Computational efficiency of k-anonymization incorporating clustering, 2020.
+    """
+
+    groups: Annotated[
+        int | None,
+        Field(ge=0, description="groups of similar records that give one candidate each in the search for seeds; "
+              "0: every record is a candidate; default: the square root of the number of records"),
+    ] = None  # fmt: skip
+    seeding: Annotated[
+        Literal["sum", "maxmin"], Field(description="far from all seeds so far in total, or from the nearest of them")
+    ] = "sum"
+    conflicts: Annotated[
+        Literal["first", "cheapest"],
+        Field(description="who gets a record that several clusters want: the first, or the one whose loss rises least"),
+    ] = "first"
+    leftover: Leftover = "increase"
+    distance: Distance = "loss"
+    beta: Beta = 1.0
+    target: Target = None
+    class_penalty: ClassPenalty = None
+
+    @property
+    def needs_rows(self) -> bool:
+        return True
+
+    @property
+    def needs_sensitive(self) -> bool:
+        return self.target is not None
+
+    def refuses(self, goal: Goal) -> str | None:
+        return refusal(goal)
+
+    def solve(self, problem: Problem, progress: Progress) -> Solution:
+        points = points_of(problem.table, distance=self.distance, beta=self.beta)
+        size = cluster_size(problem)
+        generator = rng.child(problem.seed, "k-member-parallel")
+        start = int(generator.integers(points.n))
+        n_groups = round(np.sqrt(points.n)) if self.groups is None else self.groups
+        groups = similar_groups(points, n_groups, generator) if n_groups else None
+        seeds = far_seeds(points, max(1, points.n // size), start, groups=groups, rule=self.seeding)
+        clusters, _ = k_member_parallel(
+            points, size, seeds, conflicts=self.conflicts, leftover=self.leftover, threads=problem.threads,
+            penalty=penalty_of(problem.table, points, self.target, self.class_penalty, size), progress=progress,
+        )  # fmt: skip
+        return solution_of(problem, points, clusters.labels())
+
+
+def k_member_parallel(
+    points: Points,
+    size: int,
+    seeds: Sequence[int],
+    *,
+    conflicts: str = "first",
+    leftover: str = "increase",
+    penalty: Penalty | None = None,
+    threads: int = 1,
+    progress: Progress = silent,
+) -> tuple[Clusters, int]:
+    """Clusters grown from all seeds at once, and the number of rounds it took."""
+    progress.start("solve", points.n)
+    rounds = Rounds(points, Clusters(points, [[s] for s in seeds]), conflicts, penalty)
+    n_rounds = 0
+    with ThreadPoolExecutor(max(1, threads)) as workers:
+        while rounds.pool.size and len(open_ := np.flatnonzero(rounds.clusters.sizes < size)):
+            rounds.play(open_, workers, max(1, threads))
+            n_rounds += 1
+            progress.advance(points.n - rounds.pool.size)
+    clusters = rounds.clusters
+    left = rounds.pool.left().tolist()
+    choices = [int(np.argmin(clusters.costs_with(row, increase=leftover == "increase"))) for row in left]
+    for row, cluster in zip(left, choices, strict=True):
+        clusters.join(cluster, row)
+    return clusters, n_rounds
+
+
+@dataclass(slots=True, eq=False)
+class _Wishes:
+    """The records that a cluster would take next, best first, as long as its box stays as it is."""
+
+    rows: IntArray
+    scores: IntArray
+    at: int = 0
+
+
+class Rounds:
+    """Clusters that grow from the same pool."""
+
+    def __init__(self, points: Points, clusters: Clusters, conflicts: str, penalty: Penalty | None) -> None:
+        self.points = points
+        self.clusters = clusters
+        self.cheapest_wins = conflicts == "cheapest"
+        self.penalty = penalty
+        self.pool = Pool(points)
+        self.pool.take([rows[0] for rows in clusters.members])
+        self.is_free = np.ones(points.n, bool)
+        self.is_free[[rows[0] for rows in clusters.members]] = False
+        self.wishes: list[_Wishes | None] = [None] * len(clusters)
+
+    def play(self, open_: IntArray, workers: ThreadPoolExecutor, threads: int) -> None:
+        """One round: every open cluster names the record it wants, each wanted record goes to one of them."""
+        asking = [c for c in open_.tolist() if self._wish(c) is None]
+        parts = [asking[i::threads] for i in range(threads)]
+        list(workers.map(self._ask, [part for part in parts if part]))
+        wanted = [(self._wish(c), c) for c in open_.tolist()]
+        self._grant([(row, c) for row, c in wanted if row is not None])
+
+    def _wish(self, cluster: int) -> int | None:
+        """The best record that is still free, or None if the cluster must look again."""
+        wishes = self.wishes[cluster]
+        if wishes is None:
+            return None
+        while wishes.at < len(wishes.rows) and not self.is_free[wishes.rows[wishes.at]]:
+            wishes.at += 1
+        return int(wishes.rows[wishes.at]) if wishes.at < len(wishes.rows) else None
+
+    def _ask(self, clusters: list[int]) -> None:
+        """Look at all records of the pool for each of some clusters."""
+        lo, hi = self.clusters.lo[:, clusters], self.clusters.hi[:, clusters]
+        if self.penalty is not None:
+            for i, cluster in enumerate(clusters):
+                self.wishes[cluster] = self._penalized(cluster, lo[:, i], hi[:, i])
+            return
+        found, costs = self.points.kernels.candidates(
+            self.points.lines, self.pool.codes, self.pool.is_gone, np.ascontiguousarray(lo), np.ascontiguousarray(hi),
+            WISHES,
+        )  # fmt: skip
+        for cluster, places, cost in zip(clusters, found, costs, strict=True):
+            kept = places >= 0
+            self.wishes[cluster] = _Wishes(self.pool.rows[places[kept]], cost[kept])
+
+    def _penalized(self, cluster: int, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> _Wishes:
+        assert self.penalty is not None
+        rows = np.flatnonzero(self.is_free)
+        cost = self.points.joined(np.ascontiguousarray(self.points.codes[:, rows]), lo, hi)
+        members = self.clusters.members[cluster]
+        majority = np.argmax(np.bincount(self.penalty.target[members]))
+        score = cost * (len(members) + 1) + self.penalty.cost * (self.penalty.target[rows] != majority)
+        best = np.argsort(score, kind="stable")[:WISHES]
+        return _Wishes(rows[best], score[best])
+
+    def _grant(self, wanted: list[tuple[int, int]]) -> None:
+        if self.cheapest_wins:
+            wanted.sort(key=lambda wish: self._rise(*wish))
+        winners: dict[int, int] = {}
+        for row, cluster in wanted:
+            winners.setdefault(row, cluster)
+        for row, cluster in winners.items():
+            grows = bool(
+                ((self.points.codes[:, row] < self.clusters.lo[:, cluster])
+                 | (self.points.codes[:, row] > self.clusters.hi[:, cluster])).any()
+            )  # fmt: skip
+            self.clusters.join(cluster, row)
+            self.is_free[row] = False
+            # with a penalty the majority and the weight of the penalty change even if the box does not
+            if grows or self.penalty is not None:
+                self.wishes[cluster] = None
+        self.pool.take(list(winners))
+
+    def _rise(self, row: int, cluster: int) -> tuple[int, int]:
+        """By how much a wish raises the loss of its cluster, and the cluster."""
+        codes = self.points.codes[:, row]
+        lo, hi = self.clusters.lo[:, [cluster]], self.clusters.hi[:, [cluster]]
+        size = int(self.clusters.sizes[cluster])
+        after = int(self.points.unions(lo, hi, codes, codes)[0])
+        return (size + 1) * after - size * int(self.points.box_costs(lo, hi)[0]), cluster

@@ -1,0 +1,46 @@
+"""The class penalty: clusters whose records should share one value of a target column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tablecloak.algorithms.clusters import Points
+from tablecloak.data.coded import CodedTable
+from tablecloak.errors import DataError, did_you_mean
+
+__all__ = ["ClassPenalty", "Penalty", "Target", "penalty_of"]
+
+Target = Annotated[
+    str | None, Field(description="sensitive column that a classifier will predict; clusters avoid mixing its values")
+]
+ClassPenalty = Annotated[
+    float | None,
+    Field(ge=0, description="loss added to a cluster where a record has another target than most; default: k"),
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Penalty:
+    """What a record costs in a cluster where most records have another target."""
+
+    target: NDArray[np.int32]  # (n,)
+    cost: int  # in units
+
+
+def penalty_of(
+    table: CodedTable, points: Points, target: str | None, class_penalty: float | None, size: int
+) -> Penalty | None:
+    """The penalty a policy asks for, None without a target column."""
+    if target is None:
+        return None
+    names = [s.name for s in table.sensitive]
+    if target not in names:
+        hint = did_you_mean(target, names) or "give it the role sensitive"
+        raise DataError(f"no sensitive column '{target}' to be the target", hint=hint)
+    codes = table.sensitive_codes(names.index(target)).astype(np.int32)
+    return Penalty(codes, round((size if class_penalty is None else class_penalty) * points.unit))

@@ -1,0 +1,46 @@
+"""`tablecloak lattice`: which combinations of levels are safe, and what each loses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.output import emit, progress_for, remark
+from tablecloak.cli.policies import PolicyFile, Set, read_policy
+from tablecloak.cli.settings import Settings
+from tablecloak.cli.streams import readable
+
+
+def lattice(
+    policy: PolicyFile,
+    data: Annotated[Path | None, typer.Argument(help="Data to search, instead of the policy's input.")] = None,
+    *,
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algorithm", help="Search: flash, incognito, ola, optimal or best-first.", show_default=False),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Picture to write, one file that needs nothing else.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    changes: Set = None,
+    settings: Settings,
+) -> None:
+    """Search the lattice of full-domain generalisations: safe and unsafe nodes, their loss, the best one."""
+    with readable(data) as source, progress_for(settings) as progress:
+        wanted = read_policy(policy, changes, settings, source=source)
+        from tablecloak import pipeline
+        from tablecloak.report import lattice as picture
+
+        view, search = pipeline.explore(wanted, algorithm=algorithm, progress=progress)
+        report = {"algorithm": search.name, **view.to_dict()}
+        if html is not None:
+            from tablecloak.io.atomic import replace_when_done
+
+            with replace_when_done(html, force=force) as partial:
+                partial.write_text(picture.page(report), encoding="utf-8")
+    emit(settings, report, picture.lines(report))
+    if html is not None:
+        remark(settings, f"Wrote {html}.")

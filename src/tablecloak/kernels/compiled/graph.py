@@ -1,0 +1,13 @@
+"""The functions of `kernels/graph.py` as machine code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tablecloak.kernels import graph
+from tablecloak.kernels.compiled.jit import jit
+
+__all__ = ["components", "matching"]
+
+components: Any = jit(graph.components)
+matching: Any = jit(graph.matching)

@@ -1,0 +1,158 @@
+"""Outcomes of runs and checks, as values: what was found, what was done and what it cost."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tablecloak.algorithms.base import Solution
+from tablecloak.engines.base import Coding
+from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
+from tablecloak.models.base import PrivacyModel, parameters
+from tablecloak.plan import Plan
+from tablecloak.policy.schema import Policy
+from tablecloak.separation import side_output_path
+from tablecloak.verification import Verification
+
+__all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "sentence", "with_files"]
+
+
+def _peak_memory_bytes() -> int:
+    """The most memory this process has held; `ru_maxrss` of Linux would count the process that started it, too."""
+    with suppress(OSError), Path("/proc/self/status").open(encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run found, did and cost."""
+
+    verification: Verification
+    measurements: list[Measurement]
+    seconds: Mapping[str, float]
+    goals: list[str]
+    algorithm: str
+    engine: str
+    n_missing_dropped: int = 0
+    notes: tuple[str, ...] = ()
+    output: str | None = None
+    side_output: str | None = None  # the sensitive columns, where they have a table of their own
+    recoding: str | None = None
+    report: str | None = None
+    certificate: str | None = None
+    peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
+
+    @property
+    def loss(self) -> float | None:
+        """Global certainty penalty, 0 nothing lost, 1 everything."""
+        return next((m.value for m in self.measurements if m.name == "gcp"), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak run --json`."""
+        return {
+            **self.verification.to_dict(),
+            **({"notes": notes} if (notes := [*self.notes, *self.verification.notes]) else {}),
+            "loss": self.loss,
+            "metrics": {m.name: m.to_dict() for m in self.measurements},
+            "dropped_for_missing": self.n_missing_dropped,
+            "goals": self.goals,
+            "algorithm": self.algorithm,
+            "engine": self.engine,
+            "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
+            "peak_memory_bytes": self.peak_memory_bytes,
+            "output": self.output,
+            **({"side_output": self.side_output} if self.side_output else {}),
+            "recoding": self.recoding,
+            "report": self.report,
+            "certificate": self.certificate,
+        }
+
+    def __str__(self) -> str:
+        from tablecloak.report.terminal import run_lines
+
+        return "\n".join(line.plain for line in run_lines(self.to_dict()))
+
+    def __rich__(self) -> Any:
+        from rich.console import Group
+
+        from tablecloak.report.terminal import run_lines
+
+        return Group(*run_lines(self.to_dict()))
+
+    def _repr_html_(self) -> str:
+        from tablecloak.report.page import summary
+
+        return summary(self.to_dict())
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """Whether a policy is sound and its goal can be reached."""
+
+    goals: list[str]
+    algorithm: str
+    engine: str
+    rows: int | None = None
+    columns: int | None = None
+    quasi: tuple[str, ...] = ()
+    tuples: int | None = None
+    feasible: bool | None = None
+    loss: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            name: list(v) if isinstance(v, tuple) else v for name, v in ((n, getattr(self, n)) for n in self.__slots__)
+        }
+
+
+def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
+    """What metrics measure of a solution."""
+    domains = coding.table.domains
+    losses = solution.losses(domains)
+    sizes = solution.stats(coding.table).size
+    is_released = sizes > 0
+    return ReleaseCounts(
+        sizes=sizes[is_released],
+        losses=losses[is_released],
+        columns=tuple(d.name for d in domains),
+        n_suppressed=coding.table.n_rows - int(sizes.sum()),
+        k=plan.goal.min_size,
+        weights=tuple(d.weight for d in domains),
+    )
+
+
+def loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:
+    """Global certainty penalty of a solution."""
+    return measure(counts_of(coding, solution, plan), ["gcp"])[0].value
+
+
+def sentence(model: PrivacyModel) -> str:
+    """A model with its parameters, as people write it."""
+    inner = ", ".join(f"{name}={value}" for name, value in parameters(model).items())
+    return f"{model.name}({inner})"
+
+
+def with_files(report: RunReport, policy: Policy) -> RunReport:
+    """The report of a run that wrote the files its policy names."""
+
+    def named(path: Path | None) -> str | None:
+        return None if path is None else str(path)
+
+    return replace(
+        report,
+        output=named(policy.output_path),
+        side_output=named(side_output_path(policy)),
+        recoding=named(policy.recoding_path),
+        report=named(policy.report_path),
+        certificate=named(policy.certificate_path),
+    )

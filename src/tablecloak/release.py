@@ -1,0 +1,142 @@
+"""Releases: written under a temporary name, read back, recounted, and only then called verified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+from tablecloak.data.table import ColumnType
+from tablecloak.documents import Documents, write_documents
+from tablecloak.engines.base import Engine, Table
+from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.io.atomic import Outputs
+from tablecloak.io.sources import Source
+from tablecloak.outcome import RunReport
+from tablecloak.plan import Plan
+from tablecloak.policy.schema import Policy
+from tablecloak.progress import Timed
+from tablecloak.recoding import Recoding
+from tablecloak.report.facts import Facts
+from tablecloak.separation import (
+    Separated,
+    read_separated,
+    refuse_documents,
+    side_output_path,
+    side_path,
+    verify_separated,
+)
+from tablecloak.verification import Originals, Verification, require, verify, verify_with_facts
+
+__all__ = ["VerifiedRelease", "read_release", "reserve", "verified", "write_release", "write_separated"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VerifiedRelease:
+    """A release that was recounted and found to satisfy its goal; only such a value can be written."""
+
+    frame: pl.DataFrame
+    report: RunReport
+    recoding: Recoding | None  # None: exact values in groups, which new rows cannot join
+    _plan: Plan = field(repr=False)
+    _originals: Originals = field(repr=False)
+    side: pl.DataFrame | None = None  # the sensitive columns, where they have a table of their own
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        report: str | Path | None = None,
+        certificate: str | Path | None = None,
+        recoding: str | Path | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write the release and what else is asked for, all or nothing.
+
+        The file of the release is read back and recounted before it gets its name.
+        """
+        engine = LocalEngine()
+        with Outputs(force=force) as outputs:
+            target = outputs.add(Path(path))
+            extra = [None if p is None else outputs.add(Path(p)) for p in (report, certificate, recoding)]
+            side = outputs.add(side_path(Path(path))) if self.side is not None else None
+            files = replace(Documents(target, Path(path).name, *extra), side=side)
+            if self._plan.algorithm.publishes.is_bucketing:
+                self._write_groups(engine, files)
+                return
+            engine.write(table_of(self.frame), target, kind=None, delimiter=None)
+            written = read_release(engine, target, self._plan)
+            verification, facts = verified(engine, written, self._plan, self._originals, files)
+            if files.recoding and self.recoding:
+                self.recoding.write(files.recoding)
+            if files.are_wanted:
+                said = replace(self.report, verification=verification, output=str(path)).to_dict()
+                write_documents(files, said, self._plan, facts)
+
+    def _write_groups(self, engine: Engine, files: Documents) -> None:
+        refuse_documents(self._plan, files)
+        meant = Separated(table_of(self.frame), None if self.side is None else table_of(self.side))
+        written = write_separated(engine, meant, files, self._plan, Timed())
+        require(verify_separated(engine, written, self._plan))
+
+
+def reserve(outputs: Outputs, policy: Policy) -> Documents:
+    """Temporary names for every file that a policy asks for."""
+    side_output = side_output_path(policy)
+    paths = (policy.output_path, policy.report_path, policy.certificate_path, policy.recoding_path, side_output)
+    release, report, certificate, recoding, side = [None if path is None else outputs.add(path) for path in paths]
+    assert release is not None
+    assert policy.output_path is not None
+    return Documents(release, policy.output_path.name, report, certificate, recoding, policy.input_path, side)
+
+
+def write_release(engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed) -> Table:
+    """Write the release under a temporary name and read back what was written."""
+    output = plan.policy.output
+    with timed.phase("write", release.n_rows) as notes:
+        engine.write(
+            release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
+        )
+        notes.append(f"{release.n_rows:,} rows")
+    labels = _labels_in(release.frame)
+    del release
+    with timed.phase("read back"):
+        return read_release(engine, target, plan, labels)
+
+
+def write_separated(engine: Engine, separated: Separated, files: Documents, plan: Plan, timed: Timed) -> Separated:
+    """Write the tables of a separated release under temporary names and read back what was written."""
+    output = plan.policy.output
+    kind, delimiter = (output.format, output.delimiter) if output else (None, None)
+    with timed.phase("write", separated.main.n_rows):
+        engine.write(separated.main, files.release, kind=kind, delimiter=delimiter)
+        if files.side and separated.side:
+            engine.write(separated.side, files.side, kind=kind, delimiter=delimiter)
+    with timed.phase("read back"):
+        return read_separated(engine, files.release, files.side, plan, separated)
+
+
+def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:
+    """What was meant to be written; any other text in the file is found and counted all the same."""
+    return {n: d.categories.to_list() for n, d in frame.schema.items() if isinstance(d, pl.Enum) and len(d.categories)}
+
+
+def read_release(engine: Engine, path: Path, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:
+    """Only what a recount needs, quasi-identifiers as text whatever they look like."""
+    columns = [*plan.quasi, *plan.counted]
+    kind = plan.policy.output.format if plan.policy.output else None
+    types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
+    source = Source(path, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})
+    return engine.read(source, columns=columns, categorical=columns, labels=labels)
+
+
+def verified(
+    engine: Engine, release: Table, plan: Plan, originals: Originals, files: Documents | None
+) -> tuple[Verification, Facts | None]:
+    """The recount of a release that must hold, and the facts for a report if one is wanted."""
+    if files is None or files.report is None:
+        return require(verify(engine, release, plan, originals)), None
+    verification, facts = verify_with_facts(engine, release, plan, originals)
+    return require(verification), facts

@@ -1,0 +1,163 @@
+"""Consistency: which published rows could be which records of the original, as a sparse graph.
+
+Equal originals, and equal published rows, are one node each with the number of rows it stands for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Consistency"]
+
+IntArray = NDArray[np.int64]
+# From this many arcs on, compiled graph kernels pay.
+COMPILED_FROM = 50_000
+# Without a known match of rows and originals one must be found, row by row.
+MATCH_UP_TO = 5_000
+# Perfect matchings are counted one by one, which only small components allow.
+ENUMERATE_UP_TO = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Consistency:
+    """Arc `i` says that published node `published[i]` covers original node `originals[i]`.
+
+    `matched[i]` rows of the one really are, or may be, rows of the other: a perfect matching; None where none is known.
+    """
+
+    originals: IntArray  # (n_arcs,)
+    published: IntArray  # (n_arcs,)
+    n_of_original: IntArray  # (n_originals,) rows
+    n_of_published: IntArray  # (n_published,) rows
+    matched: IntArray | None = None  # (n_arcs,)
+
+    @classmethod
+    def of_rows(cls, covered: Sequence[Sequence[int]], n_originals: int) -> Consistency:
+        """The graph of single rows: `covered[g]` are the originals that published row `g` covers."""
+        published = np.repeat(np.arange(len(covered)), [len(c) for c in covered])
+        originals = np.array([o for c in covered for o in c], np.int64)
+        return cls(originals, published, np.ones(n_originals, np.int64), np.ones(len(covered), np.int64))
+
+    def rows_per_original(self) -> IntArray:
+        """Published rows that cover each original node: the level of (1,k)-anonymity is the least, (n_originals,)."""
+        return _sums(self.originals, self.n_of_published[self.published], len(self.n_of_original))
+
+    def originals_per_row(self) -> IntArray:
+        """Originals that each published node covers: the level of (k,1)-anonymity is the least, (n_published,)."""
+        return _sums(self.published, self.n_of_original[self.originals], len(self.n_of_published))
+
+    def is_admissible(self) -> NDArray[np.bool_] | None:
+        """Arcs that some perfect matching uses, (n_arcs,); None where no matching is known and it is too large to find.
+
+        Given one perfect matching, another arc is in some perfect matching exactly if it lies on an alternating cycle:
+        if both its ends are in one strongly connected component, matched arcs leading back. Without any perfect
+        matching no arc is admissible.
+        """
+        matched = self.matched if self.matched is not None else self._found_match()
+        if matched is None:
+            return None
+        n, used = len(self.n_of_original), matched > 0
+        if int(matched.sum()) < max(int(self.n_of_original.sum()), int(self.n_of_published.sum())):
+            return np.zeros(len(matched), bool)
+        tails = np.concatenate([self.originals, n + self.published[used]])
+        heads = np.concatenate([n + self.published, self.originals[used]])
+        order = np.argsort(tails, kind="stable")
+        indptr = np.searchsorted(tails[order], np.arange(n + len(self.n_of_published) + 1))
+        label = _kernels(len(tails)).components(indptr.astype(np.int64), heads[order].astype(np.int64))
+        return np.asarray(used | (label[self.originals] == label[n + self.published]))
+
+    def admissible_rows(self) -> IntArray | None:
+        """Published rows that each original is in some perfect matching; the level of k-concealment is the least."""
+        ok = self.is_admissible()
+        if ok is None:
+            return None
+        return _sums(self.originals[ok], self.n_of_published[self.published[ok]], len(self.n_of_original))
+
+    def _found_match(self) -> IntArray | None:
+        """Rows matched on every arc in a maximum matching of single rows."""
+        n_rows = max(int(self.n_of_original.sum()), int(self.n_of_published.sum()))
+        if n_rows > MATCH_UP_TO:
+            return None
+        left = np.repeat(np.arange(len(self.n_of_published)), self.n_of_published)
+        right = np.repeat(np.arange(len(self.n_of_original)), self.n_of_original)
+        fits = np.zeros((len(self.n_of_published), len(self.n_of_original)), bool)
+        fits[self.published, self.originals] = True
+        rows, heads = np.nonzero(fits[np.ix_(left, right)])
+        indptr = np.searchsorted(rows, np.arange(len(left) + 1)).astype(np.int64)
+        found = _kernels(len(rows)).matching(indptr, heads.astype(np.int64), len(right))
+        pairs = Counter(zip(right[found[found >= 0]].tolist(), left[found >= 0].tolist(), strict=True))
+        arcs = zip(self.originals.tolist(), self.published.tolist(), strict=True)
+        return np.array([pairs[arc] for arc in arcs], np.int64)
+
+    def matchings(self) -> Iterator[dict[int, int]]:
+        """Every perfect matching of a small graph of single rows, as published row by original."""
+        fits: list[list[int]] = [[] for _ in self.n_of_original]
+        for original, row in zip(self.originals.tolist(), self.published.tolist(), strict=True):
+            fits[original].append(row)
+        if len(fits) == len(self.n_of_published):
+            yield from _extended({}, fits)
+
+    def link_probabilities(self) -> list[dict[int, Fraction]] | None:
+        """Chance that each original is each published row, all perfect matchings being equally likely.
+
+        Counting perfect matchings is hard in general, so None for components of more than a dozen originals.
+        """
+        counts: list[Counter[int]] = [Counter() for _ in self.n_of_original]
+        for originals, part in self._components():
+            if len(originals) > ENUMERATE_UP_TO:
+                return None
+            for match in part.matchings():
+                for original, row in match.items():
+                    counts[originals[original]][row] += 1
+        return [{row: Fraction(n, c.total()) for row, n in sorted(c.items())} for c in counts]
+
+    def _components(self) -> Iterator[tuple[list[int], Consistency]]:
+        """Admissible arcs by connected component: its originals, and the graph of it with originals renumbered."""
+        ok = self.is_admissible()
+        if ok is None:
+            return
+        label = np.arange(len(self.n_of_original))
+        of_row: dict[int, int] = {}
+        for original, row in zip(self.originals[ok].tolist(), self.published[ok].tolist(), strict=True):
+            other = label[of_row.setdefault(row, original)]
+            label[label == other] = label[original]
+        for one in np.unique(label).tolist():
+            inside = np.flatnonzero(label == one)
+            arcs = ok & np.isin(self.originals, inside)
+            yield (
+                inside.tolist(),
+                Consistency(
+                    np.searchsorted(inside, self.originals[arcs]),
+                    self.published[arcs],
+                    np.ones(len(inside), np.int64),
+                    np.ones(len(inside), np.int64),
+                ),
+            )
+
+
+def _sums(nodes: IntArray, amounts: IntArray, n: int) -> IntArray:
+    return np.bincount(nodes, weights=amounts, minlength=n).astype(np.int64)
+
+
+def _kernels(n_arcs: int) -> ModuleType:
+    compiled = n_arcs >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
+    return importlib.import_module("tablecloak.kernels." + ("compiled.graph" if compiled else "graph"))
+
+
+def _extended(chosen: dict[int, int], fits: list[list[int]]) -> Iterator[dict[int, int]]:
+    if len(chosen) == len(fits):
+        yield dict(chosen)
+        return
+    original = len(chosen)
+    for row in fits[original]:
+        if row not in chosen.values():
+            yield from _extended({**chosen, original: row}, fits)
