@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types layers fast bench docs wheel clean
+.PHONY: demo test check lint types layers fast bench bench-quality docs wheel clean
 
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2
+	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
 
 check: lint types layers fast
 
@@ -29,6 +29,9 @@ fast: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.run
+
+bench-quality: $(STAMP)
+	$(BIN)/python -m benchmarks.quality --json docs/quality.jsonl --svg docs/quality.svg
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

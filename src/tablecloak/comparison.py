@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.coverage import Coverage, coverage_of
-from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain
+from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain, fit_sensitive
 from tablecloak.data.table import ColumnType, Role
-from tablecloak.engines.base import QuasiColumn
+from tablecloak.engines.base import QuasiColumn, Recount, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
@@ -22,12 +22,16 @@ from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
+from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
+from tablecloak.metrics.details import ColumnDetails, Details, Target, Tuples
+from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.plan import make_plan, source_of
 from tablecloak.policy.schema import ColumnSpec, Policy
 from tablecloak.profile.distances import Distances, distances
 from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.uniqueness import Risk, risk_of_frame, risk_of_sizes
+from tablecloak.stats.classes import Histogram
 from tablecloak.values import bounds, parse
 
 __all__ = ["ColumnComparison", "Comparison", "compare_files", "compare_frames"]
@@ -75,6 +79,7 @@ class Comparison:
     n_suppressed: int  # records of the original that are not published, or only as *
     columns: tuple[ColumnComparison, ...]
     notes: tuple[str, ...] = ()
+    metrics: tuple[Measurement, ...] = ()
 
     @property
     def loss(self) -> float:
@@ -91,6 +96,7 @@ class Comparison:
             "suppressed": self.n_suppressed,
             "loss": self.loss,
             "columns": [column.to_dict() for column in self.columns],
+            "metrics": {m.name: m.to_dict() for m in self.metrics},
             "notes": list(self.notes),
         }
 
@@ -119,12 +125,15 @@ def compare_frames(
     before, after = from_frame(original), from_frame(release)
     names, notes = _quasi(before, after.columns, policy, quasi, "the release")
     plan = make_plan(_policy_for(names, policy), before.columns)
-    recount = LocalEngine().class_stats(table_of(after), names, [], stars_are_suppressed=True)
+    sensitive = _targets(before, after, policy)
+    targets = [SensitiveColumn(name) for name in sensitive]
+    recount = LocalEngine().class_stats(table_of(after), names, targets, stars_are_suppressed=True)
     n_suppressed = max(0, before.height - recount.n_rows)
     if recount.n_rows > before.height:
         notes = (*notes, f"the release has {recount.n_rows - before.height:,} rows more than the original")
     ways = plan.quasi_columns(table_of(before))
-    judged = [_quasi_column(before[way.name], way, recount.labels[way.name], n_suppressed) for way in ways]
+    read = [_Read.of(before[way.name], way, recount.labels[way.name]) for way in ways]
+    judged = [_quasi_column(column, n_suppressed) for column in read]
     others = [_other_column(before[name], after[name]) for name in before.columns if name in _rest(after, names)]
     return Comparison(
         tuple(names),
@@ -133,6 +142,7 @@ def compare_frames(
         n_suppressed,
         (*judged, *others),
         (*notes, *_unread_notes(judged)),
+        tuple(measure(_release_counts(read, recount, before, n_suppressed, policy), every())),
     )
 
 
@@ -187,20 +197,37 @@ def _unread_notes(columns: Sequence[ColumnComparison]) -> list[str]:
 # One column -----------------------------------------------------------------------------------------------------------
 
 
-def _quasi_column(before: pl.Series, way: QuasiColumn, labels: Distinct, n_suppressed: int) -> ColumnComparison:
-    type_ = column_type(way.name, before.dtype)
-    domain, codes = fit_domain(before, type_, make_hierarchy=way.make_hierarchy)
-    counts = _counts(labels)
-    coverage = coverage_of(labels.values, domain)
-    lost = float(counts @ _losses(labels.values, coverage, domain)) + n_suppressed
-    found, method = _label_distances(domain, codes, coverage, counts)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """A quasi-identifier of the release, read as sets of values of the original."""
+
+    way: QuasiColumn
+    domain: Domain
+    codes: Codes  # of the original
+    labels: Distinct
+    coverage: Coverage
+    losses: FloatArray  # (n_labels,)
+    n_distinct: int  # in the original
+
+    @classmethod
+    def of(cls, before: pl.Series, way: QuasiColumn, labels: Distinct) -> _Read:
+        domain, codes = fit_domain(before, column_type(way.name, before.dtype), make_hierarchy=way.make_hierarchy)
+        coverage = coverage_of(labels.values, domain)
+        losses = _losses(labels.values, coverage, domain)
+        return cls(way, domain, codes, labels, coverage, losses, before.n_unique())
+
+
+def _quasi_column(read: _Read, n_suppressed: int) -> ColumnComparison:
+    counts, coverage = _counts(read.labels), read.coverage
+    lost = float(counts @ read.losses) + n_suppressed
+    found, method = _label_distances(read.domain, read.codes, coverage, counts)
     return ColumnComparison(
-        name=way.name,
+        name=read.way.name,
         is_quasi=True,
-        n_distinct_before=before.n_unique(),
+        n_distinct_before=read.n_distinct,
         n_distinct_after=int(np.count_nonzero(counts)),
         loss=lost / max(1.0, float(counts.sum()) + n_suppressed),
-        weight=way.weight,
+        weight=read.way.weight,
         n_unread=int(np.count_nonzero((coverage.hi < coverage.lo) & (counts > 0))),
         distances=found,
         method=method,
@@ -215,7 +242,7 @@ def _counts(labels: Distinct) -> FloatArray:
 def _losses(labels: pl.Series, coverage: Coverage, domain: Domain) -> FloatArray:
     """Certainty penalty of every label; one that covers nothing loses 1."""
     texts = labels.cast(pl.String).to_list()
-    sizes = _sizes(coverage)
+    sizes = coverage.sizes()
     losses = np.where(sizes == 1, 0.0, np.minimum(1.0, sizes / max(1, len(domain.values))))
     if domain.hierarchy is not None:
         known = _node_losses(texts, domain.hierarchy)
@@ -247,19 +274,11 @@ def _interval_losses(texts: Sequence[str | None], domain: Domain) -> FloatArray:
     return np.array([loss(text) for text in texts])
 
 
-def _sizes(coverage: Coverage) -> NDArray[np.int64]:
-    """How many codes every label covers."""
-    sizes: NDArray[np.int64] = np.maximum(coverage.hi - coverage.lo + 1, 0)
-    for label, members in coverage.sets.items():
-        sizes[label] = len(members)
-    return sizes
-
-
 def _label_distances(
     domain: Domain, codes: Codes, coverage: Coverage, counts: FloatArray
 ) -> tuple[Distances | None, str | None]:
     """Distances where every label is spread uniformly over the values it covers; suppressed records are left out."""
-    sizes = _sizes(coverage)
+    sizes = coverage.sizes()
     is_read = (sizes > 0) & (counts > 0)
     if not is_read.any():
         return None, None
@@ -310,3 +329,65 @@ def _comparable(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Seri
     if before.dtype == after.dtype and before.dtype != pl.Categorical:
         return before.alias("value"), after.alias("value")
     return before.cast(pl.String).alias("value"), after.cast(pl.String).alias("value")
+
+
+# Metrics of the table -------------------------------------------------------------------------------------------------
+
+
+def _targets(before: pl.DataFrame, after: pl.DataFrame, policy: Policy | None) -> list[str]:
+    """Sensitive columns that both tables have in the same type."""
+    named = policy.columns_with(Role.SENSITIVE) if policy else []
+    return [n for n in named if n in before.columns and n in after.columns and _type(before, n) is _type(after, n)]
+
+
+def _type(frame: pl.DataFrame, name: str) -> ColumnType:
+    return column_type(name, frame[name].dtype)
+
+
+def _release_counts(
+    read: Sequence[_Read], recount: Recount, before: pl.DataFrame, n_suppressed: int, policy: Policy | None
+) -> ReleaseCounts:
+    labels = recount.stats.labels
+    assert labels is not None
+    losses = np.stack([column.losses[labels[column.way.name]] for column in read], axis=1)
+    return ReleaseCounts(
+        sizes=recount.stats.size,
+        losses=losses,
+        columns=tuple(column.way.name for column in read),
+        n_suppressed=n_suppressed,
+        k=Goal(tuple(policy.goals)).min_size if policy else None,
+        weights=tuple(column.way.weight for column in read),
+        look_closer=lambda: Details(
+            tuple(_details(column, labels[column.way.name]) for column in read),
+            {n: _target(before[n], h) for n, h in recount.stats.hist.items()},
+            lambda: Tuples(tuple(c.codes.astype(np.int64) for c in read), np.ones(before.height, np.int64)),
+        ),
+    )
+
+
+def _details(read: _Read, cell: NDArray[np.int64]) -> ColumnDetails:
+    """A label that covers nothing counts as one that covers everything."""
+    domain, is_unread = read.domain, read.coverage.hi < read.coverage.lo
+    lo, hi = np.where(is_unread, 0, read.coverage.lo), np.where(is_unread, domain.n_codes - 1, read.coverage.hi)
+    tree = domain.hierarchy
+    return ColumnDetails(
+        read.way.name, cell, Coverage(lo, hi, read.coverage.sets), read.losses,
+        np.bincount(read.codes, minlength=domain.n_codes), domain.has_missing, domain.type.is_ordered,
+        None if tree is None else _levels(read.labels.values, tree, lo, hi), tree.height if tree else 0,
+    )  # fmt: skip
+
+
+def _levels(labels: pl.Series, tree: Hierarchy, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Steps up the hierarchy of labels; one that is no node of it is as high as the lowest node that holds it."""
+    found = [tree.find(text) for text in labels.cast(pl.String).to_list()]
+    ranges = zip(found, lo.tolist(), hi.tolist(), strict=True)
+    nodes = [tree.lca_range(a, b) if node is None else node for node, a, b in ranges]
+    return tree.heights[np.array(nodes, np.int64)]
+
+
+def _target(before: pl.Series, hist: Histogram) -> Target:
+    """A sensitive column of the release, with the counts of the original for the values that are published."""
+    domain, codes = fit_sensitive(before, column_type(before.name, before.dtype))
+    counted = dict(zip(domain.labels, np.bincount(codes, minlength=domain.n_values).tolist(), strict=True))
+    originals = [counted.pop(label, 0) for label in hist.domain.labels]
+    return Target(before.name, hist, np.array([*originals, *counted.values()], np.int64))

@@ -31,7 +31,7 @@ from tablecloak.io.frames import from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import require_rows
-from tablecloak.metrics.base import measure
+from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
 from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files
 from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
@@ -90,10 +90,11 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     table = table_of(_as_categories(frame.select(plan.wanted), plan))
     solved = _solve(engine, table, plan, timed, threads)
     published = _publish(engine, solved, plan, timed)
-    report = _report(solved, plan, published.verification, timed, engine)
+    counts = counts_of(solved.coding, solved.solution, plan)
+    report = _report(solved, counts, plan, published.verification, timed, engine)
     recoding = None if solved.solution.bucketing else _recoding(solved, plan)
     side = published.side.frame if published.side else None
-    return VerifiedRelease(published.main.frame, report, recoding, plan, published.originals, side)
+    return VerifiedRelease(published.main.frame, report, recoding, plan, published.originals, counts, side)
 
 
 def run(
@@ -119,7 +120,8 @@ def run(
         if files and files.recoding:
             with writing(files.recoding):
                 _recoding(solved, plan).write(files.recoding)
-        report = _report(solved, plan, published.verification, timed, engine)
+        counts = counts_of(solved.coding, solved.solution, plan)
+        report = _report(solved, counts, plan, published.verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
                 write_documents(files, with_files(report, policy).to_dict(), plan, published.facts)
@@ -438,10 +440,12 @@ def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored:
     return np.where(weak[classes] & (classes >= 0), -1, classes)
 
 
-def _report(solved: _Solved, plan: Plan, verification: Verification, timed: Timed, engine: Engine) -> RunReport:
+def _report(
+    solved: _Solved, counts: ReleaseCounts, plan: Plan, verification: Verification, timed: Timed, engine: Engine
+) -> RunReport:
     return RunReport(
         verification,
-        measure(counts_of(solved.coding, solved.solution, plan)),
+        measure(counts),
         timed.seconds,
         [sentence(m) for m in plan.goal.models],
         plan.algorithm.name,

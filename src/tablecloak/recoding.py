@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,17 @@ class RecodedColumn:
     lo: IntArray  # (n_classes,) places
     hi: IntArray  # (n_classes,) places
     labels: ClassLabels
+    sets: list[list[int]] | None = None  # places that a class holds, where they are no interval; None: all intervals
+
+    def holds(self, place: IntArray, classes: IntArray | slice) -> NDArray[np.bool_]:
+        """Whether classes hold places; both are broadcast against each other."""
+        inside = (place >= self.lo[classes]) & (place <= self.hi[classes])
+        if self.sets is None:
+            return np.asarray(inside)
+        known = np.zeros((len(self.sets), 2 * len(self.values) + 2), bool)  # the missing value has the last place
+        for one, members in zip(known, self.sets, strict=True):
+            one[members] = True
+        return np.asarray(inside & known[np.arange(len(self.sets))[classes], place])
 
     def places(self, series: pl.Series) -> IntArray:
         """The place of every value of a column of new data."""
@@ -72,6 +83,7 @@ class RecodedColumn:
             "hi": self.hi.tolist(),
             "labels": list(self.labels.names),
             "label": self.labels.of_class.tolist(),
+            **({} if self.sets is None else {"sets": self.sets}),
         }
 
 
@@ -94,6 +106,8 @@ class Recoding:
         for dim, domain in enumerate(domains):
             of_dim = tree.dim == dim
             column, cut[of_dim] = _column(domain, solution.lo[:, dim], solution.hi[:, dim], cut[of_dim], labels)
+            if solution.sets is not None and solution.sets[:, dim].any():
+                column = replace(column, sets=_places_of(solution.sets[:, dim], int(domain.has_missing)))
             columns.append(column)
         placed = CutTree(tree.dim, cut, tree.left, tree.right) if solution.tree else None
         return cls(tuple(columns), solution.n_classes, placed, policy)
@@ -109,8 +123,7 @@ class Recoding:
             return self._narrowest(places)
         classes = _descend(self.tree, places)
         for column, place in zip(self.columns, places, strict=True):
-            inside = (place >= column.lo[classes]) & (place <= column.hi[classes])
-            classes = np.where(inside, classes, -1)
+            classes = np.where(column.holds(place, classes), classes, -1)
         return classes
 
     def _narrowest(self, places: IntArray) -> IntArray:
@@ -121,8 +134,9 @@ class Recoding:
         step = max(1, PAIRS_AT_ONCE // max(1, self.n_classes))
         for begin in range(0, places.shape[1], step):
             part = places[:, begin : begin + step, None]  # (n_columns, rows, 1)
-            inside = (part >= lo[:, None, by_width]) & (part <= hi[:, None, by_width])
-            covers = np.logical_and.reduce(inside, axis=0)  # (rows, n_classes)
+            covers = np.logical_and.reduce(
+                [c.holds(place, by_width) for c, place in zip(self.columns, part, strict=True)]
+            )  # (rows, n_classes)
             first = np.argmax(covers, axis=1)
             found[begin : begin + step] = np.where(covers.any(axis=1), by_width[first], -1)
         return found
@@ -182,6 +196,11 @@ def _column(
     return column, place(cut)
 
 
+def _places_of(sets: NDArray[np.uint64], offset: int) -> list[list[int]]:
+    """Places of the codes in sets (bit c: code c)."""
+    return [[2 * (c - offset) + 1 for c in range(64) if mask >> c & 1] for mask in sets.tolist()]
+
+
 def _descend(tree: CutTree, places: IntArray) -> IntArray:
     """The class every row reaches by following the cuts."""
     n_rows = places.shape[1]
@@ -207,7 +226,7 @@ def read_recoding(path: Path) -> Recoding:
             RecodedColumn(
                 c["name"], c["type"], c["ordered"], c["values"],
                 np.array(c["lo"], np.int64), np.array(c["hi"], np.int64),
-                ClassLabels(tuple(c["labels"]), np.array(c["label"], np.uint32)),
+                ClassLabels(tuple(c["labels"]), np.array(c["label"], np.uint32)), c.get("sets"),
             )
             for c in found["columns"]
         )  # fmt: skip

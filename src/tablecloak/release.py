@@ -14,6 +14,7 @@ from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.sources import Source
+from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
 from tablecloak.outcome import RunReport
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
@@ -42,7 +43,12 @@ class VerifiedRelease:
     recoding: Recoding | None  # None: exact values in groups, which new rows cannot join
     _plan: Plan = field(repr=False)
     _originals: Originals = field(repr=False)
+    _counts: ReleaseCounts = field(repr=False)
     side: pl.DataFrame | None = None  # the sensitive columns, where they have a table of their own
+
+    def measure(self, *names: str) -> list[Measurement]:
+        """The named information metrics of the release, or all there are; what does not apply says why."""
+        return measure(self._counts, names or every())
 
     def write(
         self,

@@ -16,7 +16,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TUTORIAL, re.MULTILINE | re.DOTALL)
 def run_console(block, capsys):
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, *shown = part.rstrip("\n").split("\n")
-        command, _, comment = command.partition("   # exit code ")
+        command, _, comment = command.partition("   # exit ")
         words = shlex.split(command)
         assert words[0] == "tablecloak"
         code = main(words[1:])
@@ -26,6 +26,7 @@ def run_console(block, capsys):
             assert line in said.out.splitlines(), f"{command}: {line!r} is not said"
 
 
+@pytest.mark.slow
 def test_the_tutorial_works_from_start_to_end(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import effort
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.data.coded import code_table
@@ -14,6 +15,7 @@ from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.kernels import compiled, reference
+from tablecloak.kernels.space import ClassCost
 from tablecloak.models import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
@@ -23,8 +25,9 @@ from tablecloak.stats.classes import SensitiveDomain
 
 import polars as pl  # isort: skip
 
-often = settings(max_examples=40, deadline=None, derandomize=True)
+often = settings(max_examples=effort.often(10), derandomize=True)
 RULES = [CutRule(by_saving=True, relaxed=False), CutRule(by_saving=False, relaxed=False), CutRule(False, True)]
+RULES += [CutRule(True, False, cost) for cost in ClassCost if cost is not ClassCost.CELLS]
 GOALS = [
     Goal((KAnonymity(k=2),)),
     Goal((KAnonymity(k=7),)),
@@ -107,7 +110,7 @@ def test_propose_and_split(table, seed, min_size, rule):
     rng = np.random.default_rng(seed)
     starts, ends = nodes_of(rng, table.n_tuples)
     tried = rng.random((len(starts), table.space.n_dims)) < 0.2
-    options = {"min_size": min_size, "by_saving": rule.by_saving, "relaxed": rule.relaxed}
+    options = {"min_size": min_size, "by_saving": rule.by_saving, "relaxed": rule.relaxed, "cost": rule.cost}
     ours, theirs = both(lambda k: k.propose(table.keys, table.weights, starts, ends, table.space, tried, **options))
     equal(ours, theirs)
     goes = ours[0] >= 0
@@ -140,7 +143,7 @@ def test_descend(table, min_size, rule):
         keys, weights, ids = table.keys.copy(), table.weights.copy(), np.arange(table.n_tuples, dtype=np.uint32)
         found = kernels.descend(
             keys, ids, weights, 0, table.n_tuples, table.space,
-            min_size=min_size, by_saving=rule.by_saving, relaxed=rule.relaxed,
+            min_size=min_size, by_saving=rule.by_saving, relaxed=rule.relaxed, cost=rule.cost,
         )  # fmt: skip
         return (*found, ids)
 
@@ -169,7 +172,7 @@ def test_partition(table, goal, rule):
     equal(solved(table, goal, rule, use_compiled=True), solved(table, goal, rule))
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=effort.often(7), derandomize=True)
 @given(table=tables(), goal=st.sampled_from(GOALS), rule=st.sampled_from(RULES), job=st.sampled_from([1, 8, 64]))
 def test_partition_does_not_depend_on_threads_or_jobs(table, goal, rule, job):
     with pytest.MonkeyPatch.context() as patch:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from tables import cases
 
+import effort
 from tablecloak import DataError, Infeasible, anonymize
 
 often = settings(
-    max_examples=300,
-    deadline=None,
+    max_examples=effort.often(75),
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+import effort
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.protect import protect, unprotect
@@ -68,7 +69,7 @@ def test_unprotect_inverts_protect(text: str) -> None:
     assert safe[:1] not in tuple("=+@\t\r") or safe == ""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort.often(15))
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0")), min_size=1, max_size=5))
 def test_any_text_round_trips(tmp_path_factory: pytest.TempPathFactory, cells: list[str]) -> None:
     path = tmp_path_factory.mktemp("text") / "t.csv"
@@ -197,7 +198,7 @@ def adult_path() -> Path:
     return path
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort.often(40))
 @given(
     st.lists(st.lists(st.text(st.sampled_from('ab",\n'), max_size=3), min_size=1, max_size=4), min_size=1, max_size=4),
     st.sampled_from([["p"], ["q"], ["p", "q"]]),

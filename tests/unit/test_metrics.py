@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
-from tablecloak.metrics import Measurement, ReleaseCounts, measure
+from tablecloak.data.domain import Domain, DomainKind
+from tablecloak.data.table import ColumnType
+from tablecloak.metrics import Details, Measurement, ReleaseCounts, every, measure
+from tablecloak.metrics.ambiguity import ambiguity
 from tablecloak.metrics.classes import average_class_size, discernibility, suppressed_records
+from tablecloak.metrics.classification import classification
+from tablecloak.metrics.details import column_of_boxes
+from tablecloak.metrics.iloss import iloss
 from tablecloak.metrics.loss import gcp, ncp
+from tablecloak.metrics.non_uniform_entropy import non_uniform_entropy
+from tablecloak.metrics.star_count import star_count
 
 LOSSES = np.array([[0.5, 0.0], [1.0, 0.25]])
 
@@ -57,3 +66,59 @@ def test_all_metrics_are_registered_and_serialisable():
 
 def test_named_metrics_come_in_the_order_asked():
     assert [m.name for m in measure(release(), ["ncp", "gcp"])] == ["ncp", "gcp"]
+
+
+def closer(domain, lo, hi, originals, **changes):
+    details = Details((column_of_boxes(domain, np.array(lo), np.array(hi), np.array(originals)),))
+    given = {"sizes": np.array([2] * len(lo)), "losses": np.zeros((len(lo), 1)), "columns": (domain.name,)} | changes
+    return ReleaseCounts(**given, look_closer=lambda: details)
+
+
+def colors(*, has_missing):
+    return Domain("color", ColumnType.TEXT, DomainKind.SET, has_missing, pl.Series(["blue", "green", "red"]))
+
+
+def test_a_cell_that_hides_whether_a_value_is_missing_says_nothing():
+    counts = closer(colors(has_missing=True), [0, 0, 1, 1], [0, 1, 2, 3], [1, 3, 2, 2])
+    # missing alone, missing or blue (published as *), blue or green, any color (published as *)
+    assert iloss(counts).value == 2 * (0 + 1 + 1 / 2 + 1)
+    assert star_count(counts).value == 2 * 2
+    assert ambiguity(counts).value == (1 + 4 + 2 + 4) / 4
+
+
+def test_suppressed_records_may_be_anything():
+    counts = closer(colors(has_missing=False), [0], [1], [1, 1, 2], n_suppressed=2)
+    assert iloss(counts).value == 2 * 1 / 2 + 2 * 1
+    assert iloss(counts, denominator="|D|").value == pytest.approx(2 * 1 / 3 + 2 * 2 / 3)
+    assert star_count(counts).value == 2
+    assert ambiguity(counts).value == (2 * 2 + 2 * 3) / 4
+    assert non_uniform_entropy(counts).value == pytest.approx(2 * 1 + (2 * 2 - 2 * 1))  # 1 of 2; 4 of 4 less 2 of 2
+
+
+def test_what_does_not_apply_says_why():
+    found = {m.name: m for m in measure(closer(colors(has_missing=False), [0], [2], [1, 1, 0]), every())}
+    assert found["height"].reason == "column 'color' has no hierarchy"
+    assert found["classification"].reason == "there is no target: no sensitive column was counted"
+    assert found["ambiguity-data"].reason == "the originals were not kept"
+    assert found["height"].to_dict()["value"] is None
+    assert found["iloss"].reason is None
+    assert "reason" not in found["iloss"].to_dict()
+
+
+def test_counts_without_details_skip_what_needs_them():
+    (found,) = measure(release(), ["iloss"])
+    assert found.reason == "only class sizes and losses were counted"
+
+
+def test_details_are_counted_only_on_request():
+    def never():
+        pytest.fail("nobody asked")
+
+    names = [m.name for m in measure(release(look_closer=never))]
+    assert names == ["average-class-size", "discernibility", "gcp", "ncp", "suppressed-records"]
+    assert set(names) < set(every())
+
+
+def test_a_target_that_was_not_counted():
+    (found,) = [classification(release(look_closer=lambda: Details((), {"s": None})), target="other")]
+    assert found.reason == "column 'other' was not counted"

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+import effort
 from tablecloak.errors import PolicyError
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
@@ -114,7 +115,7 @@ def answer(document, *overrides):
 
 
 @given(st.one_of(policies, nodes))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort.often(40))
 def test_any_document_is_a_policy_or_is_explained(data):
     stream = io.StringIO()
     YAML(typ="safe").dump(data, stream)
@@ -123,13 +124,13 @@ def test_any_document_is_a_policy_or_is_explained(data):
 
 
 @given(policies)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=effort.often(25))
 def test_any_mapping_is_a_policy_or_is_explained(data):
     answer(data)
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort.often(40))
 def test_any_text_is_a_policy_or_is_explained(text):
     answer(text)
 
@@ -138,7 +139,7 @@ steps = st.one_of(st.sampled_from(WORDS), st.sampled_from(["0", "1", "7", "", "a
 
 
 @given(st.lists(steps, min_size=1, max_size=4), st.text(max_size=6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort.often(40))
 def test_any_override_works_or_is_explained(path, value):
     text = "input: a.csv\ncolumns: {age: quasi}\ngoals: [{model: k-anonymity, k: 2}]\n"
     answer(text, f"{'.'.join(path)}={value}")

@@ -83,7 +83,7 @@ class Solution:
     """Classes as boxes of codes, and the class of every tuple (-1: suppressed).
 
     A box publishes the lowest hierarchy node that holds it, unless `nodes` names the node itself, as methods do that
-    generalise a whole column to one level.
+    generalise a whole column to one level, or `sets` lists the values, which replaces a hierarchy.
     """
 
     class_of_tuple: IntArray  # (n_tuples,)
@@ -91,6 +91,7 @@ class Solution:
     hi: IntArray  # (n_classes, n_dims)
     tree: CutTree | None = None
     nodes: IntArray | None = None  # (n_classes, n_dims) hierarchy nodes; meaningless where a column has no hierarchy
+    sets: NDArray[np.uint64] | None = None  # (n_classes, n_dims) bit c: code c; 0 where the box is published
     centers: Mapping[str, ClassLabels] | None = None  # what classes publish in place of their box
     bucketing: Bucketing | None = None  # classes are groups whose rows keep their exact values
     notes: tuple[str, ...] = ()  # remarks for the report: counts and column names, never values
@@ -105,7 +106,9 @@ class Solution:
             return np.zeros(self.lo.shape)
         columns = []
         for i, domain in enumerate(domains):
-            if self.nodes is not None and domain.hierarchy is not None:
+            if self.sets is not None and self.sets[:, i].any():
+                columns.append(domain.set_loss(self.sets[:, i]))
+            elif self.nodes is not None and domain.hierarchy is not None:
                 columns.append(domain.hierarchy.losses[self.nodes[:, i]])
             else:
                 columns.append(domain.loss(self.lo[:, i], self.hi[:, i]))
@@ -113,7 +116,7 @@ class Solution:
 
     def published(self, domains: Sequence[Domain]) -> dict[str, ClassLabels]:
         """What each class publishes, by column."""
-        return {**labels_of_classes(domains, self.lo, self.hi, self.nodes), **(self.centers or {})}
+        return {**labels_of_classes(domains, self.lo, self.hi, self.nodes, self.sets), **(self.centers or {})}
 
     def class_of_row(self, table: CodedTable) -> IntArray:
         """The class of every row (-1: suppressed)."""

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Points, cluster_size, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Points, points_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.oka import random_seeds
 from tablecloak.algorithms.seeding import centers_of, places_of
+from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
 from tablecloak.kernels.lines import Centroids
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent

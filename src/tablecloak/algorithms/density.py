@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Clusters, Points, Pool, cluster_size, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of
 from tablecloak.algorithms.distances import Beta, Distance
+from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 

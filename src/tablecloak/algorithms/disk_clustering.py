@@ -11,8 +11,9 @@ from pydantic import Field
 from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.centroid_tree import CentroidTree
-from tablecloak.algorithms.clusters import Clusters, Points, cluster_size, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, points_of
 from tablecloak.algorithms.distances import Beta, Distance
+from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 

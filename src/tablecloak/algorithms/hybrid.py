@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.clusters import Clusters, Points, cluster_size, points_of, refusal, solution_of
+from tablecloak.algorithms.clusters import Clusters, Points, points_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.k_member import k_member
 from tablecloak.algorithms.oka import one_pass, random_seeds, shrink
+from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 

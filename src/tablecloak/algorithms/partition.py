@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tablecloak import kernels
 from tablecloak.algorithms.base import CutTree, Problem, Solution
+from tablecloak.kernels.space import ClassCost
 from tablecloak.progress import Progress
 from tablecloak.stats.classes import ClassStats, Histogram
 
@@ -32,6 +33,7 @@ class CutRule:
 
     by_saving: bool  # the cut that saves most loss, instead of the widest dimension
     relaxed: bool  # rows that carry the cut value may be shared out between both sides
+    cost: ClassCost = ClassCost.CELLS  # what cuts by saving minimise
 
 
 @dataclass(slots=True)
@@ -69,7 +71,7 @@ class _Search:
     def propose(self, starts: IntArray, ends: IntArray, tried: NDArray[np.bool_]) -> tuple[IntArray, ...]:
         proposed: tuple[IntArray, ...] = self.kernels.propose(
             self.keys, self.weights, starts, ends, self.space, tried,
-            min_size=self.min_size, by_saving=self.rule.by_saving, relaxed=self.rule.relaxed,
+            min_size=self.min_size, by_saving=self.rule.by_saving, relaxed=self.rule.relaxed, cost=self.rule.cost,
         )  # fmt: skip
         return proposed
 
@@ -112,7 +114,7 @@ class _Search:
         if self.only_size:
             starts, lo, hi, cuts = self.kernels.descend(
                 self.keys, self.ids, self.weights, begin, end, self.space,
-                min_size=self.min_size, by_saving=self.rule.by_saving, relaxed=self.rule.relaxed,
+                min_size=self.min_size, by_saving=self.rule.by_saving, relaxed=self.rule.relaxed, cost=self.rule.cost,
             )  # fmt: skip
             return _Found([starts], [lo], [hi], [cuts])
         found, _ = self.waves(np.array([begin]), np.array([end]), job_tuples=0)

@@ -47,6 +47,12 @@ class CodedTable:
         """Code of every tuple in one quasi dimension."""
         return unpack(self.keys, self.space.layout, dim)
 
+    def originals(self, dim: int) -> IntArray:
+        """Records with each code of one quasi dimension, (n_codes,)."""
+        weights = self.weights if len(self.weights) else None
+        counts = np.bincount(self.quasi_codes(dim), weights=weights, minlength=int(self.space.n_codes[dim]))
+        return counts.astype(np.int64)
+
     def sensitive_codes(self, index: int) -> IntArray:
         """Code of every tuple in one sensitive attribute."""
         return unpack(self.keys, self.space.layout, self.space.n_dims + index)

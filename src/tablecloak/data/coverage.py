@@ -27,6 +27,13 @@ class Coverage:
     hi: IntArray  # (n_labels,) below `lo` where a label covers nothing
     sets: dict[int, frozenset[int]]  # labels whose codes are not an interval, which `lo` and `hi` then only enclose
 
+    def sizes(self) -> IntArray:
+        """How many codes every label covers, (n_labels,)."""
+        sizes: IntArray = np.maximum(self.hi - self.lo + 1, 0)
+        for label, members in self.sets.items():
+            sizes[label] = len(members)
+        return sizes
+
     def holds(self, labels: Distinct, codes: Codes) -> NDArray[np.bool_]:
         """Whether the label of each row covers the code of the same row."""
         # bounds in the type of the codes: a label that covers nothing becomes an empty interval all the same

@@ -82,7 +82,7 @@ class Domain:
     def loss(self, lo: IntArray, hi: IntArray) -> FloatArray:
         """Normalised certainty penalty of publishing code intervals, each in [0, 1]."""
         if self.hierarchy:
-            return self.hierarchy.losses[self._nodes(lo, hi)]
+            return self.hierarchy.losses[self.nodes(lo, hi)]
         if self.kind is DomainKind.ORDERED:
             positions = self.positions()
             width = positions[hi] - positions[lo]
@@ -91,14 +91,36 @@ class Domain:
         mixed = (lo == 0) & (hi > 0) if self.has_missing else np.zeros(len(lo), dtype=bool)
         return np.where(lo == hi, 0.0, np.where(mixed, 1.0, width))
 
+    def set_loss(self, sets: NDArray[np.uint64]) -> FloatArray:
+        """Normalised certainty penalty of publishing sets of codes (bit c: code c), each in [0, 1]."""
+        counts = np.bitwise_count(sets).astype(np.int64)
+        n_values = max(1, self.n_codes - int(self.has_missing))
+        mixed = ((sets & np.uint64(1)) > 0) & self.has_missing
+        return np.where(counts < 2, 0.0, np.where(mixed, 1.0, counts / n_values))
+
+    def set_labels(self, sets: NDArray[np.uint64]) -> list[str | None]:
+        """Published text of sets of codes; None is the missing cell."""
+        leaves = self.hierarchy.leaf_labels[: self.n_codes] if self.hierarchy else None
+        offset = int(self.has_missing)
+        texts = leaves or [*([None] * offset), *(format_value(v) for v in self.values.to_list())]
+        return [self._set_label([texts[c] for c in range(self.n_codes) if mask >> c & 1]) for mask in sets.tolist()]
+
+    def _set_label(self, members: list[str | None]) -> str | None:
+        if len(members) == 1:
+            return members[0]
+        if None in members or len(members) == self.n_codes - int(self.has_missing):
+            return ANYTHING
+        return format_set(str(member) for member in members)
+
     def labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
         """Published text of code intervals; None is the missing cell."""
         if self.hierarchy:
-            return [self.hierarchy.labels[node] for node in self._nodes(lo, hi)]
+            return [self.hierarchy.labels[node] for node in self.nodes(lo, hi)]
         texts = self._texts(lo, hi)
         return [self._label(a, b, texts) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]
 
-    def _nodes(self, lo: IntArray, hi: IntArray) -> IntArray:
+    def nodes(self, lo: IntArray, hi: IntArray) -> IntArray:
+        """The lowest hierarchy node that holds each code interval."""
         assert self.hierarchy is not None
         lca = self.hierarchy.lca_range
         return np.fromiter((lca(a, b) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)), np.int64, len(lo))

@@ -38,13 +38,27 @@ class ClassLabels:
 
 
 def labels_of_classes(
-    domains: Sequence[Domain], lo: IntArray, hi: IntArray, nodes: IntArray | None = None
+    domains: Sequence[Domain],
+    lo: IntArray,
+    hi: IntArray,
+    nodes: IntArray | None = None,
+    sets: NDArray[np.uint64] | None = None,
 ) -> dict[str, ClassLabels]:
-    """Labels of classes given as boxes of codes, or as hierarchy nodes where `nodes` is given, by column."""
-    return {
-        d.name: _labels_of(d, lo[:, i], hi[:, i]) if nodes is None or d.hierarchy is None else _named(d, nodes[:, i])
-        for i, d in enumerate(domains)
-    }
+    """Labels of classes given as boxes of codes, or as hierarchy nodes or sets of codes where these are given."""
+    labels = {}
+    for i, d in enumerate(domains):
+        if sets is not None and sets[:, i].any():
+            labels[d.name] = _listed(d, sets[:, i])
+        elif nodes is not None and d.hierarchy is not None:
+            labels[d.name] = _named(d, nodes[:, i])
+        else:
+            labels[d.name] = _labels_of(d, lo[:, i], hi[:, i])
+    return labels
+
+
+def _listed(domain: Domain, sets: NDArray[np.uint64]) -> ClassLabels:
+    distinct, of_class = np.unique(sets, return_inverse=True)
+    return _compact(domain.set_labels(distinct), of_class)
 
 
 def _named(domain: Domain, nodes: IntArray) -> ClassLabels:

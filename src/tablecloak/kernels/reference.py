@@ -1,6 +1,6 @@
-"""Plain-numpy kernels of top-down partitioning: the same functions and results as `compiled.py`, for small tables.
+"""Plain-numpy kernels of top-down partitioning: the same functions and results as `compiled`, for small tables.
 
-Written to be read; `compiled.py` is tested to be equal to this.
+Written to be read; `compiled` is tested to be equal to this.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.space import FloatArray, IntArray, Keys, Space
+from tablecloak.kernels.reference_refine import refine
+from tablecloak.kernels.space import ClassCost, FloatArray, IntArray, Keys, Space
 
-__all__ = ["count_codes", "descend", "group", "propose", "sizes", "split", "warm_up"]
+__all__ = ["count_codes", "descend", "group", "propose", "refine", "sizes", "split", "warm_up"]
 
 ORDERED, TREE = 0, 1
 EXACT_UP_TO = 4096
@@ -197,6 +198,41 @@ def _exact_score(node: _Node, d: int, cut: int, whole: float) -> float:
     return saved + 1e-9 * min(left, node.total - left)
 
 
+def _class_costs(sizes: IntArray, min_size: int, cost: int) -> IntArray:
+    """What sides of a cut cost at best: as if they could be cut evenly into as many classes as fit into them."""
+    n_classes = sizes // min_size
+    if cost == ClassCost.AVERAGE_SIZE:
+        return -n_classes
+    even = sizes // n_classes
+    n_larger = sizes - n_classes * even
+    return np.asarray((n_classes - n_larger) * even * even + n_larger * (even + 1) * (even + 1))
+
+
+def _cut_by_class(node: _Node, tried: NDArray[np.bool_], min_size: int, cost: int) -> Cut:
+    space = node.space
+    least, best, chosen = np.iinfo(np.int64).max, -np.inf, NO_CUT
+    for d in range(space.n_dims):
+        if tried[d] or node.lo[d] >= node.hi[d]:
+            continue
+        codes, counts = node.present(d)
+        left = np.cumsum(counts)[:-1]
+        goes = np.flatnonzero((left >= min_size) & (node.total - left >= min_size))
+        if len(goes) == 0:
+            continue
+        left = left[goes]
+        costs = _class_costs(left, min_size, cost) + _class_costs(node.total - left, min_size, cost)
+        first, last = np.full(len(goes), codes[0]), np.full(len(goes), codes[-1])
+        saved = (
+            node.total * _loss(space, d, int(codes[0]), int(codes[-1]))
+            - left * _losses(space, d, first, codes[goes])
+            - (node.total - left) * _losses(space, d, codes[goes + 1], last)
+        )
+        at = int(np.argmax(np.where(costs == costs.min(), saved, -np.inf)))
+        if costs[at] < least or (costs[at] == least and saved[at] > best):
+            least, best, chosen = int(costs[at]), float(saved[at]), (d, int(codes[goes[at]]), -1)
+    return chosen
+
+
 def propose(
     keys: Keys,
     weights: IntArray,
@@ -208,6 +244,7 @@ def propose(
     min_size: int,
     by_saving: bool,
     relaxed: bool,
+    cost: int = ClassCost.CELLS,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
     """The next cut of every node: dimensions (-1 for none), cuts (left: code <= cut), ties; and boxes lo, hi."""
     cuts = np.full((len(starts), 3), -1, np.int64)
@@ -218,7 +255,9 @@ def propose(
         lo[i], hi[i] = node.lo, node.hi
         if node.total < 2 * min_size or b - a < 2:
             continue
-        if by_saving:
+        if by_saving and cost != ClassCost.CELLS:
+            cuts[i] = _cut_by_class(node, tried[i], min_size, cost)
+        elif by_saving:
             cuts[i] = _cut_by_saving(node, tried[i], min_size)
         else:
             cuts[i] = _cut_by_width(node, tried[i], min_size, relaxed=relaxed)
@@ -265,6 +304,7 @@ def descend(
     min_size: int,
     by_saving: bool,
     relaxed: bool,
+    cost: int = ClassCost.CELLS,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Partition [begin, end) to the leaves when only the size of a class matters.
 
@@ -277,8 +317,9 @@ def descend(
         a, b = stack.pop()
         at, to = np.array([a]), np.array([b])
         dims, codes, ties, lo, hi = propose(
-            keys, weights, at, to, space, untried, min_size=min_size, by_saving=by_saving, relaxed=relaxed
-        )
+            keys, weights, at, to, space, untried,
+            min_size=min_size, by_saving=by_saving, relaxed=relaxed, cost=cost,
+        )  # fmt: skip
         if dims[0] < 0:
             leaves.append(a)
             boxes.append((lo[0], hi[0]))

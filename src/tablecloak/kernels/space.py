@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Layout", "Space", "pack", "plan_layout"]
+__all__ = ["ClassCost", "Layout", "Space", "pack", "plan_layout"]
 
 Keys = NDArray[np.uint64]  # (n_words, n_tuples)
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 CHUNK = 1 << 15
+
+
+class ClassCost(enum.IntEnum):
+    """What a class costs beside or instead of its cells."""
+
+    CELLS = 0  # its cells alone
+    DISCERNIBILITY = 1  # the square of its size
+    AVERAGE_SIZE = 2  # records beyond the smallest size allowed
 
 
 class Layout(NamedTuple):

@@ -1,21 +1,29 @@
-"""The metric seam: a metric is a function from the counts of a release to one number, lower is better."""
+"""The metric seam: a metric is a function from the counts of a release to one number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeAlias
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
+from tablecloak.metrics.details import Details
 from tablecloak.registry import find, known, register
 from tablecloak.stats.classes import FloatArray, IntArray
 
-__all__ = ["Amount", "Measurement", "ReleaseCounts", "measure", "metric"]
+__all__ = ["Amount", "DoesNotApplyError", "Measurement", "ReleaseCounts", "every", "measure", "metric"]
+
+P = ParamSpec("P")
+_on_request: set[str] = set()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class DoesNotApplyError(Exception):
+    """A metric has no meaning for a release; the text says why."""
+
+
+@dataclass(frozen=True, eq=False)
 class ReleaseCounts:
     """What metrics look at: the classes of a release, what each lost on every quasi-identifier, what was left out."""
 
@@ -25,6 +33,14 @@ class ReleaseCounts:
     n_suppressed: int = 0  # records of the original that are not published
     k: int | None = None  # class size asked for, if any
     weights: tuple[float, ...] | None = None  # (n_columns,) importance; None means all alike
+    look_closer: Callable[[], Details] | None = None  # counts what only some metrics ask for
+
+    @cached_property
+    def details(self) -> Details:
+        """What only some metrics ask for, counted when the first of them does."""
+        if self.look_closer is None:
+            raise DoesNotApplyError("only class sizes and losses were counted")
+        return self.look_closer()
 
     @property
     def n_records(self) -> int:
@@ -41,6 +57,16 @@ class ReleaseCounts:
         weights = np.ones(len(self.columns)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         return weights / max(float(weights.sum()), np.finfo(np.float64).tiny)
 
+    def mean_weights(self) -> FloatArray:
+        """Weights of the columns, scaled to a mean of 1, (n_columns,)."""
+        if self.weights is None or len(set(self.weights)) == 1:
+            return np.ones(len(self.columns))
+        return self.importance() * len(self.columns)
+
+    def by_column(self, values: FloatArray) -> dict[str, float]:
+        """Numbers given in the order of the columns, by name."""
+        return dict(zip(self.columns, values.tolist(), strict=True))
+
     def column_losses(self) -> FloatArray:
         """Mean loss of every column over the records of the original, suppressed ones losing 1, (n_columns,)."""
         return (self.sizes @ self.losses + self.n_suppressed) / max(1, self.n_rows)
@@ -56,38 +82,62 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A named number about a release; lower is better."""
+    """A named number about a release; lower is better unless it says otherwise."""
 
     name: str
     value: float
     description: str
     per_column: Mapping[str, float] | None = None
+    higher_is_better: bool = False
+    reason: str | None = None  # why there is no value
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; a value that is not finite becomes null."""
-        value = self.value if np.isfinite(self.value) else None
-        return {"name": self.name, "value": value, "description": self.description, "per_column": self.per_column}
+        return {
+            "name": self.name,
+            "value": self.value if np.isfinite(self.value) else None,
+            "description": self.description,
+            "per_column": self.per_column,
+            **({"higher_is_better": True} if self.higher_is_better else {}),
+            **({"reason": self.reason} if self.reason else {}),
+        }
 
 
-Metric: TypeAlias = Callable[[ReleaseCounts], Measurement]
+def metric(
+    name: str, *, on_request: bool = False, higher_is_better: bool = False
+) -> Callable[[Callable[Concatenate[ReleaseCounts, P], Amount]], Callable[Concatenate[ReleaseCounts, P], Measurement]]:
+    """Register a function as a metric; line 1 of its docstring is the description that reports show.
 
+    Args:
+        on_request: measured only where it is named, because it costs time or says little to most readers.
+    """
+    if on_request:
+        _on_request.add(name)
 
-def metric(name: str) -> Callable[[Callable[[ReleaseCounts], Amount]], Metric]:
-    """Register a function as a metric; line 1 of its docstring is the description that reports show."""
-
-    def decorate(amount: Callable[[ReleaseCounts], Amount]) -> Metric:
+    def decorate(
+        amount: Callable[Concatenate[ReleaseCounts, P], Amount],
+    ) -> Callable[Concatenate[ReleaseCounts, P], Measurement]:
         description = (amount.__doc__ or "").partition("\n")[0]
 
         @wraps(amount)
-        def measured(counts: ReleaseCounts) -> Measurement:
-            found = amount(counts)
-            return Measurement(name, found.value, description, found.per_column)
+        def measured(counts: ReleaseCounts, /, *args: P.args, **kwargs: P.kwargs) -> Measurement:
+            try:
+                found = amount(counts, *args, **kwargs)
+            except DoesNotApplyError as exc:
+                return Measurement(name, np.nan, description, None, higher_is_better, str(exc))
+            return Measurement(name, found.value, description, found.per_column, higher_is_better)
 
         return register("metrics", name)(measured)
 
     return decorate
 
 
+def every() -> list[str]:
+    """Names of all metrics, those included that are measured only on request."""
+    return list(known("metrics"))
+
+
 def measure(counts: ReleaseCounts, names: Iterable[str] | None = None) -> list[Measurement]:
-    """The named metrics of a release, or all that are known."""
-    return [find("metrics", name)(counts) for name in (known("metrics") if names is None else names)]
+    """The named metrics of a release, or all that are not kept for requests."""
+    wanted = [name for name in every() if name not in _on_request] if names is None else names
+    return [find("metrics", name)(counts) for name in wanted]

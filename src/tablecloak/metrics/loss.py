@@ -15,7 +15,7 @@ def gcp(counts: ReleaseCounts) -> Amount:
     Reference: Ghinita, Karras, Kalnis, Mamoulis, VLDB 2007.
     """
     losses = counts.column_losses()
-    return Amount(float(losses @ counts.importance()), _by_column(counts, losses.tolist()))
+    return Amount(float(losses @ counts.importance()), counts.by_column(losses))
 
 
 @metric("ncp")
@@ -25,9 +25,5 @@ def ncp(counts: ReleaseCounts) -> Amount:
     Weights are scaled to a mean of 1, so that without weights every lost cell counts 1.
     Reference: Xu et al., KDD 2006.
     """
-    totals = counts.column_losses() * counts.importance() * len(counts.columns) * counts.n_rows
-    return Amount(float(totals.sum()), _by_column(counts, totals.tolist()))
-
-
-def _by_column(counts: ReleaseCounts, values: list[float]) -> dict[str, float]:
-    return dict(zip(counts.columns, values, strict=True))
+    totals = counts.column_losses() * counts.mean_weights() * counts.n_rows
+    return Amount(float(totals.sum()), counts.by_column(totals))

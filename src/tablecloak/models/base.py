@@ -18,6 +18,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
+from tablecloak.kernels.rules import Kind
 from tablecloak.registry import register
 from tablecloak.stats.classes import ClassStats, Counted, FloatArray, Histogram, IntArray, Needs
 
@@ -39,7 +40,8 @@ __all__ = [
 TOLERANCE = 1e-9
 # What a model need not define.
 DERIVED = (
-    "monotone", "sense", "min_size", "size_decides", "conditions", "margin", "in_search", "note", "remarks", "relaxed",
+    "monotone", "sense", "min_size", "size_decides", "conditions", "margin", "in_search", "note", "remarks", "rule",
+    "relaxed",
 )  # fmt: skip
 
 M = TypeVar("M")
@@ -138,6 +140,13 @@ class PrivacyModel(Protocol):
     def remarks(self, whole: ClassStats) -> Iterable[str]:  # noqa: ARG002
         """What can be said about reaching the model on a table, given as one class."""
         return ()
+
+    def rule(self) -> tuple[Kind, float, int] | None:
+        """The model as a rule that kernels can judge class by class: (kind, limit, order); None if it has no such form.
+
+        The rule must hold exactly where `margin` is at least 0.
+        """
+        return None
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:  # noqa: ARG002
         """Weaker versions of this model that a table reaching `achieved` might satisfy, strongest first."""

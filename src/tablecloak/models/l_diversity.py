@@ -13,6 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.kernels.rules import Kind
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, histograms, model
 from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, IntArray, Needs
 
@@ -135,6 +136,11 @@ class LDiversity(PrivacyModel):
             return [replace(self, l=weaker) for weaker in dict.fromkeys((reached, halfway)) if 1 < weaker < self.l]
         fewer = [replace(self, l=fewer) for fewer in range(int(self.l) - 1, 1, -1)]
         return [replace(self, c=_just_above(achieved)), *fewer] if self.required <= achieved < math.inf else fewer
+
+    def rule(self) -> tuple[Kind, float, int] | None:
+        kinds = {"distinct": Kind.DISTINCT, "entropy": Kind.ENTROPY, "recursive": Kind.RECURSIVE}
+        kind = kinds.get(self.variant)
+        return None if kind is None else (kind, float(self.required), int(self.l))
 
     def _histograms(self, stats: ClassStats) -> list[Histogram]:
         found = histograms(stats, self.sensitive)

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.kernels.rules import Kind
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, histograms, model
 from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, IntArray, Needs
 
@@ -47,6 +48,11 @@ class TCloseness(PrivacyModel):
         distance = {"equal": equal_distance, "ordered": ordered_distance, "hierarchical": hierarchical_distance}
         farthest: FloatArray = np.max([distance[self.distance](h) for h in histograms(stats, self.sensitive)], axis=0)
         return farthest
+
+    def rule(self) -> tuple[Kind, float, int] | None:
+        kinds = {"equal": Kind.EQUAL_DISTANCE, "ordered": Kind.ORDERED_DISTANCE}
+        kind = kinds.get(self.distance)
+        return None if kind is None else (kind, self.t, 0)
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         t = math.ceil((achieved - TOLERANCE) * 100) / 100 if math.isfinite(achieved) else self.t

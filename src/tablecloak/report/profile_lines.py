@@ -95,8 +95,19 @@ def compare_lines(report: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text(
         "Values: exact as published, or spread evenly over what a label covers; without suppressed records.", "dim"
     )
+    yield Text()
+    yield _metric_table(report["metrics"])
     for note in report["notes"]:
         yield Text(f"Note: {note}")
+
+
+def _metric_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
+    """All metrics of the release; one that has no value says why."""
+    table = _table("metric", "value", "", right=(1,))
+    for name, found in metrics.items():
+        value = "" if found["value"] is None else f"{found['value']:,.4g}"
+        table.add_row(name, value, Text(found.get("reason") or found["description"], "dim"))
+    return table
 
 
 def _column_table(columns: list[Mapping[str, Any]]) -> Table:

@@ -12,9 +12,10 @@ from tablecloak.kernels.compiled.counts import count_codes, sizes
 from tablecloak.kernels.compiled.cuts import propose
 from tablecloak.kernels.compiled.grouping import group
 from tablecloak.kernels.compiled.moves import descend, split
+from tablecloak.kernels.compiled.refine import refine
 from tablecloak.kernels.space import Space, plan_layout
 
-__all__ = ["count_codes", "descend", "group", "propose", "sizes", "split", "warm_up"]
+__all__ = ["count_codes", "descend", "group", "propose", "refine", "sizes", "split", "warm_up"]
 
 
 def warm_up() -> None:

@@ -276,8 +276,9 @@ def nearest(
     lines: Lines, codes: Codes, centroids: Centroids, weight: FloatArray, handicap: FloatArray
 ) -> tuple[IntArray, FloatArray]:
     """The centroid nearest to each point, the first of equally near ones, and its distance."""
+    same = np.ascontiguousarray  # one layout, one compiled version; no copy where it is that already
     lo, hi, mean, n = centroids
     result: tuple[IntArray, FloatArray] = _nearest(
-        lines, np.ascontiguousarray(codes), lo, hi, mean, n, weight, handicap
+        lines, same(codes), same(lo), same(hi), same(mean), n, weight, handicap
     )
     return result

@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from tablecloak.kernels.compiled.costs import ORDERED, TREE, box_loss, box_of, boxes_of_cut, gap_depth, loss, weight_of
 from tablecloak.kernels.compiled.jit import jit
-from tablecloak.kernels.space import IntArray, Keys, Space
+from tablecloak.kernels.space import ClassCost, IntArray, Keys, Space
 
 __all__ = ["propose", "propose_one", "scratch"]
 
 # Up to this many tuples a candidate cut is priced exactly, by the boxes of both its sides.
 EXACT_UP_TO = 4096
+CELLS, AVERAGE_SIZE = int(ClassCost.CELLS), int(ClassCost.AVERAGE_SIZE)
 
 
 @jit
@@ -224,12 +225,57 @@ def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, d
 
 
 @jit
-def propose_one(keys, weights, a, b, space, tried, min_size, by_saving, relaxed, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
+def _class_cost(size, min_size, cost):  # type: ignore[no-untyped-def]
+    """What a side of a cut costs at best: as if it could be cut evenly into as many classes as fit into it."""
+    n_classes = size // min_size
+    if cost == AVERAGE_SIZE:
+        return -n_classes
+    even = size // n_classes
+    n_larger = size - n_classes * even
+    return (n_classes - n_larger) * even * even + n_larger * (even + 1) * (even + 1)
+
+
+@jit
+def _cut_by_class(keys, weights, a, b, space, tried, min_size, cost, total, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
+    """The cut whose sides cost least as classes; of several the one that saves most loss on its own dimension."""
+    best_dim = -1
+    best_cut = np.int64(-1)
+    least = np.int64(0)
+    best = 0.0
+    for d in range(space.n_dims):
+        if tried[d] or lo[d] >= hi[d]:
+            continue
+        n_present = _present(keys, weights, a, b, space, d, lo[d], hi[d], dense, codes, counts)
+        whole = total * loss(space, d, codes[0], codes[n_present - 1])
+        left = np.int64(0)
+        for i in range(n_present - 1):
+            left += counts[i]
+            if left < min_size:
+                continue
+            if total - left < min_size:
+                break
+            paid = _class_cost(left, min_size, cost) + _class_cost(total - left, min_size, cost)
+            if best_dim >= 0 and paid > least:
+                continue
+            saved = (
+                whole
+                - left * loss(space, d, codes[0], codes[i])
+                - (total - left) * loss(space, d, codes[i + 1], codes[n_present - 1])
+            )
+            if best_dim < 0 or paid < least or saved > best:
+                least, best, best_dim, best_cut = paid, saved, d, codes[i]
+    return best_dim, best_cut, np.int64(-1)
+
+
+@jit
+def propose_one(keys, weights, a, b, space, tried, min_size, by_saving, relaxed, cost, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
     """Box of a node into lo, hi; returns (dimension, cut, ties), dimension -1 if no cut is allowed."""
     box_of(keys, a, b, space, lo, hi)
     total = weight_of(weights, a, b)
     if total < 2 * min_size or b - a < 2:
         return -1, np.int64(-1), np.int64(-1)
+    if by_saving and cost != CELLS:
+        return _cut_by_class(keys, weights, a, b, space, tried, min_size, cost, total, lo, hi, dense, codes, counts)
     if by_saving:
         return _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, dense, codes, counts)
     return _cut_by_width(keys, weights, a, b, space, tried, min_size, relaxed, total, lo, hi, dense, codes, counts)
@@ -247,7 +293,7 @@ def scratch(space, largest):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _propose(keys, weights, starts, ends, space, tried, min_size, by_saving, relaxed):  # type: ignore[no-untyped-def]
+def _propose(keys, weights, starts, ends, space, tried, min_size, by_saving, relaxed, cost):  # type: ignore[no-untyped-def]
     n = starts.size
     dims = np.empty(n, np.int64)
     cuts = np.empty(n, np.int64)
@@ -257,7 +303,7 @@ def _propose(keys, weights, starts, ends, space, tried, min_size, by_saving, rel
     dense, codes, counts = scratch(space, np.int64((ends - starts).max()))
     for i in range(n):
         dims[i], cuts[i], ties[i] = propose_one(
-            keys, weights, starts[i], ends[i], space, tried[i], min_size, by_saving, relaxed,
+            keys, weights, starts[i], ends[i], space, tried[i], min_size, by_saving, relaxed, cost,
             lo[i], hi[i], dense, codes, counts,
         )  # fmt: skip
     return dims, cuts, ties, lo, hi
@@ -274,6 +320,7 @@ def propose(
     min_size: int,
     by_saving: bool,
     relaxed: bool,
+    cost: int = ClassCost.CELLS,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
     """The next cut of every node: dimensions (-1 for none), cuts (left: code <= cut), ties; and boxes lo, hi.
 
@@ -281,11 +328,12 @@ def propose(
         weights: (n_tuples,) or empty when every tuple counts one.
         tried: (n_nodes, n_dims) dimensions that must not be cut.
         relaxed: tuples with the cut code itself may be shared out; ties is the weight of them that goes left (-1: all).
+        cost: a class cost that cuts by saving minimise instead of the loss of cells.
     """
     if len(starts) == 0:
         none = np.zeros(0, np.int64)
         return none, none, none, np.zeros((0, space.n_dims), np.int64), np.zeros((0, space.n_dims), np.int64)
     result: tuple[IntArray, IntArray, IntArray, IntArray, IntArray] = _propose(
-        keys, weights, starts, ends, space, tried, min_size, by_saving, relaxed
+        keys, weights, starts, ends, space, tried, min_size, by_saving, relaxed, int(cost)
     )
     return result

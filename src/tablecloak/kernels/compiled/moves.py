@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tablecloak.kernels.compiled.costs import weight_of
 from tablecloak.kernels.compiled.cuts import propose_one, scratch
 from tablecloak.kernels.compiled.jit import jit
-from tablecloak.kernels.space import IntArray, Keys, Space
+from tablecloak.kernels.space import ClassCost, IntArray, Keys, Space
 
 __all__ = ["descend", "split"]
 
@@ -110,7 +110,7 @@ def split(
 
 
 @jit
-def _descend(keys, ids, weights, begin, end, space, min_size, by_saving, relaxed):  # type: ignore[no-untyped-def]
+def _descend(keys, ids, weights, begin, end, space, min_size, by_saving, relaxed, cost):  # type: ignore[no-untyped-def]
     n_leaves_most = max(1, min(end - begin, weight_of(weights, begin, end) // max(1, min_size)))
     leaves = np.empty(n_leaves_most, np.int64)
     lo = np.empty((n_leaves_most, space.n_dims), np.int64)
@@ -132,7 +132,7 @@ def _descend(keys, ids, weights, begin, end, space, min_size, by_saving, relaxed
         a = stack[depth, 0]
         b = stack[depth, 1]
         dim, cut, tie = propose_one(
-            keys, weights, a, b, space, tried, min_size, by_saving, relaxed, box_lo, box_hi, dense, codes, counts
+            keys, weights, a, b, space, tried, min_size, by_saving, relaxed, cost, box_lo, box_hi, dense, codes, counts
         )
         if dim < 0:
             leaves[n_leaves] = a
@@ -170,12 +170,13 @@ def descend(
     min_size: int,
     by_saving: bool,
     relaxed: bool,
+    cost: int = ClassCost.CELLS,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Partition [begin, end) to the leaves when only the size of a class matters.
 
     Returns leaf starts (ascending), boxes lo and hi, and the cuts made: rows of (start, middle, end, dimension, cut).
     """
     result: tuple[IntArray, IntArray, IntArray, IntArray] = _descend(
-        keys, ids, weights, begin, end, space, min_size, by_saving, relaxed
+        keys, ids, weights, begin, end, space, min_size, by_saving, relaxed, int(cost)
     )
     return result

@@ -1,0 +1,163 @@
+"""Refining a partition block by block: neighbouring classes form a block, blocks are refined on threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.algorithms.base import Problem
+from tablecloak.algorithms.partition import CutRule, partition
+from tablecloak.data.coded import CodedTable
+from tablecloak.kernels.prices import Prices
+from tablecloak.kernels.rules import Rules
+from tablecloak.kernels.space import pack, plan_layout
+from tablecloak.models.base import Goal
+from tablecloak.models.k_anonymity import KAnonymity
+from tablecloak.progress import Progress, silent
+
+__all__ = ["Refinery", "compact", "near_order"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refinery:
+    """What refining needs besides the classes."""
+
+    problem: Problem
+    prices: Prices
+    rules: Rules
+    counted: Sequence[int]  # sensitive attributes that the rules count
+    judges_all: bool  # the rules are the whole goal, so refined classes need no second look
+    sweeps: int
+    deadline: float  # on the clock of `time.monotonic`
+    kernels: ModuleType
+    most_tuples: int  # looked at in one pass; the dearest blocks come first
+
+    def refine(
+        self, classes: IntArray, losses: FloatArray, order: IntArray, n_blocks: int, progress: Progress
+    ) -> IntArray:
+        """Classes after one pass over blocks of classes that follow each other in an order.
+
+        Args:
+            losses: (n_classes,) loss of all records of a class together.
+
+        Blocks that have not begun at the deadline keep their classes; so do blocks that end with a class the goal does
+        not admit.
+        """
+        blocks = _dearest(_blocks(classes, order, n_blocks), classes, losses, self.most_tuples)
+        with ThreadPoolExecutor(max(1, self.problem.threads)) as pool:
+            refined = _told(pool.map(lambda block: self._refined(classes, block), blocks), progress, blocks)
+            found = classes.copy()
+            base = len(losses)
+            for block, own in zip(blocks, refined, strict=True):
+                found[block] = own + base
+                base += len(block)
+        if self.judges_all:
+            return compact(found)
+        return self._admitted(classes, compact(found), blocks)
+
+    def _refined(self, classes: IntArray, block: IntArray) -> IntArray:
+        own = compact(classes[block])
+        if time.monotonic() < self.deadline and own.max() > 0:
+            table = self.problem.table
+            self.kernels.refine(
+                self._codes(block), table.weights[block] if len(table.weights) else np.ones(len(block), np.int64),
+                self._values(block), own, self.prices, self.rules, sweeps=self.sweeps,
+            )  # fmt: skip
+        return own
+
+    def _codes(self, block: IntArray) -> IntArray:
+        table = self.problem.table
+        keys = table.keys[:, block]
+        layout = table.space.layout
+        codes = np.empty((len(block), table.space.n_dims), np.int64)
+        for d in range(table.space.n_dims):
+            codes[:, d] = (keys[layout.word[d]] >> layout.shift[d]) & layout.mask[d]
+            if self.prices.is_set(d):
+                codes[:, d] = np.left_shift(np.int64(1), codes[:, d])
+        return codes
+
+    def _values(self, block: IntArray) -> IntArray:
+        """Places of the sensitive values of tuples in a class histogram, (n, n_sensitive)."""
+        table = self.problem.table
+        if len(self.rules.kind) == 0:
+            return np.zeros((len(block), 0), np.int64)
+        starts = np.concatenate([[0], np.cumsum([table.sensitive[i].n_values for i in self.counted])])
+        keys, layout, n = table.keys[:, block], table.space.layout, table.space.n_dims
+        columns = [
+            start + ((keys[layout.word[n + i]] >> layout.shift[n + i]) & layout.mask[n + i]).astype(np.int64)
+            for start, i in zip(starts[:-1], self.counted, strict=True)
+        ]
+        return np.ascontiguousarray(np.stack(columns, axis=1))
+
+    def _admitted(self, before: IntArray, after: IntArray, blocks: list[IntArray]) -> IntArray:
+        table = self.problem.table
+        ok = self.problem.goal.admits(table.class_stats(after, int(after.max()) + 1))
+        result = after + int(before.max()) + 1
+        for block in blocks:
+            if not ok[after[block]].all():
+                result[block] = before[block]
+        return compact(result)
+
+
+def _told(parts: Iterable[IntArray], progress: Progress, blocks: list[IntArray]) -> list[IntArray]:
+    found = []
+    done = 0
+    for part in parts:
+        found.append(part)
+        done += len(blocks[len(found) - 1])
+        progress.advance(done)
+    return found
+
+
+def compact(classes: IntArray) -> IntArray:
+    """The same classes numbered from 0 without gaps, in ascending order of their numbers."""
+    return np.unique(classes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _blocks(classes: IntArray, order: IntArray, n_blocks: int) -> list[IntArray]:
+    """Tuples of about equally many classes that follow each other in an order, ascending inside a block."""
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    block_of = rank * n_blocks // max(1, len(order))
+    tuples = np.argsort(block_of[classes], kind="stable")
+    ends = np.cumsum(np.bincount(block_of[classes], minlength=n_blocks))
+    return [part for part in np.split(tuples, ends[:-1]) if len(part)]
+
+
+def _dearest(blocks: list[IntArray], classes: IntArray, losses: FloatArray, most_tuples: int) -> list[IntArray]:
+    """The blocks that lose most, as many as have no more tuples than allowed (but one), in their order."""
+    if sum(map(len, blocks)) <= most_tuples:
+        return blocks
+    lost = np.array([losses[np.unique(classes[block])].sum() for block in blocks])
+    ranked = np.argsort(-lost, kind="stable")
+    fits = np.cumsum([len(blocks[b]) for b in ranked]) <= most_tuples
+    fits[0] = True
+    return [blocks[b] for b in np.sort(ranked[fits]).tolist()]
+
+
+def near_order(problem: Problem, classes: IntArray, emphasis: NDArray[np.float64]) -> IntArray:
+    """Classes in the order of a top-down partition of their middles; another emphasis gives another order."""
+    table = problem.table
+    n_classes = int(classes.max()) + 1
+    first = np.searchsorted(classes[by_class := np.argsort(classes, kind="stable")], np.arange(n_classes))
+    middles = []
+    for d in range(table.space.n_dims):
+        codes = table.quasi_codes(d)[by_class]
+        ends = np.append(first[1:], len(codes))
+        ranked = np.lexsort((codes, classes[by_class]))
+        middles.append(codes[ranked][(first + ends - 1) // 2].astype(np.uint32))
+    layout = plan_layout(table.space.n_codes.tolist())
+    space = table.space._replace(layout=layout, weight=table.space.weight * emphasis)
+    middle = CodedTable(table.domains, (), space, pack(middles, layout), np.zeros(0, np.int64), None, {})
+    goal = Goal((KAnonymity(k=2),))
+    found = partition(replace(problem, table=middle, goal=goal), CutRule(by_saving=True, relaxed=False), silent)
+    return np.argsort(found.class_of_tuple, kind="stable")

@@ -1,0 +1,48 @@
+"""From a goal to the rules that kernels can judge."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tablecloak.data.coded import CodedTable
+from tablecloak.kernels.rules import Kind, Rules, only_size
+from tablecloak.models.base import Goal, PrivacyModel
+from tablecloak.stats.classes import Counted
+
+__all__ = ["rules_of"]
+
+
+def rules_of(goal: Goal, table: CodedTable) -> tuple[Rules, list[int], bool]:
+    """The rules of a goal on a table, the sensitive attributes they count, and whether they are the whole goal."""
+    asked = [(_rule(m), _columns(m, table)) for m in (a_model.in_search for a_model in goal.models)]
+    is_whole = not goal.counts_persons and all(rule is not None for rule, _ in asked)
+    asked = [] if goal.counts_persons else [(rule, columns) for rule, columns in asked if rule]
+    counted = sorted({i for _, columns in asked for i in columns})
+    rules = only_size(max(1, goal.min_size))
+    if not counted:
+        return rules, [], is_whole
+    starts = np.concatenate([[0], np.cumsum([table.sensitive[i].n_values for i in counted])]).tolist()
+    rows = [
+        (int(rule[0]), starts[counted.index(i)], starts[counted.index(i) + 1], rule[1], rule[2])
+        for rule, columns in asked
+        if rule
+        for i in columns
+    ]
+    kind, start, end, limit, order = (np.array(column) for column in zip(*rows, strict=True))
+    totals = [table.totals[table.sensitive[i].name] for i in counted]
+    shares = np.concatenate([t / max(1, int(t.sum())) for t in totals])
+    return Rules(rules.min_size, kind, start, end, limit.astype(np.float64), order, shares), counted, is_whole
+
+
+def _rule(a_model: PrivacyModel) -> tuple[Kind, float, int] | tuple[()] | None:
+    """The rule of a model, empty where the size decides, None where it has no such form."""
+    return () if a_model.size_decides else a_model.rule()
+
+
+def _columns(a_model: PrivacyModel, table: CodedTable) -> list[int]:
+    """The sensitive attributes that a model speaks of."""
+    wanted = getattr(a_model, "sensitive", None)
+    names = [wanted] if isinstance(wanted, str) else wanted
+    return [
+        i for i, s in enumerate(table.sensitive) if s.kind is Counted.SENSITIVE and (names is None or s.name in names)
+    ]

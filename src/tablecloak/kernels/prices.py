@@ -1,0 +1,97 @@
+"""Prices of boxes as whole numbers, so that sums do not depend on the order in which they are added up."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.kernels.space import FloatArray, IntArray, Space
+
+__all__ = ["FULL", "MOST_SET_VALUES", "Prices", "make_prices"]
+
+# The price of one cell about which everything is lost, in an attribute of weight 1.
+FULL = 1 << 20
+# Dimensions with at most this many codes are priced by look-up.
+TABLE_UP_TO = 256
+# A set of values is one 64-bit word.
+MOST_SET_VALUES = 64
+TABLE, LINE, SPAN, BRANCH, SET = 0, 1, 2, 3, 4
+ORDERED, TREE = 0, 1
+NONE = -1
+
+
+class Prices(NamedTuple):
+    """How a box of codes is priced in each dimension; all entries are in one table.
+
+    TABLE   price of [lo, hi] at lo * n + hi
+    LINE    place of each code on a line, after the price of a box that mixes the missing value with others (or -1)
+    SPAN    price by hi - lo, after the same
+    BRANCH  of each code: last code of its ancestor at n depths, root first, then their prices
+    SET     price by number of values, after the price of a set that mixes the missing value with others (or -1);
+            such a dimension holds masks instead of codes, where bit `c` stands for code `c`
+    """
+
+    kind: IntArray  # (n_dims,)
+    n: IntArray  # (n_dims,)
+    start: IntArray  # (n_dims,) where the entries of a dimension begin
+    table: NDArray[np.int32]
+
+    def is_set(self, d: int) -> bool:
+        """Whether a dimension holds masks."""
+        return bool(self.kind[d] == SET)
+
+
+def make_prices(space: Space, is_set: NDArray[np.bool_]) -> Prices:
+    """Prices of the dimensions of a space; those marked are published as sets of values."""
+    parts = [_entries(space, d, is_set=bool(is_set[d])) for d in range(space.n_dims)]
+    return Prices(
+        kind=np.array([kind for kind, _, _ in parts], np.int64),
+        n=np.array([n for _, n, _ in parts], np.int64),
+        start=np.concatenate([[0], np.cumsum([len(t) for _, _, t in parts])])[: len(parts)].astype(np.int64),
+        table=np.concatenate([*(t for _, _, t in parts), np.zeros(0)]).astype(np.int32),
+    )
+
+
+def _entries(space: Space, d: int, *, is_set: bool) -> tuple[int, int, FloatArray]:
+    n = int(space.n_codes[d])
+    n_values = max(1, n - int(space.has_missing[d]))
+    mixed = [
+        float(_whole(space.weight[d])) if space.has_missing[d] and (is_set or space.kind[d] != TREE) else float(NONE)
+    ]
+    shares = np.arange(max(n, MOST_SET_VALUES) + 1) / n_values
+    if is_set:
+        by_count = np.where(np.arange(len(shares)) > 1, np.minimum(1.0, shares), 0.0)
+        return SET, n, np.concatenate([mixed, _whole(by_count * space.weight[d])])
+    if n <= TABLE_UP_TO:
+        lo, hi = np.divmod(np.arange(n * n), n)
+        return TABLE, n, _whole(np.where(lo < hi, _losses(space, d, lo, np.maximum(lo, hi)), 0.0) * space.weight[d])
+    if space.kind[d] == TREE:
+        rows = slice(int(space.tree_start[d]), int(space.tree_start[d]) + n)
+        branch = np.concatenate([space.ends[rows], _whole(space.end_losses[rows] * space.weight[d])], axis=1)
+        return BRANCH, space.ends.shape[1], branch.reshape(-1)
+    if space.kind[d] == ORDERED:
+        line = space.position[space.start[d] : space.start[d] + n]
+        return LINE, n, np.concatenate([mixed, _whole(line * space.weight[d])])
+    by_width = np.where(np.arange(n) > 0, shares[1 : n + 1], 0.0)
+    return SPAN, n, np.concatenate([mixed, _whole(by_width * space.weight[d])])
+
+
+def _whole(losses: FloatArray) -> FloatArray:
+    return np.floor(losses * FULL + 0.5)
+
+
+def _losses(space: Space, d: int, lo: IntArray, hi: IntArray) -> FloatArray:
+    if space.kind[d] == TREE:
+        row = space.tree_start[d] + lo
+        holds = space.ends[row] >= hi[..., None]  # (..., depth), root first
+        depth = holds.shape[-1] - 1 - np.argmax(holds[..., ::-1], axis=-1)
+        losses = space.end_losses[row, depth]
+    elif space.kind[d] == ORDERED:
+        position = space.position[space.start[d] : space.start[d] + space.n_codes[d]]
+        losses = position[hi] - position[lo]
+    else:
+        losses = (hi - lo + 1) / float(space.n_codes[d] - space.has_missing[d])
+    mixed = (lo == 0) & bool(space.has_missing[d] and space.kind[d] != TREE)
+    return np.where(lo >= hi, 0.0, np.where(mixed, 1.0, losses))

@@ -1,0 +1,73 @@
+"""Ambiguity: how many originals a published record may stand for, by its domain or by the data."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
+from tablecloak.metrics.details import ColumnDetails
+from tablecloak.stats.classes import FloatArray, IntArray
+
+__all__ = ["ambiguity", "ambiguity_data"]
+
+# Classes are held against originals in blocks of this many pairs, and not at all beyond so many.
+PAIRS_AT_ONCE = 1 << 22
+MOST_PAIRS = 1 << 29
+
+
+@metric("ambiguity", on_request=True)
+def ambiguity(counts: ReleaseCounts) -> Amount:
+    """Ambiguity: combinations of values that a published record may stand for, on average.
+
+      AM = mean over records of the product over columns of the values that its cell covers
+
+    A suppressed record may stand for every combination. Lower is better.
+    Reference: Goldberger, Tassa, Efficient anonymizations with enhanced utility, TDP 2010.
+    """
+    of_class, of_any = np.ones(len(counts.sizes)), 1.0
+    for column in counts.details.columns:
+        of_class *= column.covered()[column.cell]
+        of_any *= column.n_codes
+    return _mean(counts, of_class, of_any)
+
+
+@metric("ambiguity-data", on_request=True)
+def ambiguity_data(counts: ReleaseCounts) -> Amount:
+    """Ambiguity in the data: records of the original that a published record may stand for, on average.
+
+      AM = mean over published records of the number of originals that all its cells cover
+
+    A suppressed record may stand for every original. Costs classes times different originals. Lower is better.
+    Reference: Zigomitros, Casino, Solanas, Patsakis, IEEE Access 2020, after Goldberger, Tassa, TDP 2010.
+    """
+    details = counts.details
+    if details.tuples is None:
+        raise DoesNotApplyError("the originals were not kept")
+    tuples = details.tuples()
+    n_pairs = len(counts.sizes) * len(tuples.weights)
+    if n_pairs > MOST_PAIRS:
+        raise DoesNotApplyError(f"holding every class against every original would take {n_pairs:,} steps")
+    consistent = np.zeros(len(counts.sizes))
+    step = max(1, PAIRS_AT_ONCE // max(1, len(tuples.weights)))
+    for begin in range(0, len(counts.sizes), step):
+        part = slice(begin, begin + step)
+        pairs = zip(details.columns, tuples.codes, strict=True)
+        held = np.logical_and.reduce([_holds(column, column.cell[part], codes) for column, codes in pairs])
+        consistent[part] = held @ tuples.weights
+    return _mean(counts, consistent, float(counts.n_rows))
+
+
+def _holds(column: ColumnDetails, cells: IntArray, codes: IntArray) -> NDArray[np.bool_]:
+    """Whether some cells cover some codes, (cells, codes)."""
+    coverage = column.coverage
+    held = (codes >= coverage.lo[cells, None]) & (codes <= coverage.hi[cells, None])
+    for i, cell in enumerate(cells.tolist() if coverage.sets else []):
+        if cell in coverage.sets:
+            held[i] = np.isin(codes, sorted(coverage.sets[cell]))
+    return held
+
+
+def _mean(counts: ReleaseCounts, of_class: FloatArray, of_suppressed: float) -> Amount:
+    total = float(counts.sizes @ of_class) + counts.n_suppressed * of_suppressed
+    return Amount(total / max(1, counts.n_rows))

@@ -1,0 +1,37 @@
+"""Target metrics in common: the column that recipients want to predict, and the entropy of its values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tablecloak.metrics.base import DoesNotApplyError, ReleaseCounts
+from tablecloak.metrics.details import Target
+from tablecloak.stats.classes import FloatArray, IntArray
+
+__all__ = ["conditional_entropy", "entropy", "target_of"]
+
+
+def target_of(counts: ReleaseCounts, name: str | None) -> Target:
+    """The named target, or the first sensitive column."""
+    targets = counts.details.targets
+    if not targets:
+        raise DoesNotApplyError("there is no target: no sensitive column was counted")
+    if name is not None and name not in targets:
+        raise DoesNotApplyError(f"column '{name}' was not counted")
+    return targets[name] if name is not None else next(iter(targets.values()))
+
+
+def conditional_entropy(counts: ReleaseCounts, target: Target) -> float:
+    """Bits that the target keeps once the class of a record is known; suppressed records are one class."""
+    hist = target.hist
+    shares = hist.shares()
+    of_class = hist.sum_by_class(-shares * np.log2(shares))
+    suppressed = target.suppressed()
+    total = float(counts.sizes @ of_class) + float(suppressed.sum()) * entropy(suppressed)
+    return total / max(1, counts.n_rows)
+
+
+def entropy(records: IntArray) -> float:
+    """Entropy in bits of a distribution given by counts."""
+    shares: FloatArray = records[records > 0] / max(1, int(records.sum()))
+    return float(-(shares * np.log2(shares)).sum()) + 0.0

@@ -1,0 +1,139 @@
+"""Refinement kernels: compiled equals numpy, prices only fall, and rules judge as the models do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from counted import stats_of_classes
+from random_tables import coded_table
+from tablecloak.kernels.prices import FULL, make_prices
+from tablecloak.kernels.reference_refine import cell_prices
+from tablecloak.kernels.reference_refine import refine as refine_reference
+from tablecloak.kernels.reference_rules import admitted as admitted_reference
+from tablecloak.kernels.rules import Kind, Rules, only_size
+from tablecloak.models.l_diversity import LDiversity
+from tablecloak.models.t_closeness import TCloseness
+
+RULES = {
+    "size": None,
+    "distinct": (Kind.DISTINCT, 2.0, 0),
+    "entropy": (Kind.ENTROPY, 1.5, 0),
+    "recursive": (Kind.RECURSIVE, 3.0, 2),
+    "equal": (Kind.EQUAL_DISTANCE, 0.45, 0),
+    "ordered": (Kind.ORDERED_DISTANCE, 0.4, 0),
+}
+
+
+def rules_with(name, min_size, shares):
+    if RULES[name] is None:
+        return only_size(min_size)
+    kind, limit, order = RULES[name]
+    return Rules(
+        min_size, np.array([int(kind)]), np.array([0]), np.array([len(shares)]), np.array([limit]),
+        np.array([order]), shares,
+    )  # fmt: skip
+
+
+def block(seed, name, *, sets=False, min_size=3, n=120):
+    """A random block whose classes all satisfy the rules: (codes, weights, values, classes, prices, rules)."""
+    random = np.random.default_rng(seed)
+    table = coded_table(random, n)
+    is_set = np.array([sets and d.n_codes <= 64 and not d.type.is_ordered for d in table.domains])
+    codes = np.stack([table.quasi_codes(d) for d in range(len(table.domains))], axis=1)
+    codes = np.where(is_set, np.left_shift(1, np.minimum(codes, 63)), codes)
+    weights = random.integers(1, 4, len(codes))
+    sensitive = random.integers(0, 4, len(codes))
+    shares = np.bincount(sensitive, weights=weights, minlength=4) / weights.sum()
+    rules = rules_with(name, min_size, shares)
+    values = sensitive[:, None] if len(rules.kind) else np.zeros((len(codes), 0), np.int64)
+    classes = np.arange(len(codes)) // 8
+    if not all(holds(rules, sensitive, weights, classes == c) for c in np.unique(classes)):
+        classes = classes * 0
+    return codes, weights, values, classes, make_prices(table.space, is_set), rules
+
+
+def holds(rules, sensitive, weights, part):
+    hist = np.bincount(sensitive[part], weights=weights[part], minlength=4).astype(np.int64)
+    return admitted_reference(rules, hist, int(weights[part].sum()))
+
+
+def price_of(codes, weights, classes, prices):
+    """Total price by looking at every class on its own."""
+    total = 0
+    for c in np.unique(classes):
+        part = codes[classes == c]
+        for d in range(codes.shape[1]):
+            lo, hi = part[:, d].min(), part[:, d].max()
+            if prices.is_set(d):
+                lo = np.bitwise_or.reduce(part[:, d])
+            total += int(weights[classes == c].sum() * cell_prices(prices, d, np.array([lo]), np.array([hi]))[0])
+    return total
+
+
+@pytest.mark.parametrize("sets", [False, True])
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_equals_reference(seed, name, sets):
+    from tablecloak.kernels.compiled.refine import refine as refine_compiled
+
+    codes, weights, values, classes, prices, rules = block(seed, name, sets=sets)
+    one, other = classes.copy(), classes.copy()
+    assert refine_reference(codes, weights, values, one, prices, rules, sweeps=3) == refine_compiled(
+        codes, weights, values, other, prices, rules, sweeps=3
+    )
+    assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("sets", [False, True])
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_refining_lowers_the_price_and_keeps_the_goal(seed, name, sets):
+    codes, weights, values, classes, prices, rules = block(seed, name, sets=sets)
+    start = price_of(codes, weights, classes, prices)
+    before, after = refine_reference(codes, weights, values, classes, prices, rules, sweeps=3)
+    assert (before, after) == (start, price_of(codes, weights, classes, prices))
+    assert after < before
+    for c in np.unique(classes):
+        part = classes == c
+        assert weights[part].sum() >= rules.min_size
+        if len(rules.kind):
+            assert holds(rules, values[:, 0], weights, part)
+
+
+def test_prices_are_the_losses_of_the_domains():
+    table = coded_table(np.random.default_rng(1), 400)
+    prices = make_prices(table.space, np.zeros(table.space.n_dims, bool))
+    random = np.random.default_rng(2)
+    for d, domain in enumerate(table.domains):
+        lo, hi = np.sort(random.integers(0, domain.n_codes, (2, 300)), axis=0)
+        expected = domain.loss(lo, hi) * table.space.weight[d]
+        assert np.abs(cell_prices(prices, d, lo, hi) / FULL - expected).max() < 2 / FULL
+
+
+MODELS = [
+    LDiversity(l=3),
+    LDiversity(l=2.5, variant="entropy"),
+    LDiversity(l=3, variant="recursive", c=2),
+    LDiversity(l=2, variant="recursive", c=1),
+    TCloseness(t=0.3),
+    TCloseness(t=0.25, distance="ordered"),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_rules_judge_as_models_do(model):
+    from tablecloak.kernels.compiled.rules import admitted as admitted_compiled
+
+    random = np.random.default_rng(5)
+    counts = [c for c in random.integers(0, 6, (300, 5)) * (random.random((300, 5)) < 0.7) if c.sum()]
+    named = [{v: int(n) for v, n in enumerate(c) if n} for c in counts]
+    totals = {v: 10 + v for v in range(5)}
+    stats = stats_of_classes(named, order=range(5), totals=totals)
+    shares = np.array([10.0, 11, 12, 13, 14]) / 60
+    kind, limit, order = model.rule()
+    rules = Rules(1, np.array([int(kind)]), np.array([0]), np.array([5]), np.array([limit]), np.array([order]), shares)
+    expected = (model.margin(stats) >= 0).tolist()
+    assert [admitted_reference(rules, c, int(c.sum())) for c in counts] == expected
+    assert [admitted_compiled(rules, c, int(c.sum())) for c in counts] == expected
+    assert 0 < sum(expected) < len(expected)
