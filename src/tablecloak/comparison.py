@@ -12,18 +12,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.coverage import Coverage, coverage_of
-from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain, fit_sensitive
+from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain
 from tablecloak.data.table import ColumnType, Role
-from tablecloak.engines.base import QuasiColumn, Recount, SensitiveColumn
+from tablecloak.engines.base import SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import DataError, did_you_mean
-from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
-from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
-from tablecloak.metrics.details import ColumnDetails, Details, Target, Tuples
+from tablecloak.metrics.base import Measurement, every, measure
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.plan import make_plan, source_of
@@ -31,8 +29,7 @@ from tablecloak.policy.schema import ColumnSpec, Policy
 from tablecloak.profile.distances import Distances, distances
 from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.uniqueness import Risk, risk_of_frame, risk_of_sizes
-from tablecloak.stats.classes import Histogram
-from tablecloak.values import bounds, parse
+from tablecloak.published import PublishedColumn, counts_of_labels
 
 __all__ = ["ColumnComparison", "Comparison", "compare_files", "compare_frames"]
 
@@ -131,8 +128,9 @@ def compare_frames(
     n_suppressed = max(0, before.height - recount.n_rows)
     if recount.n_rows > before.height:
         notes = (*notes, f"the release has {recount.n_rows - before.height:,} rows more than the original")
+    k = Goal(tuple(policy.goals)).min_size if policy else None
     ways = plan.quasi_columns(table_of(before))
-    read = [_Read.of(before[way.name], way, recount.labels[way.name]) for way in ways]
+    read = [PublishedColumn.of(before[way.name], way, recount.labels[way.name]) for way in ways]
     judged = [_quasi_column(column, n_suppressed) for column in read]
     others = [_other_column(before[name], after[name]) for name in before.columns if name in _rest(after, names)]
     return Comparison(
@@ -142,7 +140,7 @@ def compare_frames(
         n_suppressed,
         (*judged, *others),
         (*notes, *_unread_notes(judged)),
-        tuple(measure(_release_counts(read, recount, before, n_suppressed, policy), every())),
+        tuple(measure(counts_of_labels(read, recount, before, n_suppressed, k), every())),
     )
 
 
@@ -197,27 +195,7 @@ def _unread_notes(columns: Sequence[ColumnComparison]) -> list[str]:
 # One column -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Read:
-    """A quasi-identifier of the release, read as sets of values of the original."""
-
-    way: QuasiColumn
-    domain: Domain
-    codes: Codes  # of the original
-    labels: Distinct
-    coverage: Coverage
-    losses: FloatArray  # (n_labels,)
-    n_distinct: int  # in the original
-
-    @classmethod
-    def of(cls, before: pl.Series, way: QuasiColumn, labels: Distinct) -> _Read:
-        domain, codes = fit_domain(before, column_type(way.name, before.dtype), make_hierarchy=way.make_hierarchy)
-        coverage = coverage_of(labels.values, domain)
-        losses = _losses(labels.values, coverage, domain)
-        return cls(way, domain, codes, labels, coverage, losses, before.n_unique())
-
-
-def _quasi_column(read: _Read, n_suppressed: int) -> ColumnComparison:
+def _quasi_column(read: PublishedColumn, n_suppressed: int) -> ColumnComparison:
     counts, coverage = _counts(read.labels), read.coverage
     lost = float(counts @ read.losses) + n_suppressed
     found, method = _label_distances(read.domain, read.codes, coverage, counts)
@@ -237,41 +215,6 @@ def _quasi_column(read: _Read, n_suppressed: int) -> ColumnComparison:
 def _counts(labels: Distinct) -> FloatArray:
     """Published records with each label, (n_labels,)."""
     return np.bincount(labels.index, minlength=len(labels.values)).astype(np.float64)
-
-
-def _losses(labels: pl.Series, coverage: Coverage, domain: Domain) -> FloatArray:
-    """Certainty penalty of every label; one that covers nothing loses 1."""
-    texts = labels.cast(pl.String).to_list()
-    sizes = coverage.sizes()
-    losses = np.where(sizes == 1, 0.0, np.minimum(1.0, sizes / max(1, len(domain.values))))
-    if domain.hierarchy is not None:
-        known = _node_losses(texts, domain.hierarchy)
-    else:
-        known = _interval_losses(texts, domain) if domain.type.is_ordered else np.full(len(texts), np.nan)
-    losses = np.where(np.isnan(known), losses, known)
-    is_any = (sizes == domain.n_codes) & (sizes > 1)
-    return np.where((sizes == 0) | is_any, 1.0, losses)
-
-
-def _node_losses(texts: Sequence[str | None], hierarchy: Hierarchy) -> FloatArray:
-    """Losses of labels that are nodes of a hierarchy, NaN for others."""
-    nodes = [None if text is None else hierarchy.find(text) for text in texts]
-    return np.array([np.nan if node is None else hierarchy.losses[node] for node in nodes])
-
-
-def _interval_losses(texts: Sequence[str | None], domain: Domain) -> FloatArray:
-    """The part of the range of the original that numbers, dates and intervals leave open, NaN for other labels."""
-    line = domain.values.to_physical()
-    first, last = (float(line[0]), float(line[-1])) if len(line) else (0.0, 0.0)
-
-    def loss(text: str | None) -> float:
-        at = None if text is None else bounds(parse(text, domain.type.value), domain.type.value)
-        if at is None:
-            return np.nan
-        lo, hi = max(at[0], first), min(at[1], last)
-        return max(0.0, hi - lo) / (last - first) if last > first else 0.0
-
-    return np.array([loss(text) for text in texts])
 
 
 def _label_distances(
@@ -331,9 +274,6 @@ def _comparable(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Seri
     return before.cast(pl.String).alias("value"), after.cast(pl.String).alias("value")
 
 
-# Metrics of the table -------------------------------------------------------------------------------------------------
-
-
 def _targets(before: pl.DataFrame, after: pl.DataFrame, policy: Policy | None) -> list[str]:
     """Sensitive columns that both tables have in the same type."""
     named = policy.columns_with(Role.SENSITIVE) if policy else []
@@ -342,52 +282,3 @@ def _targets(before: pl.DataFrame, after: pl.DataFrame, policy: Policy | None) -
 
 def _type(frame: pl.DataFrame, name: str) -> ColumnType:
     return column_type(name, frame[name].dtype)
-
-
-def _release_counts(
-    read: Sequence[_Read], recount: Recount, before: pl.DataFrame, n_suppressed: int, policy: Policy | None
-) -> ReleaseCounts:
-    labels = recount.stats.labels
-    assert labels is not None
-    losses = np.stack([column.losses[labels[column.way.name]] for column in read], axis=1)
-    return ReleaseCounts(
-        sizes=recount.stats.size,
-        losses=losses,
-        columns=tuple(column.way.name for column in read),
-        n_suppressed=n_suppressed,
-        k=Goal(tuple(policy.goals)).min_size if policy else None,
-        weights=tuple(column.way.weight for column in read),
-        look_closer=lambda: Details(
-            tuple(_details(column, labels[column.way.name]) for column in read),
-            {n: _target(before[n], h) for n, h in recount.stats.hist.items()},
-            lambda: Tuples(tuple(c.codes.astype(np.int64) for c in read), np.ones(before.height, np.int64)),
-        ),
-    )
-
-
-def _details(read: _Read, cell: NDArray[np.int64]) -> ColumnDetails:
-    """A label that covers nothing counts as one that covers everything."""
-    domain, is_unread = read.domain, read.coverage.hi < read.coverage.lo
-    lo, hi = np.where(is_unread, 0, read.coverage.lo), np.where(is_unread, domain.n_codes - 1, read.coverage.hi)
-    tree = domain.hierarchy
-    return ColumnDetails(
-        read.way.name, cell, Coverage(lo, hi, read.coverage.sets), read.losses,
-        np.bincount(read.codes, minlength=domain.n_codes), domain.has_missing, domain.type.is_ordered,
-        None if tree is None else _levels(read.labels.values, tree, lo, hi), tree.height if tree else 0,
-    )  # fmt: skip
-
-
-def _levels(labels: pl.Series, tree: Hierarchy, lo: NDArray[np.int64], hi: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Steps up the hierarchy of labels; one that is no node of it is as high as the lowest node that holds it."""
-    found = [tree.find(text) for text in labels.cast(pl.String).to_list()]
-    ranges = zip(found, lo.tolist(), hi.tolist(), strict=True)
-    nodes = [tree.lca_range(a, b) if node is None else node for node, a, b in ranges]
-    return tree.heights[np.array(nodes, np.int64)]
-
-
-def _target(before: pl.Series, hist: Histogram) -> Target:
-    """A sensitive column of the release, with the counts of the original for the values that are published."""
-    domain, codes = fit_sensitive(before, column_type(before.name, before.dtype))
-    counted = dict(zip(domain.labels, np.bincount(codes, minlength=domain.n_values).tolist(), strict=True))
-    originals = [counted.pop(label, 0) for label in hist.domain.labels]
-    return Target(before.name, hist, np.array([*originals, *counted.values()], np.int64))

@@ -70,7 +70,7 @@ def describe(kind: str, name: str, thing: Any) -> Explanation:
         kind=kind,
         name=name,
         definition=definition,
-        detail=rest.strip() or None,
+        detail=rest.strip("\n").rstrip() or None,
         protects_from=_flowing(protects),
         not_from=_flowing(not_from),
         parameters=tuple(_parameter(n, f) for n, f in getattr(thing, "__pydantic_fields__", {}).items()),

@@ -49,7 +49,11 @@ def describe(name: str, thing: Any) -> Description:
     body = re.sub(rf"({names}): (.*?)(?=\s(?:{names}): |\n\n|\Z)", "", rest, flags=re.DOTALL)
     said = {part: " ".join(text.split()).rstrip(".") + "." for part, text in found}
     return Description(
-        name, summary.strip(), body.strip(), {p: said[p] for p in PARTS if p in said}, tuple(_parameters(thing))
+        name,
+        summary.strip(),
+        body.strip("\n").rstrip(),
+        {p: said[p] for p in PARTS if p in said},
+        tuple(_parameters(thing)),
     )
 
 
