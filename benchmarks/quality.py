@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from benchmarks.chart import line_chart
 
+from benchmarks.chart import line_chart
 from tablecloak import registry
 from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.data.coded import CodedTable

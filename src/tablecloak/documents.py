@@ -42,6 +42,7 @@ class Documents:
     certificate: Path | None = None
     recoding: Path | None = None
     source: Path | None = None
+    side: Path | None = None  # the sensitive columns, where they have a table of their own
 
     @property
     def are_wanted(self) -> bool:

@@ -21,6 +21,7 @@ from tablecloak.metrics.details import Details, Target, Tuples, column_of_boxes
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
+from tablecloak.separation import side_output_path
 from tablecloak.stats.classes import Counted
 from tablecloak.verification import Verification
 
@@ -50,6 +51,7 @@ class RunReport:
     n_missing_dropped: int = 0
     notes: tuple[str, ...] = ()
     output: str | None = None
+    side_output: str | None = None  # the sensitive columns, where they have a table of their own
     recoding: str | None = None
     report: str | None = None
     certificate: str | None = None
@@ -74,6 +76,7 @@ class RunReport:
             "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
             "peak_memory_bytes": self.peak_memory_bytes,
             "output": self.output,
+            **({"side_output": self.side_output} if self.side_output else {}),
             "recoding": self.recoding,
             "report": self.report,
             "certificate": self.certificate,
@@ -131,7 +134,8 @@ def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
         n_suppressed=coding.table.n_rows - int(sizes.sum()),
         k=plan.goal.min_size,
         weights=tuple(d.weight for d in domains),
-        look_closer=lambda: _details(coding.table, solution, is_released),
+        # rows of a group keep their own values, so no cell speaks for the group
+        look_closer=None if solution.bucketing else lambda: _details(coding.table, solution, is_released),
     )
 
 
@@ -175,6 +179,7 @@ def with_files(report: RunReport, policy: Policy) -> RunReport:
     return replace(
         report,
         output=named(policy.output_path),
+        side_output=named(side_output_path(policy)),
         recoding=named(policy.recoding_path),
         report=named(policy.report_path),
         certificate=named(policy.certificate_path),

@@ -6,6 +6,7 @@ Data flows one way. A release reaches its final name only after it was read back
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak import kernels
-from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.base import Problem, Publishes, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.view import LatticeView
-from tablecloak.data.labels import labels_of_classes
-from tablecloak.data.table import Role
-from tablecloak.documents import Certified, certified_policy, check_certificate, write_documents
+from tablecloak.data.domain import Domain
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
@@ -33,12 +34,22 @@ from tablecloak.io.tabular import require_rows
 from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
 from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files
-from tablecloak.plan import Plan, make_plan, settle_persons, source_of, without_missing
+from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
 from tablecloak.registry import find
-from tablecloak.release import VerifiedRelease, read_release, reserve, verified, write_release
+from tablecloak.release import VerifiedRelease, read_release, reserve, verified, write_release, write_separated
+from tablecloak.report.facts import Facts
+from tablecloak.separation import (
+    Separated,
+    read_separated,
+    refuse_documents,
+    refuse_persons,
+    separate,
+    side_path,
+    verify_separated,
+)
 from tablecloak.verification import Originals, Verification, require, verify
 
 __all__ = [
@@ -78,13 +89,12 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     plan = make_plan(policy, frame.columns, is_reported=True)
     table = table_of(_as_categories(frame.select(plan.wanted), plan))
     solved = _solve(engine, table, plan, timed, threads)
-    release, rows = _recode(engine, solved, plan, timed)
-    originals = _originals(solved, rows)
-    with timed.phase("verify"):
-        verification = require(verify(engine, release, plan, originals))
+    published = _publish(engine, solved, plan, timed)
     counts = counts_of(solved.coding, solved.solution, plan)
-    report = _report(solved, counts, plan, verification, timed, engine)
-    return VerifiedRelease(release.frame, report, _recoding(solved, plan), plan, originals, counts)
+    report = _report(solved, counts, plan, published.verification, timed, engine)
+    recoding = None if solved.solution.bucketing else _recoding(solved, plan)
+    side = published.side.frame if published.side else None
+    return VerifiedRelease(published.main.frame, report, recoding, plan, published.originals, counts, side)
 
 
 def run(
@@ -103,21 +113,18 @@ def run(
     with Outputs(force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
         plan, table = _read(engine, source, policy, timed)
+        refuse_documents(plan, files)
         solved = _solve(engine, table, plan, timed, threads)
         del table
-        release, rows = _recode(engine, solved, plan, timed)
-        release = write_release(engine, release, files.release, plan, timed) if files else release
-        with timed.phase("verify") as notes:
-            verification, facts = verified(engine, release, plan, _originals(solved, rows), files)
-            notes.append(f"{verification.n_classes:,} classes recounted")
+        published = _publish(engine, solved, plan, timed, files)
         if files and files.recoding:
             with writing(files.recoding):
                 _recoding(solved, plan).write(files.recoding)
         counts = counts_of(solved.coding, solved.solution, plan)
-        report = _report(solved, counts, plan, verification, timed, engine)
+        report = _report(solved, counts, plan, published.verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
-                write_documents(files, with_files(report, policy).to_dict(), plan, facts)
+                write_documents(files, with_files(report, policy).to_dict(), plan, published.facts)
     return report if dry_run else with_files(report, policy)
 
 
@@ -136,7 +143,7 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
     coding = _code(engine, table, plan)
     require_feasible(coding.table, plan.goal)
     is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
-    tried = _try(coding, plan, plan.goal) if is_small else None
+    tried = _try(coding, plan, plan.goal, given_groups(table, plan)) if is_small else None
     whole = coding.table.whole()
     return CheckReport(
         goals,
@@ -178,6 +185,8 @@ def verify_file(
 ) -> Verification:
     """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
     timed, engine = Timed(progress), LocalEngine()
+    if policy.algorithm.publishes.is_bucketing:
+        return _verify_groups(engine, release, policy, original, timed)
     with timed.phase("read"):
         plan = make_plan(_published_part(policy), sniff(Source(release)).names, location=str(release))
         table = read_release(engine, release, plan)
@@ -200,10 +209,36 @@ def verify_certificate(
     return Certified(verification, [*check_certificate(certified, policy, verification, release, original), *missing])
 
 
-def verify_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
-    """Recount a finished frame, whoever made it; with the original, also check that every cell covers its own."""
+def _verify_groups(engine: Engine, release: Path, policy: Policy, original: Path | None, timed: Timed) -> Verification:
+    """Recount the groups of a finished file and, where there is one, of the table beside it."""
+    with timed.phase("read"):
+        is_apart = policy.algorithm.publishes is Publishes.SEPARATED
+        side = side_path(release) if is_apart else None
+        names = [*sniff(Source(release)).names, *(sniff(Source(side)).names if side else [])]
+        plan = make_plan(_published_part(policy), names, location=str(release))
+        separated = read_separated(engine, release, side, plan)
+    table = None
+    if original is not None:
+        with timed.phase("original"):
+            source = source_of(policy.with_files(source=original))
+            table = engine.read(source, columns=[*plan.quasi, *plan.sensitive], categorical=())
+    with timed.phase("verify"):
+        return verify_separated(engine, separated, plan, original=table)
+
+
+def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:
+    """Recount a finished frame, whoever made it; with the original, also check that every cell covers its own.
+
+    Args:
+        side: the sensitive columns, where the release has them in a table of their own.
+    """
     engine = LocalEngine()
     frame = from_frame(release)
+    if policy.algorithm.publishes.is_bucketing:
+        beside = None if side is None else table_of(from_frame(side))
+        plan = make_plan(_published_part(policy), [*frame.columns, *(beside.frame.columns if beside else [])])
+        before = None if original is None else table_of(from_frame(original))
+        return verify_separated(engine, Separated(table_of(frame), beside), plan, original=before)
     plan = make_plan(_published_part(policy), frame.columns)
     originals = _code_originals(engine, table_of(from_frame(original)), plan) if original is not None else None
     return _without_persons(verify(engine, table_of(frame.select(plan.wanted)), plan, originals), policy)
@@ -272,17 +307,19 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
     with timed.phase("code", table.n_rows) as notes:
         table, n_dropped = without_missing(table, plan)
         table, plan = settle_persons(table, plan)
-        coding = _code(engine, table, plan)
+        refuse_persons(plan)
+        coding, given = _code(engine, table, plan), given_groups(table, plan)
         notes.append(f"{coding.table.n_tuples:,} distinct tuples")
-        # what remains to be published; the quasi-identifiers live on as codes
-        rest = [c for c in plan.publication.columns if c not in plan.quasi and c not in plan.publication.starred]
+        # what remains to be published; generalised quasi-identifiers live on as codes
+        coded = () if plan.algorithm.publishes.is_bucketing else plan.quasi
+        rest = [c for c in plan.publication.columns if c not in coded and c not in plan.publication.starred]
         table = Table(table.frame.select(rest), table.types, table.name)
     is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
     require_feasible(
-        coding.table, plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g))) if is_small else None
+        coding.table, plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g, given))) if is_small else None
     )
     with timed.phase("solve", coding.table.n_tuples) as notes:
-        problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed)
+        problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed, given)
         solution = plan.algorithm.solve(problem, timed.inner)
         _require_found(solution, coding, plan.goal)
         notes.append("; ".join([f"{solution.n_classes:,} classes", *solution.notes]))
@@ -308,11 +345,59 @@ def _require_found(solution: Solution, coding: Coding, goal: Goal) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Published:
+    """What was recounted: the release, read back where it was written, and what the recount says."""
+
+    main: Table
+    side: Table | None
+    originals: Originals
+    verification: Verification
+    facts: Facts | None = None
+
+
+def _publish(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None = None) -> _Published:
+    """Make the release of a solution, write it where files are wanted, and recount it."""
+    publish = _publish_groups if solved.solution.bucketing else _publish_classes
+    published = publish(engine, solved, plan, timed, files)
+    remarks = (*published.verification.notes, *solved.solution.notes)
+    return replace(published, verification=replace(published.verification, notes=remarks))
+
+
+def _publish_classes(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None) -> _Published:
+    release, rows = _recode(engine, solved, plan, timed)
+    release = write_release(engine, release, files.release, plan, timed) if files else release
+    originals = _originals(solved, rows)
+    with timed.phase("verify") as notes:
+        verification, facts = verified(engine, release, plan, originals, files)
+        notes.append(f"{verification.n_classes:,} classes recounted")
+    return _Published(release, None, originals, verification, facts)
+
+
+def _publish_groups(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None) -> _Published:
+    with timed.phase("recode", solved.table.n_rows):
+        separated = separate(solved.table, solved.solution, solved.coding.table, plan)
+    found = write_separated(engine, separated, files, plan, timed) if files else separated
+    with timed.phase("verify") as notes:
+        verification = verify_separated(engine, found, plan, intended=separated, original=solved.table)
+        notes.append(f"{verification.n_classes:,} groups recounted")
+    return _Published(found.main, found.side, _originals(solved, None), require(verification))
+
+
 def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:
     coded, solution = solved.coding.table, solved.solution
     with timed.phase("recode", solved.table.n_rows):
-        labels = labels_of_classes(coded.domains, solution.lo, solution.hi, solution.nodes, solution.sets)
-        return engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
+        labels = solution.published(coded.domains)
+        release, rows = engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
+        if plan.algorithm.publishes is Publishes.CENTERS:
+            release = table_of(_with_numbers(release.frame, coded.domains), release.name)
+        return release, rows
+
+
+def _with_numbers(frame: pl.DataFrame, domains: Sequence[Domain]) -> pl.DataFrame:
+    """Means of numbers as numbers."""
+    numeric = [d.name for d in domains if d.hierarchy is None and d.type in (ColumnType.INTEGER, ColumnType.FLOAT)]
+    return frame.with_columns(pl.col(numeric).cast(pl.String).cast(pl.Float64))
 
 
 def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
@@ -370,8 +455,8 @@ def _report(
     )
 
 
-def _try(coding: Coding, plan: Plan, goal: Goal) -> Solution:
-    return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed), silent)
+def _try(coding: Coding, plan: Plan, goal: Goal, given: IntArray | None) -> Solution:
+    return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed, given), silent)
 
 
 def _is_feasible(goal: Goal, coding: Coding, tried: Solution | None) -> bool | None:

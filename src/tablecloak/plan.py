@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Algorithm
 from tablecloak.data.domain import MakeHierarchy
@@ -226,6 +228,18 @@ def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
             location=table.name,
         )
     return Table(frame, table.types, table.name), table.n_rows - frame.height
+
+
+def given_groups(table: Table, plan: Plan) -> NDArray[np.int64] | None:
+    """The group of every row, where the policy names a column that says so; numbered in the order of its values."""
+    column = plan.algorithm.groups
+    if column is None:
+        return None
+    if column not in table.frame.columns:
+        raise IncompatibleChoice(
+            f"the column '{column}' that names the groups is not read", hint=f"columns.{column}.role: keep"
+        )
+    return table.frame[column].rank("dense").fill_null(0).to_numpy().astype(np.int64)
 
 
 def _refuse_two_persons(policy: Policy) -> None:

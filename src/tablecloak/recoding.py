@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree, Solution
 from tablecloak.data.domain import Domain, DomainKind, distinct_of
-from tablecloak.data.labels import ClassLabels, labels_of_classes
+from tablecloak.data.labels import ClassLabels
 from tablecloak.errors import DataError
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
@@ -101,7 +101,7 @@ class Recoding:
         """The recoding of a solution; only values that some class or cut ends at are kept."""
         tree = solution.tree or CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
         cut = tree.cut.copy()
-        labels = labels_of_classes(domains, solution.lo, solution.hi, solution.nodes, solution.sets)
+        labels = solution.published(domains)
         columns = []
         for dim, domain in enumerate(domains):
             of_dim = tree.dim == dim

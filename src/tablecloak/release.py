@@ -21,9 +21,17 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
 from tablecloak.recoding import Recoding
 from tablecloak.report.facts import Facts
+from tablecloak.separation import (
+    Separated,
+    read_separated,
+    refuse_documents,
+    side_output_path,
+    side_path,
+    verify_separated,
+)
 from tablecloak.verification import Originals, Verification, require, verify, verify_with_facts
 
-__all__ = ["VerifiedRelease", "read_release", "reserve", "verified", "write_release"]
+__all__ = ["VerifiedRelease", "read_release", "reserve", "verified", "write_release", "write_separated"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,10 +40,11 @@ class VerifiedRelease:
 
     frame: pl.DataFrame
     report: RunReport
-    recoding: Recoding
+    recoding: Recoding | None  # None: exact values in groups, which new rows cannot join
     _plan: Plan = field(repr=False)
     _originals: Originals = field(repr=False)
     _counts: ReleaseCounts = field(repr=False)
+    side: pl.DataFrame | None = None  # the sensitive columns, where they have a table of their own
 
     def measure(self, *names: str) -> list[Measurement]:
         """The named information metrics of the release, or all there are; what does not apply says why."""
@@ -58,24 +67,35 @@ class VerifiedRelease:
         with Outputs(force=force) as outputs:
             target = outputs.add(Path(path))
             extra = [None if p is None else outputs.add(Path(p)) for p in (report, certificate, recoding)]
-            files = Documents(target, Path(path).name, *extra)
+            side = outputs.add(side_path(Path(path))) if self.side is not None else None
+            files = replace(Documents(target, Path(path).name, *extra), side=side)
+            if self._plan.algorithm.publishes.is_bucketing:
+                self._write_groups(engine, files)
+                return
             engine.write(table_of(self.frame), target, kind=None, delimiter=None)
             written = read_release(engine, target, self._plan)
             verification, facts = verified(engine, written, self._plan, self._originals, files)
-            if files.recoding:
+            if files.recoding and self.recoding:
                 self.recoding.write(files.recoding)
             if files.are_wanted:
                 said = replace(self.report, verification=verification, output=str(path)).to_dict()
                 write_documents(files, said, self._plan, facts)
 
+    def _write_groups(self, engine: Engine, files: Documents) -> None:
+        refuse_documents(self._plan, files)
+        meant = Separated(table_of(self.frame), None if self.side is None else table_of(self.side))
+        written = write_separated(engine, meant, files, self._plan, Timed())
+        require(verify_separated(engine, written, self._plan))
+
 
 def reserve(outputs: Outputs, policy: Policy) -> Documents:
     """Temporary names for every file that a policy asks for."""
-    paths = (policy.output_path, policy.report_path, policy.certificate_path, policy.recoding_path)
-    release, report, certificate, recoding = [None if path is None else outputs.add(path) for path in paths]
+    side_output = side_output_path(policy)
+    paths = (policy.output_path, policy.report_path, policy.certificate_path, policy.recoding_path, side_output)
+    release, report, certificate, recoding, side = [None if path is None else outputs.add(path) for path in paths]
     assert release is not None
     assert policy.output_path is not None
-    return Documents(release, policy.output_path.name, report, certificate, recoding, policy.input_path)
+    return Documents(release, policy.output_path.name, report, certificate, recoding, policy.input_path, side)
 
 
 def write_release(engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed) -> Table:
@@ -90,6 +110,18 @@ def write_release(engine: Engine, release: Table, target: Path, plan: Plan, time
     del release
     with timed.phase("read back"):
         return read_release(engine, target, plan, labels)
+
+
+def write_separated(engine: Engine, separated: Separated, files: Documents, plan: Plan, timed: Timed) -> Separated:
+    """Write the tables of a separated release under temporary names and read back what was written."""
+    output = plan.policy.output
+    kind, delimiter = (output.format, output.delimiter) if output else (None, None)
+    with timed.phase("write", separated.main.n_rows):
+        engine.write(separated.main, files.release, kind=kind, delimiter=delimiter)
+        if files.side and separated.side:
+            engine.write(separated.side, files.side, kind=kind, delimiter=delimiter)
+    with timed.phase("read back"):
+        return read_separated(engine, files.release, files.side, plan, separated)
 
 
 def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.algorithms.base import Publishes
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.data.pairs import PAIRS_UP_TO, consistency_of
@@ -28,6 +29,7 @@ IntArray = NDArray[np.int64]
 Persons = tuple[SensitiveDomain, IntArray]
 # Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
 MATCH_UP_TO = 2_000
+CENTERS_NOTE = "cells are centers of their class, such as means: they cover no original, classes were recounted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,12 @@ def _coverage(recount: Recount, originals: Originals) -> dict[str, Coverage]:
 def _verification(
     recount: Recount, plan: Plan, originals: Originals | None, coverage: Mapping[str, Coverage]
 ) -> Verification:
-    covers, notes = (None, ()) if originals is None else covers_originals(recount, originals, coverage)
+    covers: bool | None = None
+    notes: tuple[str, ...] = ()
+    if plan.algorithm.publishes is Publishes.CENTERS:
+        notes = (CENTERS_NOTE,)
+    elif originals is not None:
+        covers, notes = covers_originals(recount, originals, coverage)
     verdicts, remarks = _judged(plan.goal, recount, originals if covers else None, coverage)
     n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
     return Verification(

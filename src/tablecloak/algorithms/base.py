@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import enum
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar, cast
 
@@ -13,16 +14,30 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
+from tablecloak.data.labels import ClassLabels, labels_of_classes
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.registry import register
 from tablecloak.stats.classes import ClassStats
 
-__all__ = ["Algorithm", "CutTree", "Problem", "Solution", "algorithm"]
+__all__ = ["Algorithm", "Block", "Bucketing", "CutTree", "Problem", "Publishes", "Solution", "algorithm"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 A = TypeVar("A")
+
+
+class Publishes(enum.StrEnum):
+    """What the releases of an algorithm show."""
+
+    GENERALIZED = "generalized"  # every cell covers its original
+    CENTERS = "centers"  # one typical value for each class, such as a mean, which covers nothing
+    GROUPED = "grouped"  # exact values; inside a group, columns of different blocks lose their link
+    SEPARATED = "separated"  # the same, with the sensitive columns in a table of their own
+
+    @property
+    def is_bucketing(self) -> bool:
+        return self in (Publishes.GROUPED, Publishes.SEPARATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +48,7 @@ class Problem:
     goal: Goal
     threads: int = 1
     seed: int = 0
+    given: IntArray | None = None  # (n_rows,) group of every row, where the policy names a column that says so
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +59,23 @@ class CutTree:
     cut: IntArray  # (n_cuts,) codes <= cut go left
     left: IntArray  # (n_cuts,)
     right: IntArray  # (n_cuts,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Columns that stay together: row i of the release shows what row `source[i]` of the table holds in them."""
+
+    columns: tuple[str, ...]
+    source: IntArray  # (n_rows,) a permutation that leaves every row in its group
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bucketing:
+    """How the columns of a table are cut apart inside groups; columns in no block stay where they are."""
+
+    blocks: tuple[Block, ...] = ()
+    side: tuple[str, ...] = ()  # columns published in a table of their own
+    is_counted: bool = False  # that table lists different rows of a group once, with their number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,14 +92,18 @@ class Solution:
     tree: CutTree | None = None
     nodes: IntArray | None = None  # (n_classes, n_dims) hierarchy nodes; meaningless where a column has no hierarchy
     sets: NDArray[np.uint64] | None = None  # (n_classes, n_dims) bit c: code c; 0 where the box is published
-    notes: tuple[str, ...] = ()  # what the user should know about the search, counts only
+    centers: Mapping[str, ClassLabels] | None = None  # what classes publish in place of their box
+    bucketing: Bucketing | None = None  # classes are groups whose rows keep their exact values
+    notes: tuple[str, ...] = ()  # remarks for the report: counts and column names, never values
 
     @property
     def n_classes(self) -> int:
         return len(self.lo)
 
     def losses(self, domains: Sequence[Domain]) -> FloatArray:
-        """Loss of what each class publishes, unweighted, (n_classes, n_dims)."""
+        """Loss of what each class publishes, unweighted, (n_classes, n_dims); a center loses what its box would."""
+        if self.bucketing is not None:
+            return np.zeros(self.lo.shape)
         columns = []
         for i, domain in enumerate(domains):
             if self.sets is not None and self.sets[:, i].any():
@@ -76,6 +113,10 @@ class Solution:
             else:
                 columns.append(domain.loss(self.lo[:, i], self.hi[:, i]))
         return np.stack(columns, axis=1)
+
+    def published(self, domains: Sequence[Domain]) -> dict[str, ClassLabels]:
+        """What each class publishes, by column."""
+        return {**labels_of_classes(domains, self.lo, self.hi, self.nodes, self.sets), **(self.centers or {})}
 
     def class_of_row(self, table: CodedTable) -> IntArray:
         """The class of every row (-1: suppressed)."""
@@ -90,6 +131,16 @@ class Algorithm(Protocol):
     """What every algorithm offers; its fields are the parameters of a policy."""
 
     name: ClassVar[str]
+
+    @property
+    def publishes(self) -> Publishes:
+        """What the releases show."""
+        return Publishes.GENERALIZED
+
+    @property
+    def groups(self) -> str | None:
+        """The column that names the group of every row; None where groups are searched for."""
+        return None
 
     @property
     def needs_rows(self) -> bool:
@@ -119,7 +170,7 @@ def algorithm(name: str) -> Callable[[type[A]], type[A]]:
     def decorate(cls: type[A]) -> type[A]:
         checked = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
         checked.name = name  # type: ignore[attr-defined]
-        for attribute in ("needs_rows", "needs_hierarchies", "needs_sensitive"):
+        for attribute in ("publishes", "groups", "needs_rows", "needs_hierarchies", "needs_sensitive"):
             if not hasattr(checked, attribute):
                 setattr(checked, attribute, vars(Algorithm)[attribute])
         return cast(type[A], register("algorithms", name)(checked))

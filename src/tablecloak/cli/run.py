@@ -35,6 +35,8 @@ def run(
     with readable(source) as data, writable(target) as release, progress_for(settings) as progress:
         wanted = read_policy(policy, changes, settings, source=data, target=release)
         wanted = wanted.with_documents(report=report_file, certificate=certificate)
+        if target == STREAM and wanted.algorithm.publishes == "separated":
+            raise PolicyError(f"{wanted.algorithm.name} writes two tables", hint="name a file with --output")
         from tablecloak import pipeline
         from tablecloak.report import terminal
 

@@ -57,6 +57,11 @@ class CodedTable:
         """Code of every tuple in one sensitive attribute."""
         return unpack(self.keys, self.space.layout, self.space.n_dims + index)
 
+    def attributes(self) -> list[tuple[SensitiveDomain, IntArray]]:
+        """Every sensitive attribute with the code of every tuple; persons and combinations are none."""
+        kinds = [(i, s) for i, s in enumerate(self.sensitive) if s.kind is Counted.SENSITIVE]
+        return [(domain, self.sensitive_codes(i)) for i, domain in kinds]
+
     def persons(self) -> tuple[SensitiveDomain, IntArray] | None:
         """The persons of the table and the person of every row, if persons with several rows are counted."""
         for i, domain in enumerate(self.sensitive):

@@ -89,7 +89,9 @@ def _read_typed(path: Path, layout: Layout, wanted: list[str]) -> pl.DataFrame:
 def _with_categories(frame: pl.DataFrame, layout: Layout, categorical: Collection[str]) -> pl.DataFrame:
     """Text columns as Categorical where asked for, else as String."""
     text = [name for name in frame.columns if layout.type_of(name) is ColumnType.TEXT]
-    asked = set(categorical)
+    asked, schema = set(categorical), frame.schema
+    numbers = [n for n in text if schema[n].is_numeric() and n in asked]  # the file knows them as numbers
+    frame = frame.with_columns(pl.col(numbers).cast(pl.String)) if numbers else frame
     return frame.with_columns(pl.col(n).cast(pl.Categorical if n in asked else pl.String) for n in text)
 
 

@@ -92,7 +92,9 @@ def run_lines(report: Mapping[str, Any], *, risk: Mapping[str, Mapping[str, Any]
         yield _labelled("risk", Text(_risk(risk["before"], risk["after"])))
     if report["loss"] is not None:
         yield _labelled("utility", Text(f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)"))
-    files = [str(report[key]) for key in ("output", "report", "certificate", "recoding") if report.get(key)]
+    files = [
+        str(report[key]) for key in ("output", "side_output", "report", "certificate", "recoding") if report.get(key)
+    ]
     spent = f"{sum(report['seconds'].values()):.1f} s, {show_bytes(report['peak_memory_bytes'])}"
     yield _labelled("wrote", Text("   ".join([*(files or ["nothing"]), spent])))
 

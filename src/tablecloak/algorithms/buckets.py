@@ -1,0 +1,233 @@
+"""Anatomy and its kin: exact values, with the link to sensitive values cut inside diverse groups."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tablecloak.algorithms.base import Block, Bucketing, Problem, Publishes, Solution, algorithm
+from tablecloak.algorithms.merging import boxes_of, renumbered
+from tablecloak.data.coded import CodedTable
+from tablecloak.errors import GoalNotMet, Infeasible
+from tablecloak.models.base import Goal
+from tablecloak.progress import Progress
+from tablecloak.rng import child
+
+__all__ = ["Anatomy", "Permutation", "diverse_groups", "groups_for", "shuffled"]
+
+IntArray = NDArray[np.int64]
+# Models that speak of the sensitive values of a group only, not of how many records look alike.
+IN_GROUPS = {
+    "beta-likeness", "ck-safety", "delta-disclosure", "ke-anonymity", "l-diversity", "l-plus-diversity",
+    "multi-l-diversity", "t-closeness", "wgp",
+}  # fmt: skip
+GroupsField = Annotated[
+    str | None, Field(description="column that names the group of every row; groups are searched for if left out")
+]
+
+
+def refuses_exact_values(goal: Goal) -> str | None:
+    """Why groups of exact values cannot enforce a goal, or None."""
+    linked = [m.name for m in goal.models if m.name not in IN_GROUPS]
+    if linked:
+        return f"exact quasi-identifiers are published, so {', '.join(linked)} cannot hold; ask for l-diversity"
+    unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+    if unsafe:
+        return f"groups that fail it are united, and uniting groups can break {', '.join(unsafe)}"
+    return None
+
+
+@algorithm("anatomy")
+class Anatomy:
+    """Publish exact quasi-identifiers with a group number, and beside them how often each group has each value.
+
+    A group takes one record of each of the l most frequent remaining sensitive values, so no value makes up more than
+    1/l of it. The main table keeps all quasi-identifiers: it hides what a person has, not that the person is there.
+    Cost: O(n log n). Reference: Xiao, Tao, Anatomy: simple and effective privacy preservation, VLDB 2006.
+    """
+
+    groups: GroupsField = None
+
+    @property
+    def publishes(self) -> Publishes:
+        return Publishes.SEPARATED
+
+    @property
+    def needs_rows(self) -> bool:
+        return True
+
+    def refuses(self, goal: Goal) -> str | None:
+        return refuses_exact_values(goal)
+
+    def solve(self, problem: Problem, progress: Progress) -> Solution:
+        progress.start("solve", problem.table.n_tuples)
+        names = sensitive_names(problem.table)
+        return bucketed(problem.table, groups_for(problem), Bucketing(side=names, is_counted=True))
+
+
+@algorithm("permutation")
+class Permutation:
+    """Shuffle every quasi-identifier, and the sensitive columns, independently inside each group.
+
+    The sensitive columns stand in a table of their own; every column of every group keeps its values.
+    Cost: O(n log n). Reference: He, Xiao et al., Permutation anonymization: improving anatomy, PAKDD workshops 2011.
+    """
+
+    groups: GroupsField = None
+
+    @property
+    def publishes(self) -> Publishes:
+        return Publishes.SEPARATED
+
+    @property
+    def needs_rows(self) -> bool:
+        return True
+
+    def refuses(self, goal: Goal) -> str | None:
+        return refuses_exact_values(goal)
+
+    def solve(self, problem: Problem, progress: Progress) -> Solution:
+        table = problem.table
+        progress.start("solve", table.n_tuples)
+        groups = groups_for(problem)
+        names = sensitive_names(table)
+        blocks = [shuffled(table, groups, (d.name,), problem.seed) for d in table.domains]
+        return bucketed(table, groups, Bucketing((*blocks, shuffled(table, groups, names, problem.seed)), side=names))
+
+
+def bucketed(table: CodedTable, groups: IntArray, bucketing: Bucketing, notes: tuple[str, ...] = ()) -> Solution:
+    """Groups as the solution they are."""
+    groups, n_groups = renumbered(groups)
+    lo, hi = boxes_of(table, groups, n_groups)
+    return Solution(groups, lo, hi, bucketing=bucketing, notes=notes)
+
+
+def sensitive_names(table: CodedTable) -> tuple[str, ...]:
+    """The sensitive columns that the goal looks at."""
+    return tuple(domain.name for domain, _ in table.attributes())
+
+
+def columns_of(table: CodedTable) -> dict[str, IntArray]:
+    """The codes of every quasi-identifier and counted sensitive column, by name."""
+    quasi = {d.name: table.quasi_codes(i) for i, d in enumerate(table.domains)}
+    return {**quasi, **{domain.name: codes for domain, codes in table.attributes()}}
+
+
+def shuffled(table: CodedTable, groups: IntArray, columns: tuple[str, ...], seed: int) -> Block:
+    """A block in random order inside every group, each order equally likely.
+
+    The rows of a group are first put in the order of their values, which forgets their old order: whoever knows the
+    seed can undo the shuffle and finds the values sorted.
+    """
+    codes = columns_of(table)
+    values = np.lexsort([*(codes[name] for name in reversed(columns)), groups])
+    places = np.lexsort([child(seed, f"shuffle/{'/'.join(columns)}").random(len(groups)), groups])
+    source = np.empty(len(groups), np.int64)
+    source[places] = values
+    return Block(columns, source)
+
+
+def groups_for(problem: Problem) -> IntArray:
+    """The given groups if there are any, else diverse ones; all satisfy the goal.
+
+    Raises: GoalNotMet if a given group does not, Infeasible if a value is too frequent for any groups.
+    """
+    if problem.given is None:
+        return unite_failing(problem, diverse_groups(problem))
+    groups, n_groups = renumbered(problem.given)
+    weak = ~problem.goal.admits(problem.table.class_stats(groups, n_groups))
+    if weak.any():
+        raise GoalNotMet(
+            f"{int(weak.sum()):,} of the {n_groups:,} given groups do not satisfy the goal",
+            result={"holds": False, "groups": n_groups, "weak_groups": int(weak.sum())},
+            hint="let groups be searched for, or weaken the goal; nothing was written",
+        )
+    return groups
+
+
+def diverse_groups(problem: Problem) -> IntArray:
+    """Groups whose records all differ in the most skewed sensitive column, at least `min_size` records each."""
+    table, size = problem.table, problem.goal.min_size
+    domain, codes = max(table.attributes(), key=lambda attribute: int(np.bincount(attribute[1]).max()))
+    require_spread(problem, domain.name, codes)
+    rng = child(problem.seed, "groups")
+    stacks = [rng.permutation(rows).tolist() for rows in _rows_by_code(codes)]
+    groups = _draw(stacks, size, table.n_rows)
+    return _place_rest(stacks, groups, codes, rng)
+
+
+def require_spread(problem: Problem, column: str, codes: IntArray) -> int:
+    """How often the most frequent value occurs, seldom enough for groups of `min_size` different values.
+
+    Raises: Infeasible.
+    """
+    n_rows, size = len(codes), problem.goal.min_size
+    most = int(np.bincount(codes).max())
+    if most * size <= n_rows:
+        return most
+    best = n_rows // most
+    raise Infeasible(
+        f"infeasible  one value of '{column}' is carried by {most:,} of {n_rows:,} records, more than 1 in {size}: "
+        f"it cannot be spread over groups of {size} different values",
+        best=[{"model": "groups of different values", "achieved": best, "required": size}],
+        relaxations=[{"change": f"l: {best}  → feasible", "feasible": True}] if best >= 2 else [],
+    )
+
+
+def _rows_by_code(codes: IntArray) -> list[IntArray]:
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+
+
+def _draw(stacks: list[list[int]], size: int, n_rows: int) -> IntArray:
+    """Take one record of each of the `size` largest stacks for a group, while there are so many stacks."""
+    groups = np.full(n_rows, -1)
+    heap = [(-len(stack), i) for i, stack in enumerate(stacks)]
+    heapq.heapify(heap)
+    n_groups = 0
+    while len(heap) >= size:
+        taken = [heapq.heappop(heap) for _ in range(size)]
+        for left, i in taken:
+            groups[stacks[i].pop()] = n_groups
+            if left < -1:
+                heapq.heappush(heap, (left + 1, i))
+        n_groups += 1
+    return groups
+
+
+def _place_rest(stacks: list[list[int]], groups: IntArray, codes: IntArray, rng: np.random.Generator) -> IntArray:
+    """Every record that is left joins a group without its value; there is one, for no value is too frequent."""
+    n_groups = int(groups.max()) + 1
+    for stack in stacks:
+        for row in stack:
+            has_it = np.zeros(n_groups, bool)
+            has_it[groups[(codes == codes[row]) & (groups >= 0)]] = True
+            groups[row] = rng.choice(np.flatnonzero(~has_it))
+    return groups
+
+
+def unite_failing(problem: Problem, groups: IntArray) -> IntArray:
+    """Groups after every one that fails the goal was united with the next, again until none fails."""
+    groups, n_groups = renumbered(groups)
+    while n_groups > 1:
+        is_failing = ~problem.goal.admits(problem.table.class_stats(groups, n_groups))
+        if not is_failing.any():
+            break
+        groups, n_groups = renumbered(paired(is_failing)[groups])
+    return groups
+
+
+def paired(is_failing: NDArray[np.bool_]) -> IntArray:
+    """What each group becomes when failing ones join a neighbour; a group takes part in one union only."""
+    n_groups = len(is_failing)
+    becomes, is_free = np.arange(n_groups), np.ones(n_groups, bool)
+    for one in np.flatnonzero(is_failing).tolist():
+        other = one + 1 if one + 1 < n_groups and is_free[one + 1] else one - 1
+        if is_free[one] and other >= 0 and is_free[other]:
+            becomes[one] = other
+            is_free[[one, other]] = False
+    return becomes

@@ -1,0 +1,135 @@
+"""Records as points: numbers on standardised axes, categories with a distance between their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.data.coded import CodedTable
+from tablecloak.data.domain import Domain
+
+__all__ = ["Category", "Records", "is_number", "numbers_of", "records_of"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Category:
+    """A column of categories; two differ by the share of levels, from the values up to below the root, that differ."""
+
+    codes: IntArray  # (n_records,)
+    levels: IntArray  # (n_codes, n_levels) what each code belongs to; one level where there is no hierarchy
+    scale: float  # of the distance, so that columns of all kinds weigh alike
+
+    def distances(self, code: int, to: IntArray) -> FloatArray:
+        """Scaled distance of one code from each of the given codes."""
+        apart = (self.levels != self.levels[code]).mean(axis=1)
+        return np.asarray(self.scale * apart[to])
+
+    def center(self, codes: IntArray) -> int:
+        """The code with the least total distance from the given ones, the mode if there is one level only."""
+        own = self.levels[codes]  # (n_given, n_levels)
+        score = np.zeros(len(self.levels))
+        for level in range(self.levels.shape[1]):
+            counts = np.bincount(own[:, level], minlength=int(self.levels[:, level].max()) + 1)
+            score += counts[self.levels[:, level]]
+        present = np.unique(codes)
+        return int(present[np.argmax(score[present])])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """A record, or the center of several."""
+
+    numbers: FloatArray  # (n_numbers,)
+    codes: tuple[int, ...]  # one per category
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """The records to be clustered."""
+
+    numbers: FloatArray  # (n_records, n_numbers)
+    categories: tuple[Category, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def point(self, row: int) -> Point:
+        """One record."""
+        return Point(self.numbers[row], tuple(int(c.codes[row]) for c in self.categories))
+
+    def center(self, rows: IntArray) -> Point:
+        """Means of numbers, medians in the tree of categories."""
+        return Point(self.numbers[rows].mean(axis=0), tuple(c.center(c.codes[rows]) for c in self.categories))
+
+    def distances(self, point: Point, rows: IntArray) -> FloatArray:
+        """Squared distance of a point from some records."""
+        gaps = self.numbers[rows] - point.numbers
+        total: FloatArray = np.einsum("ij,ij->i", gaps, gaps)
+        for category, code in zip(self.categories, point.codes, strict=True):
+            total += category.distances(code, category.codes[rows])
+        return total
+
+
+def is_number(domain: Domain) -> bool:
+    """Numbers and dates without a hierarchy are averaged; everything else is a category."""
+    return domain.hierarchy is None and domain.type.is_ordered
+
+
+def numbers_of(domain: Domain) -> FloatArray:
+    """The number each code stands for (dates as their distance from the epoch), NaN for the missing value."""
+    numbers = domain.values.to_physical().cast(pl.Float64).to_numpy()
+    return np.concatenate([np.full(int(domain.has_missing), np.nan), numbers])
+
+
+def records_of(table: CodedTable, *, standardize: bool, without: Collection[str] = ()) -> Records:
+    """The records of a table that was coded row by row.
+
+    A missing number lies at the mean of its column and apart from all others on an axis of its own.
+
+    Args:
+        standardize: give every column the same spread, instead of its own unit.
+        without: columns that do not decide who is similar.
+    """
+    axes: list[FloatArray] = []
+    categories: list[Category] = []
+    for dim, domain in enumerate(table.domains):
+        if domain.name in without:
+            continue
+        codes = table.quasi_codes(dim)
+        if is_number(domain):
+            axes += _axes(numbers_of(domain)[codes], np.sqrt(domain.weight), standardize=standardize)
+        else:
+            categories.append(_category(domain, codes, standardize=standardize))
+    numbers = np.stack(axes, axis=1) if axes else np.zeros((table.n_tuples, 0))
+    return Records(numbers, tuple(categories))
+
+
+def _axes(values: FloatArray, weight: float, *, standardize: bool) -> list[FloatArray]:
+    is_missing = np.isnan(values)
+    known = values[~is_missing]
+    mean = float(known.mean()) if len(known) else 0.0
+    spread = float(known.std()) if standardize and len(known) else 1.0
+    axis = (np.where(is_missing, mean, values) - (mean if standardize else 0.0)) / (spread or 1.0) * weight
+    if not is_missing.any():
+        return [axis]
+    unit = 1.0 if standardize else float(known.std() if len(known) else 1.0)
+    return [axis, np.where(is_missing, unit * weight, 0.0)]
+
+
+def _category(domain: Domain, codes: IntArray, *, standardize: bool) -> Category:
+    if domain.hierarchy is None:
+        levels = np.arange(domain.n_codes)[:, None]
+    else:
+        levels = domain.hierarchy.ancestors_by_depth()[:, 1:]  # the root parts nothing
+    shares = [np.bincount(levels[codes, i]) / len(codes) for i in range(levels.shape[1])]
+    expected = float(np.mean([1 - (s**2).sum() for s in shares])) if shares else 0.0
+    # two records drawn at random lie 2 apart on a standardised axis of numbers
+    scale = 2.0 / expected if standardize and expected > 0 else 1.0
+    return Category(codes, levels, scale * domain.weight)

@@ -1,0 +1,94 @@
+"""`tablecloak run|verify` with releases in groups and with means."""
+
+import csv
+import json
+
+import pytest
+
+POLICY = """\
+input: people.csv
+columns: {age: quasi, zip: quasi, illness: sensitive}
+goals: [{model: l-diversity, l: 2}]
+algorithm: anatomy
+output: out/release.csv
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    rows = [f"{20 + i % 7},{13000 + i},{['flu', 'asthma', 'ulcer'][i % 3]}" for i in range(30)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,zip,illness", *rows]) + "\n")
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    return tmp_path
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_anatomy_writes_two_tables_that_verify(cloak, project):
+    result = cloak("run", project / "policy.yaml", "--json")
+    report = json.loads(result.out)
+    assert report["side_output"].endswith("release.st.csv")
+    main, side = read(project / "out" / "release.csv"), read(project / "out" / "release.st.csv")
+    assert list(main[0]) == ["age", "zip", "group_id"]
+    assert list(side[0]) == ["group_id", "illness", "count"]
+    assert sum(int(row["count"]) for row in side) == len(main) == 30
+    checked = cloak(
+        "verify",
+        project / "out" / "release.csv",
+        "--policy",
+        project / "policy.yaml",
+        "--original",
+        project / "people.csv",
+    )
+    assert checked.code == 0
+    spoilt = (project / "out" / "release.st.csv").read_text().replace("ulcer", "flu").replace("asthma", "flu")
+    (project / "out" / "release.st.csv").write_text(spoilt)
+    checked = cloak("verify", project / "out" / "release.csv", "--policy", project / "policy.yaml")
+    assert checked.code == 3
+
+
+def test_two_tables_do_not_fit_one_stream(cloak, project):
+    result = cloak("run", project / "policy.yaml", "--output", "-")
+    assert result.code == 2
+    assert "two tables" in result.err
+
+
+def test_existing_side_table_is_not_replaced(cloak, project):
+    (project / "out").mkdir()
+    (project / "out" / "release.st.csv").write_text("mine")
+    assert cloak("run", project / "policy.yaml").code == 2
+    assert (project / "out" / "release.st.csv").read_text() == "mine"
+    assert not (project / "out" / "release.csv").exists()
+
+
+def test_groups_have_no_recoding_and_no_report(cloak, project):
+    for extra in ("output.recoding=r.json", "output.report=r.html", "output.certificate=c.json"):
+        result = cloak("run", project / "policy.yaml", "--set", extra)
+        assert result.code == 2, extra
+        assert not (project / "out" / "release.csv").exists()
+
+
+def test_means_are_numbers_and_the_terminal_says_what_they_are(cloak, project):
+    changes = ["--set", "algorithm=mdav", "--set", "goals=[{model: k-anonymity, k: 3}]"]
+    result = cloak("run", project / "policy.yaml", *changes)
+    assert result.code == 0
+    assert "centers of their class" in result.out
+    cells = [(row["age"], row["zip"]) for row in read(project / "out" / "release.csv")]
+    assert all(cells.count(c) >= 3 and float(c[0]) and float(c[1]) for c in cells)
+
+
+def test_means_have_a_report(cloak, project):
+    changes = [
+        "--set",
+        "algorithm=mdav",
+        "--set",
+        "goals=[{model: k-anonymity, k: 3}]",
+        "--set",
+        "output.report=r.html",
+    ]
+    result = cloak("run", project / "policy.yaml", *changes)
+    assert result.code == 0, result.err
+    assert (project / "r.html").exists()
