@@ -232,7 +232,7 @@ def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
 
 def given_groups(table: Table, plan: Plan) -> NDArray[np.int64] | None:
     """The group of every row, where the policy names a column that says so; numbered in the order of its values."""
-    column = plan.algorithm.groups
+    column = plan.algorithm.group_column
     if column is None:
         return None
     if column not in table.frame.columns:

@@ -105,7 +105,7 @@ def separate(table: Table, solution: Solution, coded: CodedTable, plan: Plan) ->
             raise IncompatibleChoice(f"a column is called '{name}' already", hint="rename it, or give it role: drop")
     groups = pl.Series(GROUP, solution.class_of_row(coded) + 1)
     moved = _moved(table.frame, bucketing)
-    shown = [c for c in plan.publication.columns if c not in bucketing.side and c != plan.algorithm.groups]
+    shown = [c for c in plan.publication.columns if c not in bucketing.side and c != plan.algorithm.group_column]
     cells = [_cells(moved, name, plan) for name in shown]
     main = pl.DataFrame([*cells, groups])
     if plan.publication.shuffle_seed is not None:

@@ -83,6 +83,7 @@ def test_loses_no_more_than_its_start(name):
     assert lost < before if name != "npd" else lost <= before
 
 
+@pytest.mark.slow
 def test_sets_lose_less_than_hierarchy_nodes():
     table = coded_table(np.random.default_rng(5), 200)
     problem = Problem(table, goal_of("k"))
@@ -151,6 +152,7 @@ def _numberings(n):
     return [np.array(p) for p in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 def test_within_a_tenth_of_the_optimum_on_tiny_tables(k):
     ratios = []

@@ -51,6 +51,7 @@ def measured(frame, loss, k):
     return [release.measure(loss)[0] for release in releases]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "ncp"])
 def test_the_chosen_loss_is_not_worse_than_with_ncp_on_average(loss):
     pairs = [measured(drawn(seed), loss, k=2 + seed % 4) for seed in range(24)]

@@ -138,7 +138,7 @@ class Algorithm(Protocol):
         return Publishes.GENERALIZED
 
     @property
-    def groups(self) -> str | None:
+    def group_column(self) -> str | None:
         """The column that names the group of every row; None where groups are searched for."""
         return None
 
@@ -170,7 +170,7 @@ def algorithm(name: str) -> Callable[[type[A]], type[A]]:
     def decorate(cls: type[A]) -> type[A]:
         checked = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
         checked.name = name  # type: ignore[attr-defined]
-        for attribute in ("publishes", "groups", "needs_rows", "needs_hierarchies", "needs_sensitive"):
+        for attribute in ("publishes", "group_column", "needs_rows", "needs_hierarchies", "needs_sensitive"):
             if not hasattr(checked, attribute):
                 setattr(checked, attribute, vars(Algorithm)[attribute])
         return cast(type[A], register("algorithms", name)(checked))

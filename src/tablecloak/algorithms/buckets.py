@@ -53,6 +53,10 @@ class Anatomy:
     groups: GroupsField = None
 
     @property
+    def group_column(self) -> str | None:
+        return self.groups
+
+    @property
     def publishes(self) -> Publishes:
         return Publishes.SEPARATED
 
@@ -78,6 +82,10 @@ class Permutation:
     """
 
     groups: GroupsField = None
+
+    @property
+    def group_column(self) -> str | None:
+        return self.groups
 
     @property
     def publishes(self) -> Publishes:

@@ -72,6 +72,10 @@ class Slicing(_InGroups):
     block_size: Annotated[int, Field(ge=1, description="columns in a block, on average")] = 2
     groups: GroupsField = None
 
+    @property
+    def group_column(self) -> str | None:
+        return self.groups
+
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table
         groups = _similar_groups(problem, progress)
@@ -141,6 +145,10 @@ class Swapping(_InGroups):
         Field(description="combinations that must not arise, as in {sex: female, illness: prostate cancer}"),
     ] = field(default=())
     groups: GroupsField = None
+
+    @property
+    def group_column(self) -> str | None:
+        return self.groups
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table

@@ -129,6 +129,10 @@ class TMsn(_ByRow):
     t: TField = 0.0
     groups: GroupsField = None
 
+    @property
+    def group_column(self) -> str | None:
+        return self.groups
+
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         columns = [c for c in sensitive_columns(problem.table) if c.is_ordered]
         if not columns:
@@ -157,6 +161,10 @@ class PmHca(_ByRow):
 
     variant: VariantField = "sound"
     groups: GroupsField = None
+
+    @property
+    def group_column(self) -> str | None:
+        return self.groups
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         columns = [c for c in sensitive_columns(problem.table) if c.has_categories]
