@@ -1,12 +1,33 @@
-"""How kernels are compiled: cached on disk, and without the interpreter lock so that threads run side by side."""
+"""How kernels are compiled: cached on disk, and without the interpreter lock so that threads run side by side.
+
+numba notices a change in the file of a kernel, but not in the files of kernels that it calls. The cache therefore lies
+in a folder named by the text of all of them: another version of any kernel never finds it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 
 __all__ = ["jit", "leaf_jit"]
+
+
+def _sources() -> bytes:
+    folder = Path(__file__).parents[1]
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*.py")))
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "tablecloak" / f"kernels-{hashlib.sha256(_sources()).hexdigest()[:16]}"
+
+
+if not config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
+    config.CACHE_DIR = str(_cache_folder())
 
 jit: Any = njit(cache=True, nogil=True)
 leaf_jit: Any = njit(cache=True, nogil=True, inline="never")
