@@ -25,6 +25,8 @@ IntArray = NDArray[np.int64]
 
 # A job of this many tuples keeps its keys in the processor's cache.
 JOB_TUPLES = 1 << 17
+# Pricing cuts by the boxes of both sides gains about 1 % of the loss; on larger tables it costs half the search.
+EXACT_PRICES_UP_TO = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class _Search:
         self.problem = problem
         self.rule = rule
         self.kernels: ModuleType = kernels.choose(table.n_tuples, compiled=compiled)
-        self.space = table.space
+        is_large = table.n_tuples > EXACT_PRICES_UP_TO
+        self.space = table.space._replace(exact_up_to=0) if is_large else table.space
         self.keys = table.keys.copy()
         self.weights = table.weights.copy()
         self.ids = np.arange(table.n_tuples, dtype=np.uint32)

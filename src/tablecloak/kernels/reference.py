@@ -14,7 +14,6 @@ from tablecloak.kernels.space import ClassCost, FloatArray, IntArray, Keys, Spac
 __all__ = ["count_codes", "descend", "group", "propose", "refine", "sizes", "split", "warm_up"]
 
 ORDERED, TREE = 0, 1
-EXACT_UP_TO = 4096
 Cut = tuple[int, int, int]  # dimension (-1: none), largest code of the left side, ties
 NO_CUT: Cut = (-1, -1, -1)
 
@@ -178,7 +177,7 @@ def _cut_by_saving(node: _Node, tried: NDArray[np.bool_], min_size: int) -> Cut:
         if saving_cut < 0:
             continue
         candidates = [_descent_cut(space, d, codes, counts, min_size)]
-        if node.codes.shape[1] > EXACT_UP_TO:
+        if node.codes.shape[1] > space.exact_up_to:
             cut = saving_cut if saving > 0 or even_cut < 0 else even_cut
             candidates.append((cut, max(saving, 0.0) + 1e-9 * max(balance, 0)))
         else:

@@ -51,6 +51,7 @@ class Space(NamedTuple):
     tree_start: IntArray  # (n_dims,) where the dimension's rows begin in `ends` and `end_losses`
     ends: NDArray[np.int32]  # (sum of tree codes, depth) last code of the ancestor at each depth, root first
     end_losses: FloatArray  # same shape: loss of that ancestor
+    exact_up_to: int = 4096  # nodes of at most this many tuples price a cut exactly, by the boxes of both its sides
 
 
 def plan_layout(n_codes: Sequence[int]) -> Layout:

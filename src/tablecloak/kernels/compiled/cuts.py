@@ -11,8 +11,6 @@ from tablecloak.kernels.space import ClassCost, IntArray, Keys, Space
 
 __all__ = ["propose", "propose_one", "scratch"]
 
-# Up to this many tuples a candidate cut is priced exactly, by the boxes of both its sides.
-EXACT_UP_TO = 4096
 CELLS, AVERAGE_SIZE = int(ClassCost.CELLS), int(ClassCost.AVERAGE_SIZE)
 
 
@@ -204,7 +202,7 @@ def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, d
         step_cut, step_saving = _descent_cut(space, d, codes, counts, n_present, total, min_size)
         if step_cut >= 0 and step_saving > best:
             best, best_dim, best_cut = step_saving, d, step_cut
-        if b - a > EXACT_UP_TO:
+        if b - a > space.exact_up_to:
             # far from the leaves the own dimension decides; a cut that saves nothing yet ranks by balance
             cut = saving_cut if saving > 0 or even_cut < 0 else even_cut
             score = max(saving, 0.0) + 1e-9 * max(balance, 0)

@@ -11,7 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from numba import config, njit
+from numba import config as _config
+from numba import njit
 
 __all__ = ["jit", "leaf_jit"]
 
@@ -26,6 +27,7 @@ def _cache_folder() -> Path:
     return Path(home) / "tablecloak" / f"kernels-{hashlib.sha256(_sources()).hexdigest()[:16]}"
 
 
+config: Any = _config
 if not config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
     config.CACHE_DIR = str(_cache_folder())
 
