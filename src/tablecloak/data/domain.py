@@ -122,8 +122,10 @@ class Domain:
     def nodes(self, lo: IntArray, hi: IntArray) -> IntArray:
         """The lowest hierarchy node that holds each code interval."""
         assert self.hierarchy is not None
-        lca = self.hierarchy.lca_range
-        return np.fromiter((lca(a, b) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)), np.int64, len(lo))
+        # many classes share few intervals, so each interval is looked up once
+        pairs, of_class = np.unique(lo * self.n_codes + hi, return_inverse=True)
+        ends = zip(*(side.tolist() for side in np.divmod(pairs, self.n_codes)), strict=True)
+        return np.fromiter((self.hierarchy.lca_range(a, b) for a, b in ends), np.int64, len(pairs))[of_class]
 
     def _texts(self, lo: IntArray, hi: IntArray) -> dict[int, Any]:
         """The values that labels will speak of, by code."""
