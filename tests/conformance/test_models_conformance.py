@@ -299,6 +299,30 @@ def test_the_search_finds_counterexamples_of_models_that_are_not_monotone(name):
     assert not any(m.monotone for m in examples)
 
 
+class Personalized:
+    """Personalised privacy: who has `a` guards {a, b}, who has `c` guards {c, d}, others guard nothing.
+
+    The chance of a breach is the share of the class under the guarded node, at most one half.
+    """
+
+    guards = (("a", ("a", "b")), ("c", ("c", "d")))
+
+    def margin(self, stats):
+        hist = next(iter(stats.hist.values()))
+        shares = np.concatenate([part for _, part in hist.share_slices()])
+        place = hist.domain.labels.index
+        breach = [
+            np.where(shares[:, place(who)] > 0, shares[:, [place(v) for v in node]].sum(axis=1), 0.0)
+            for who, node in self.guards
+        ]
+        return 0.5 - np.max(breach, axis=0)
+
+
+def test_the_search_finds_counterexamples_of_personalised_privacy():
+    searched, broken = broken_unions(Personalized(), second_must_satisfy=True)
+    assert 0 < broken < searched
+
+
 def test_all_other_models_are_monotone():
     assert {m.name for m in MODELS if Monotone.GENERALIZATION not in m.monotone} == set(NOT_MONOTONE)
 
