@@ -127,6 +127,7 @@ def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
     losses = solution.losses(domains)
     sizes = solution.stats(coding.table).size
     is_released = sizes > 0
+    has_no_boxes = solution.bucketing is not None or solution.sets is not None
     return ReleaseCounts(
         sizes=sizes[is_released],
         losses=losses[is_released],
@@ -134,8 +135,8 @@ def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
         n_suppressed=coding.table.n_rows - int(sizes.sum()),
         k=plan.goal.min_size,
         weights=tuple(d.weight for d in domains),
-        # rows of a group keep their own values, so no cell speaks for the group
-        look_closer=None if solution.bucketing else lambda: _details(coding.table, solution, is_released),
+        # where groups keep their own values, or publish sets, the boxes looked at here are not what is published
+        look_closer=None if has_no_boxes else lambda: _details(coding.table, solution, is_released),
     )
 
 
