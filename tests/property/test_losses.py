@@ -10,6 +10,7 @@ import pytest
 from test_kernels import code_table, equal, listed, ordered, treed, with_missing
 
 import tablecloak as tc
+from effort import often
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.mondrian import Mondrian
 from tablecloak.algorithms.partition import CutRule, partition
@@ -74,7 +75,7 @@ def coded(seed, makes):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(often(3)))
 def test_both_kernels_cut_alike(loss, seed):
     makes = [treed, treed] if loss in LEVEL_LOSSES else [treed, ordered, listed]
     table = priced(coded(seed, makes), loss)
