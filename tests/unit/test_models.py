@@ -116,7 +116,7 @@ def test_only_distinct_values_survive_joining_a_failing_class():
         (LDiversity(l=5), 1, []),
         (LDiversity(l=5), math.nan, []),
         (LDiversity(l=3, variant="entropy"), 1.7088, [{"l": 1.7}, {"l": 1.35}]),
-        (LDiversity(**RECURSIVE), 2.0, [{"c": 2.01}, {"l": 2}]),
+        (LDiversity(**RECURSIVE), 2.0, [{"c": 2.01}, {"c": 4.01}, {"l": 2}]),
         (LDiversity(**RECURSIVE), math.inf, [{"l": 2}]),
         (TCloseness(t=0.1), 0.235, [{"t": 0.24}]),
         (TCloseness(t=0.1), 0.3, [{"t": 0.3}]),

@@ -135,7 +135,9 @@ class LDiversity(PrivacyModel):
             halfway = math.floor((achieved + 1) * 50) / 100
             return [replace(self, l=weaker) for weaker in dict.fromkeys((reached, halfway)) if 1 < weaker < self.l]
         fewer = [replace(self, l=fewer) for fewer in range(int(self.l) - 1, 1, -1)]
-        return [replace(self, c=_just_above(achieved)), *fewer] if self.required <= achieved < math.inf else fewer
+        if not self.required <= achieved < math.inf:
+            return fewer
+        return [*(replace(self, c=_just_above(least)) for least in (achieved, 2 * achieved)), *fewer]
 
     def rule(self) -> tuple[Kind, float, int] | None:
         kinds = {"distinct": Kind.DISTINCT, "entropy": Kind.ENTROPY, "recursive": Kind.RECURSIVE}
