@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -279,7 +280,7 @@ def test_an_interrupted_run_leaves_nothing_behind(project, number, code):
     command = [sys.executable, "-m", "tablecloak.cli.main", "run", str(project / "policy.yaml")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr.readline().startswith(" read")
-    time.sleep(0.1)
+    time.sleep(random.uniform(0, 0.4))
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == code

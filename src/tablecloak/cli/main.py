@@ -6,6 +6,7 @@ Exit codes: 0 ok, 1 bug or engine, 2 usage or policy, 3 goal not met, 4 infeasib
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import Abort, TyperException
 
+from tablecloak.cleanup import discard_unfinished
 from tablecloak.cli import (
     apply,
     check,
@@ -110,17 +112,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_process() -> None:
-    """What holds for the whole process: SIGTERM cleans up, and no terminal is too old for a tick."""
+    """What holds for the whole process: signals clean up, and no terminal is too old for a tick."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _interrupted)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-def _terminated(number: int, _frame: object) -> NoReturn:
-    """Leave through the same doors as Ctrl-C, so that unfinished files are removed."""
-    sys.exit(128 + number)
+def _interrupted(number: int, _frame: object) -> NoReturn:
+    """Remove unfinished files and end at once.
+
+    An exception raised here could be swallowed by whatever runs at this moment (a destructor, a callback
+    of the import system), and the run would go on or hang.
+    """
+    discard_unfinished()
+    if sys.stderr.isatty():
+        os.write(sys.stderr.fileno(), b"\x1b[?25h\n")  # progress bars hide the cursor
+    os._exit(128 + number)
 
 
 def _usage(error: TyperException) -> CloakError:

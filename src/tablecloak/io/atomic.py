@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tablecloak.cleanup import unfinished
 from tablecloak.errors import DataError, EngineError, PolicyError
 
 __all__ = ["Outputs", "replace_when_done", "writing"]
@@ -26,6 +27,7 @@ class Outputs:
     def __init__(self, *, force: bool = False) -> None:
         self.force = force
         self._partial: dict[Path, Path] = {}  # target -> temporary file
+        unfinished.add(self)
 
     def add(self, path: Path) -> Path:
         """Reserve a target and return the temporary name to write to; it keeps the suffixes of the target."""
