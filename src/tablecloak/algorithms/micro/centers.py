@@ -62,7 +62,8 @@ def _category_labels(table: CodedTable, dim: int, classes: IntArray, n_classes: 
     (category,) = records_of(table, standardize=False, without=others).categories
     order = np.argsort(classes, kind="stable")
     starts = np.searchsorted(classes[order], np.arange(1, n_classes))
-    codes = np.array([category.center(part) for part in np.split(category.codes[order], starts)])
+    parts = np.split(category.codes[order], starts)
+    codes = np.array([category.center(np.bincount(part, minlength=len(category.levels))) for part in parts])
     return _labels(domain.labels(codes, codes))
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,100 +18,164 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-class _Rest:
-    """Records that belong to no cluster yet, in the order of the table, and the clusters made so far."""
+# Comparing records pair by pair pays for compiled kernels from fewer records on than counting them.
+COMPILED_FROM = 3_000
 
-    def __init__(self, records: Records) -> None:
+
+class _Rest:
+    """Records that belong to no cluster yet, in the order of the table, and the clusters made so far.
+
+    Records that were taken are swept out now and then. The center follows what is taken without looking at the rest
+    again: its sums are whole numbers of a fine grid, so they are exact whatever the order.
+    """
+
+    def __init__(self, records: Records, compiled: bool | None = None) -> None:
         self.records = records
+        self.kernels = _kernels(len(records), compiled)
         self.rows = np.arange(len(records))
+        self.is_gone = np.zeros(len(records), np.bool_)
+        self.size = len(records)
         self.cluster_of = np.full(len(records), -1)
         self.n_clusters = 0
+        self.numbers = np.ascontiguousarray(records.numbers.T)
+        self.codes = np.ascontiguousarray(records.codes().astype(np.int32))
+        self.trees = records.trees()
+        self.grid = records.grid()
+        self.sums = self.grid.points.sum(axis=0)
+        self.counts = [np.bincount(c.codes, minlength=len(c.levels)) for c in records.categories]
+
+    def left(self) -> IntArray:
+        """The records that are still here."""
+        return self.rows[~self.is_gone]
+
+    def center(self) -> Point:
+        """Means of numbers, medians in the tree of categories."""
+        centers = [c.center(counts) for c, counts in zip(self.records.categories, self.counts, strict=True)]
+        return Point(self.sums / self.grid.per_unit / self.size, tuple(centers))
 
     def distances(self, point: Point) -> FloatArray:
-        return self.records.distances(point, self.rows)
+        """Squared distance of a point from every record that was not swept out."""
+        tables = self.records.tables(point)
+        found: FloatArray = self.kernels.squared_distances(self.numbers, self.codes, point.numbers, tables)
+        return found
 
-    def farthest(self, point: Point) -> Point:
-        """The record farthest from a point; the first of several."""
-        return self.records.point(int(self.rows[np.argmax(self.distances(point))]))
+    def nearest_outside(self, members: IntArray, from_extreme: FloatArray) -> tuple[int, float]:
+        """The place of the free record nearest to any member, and its squared distance."""
+        found: tuple[int, float] = self.kernels.nearest_outside(
+            self.numbers, self.codes, self.is_gone, members, from_extreme, self.trees
+        )
+        return found
 
-    def take_nearest(self, point: Point, k: int) -> IntArray:
-        """Make a cluster of the k records nearest to a point; the first of several at the same distance."""
-        distances = self.distances(point)
-        limit = np.partition(distances, k - 1)[k - 1]
-        inside = np.flatnonzero(distances < limit)
-        border = np.flatnonzero(distances == limit)[: k - len(inside)]
-        return self.take(np.sort(np.concatenate([inside, border])))
+    def farthest(self, distances: FloatArray) -> Point:
+        """The record at the largest distance; the first of several."""
+        place = int(np.argmax(np.where(self.is_gone, -1.0, distances)))
+        return self.records.point(int(self.rows[place]))
+
+    def take_nearest(self, distances: FloatArray, k: int) -> IntArray:
+        """Make a cluster of the k records at the least distances; the first of several at the same distance."""
+        apart = np.where(self.is_gone, np.inf, distances)
+        limit = np.partition(apart, k - 1)[k - 1]
+        close = np.flatnonzero(apart <= limit)
+        border = np.flatnonzero(apart[close] == limit)
+        n_too_many = len(close) - k
+        return self.take(np.delete(close, border[len(border) - n_too_many :]))
 
     def take(self, places: IntArray) -> IntArray:
-        """Make a cluster of the records at these places of the rest."""
-        taken = self.rows[places]
-        self.cluster_of[taken] = self.n_clusters
+        """Make a cluster of the records at these places."""
         self.n_clusters += 1
-        self.rows = np.delete(self.rows, places)
+        return self.join(places)
+
+    def join(self, places: IntArray) -> IntArray:
+        """Put the records at these places into the newest cluster."""
+        taken = self.rows[places]
+        self.cluster_of[taken] = self.n_clusters - 1
+        self.is_gone[places] = True
+        self.size -= len(taken)
+        self.sums -= self.grid.points[taken].sum(axis=0)
+        for counts, category in zip(self.counts, self.records.categories, strict=True):
+            np.subtract.at(counts, category.codes[taken], 1)
         return taken
 
+    def sweep(self) -> None:
+        """Forget the places of records that were taken, if there are many."""
+        if self.size > 0.9 * len(self.rows):
+            return
+        kept = np.flatnonzero(~self.is_gone)
+        self.rows = self.rows[kept]
+        self.numbers = np.ascontiguousarray(self.numbers[:, kept])
+        self.codes = np.ascontiguousarray(self.codes[:, kept])
+        self.is_gone = np.zeros(len(kept), np.bool_)
 
-def mdav(records: Records, k: int, progress: Progress) -> IntArray:
+
+def _kernels(n: int, compiled: bool | None) -> ModuleType:
+    if compiled is None:
+        compiled = n >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
+    return importlib.import_module("tablecloak.kernels." + ("compiled.squares" if compiled else "squares"))
+
+
+def mdav(records: Records, k: int, progress: Progress, *, compiled: bool | None = None) -> IntArray:
     """The cluster of every record: k records around the one farthest from the center, k around the one opposite, again.
 
     Cost: O(n^2 / k). Reference: Domingo-Ferrer, Torra, Data Mining and Knowledge Discovery 11, 2005.
     """
-    rest = _Rest(records)
-    while len(rest.rows) >= 3 * k:
-        extreme = rest.farthest(records.center(rest.rows))
-        rest.take_nearest(extreme, k)
-        rest.take_nearest(rest.farthest(extreme), k)
-        progress.advance(len(records) - len(rest.rows))
-    if len(rest.rows) >= 2 * k:
-        rest.take_nearest(rest.farthest(records.center(rest.rows)), k)
-    rest.take(np.arange(len(rest.rows)))
+    rest = _Rest(records, compiled)
+    while rest.size >= 3 * k:
+        from_extreme = rest.distances(rest.farthest(rest.distances(rest.center())))
+        rest.take_nearest(from_extreme, k)
+        rest.take_nearest(rest.distances(rest.farthest(from_extreme)), k)
+        rest.sweep()
+        progress.advance(len(records) - rest.size)
+    if rest.size >= 2 * k:
+        rest.take_nearest(rest.distances(rest.farthest(rest.distances(rest.center()))), k)
+    rest.take(np.flatnonzero(~rest.is_gone))
     return rest.cluster_of
 
 
-def v_mdav(records: Records, k: int, gain: float, progress: Progress) -> IntArray:
+def v_mdav(records: Records, k: int, gain: float, progress: Progress, *, compiled: bool | None = None) -> IntArray:
     """The cluster of every record: as MDAV, one extreme at a time, and a cluster grows while a neighbour is close.
 
     A neighbour joins if it is less than `gain` times as far from the cluster as from its own nearest other record.
-    Cost: O(n^2). Reference: Solanas, Martinez-Balleste, V-MDAV, COMPSTAT 2006.
+    Cost: O(n^2 / k). Reference: Solanas, Martinez-Balleste, V-MDAV, COMPSTAT 2006.
     """
-    rest = _Rest(records)
-    center = records.center(rest.rows)
-    while len(rest.rows) >= k:
-        members = rest.take_nearest(rest.farthest(center), k)
-        _grow(rest, members, k, gain)
-        progress.advance(len(records) - len(rest.rows))
+    rest = _Rest(records, compiled)
+    from_center = rest.distances(rest.center())  # of the whole table, once
+    while rest.size >= k:
+        extreme = rest.farthest(from_center[rest.rows])
+        from_extreme = rest.distances(extreme)
+        members = rest.take_nearest(from_extreme, k)
+        if gain > 0:
+            _grow(rest, members, from_extreme, k, gain)
+        rest.sweep()
+        progress.advance(len(records) - rest.size)
     _hand_out(rest)
     return rest.cluster_of
 
 
-def _grow(rest: _Rest, members: IntArray, k: int, gain: float) -> None:
-    if len(rest.rows) == 0:
-        return
-    records, cluster = rest.records, rest.n_clusters - 1
-    to_cluster = np.min([rest.distances(records.point(int(m))) for m in members], axis=0)
+def _grow(rest: _Rest, members: IntArray, from_extreme: FloatArray, k: int, gain: float) -> None:
+    """Let the records nearest to the newest cluster join it while they are close."""
+    places = np.searchsorted(rest.rows, members)
     for _ in range(k - 1):
-        if len(rest.rows) < 2:
+        if rest.size < 2:
             return
-        near = int(np.argmin(to_cluster))
-        from_near = rest.distances(records.point(int(rest.rows[near])))
-        others = np.delete(from_near, near)
+        near, apart = rest.nearest_outside(places, from_extreme)
+        from_near = np.where(rest.is_gone, np.inf, rest.distances(rest.records.point(int(rest.rows[near]))))
+        from_near[near] = np.inf
         # distances are squared, so the gain is too
-        if not to_cluster[near] < gain**2 * others.min():
+        if not apart < gain**2 * from_near.min():
             return
-        rest.cluster_of[rest.rows[near]] = cluster
-        rest.rows = np.delete(rest.rows, near)
-        to_cluster = np.minimum(np.delete(to_cluster, near), others)
+        rest.join(np.array([near]))
+        places = np.append(places, near)
 
 
 def _hand_out(rest: _Rest) -> None:
     """Each record that is left joins the cluster with the nearest center."""
-    if len(rest.rows) == 0:
+    left = rest.left()
+    if len(left) == 0:
         return
-    order = np.argsort(rest.cluster_of, kind="stable")[len(rest.rows) :]
+    order = np.argsort(rest.cluster_of, kind="stable")[len(left) :]
     parts = np.split(order, np.flatnonzero(np.diff(rest.cluster_of[order])) + 1)
-    centers = [rest.records.center(part) for part in parts]
-    apart = np.stack([rest.distances(c) for c in centers])  # (n_clusters, n_left)
-    rest.cluster_of[rest.rows] = np.argmin(apart, axis=0)
+    apart = np.stack([rest.records.distances(rest.records.center(part), left) for part in parts])
+    rest.cluster_of[left] = np.argmin(apart, axis=0)  # apart: (n_clusters, n_left)
 
 
 def univariate(values: FloatArray, k: int) -> IntArray:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
+from tablecloak.kernels.squares import Trees, squared_distances
 
 __all__ = ["Category", "Records", "is_number", "numbers_of", "records_of"]
 
@@ -26,20 +27,28 @@ class Category:
     levels: IntArray  # (n_codes, n_levels) what each code belongs to; one level where there is no hierarchy
     scale: float  # of the distance, so that columns of all kinds weigh alike
 
-    def distances(self, code: int, to: IntArray) -> FloatArray:
-        """Scaled distance of one code from each of the given codes."""
-        apart = (self.levels != self.levels[code]).mean(axis=1)
-        return np.asarray(self.scale * apart[to])
+    def table(self, code: int) -> FloatArray:
+        """Scaled distance of one code from every code, (n_codes,)."""
+        return np.asarray(self.scale * (self.levels != self.levels[code]).mean(axis=1))
 
-    def center(self, codes: IntArray) -> int:
-        """The code with the least total distance from the given ones, the mode if there is one level only."""
-        own = self.levels[codes]  # (n_given, n_levels)
+    def center(self, counts: IntArray) -> int:
+        """The code with the least total distance from codes that occur so often, the mode if there is one level only.
+
+        Args:
+            counts: (n_codes,) how often each code occurs.
+        """
         score = np.zeros(len(self.levels))
-        for level in range(self.levels.shape[1]):
-            counts = np.bincount(own[:, level], minlength=int(self.levels[:, level].max()) + 1)
-            score += counts[self.levels[:, level]]
-        present = np.unique(codes)
-        return int(present[np.argmax(score[present])])
+        for of_code in self.levels.T:
+            score += np.bincount(of_code, weights=counts)[of_code]
+        return int(np.argmax(np.where(counts > 0, score, -1.0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Numbers rounded to whole steps so fine that they lose nothing, and so coarse that any sum of them fits."""
+
+    points: IntArray  # (n_records, n_numbers)
+    per_unit: float  # a power of two
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,15 +75,43 @@ class Records:
 
     def center(self, rows: IntArray) -> Point:
         """Means of numbers, medians in the tree of categories."""
-        return Point(self.numbers[rows].mean(axis=0), tuple(c.center(c.codes[rows]) for c in self.categories))
+        counts = [np.bincount(c.codes[rows], minlength=len(c.levels)) for c in self.categories]
+        centers = (c.center(n) for c, n in zip(self.categories, counts, strict=True))
+        return Point(self.numbers[rows].mean(axis=0), tuple(centers))
+
+    def codes(self) -> IntArray:
+        """(n_categories, n_records)"""
+        empty = np.zeros((0, len(self)), np.int64)
+        return np.stack([c.codes for c in self.categories]) if self.categories else empty
+
+    def tables(self, point: Point) -> FloatArray:
+        """Distance of a point from every code, (n_categories, most codes of a category)."""
+        tables = np.zeros((len(self.categories), max((len(c.levels) for c in self.categories), default=0)))
+        for row, category, code in zip(tables, self.categories, point.codes, strict=True):
+            row[: len(category.levels)] = category.table(code)
+        return tables
+
+    def grid(self) -> Grid:
+        """The numbers as whole ones."""
+        largest = float(np.abs(self.numbers).max(initial=0.0)) * max(1, len(self))
+        per_unit = 2.0 ** (61 - int(np.frexp(largest)[1])) if largest else 1.0
+        return Grid(np.rint(self.numbers * per_unit).astype(np.int64), per_unit)
 
     def distances(self, point: Point, rows: IntArray) -> FloatArray:
         """Squared distance of a point from some records."""
-        gaps = self.numbers[rows] - point.numbers
-        total: FloatArray = np.einsum("ij,ij->i", gaps, gaps)
-        for category, code in zip(self.categories, point.codes, strict=True):
-            total += category.distances(code, category.codes[rows])
-        return total
+        numbers = np.ascontiguousarray(self.numbers[rows].T)
+        codes = np.ascontiguousarray(self.codes()[:, rows])
+        return squared_distances(numbers, codes.astype(np.int32), point.numbers, self.tables(point))
+
+    def trees(self) -> Trees:
+        """The levels of all categories, for kernels."""
+        sizes = [len(c.levels) for c in self.categories]
+        n_levels = np.array([c.levels.shape[1] for c in self.categories], np.int64)
+        levels = np.zeros((sum(sizes), int(n_levels.max(initial=0))), np.int64)
+        start = np.cumsum([0, *sizes])[:-1].astype(np.int64)
+        for at, category in zip(start.tolist(), self.categories, strict=True):
+            levels[at : at + len(category.levels), : category.levels.shape[1]] = category.levels
+        return Trees(start, levels, n_levels, np.array([c.scale for c in self.categories], np.float64))
 
 
 def is_number(domain: Domain) -> bool:
