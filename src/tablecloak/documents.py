@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -49,21 +49,30 @@ class Documents:
         return self.report is not None or self.certificate is not None
 
 
-def write_documents(files: Documents, run: Mapping[str, Any], plan: Plan, facts: Facts | None) -> None:
-    """Write what is wanted; a report needs facts."""
+def write_documents(
+    files: Documents, run: Mapping[str, Any], plan: Plan, facts: Facts | None, blocks: Sequence[Sequence[str]] = ()
+) -> None:
+    """Write what is wanted; a report needs facts.
+
+    Args:
+        blocks: of a release in groups, the columns whose cells still belong together.
+    """
     certificate = _certificate(files, run, plan)
     if files.certificate is not None:
         text = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
         files.certificate.write_text(text, encoding="utf-8")
     if files.report is not None:
         assert facts is not None
-        files.report.write_text(page(subject_of(files.name, run, plan, facts, certificate)), encoding="utf-8")
+        subject = replace(subject_of(files.name, run, plan, facts, certificate), blocks=blocks)
+        files.report.write_text(page(subject), encoding="utf-8")
 
 
 def _certificate(files: Documents, run: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     beside = files.certificate or files.report
     assert beside is not None
     hashed = {"input": files.source, "output": files.release, "recoding": files.recoding}
+    if files.side is not None:
+        hashed["side_output"] = files.side
     return make_certificate(
         run,
         policy=dump_policy(plan.policy.rebased(beside.parent)),
@@ -132,15 +141,23 @@ def certified_policy(path: Path) -> tuple[Policy, dict[str, Any], list[Check]]:
 
 
 def check_certificate(
-    certificate: Mapping[str, Any], policy: Policy, verification: Verification, release: Path, original: Path | None
+    certificate: Mapping[str, Any],
+    policy: Policy,
+    verification: Verification,
+    release: Path,
+    original: Path | None,
+    side: Path | None = None,
 ) -> list[Check]:
     """What a certificate claims, one by one: hashes, then counts, then what only the original can show."""
+    is_grouped = policy.algorithm.publishes.is_bucketing
+    covering = "every column holds the values of its original" if is_grouped else "every cell covers its original"
     hashes = certificate["sha256"]
     recoding = policy.recoding_path
     has_recoding = recoding is not None and recoding.exists()
     covers = verification.covers
     return [
         check_hash("release is the certified file", hashes.get("output"), sha256_of(release), without=""),
+        *_check_side(hashes, side),
         check_hash(
             "policy is the certified text", hashes.get("policy"), sha256_text(certificate["policy"]), without=""
         ),
@@ -157,7 +174,12 @@ def check_certificate(
             sha256_of(original) if original else None,
             without="needs the original: --original FILE",
         ),
-        Check(
-            "every cell covers its original", covers, "needs the original: --original FILE" if original is None else ""
-        ),
+        Check(covering, covers, "needs the original: --original FILE" if original is None else ""),
     ]
+
+
+def _check_side(hashes: Mapping[str, Any], side: Path | None) -> list[Check]:
+    """The table beside a release, where there is one."""
+    if side is None:
+        return []
+    return [check_hash("table beside it is the certified file", hashes.get("side_output"), sha256_of(side), without="")]

@@ -43,9 +43,10 @@ from tablecloak.release import VerifiedRelease, read_release, reserve, verified,
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     Separated,
+    facts_of_groups,
     read_separated,
-    refuse_documents,
     refuse_persons,
+    refuse_recoding,
     separate,
     side_path,
     verify_separated,
@@ -94,7 +95,9 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     report = _report(solved, counts, plan, published.verification, timed, engine)
     recoding = None if solved.solution.bucketing else _recoding(solved, plan)
     side = published.side.frame if published.side else None
-    return VerifiedRelease(published.main.frame, report, recoding, plan, published.originals, counts, side)
+    return VerifiedRelease(
+        published.main.frame, report, recoding, plan, published.originals, counts, side, published.blocks
+    )
 
 
 def run(
@@ -113,7 +116,7 @@ def run(
     with Outputs(force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
         plan, table = _read(engine, source, policy, timed)
-        refuse_documents(plan, files)
+        refuse_recoding(plan, files.recoding if files else None)
         solved = _solve(engine, table, plan, timed, threads)
         del table
         published = _publish(engine, solved, plan, timed, files)
@@ -124,7 +127,7 @@ def run(
         report = _report(solved, counts, plan, published.verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
-                write_documents(files, with_files(report, policy).to_dict(), plan, published.facts)
+                write_documents(files, with_files(report, policy).to_dict(), plan, published.facts, published.blocks)
     return report if dry_run else with_files(report, policy)
 
 
@@ -206,7 +209,9 @@ def verify_certificate(
     """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
     policy, certified, missing = certified_policy(certificate)
     verification = verify_file(release, policy, original=original, progress=progress)
-    return Certified(verification, [*check_certificate(certified, policy, verification, release, original), *missing])
+    side = side_path(release) if policy.algorithm.publishes is Publishes.SEPARATED else None
+    checks = check_certificate(certified, policy, verification, release, original, side)
+    return Certified(verification, [*checks, *missing])
 
 
 def _verify_groups(engine: Engine, release: Path, policy: Policy, original: Path | None, timed: Timed) -> Verification:
@@ -354,6 +359,7 @@ class _Published:
     originals: Originals
     verification: Verification
     facts: Facts | None = None
+    blocks: tuple[tuple[str, ...], ...] = ()  # of a release in groups: columns whose cells still belong together
 
 
 def _publish(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None = None) -> _Published:
@@ -381,7 +387,9 @@ def _publish_groups(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, f
     with timed.phase("verify") as notes:
         verification = verify_separated(engine, found, plan, intended=separated, original=solved.table)
         notes.append(f"{verification.n_classes:,} groups recounted")
-    return _Published(found.main, found.side, _originals(solved, None), require(verification))
+    originals = _originals(solved, None)
+    facts = facts_of_groups(engine, found, plan, originals) if files and files.report else None
+    return _Published(found.main, found.side, originals, require(verification), facts, separated.blocks)
 
 
 def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:

@@ -23,8 +23,9 @@ from tablecloak.recoding import Recoding
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     Separated,
+    facts_of_groups,
     read_separated,
-    refuse_documents,
+    refuse_recoding,
     side_output_path,
     side_path,
     verify_separated,
@@ -45,6 +46,7 @@ class VerifiedRelease:
     _originals: Originals = field(repr=False)
     _counts: ReleaseCounts = field(repr=False)
     side: pl.DataFrame | None = None  # the sensitive columns, where they have a table of their own
+    _blocks: tuple[tuple[str, ...], ...] = field(default=(), repr=False)  # columns that stay together in groups
 
     def measure(self, *names: str) -> list[Measurement]:
         """The named information metrics of the release, or all there are; what does not apply says why."""
@@ -82,10 +84,15 @@ class VerifiedRelease:
                 write_documents(files, said, self._plan, facts)
 
     def _write_groups(self, engine: Engine, files: Documents) -> None:
-        refuse_documents(self._plan, files)
-        meant = Separated(table_of(self.frame), None if self.side is None else table_of(self.side))
+        refuse_recoding(self._plan, files.recoding)
+        side = None if self.side is None else table_of(self.side)
+        meant = Separated(table_of(self.frame), side, self._blocks)
         written = write_separated(engine, meant, files, self._plan, Timed())
-        require(verify_separated(engine, written, self._plan))
+        verification = require(verify_separated(engine, written, self._plan, intended=meant))
+        if files.are_wanted:
+            said = replace(self.report, verification=verification, output=files.name).to_dict()
+            facts = facts_of_groups(engine, written, self._plan, self._originals)
+            write_documents(files, said, self._plan, facts, self._blocks)
 
 
 def reserve(outputs: Outputs, policy: Policy) -> Documents:

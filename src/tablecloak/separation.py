@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -15,21 +14,23 @@ from tablecloak.algorithms.base import Bucketing, Publishes, Solution
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Engine, Table
+from tablecloak.engines.base import Engine, Recount, Table
 from tablecloak.engines.local import table_of
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.sources import Source
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
+from tablecloak.report.facts import Before, Facts, collect_groups
 from tablecloak.rng import child
-from tablecloak.verification import Verification
+from tablecloak.verification import Originals, Verification
 
 __all__ = [
     "GROUP",
     "Separated",
+    "facts_of_groups",
     "read_separated",
-    "refuse_documents",
     "refuse_persons",
+    "refuse_recoding",
     "separate",
     "side_path",
     "verify_separated",
@@ -63,27 +64,11 @@ def side_path(path: Path) -> Path:
     return path.with_name(f"{path.name.removesuffix(suffix)}.st{suffix}")
 
 
-class _Files(Protocol):
-    """What else a run may be asked to write."""
-
-    @property
-    def are_wanted(self) -> bool: ...
-
-    @property
-    def recoding(self) -> Path | None: ...
-
-
-def refuse_documents(plan: Plan, files: _Files | None) -> None:
-    """Groups of exact values cannot be applied to new rows, and reports speak of classes of generalised ones."""
-    if files is None or not plan.algorithm.publishes.is_bucketing:
-        return
-    name = plan.algorithm.name
-    if files.recoding is not None:
-        raise IncompatibleChoice(f"{name} makes groups of these rows, which new rows cannot join", hint="no recoding")
-    if files.are_wanted:
+def refuse_recoding(plan: Plan, recoding: Path | None) -> None:
+    """Groups of exact values cannot be applied to new rows."""
+    if recoding is not None and plan.algorithm.publishes.is_bucketing:
         raise IncompatibleChoice(
-            f"report and certificate speak of generalised values, and {name} publishes exact ones in groups",
-            hint="remove `report` and `certificate`; what was recounted is printed, and --json has all of it",
+            f"{plan.algorithm.name} makes groups of these rows, which new rows cannot join", hint="no recoding"
         )
 
 
@@ -180,7 +165,7 @@ def verify_separated(
         original: the table it was made from; every column must hold the same values.
     """
     judged = _judged(found, plan)
-    recount = engine.class_stats(judged, [GROUP], plan.sensitive_columns(judged), stars_are_suppressed=False)
+    recount = _recount(engine, judged, plan)
     agrees = _groups_agree(found, judged)
     if intended is not None:
         agrees = agrees and _holds_the_same(found, intended)
@@ -194,7 +179,27 @@ def verify_separated(
         n_suppressed=0,
         covers=agrees if is_known or not agrees else None,
         notes=(NOTE,),
+        is_grouped=True,
     )
+
+
+def facts_of_groups(engine: Engine, found: Separated, plan: Plan, originals: Originals) -> Facts:
+    """What a report shows of a separated release, counted from its own cells."""
+    judged = _judged(found, plan)
+    quasi = found.main.frame.select(plan.quasi)
+    before = Before(originals.domains, originals.codes, originals.n_rows, originals.sensitive, originals.totals)
+    return collect_groups(
+        _recount(engine, judged, plan).stats,
+        {name: quasi[name].n_unique() for name in quasi.columns},
+        quasi.group_by(quasi.columns).len()["len"].cast(pl.Int64).to_numpy(),
+        before,
+        models=plan.goal.models,
+        types=judged.types,
+    )
+
+
+def _recount(engine: Engine, judged: Table, plan: Plan) -> Recount:
+    return engine.class_stats(judged, [GROUP], plan.sensitive_columns(judged), stars_are_suppressed=False)
 
 
 def _judged(found: Separated, plan: Plan) -> Table:

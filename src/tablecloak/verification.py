@@ -42,6 +42,7 @@ class Verification:
     n_suppressed: int
     covers: bool | None  # None: there was no original to hold it against, or rows could not be told apart
     notes: tuple[str, ...] = ()
+    is_grouped: bool = False  # exact values in groups: columns, not cells, are held against their originals
 
     @property
     def holds(self) -> bool:
@@ -56,6 +57,7 @@ class Verification:
             "suppressed": self.n_suppressed,
             "verdicts": [v.to_dict() for v in self.verdicts],
             "covers": self.covers,
+            **({"grouped": True} if self.is_grouped else {}),
             **({"notes": list(self.notes)} if self.notes else {}),
         }
 
@@ -179,7 +181,8 @@ def require(verification: Verification) -> Verification:
         return verification
     failed = next((v for v in verification.verdicts if not v.holds), None)
     if failed is None:
-        message = "a published cell does not cover its original"
+        grouped = "a column does not hold the values of its original"
+        message = grouped if verification.is_grouped else "a published cell does not cover its original"
     else:
         plain = failed.to_dict()
         message = (

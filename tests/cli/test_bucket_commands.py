@@ -1,6 +1,7 @@
 """`tablecloak run|verify` with releases in groups and with means."""
 
 import csv
+import hashlib
 import json
 
 import pytest
@@ -64,11 +65,63 @@ def test_existing_side_table_is_not_replaced(cloak, project):
     assert not (project / "out" / "release.csv").exists()
 
 
-def test_groups_have_no_recoding_and_no_report(cloak, project):
-    for extra in ("output.recoding=r.json", "output.report=r.html", "output.certificate=c.json"):
-        result = cloak("run", project / "policy.yaml", "--set", extra)
-        assert result.code == 2, extra
-        assert not (project / "out" / "release.csv").exists()
+def test_groups_have_no_recoding(cloak, project):
+    assert cloak("run", project / "policy.yaml", "--set", "output.recoding=r.json").code == 2
+    assert not (project / "out" / "release.csv").exists()
+
+
+@pytest.mark.parametrize("kind", ["anatomy", "permutation", "slicing", "swapping", "v-cold"])
+def test_groups_have_report_and_certificate(cloak, project, kind):
+    extra = [
+        "--set",
+        "output.report=out/r.html",
+        "--set",
+        "output.certificate=out/c.json",
+        "--set",
+        f"algorithm={kind}",
+    ]
+    assert cloak("run", project / "policy.yaml", *extra).code == 0
+    text = (project / "out" / "r.html").read_text()
+    assert "that a person is in the table is not hidden" in text
+    assert "covers its original" not in text
+    certificate = json.loads((project / "out" / "c.json").read_text())
+    names = ["release.csv"] if kind in ("slicing", "swapping") else ["release.csv", "release.st.csv"]
+    hashes = [hashlib.sha256((project / "out" / name).read_bytes()).hexdigest() for name in names]
+    assert [certificate["sha256"][key] for key in ("output", "side_output")[: len(names)]] == hashes
+    checked = cloak("verify", project / "out" / "release.csv", "--certificate", project / "out" / "c.json",
+                    "--original", project / "people.csv", "--json")  # fmt: skip
+    assert checked.code == 0
+    claims = {check["claim"]: check["ok"] for check in json.loads(checked.out)["checks"]}
+    assert claims["every column holds the values of its original"] is True
+    assert claims.get("table beside it is the certified file", True) is True
+
+
+def test_certificate_notices_another_table_beside_the_release(cloak, project):
+    extra = ["--set", "output.certificate=out/c.json"]
+    assert cloak("run", project / "policy.yaml", *extra).code == 0
+    side = project / "out" / "release.st.csv"
+    header, *lines = side.read_text().splitlines()
+    side.write_text("\n".join([header, *reversed(lines)]) + "\n")  # the same counts in other bytes
+    checked = cloak("verify", project / "out" / "release.csv", "--certificate", project / "out" / "c.json", "--json")
+    assert checked.code == 3
+    claims = {check["claim"]: check["ok"] for check in json.loads(checked.out)["checks"]}
+    assert claims["table beside it is the certified file"] is False
+    assert claims["l-diversity: level as certified"] is True
+
+
+def test_report_of_groups_says_what_can_be_guessed(cloak, project):
+    lines = [f"{20 + i},{i},{'flu' if i % 3 == 0 else f'illness {i}'}" for i in range(30)]
+    (project / "people.csv").write_text("\n".join(["age,zip,illness", *lines]) + "\n")
+    given = "\n".join(f"{line},{i // 3}" for i, line in enumerate(lines))  # in every group one flu of three
+    (project / "people.csv").write_text(f"age,zip,illness,bucket\n{given}\n")
+    extra = ["--set", "output.report=out/r.html", "--set", "algorithm={kind: anatomy, groups: bucket}",
+             "--set", "columns.bucket=keep"]  # fmt: skip
+    assert cloak("run", project / "policy.yaml", *extra).code == 0
+    text = (project / "out" / "r.html").read_text()
+    assert "in groups of at least 3" in text
+    assert "with a certainty of 33.3% at most" in text
+    assert "100.0% of the records can still be singled out by their quasi-identifiers (before: 100.0%)" in text
+    assert "exact, linked to zip" in text
 
 
 def test_means_are_numbers_and_the_terminal_says_what_they_are(cloak, project):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from effort import often
 from tablecloak.algorithms.micro.clusters import mdav, v_mdav
 from tablecloak.algorithms.micro.records import Category, Records
 from tablecloak.progress import silent
-from effort import often
 
 # whole numbers: distances are exact, so ties are ties in every form
 TREE = np.array([[0, 10], [1, 10], [2, 11], [3, 11], [4, 11]])

@@ -1,4 +1,4 @@
-"""Plain-numpy kernels of microaggregation: the same functions and results as `compiled/squares.py`, for small tables."""
+"""Plain-numpy kernels of microaggregation: same functions and results as `compiled/squares.py`, for small tables."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from tablecloak.engines.base import Recount
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.models.base import PrivacyModel
 from tablecloak.report.bins import Bins, category_bins, ordered_bins, quasi_bins
-from tablecloak.stats.classes import Counted, Histogram, SensitiveDomain
+from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain
 from tablecloak.values import parse
 
-__all__ = ["Before", "Exposure", "Facts", "QuasiFacts", "SensitiveFacts", "collect", "exposure"]
+__all__ = ["Before", "Exposure", "Facts", "QuasiFacts", "SensitiveFacts", "collect", "collect_groups", "exposure"]
 
 IntArray = NDArray[np.int64]
 # Without a goal that asks for larger classes, nothing about fewer records than this is shown.
@@ -108,22 +108,59 @@ def collect(
     types: Mapping[str, ColumnType],
 ) -> Facts:
     """Count what a report shows. Cost: one pass over the codes of each column."""
+    floor = _floor(models)
+    quasi = tuple(_quasi(name, recount, coverage[name], before, floor) for name in recount.labels)
+    return _facts(recount.stats, recount.stats.size, quasi, before, models, types)
+
+
+def collect_groups(
+    stats: ClassStats,
+    distinct: Mapping[str, int],
+    alike: IntArray,
+    before: Before,
+    *,
+    models: Sequence[PrivacyModel],
+    types: Mapping[str, ColumnType],
+) -> Facts:
+    """The same for a release that publishes exact values in groups.
+
+    Args:
+        stats: counts of the groups.
+        distinct: different values of every quasi-identifier in the release.
+        alike: (n_combinations,) how many published records share each combination of quasi-identifiers.
+    """
+    quasi = tuple(
+        QuasiFacts(name, int(np.count_nonzero(np.bincount(before.codes[name]))), n, 0.0, None)
+        for name, n in distinct.items()
+    )
+    return _facts(stats, alike, quasi, before, models, types)
+
+
+def _floor(models: Sequence[PrivacyModel]) -> int:
+    return max(LEAST_FLOOR, *(m.min_size for m in models)) if models else LEAST_FLOOR
+
+
+def _facts(
+    stats: ClassStats,
+    alike: IntArray,
+    quasi: tuple[QuasiFacts, ...],
+    before: Before,
+    models: Sequence[PrivacyModel],
+    types: Mapping[str, ColumnType],
+) -> Facts:
     smallest = max((m.min_size for m in models), default=1)
-    floor = max(LEAST_FLOOR, smallest)
-    sizes = recount.stats.size
+    floor, sizes = _floor(models), stats.size
     is_near = sizes <= NEAR * smallest
     values, n_classes = np.unique(sizes, return_counts=True)
     return Facts(
         floor=floor,
         before=exposure(original_sizes(before)),
-        after=exposure(sizes),
+        after=exposure(alike),
         class_sizes=tuple(zip(values.tolist(), n_classes.tolist(), strict=True)),
         n_near_limit=int(is_near.sum()),
         n_records_near_limit=int(sizes[is_near].sum()),
-        quasi=tuple(_quasi(name, recount, coverage[name], before, floor) for name in recount.labels),
-        sensitive=tuple(
-            _sensitive(h, types[n], before, floor) for n, h in recount.stats.hist_of(Counted.SENSITIVE).items()
-        ),
+        quasi=quasi,
+        sensitive=tuple(_sensitive(h, types[n], before, floor) for n, h in stats.hist_of(Counted.SENSITIVE).items()),
     )
 
 

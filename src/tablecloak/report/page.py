@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-from tablecloak.report import charts
+from tablecloak.report import charts, groups
 from tablecloak.report.alerts import Alert, alerts
 from tablecloak.report.bins import Bins
 from tablecloak.report.facts import Facts
@@ -64,8 +64,10 @@ def _banner(subject: Subject) -> Html:
         el(
             "dl",
             _figure(f"{facts.after.n_records:,}", "records published"),
-            _figure(f"{run['classes']:,}", "classes"),
-            _figure(f"{facts.after.highest:.1%}", "highest risk"),
+            _figure(f"{run['classes']:,}", "groups" if subject.blocks else "classes"),
+            _figure(f"{groups.highest_guess(subject):.1%}", "surest guess")
+            if subject.blocks
+            else _figure(f"{facts.after.highest:.1%}", "highest risk"),
             _figure("–" if run["loss"] is None else f"{run['loss']:.1%}", "detail lost"),
             class_="figures",
         ),
@@ -77,6 +79,8 @@ def _figure(value: str, label: str) -> Html:
 
 
 def _plain_summary(subject: Subject) -> str:
+    if subject.blocks:
+        return groups.summary(subject)
     run, facts = subject.run, subject.facts
     smallest = facts.class_sizes[0][0] if facts.class_sizes else 0
     parts = [
@@ -155,7 +159,10 @@ def _risk(subject: Subject) -> Html:
     return _section(
         "Risk",
         el("div", _chart(chart, None), el("div", _table(("risk", "before", "after"), rows)), class_="pair"),
-        _caption(
+        _table(groups.GUESS_HEADS, groups.guesses(subject)) if subject.blocks else None,
+        _caption(groups.RISK)
+        if subject.blocks
+        else _caption(
             "The prosecutor knows that a person is in the table, and all quasi-identifiers of that person. "
             "The risk of a record is the chance of picking it from its class: 1 divided by the size of the class. "
             "A record is unique if no other shares its quasi-identifiers."
@@ -165,6 +172,8 @@ def _risk(subject: Subject) -> Html:
 
 def _utility(subject: Subject) -> Html:
     facts = subject.facts
+    if subject.blocks:
+        return _section("Utility", el("div", _sizes_chart(facts, "group", groups.SIZES), class_="charts"))
     shown = [_loss_chart(subject), _sizes_chart(facts)]
     shown += [_bins_chart(f"{q.name}, before and after", q.bins, facts.floor, _GENERALIZED) for q in facts.quasi]
     shown += [_bins_chart(f"{s.name} (sensitive)", s.bins, facts.floor, _SENSITIVE) for s in facts.sensitive]
@@ -184,12 +193,12 @@ def _loss_chart(subject: Subject) -> Html:
     return _chart(chart, "0% means every value is published exactly, 100% that nothing is said about the column.")
 
 
-def _sizes_chart(facts: Facts) -> Html:
+_SIZES = "Number of classes by size. Bars far to the right are classes with more generalization than needed."
+
+
+def _sizes_chart(facts: Facts, unit: str = "class", how: str = _SIZES) -> Html:
     labels, counts = _size_bands(facts.class_sizes)
-    chart = charts.histogram("Class sizes", labels, counts, axis="records in a class")
-    return _chart(
-        chart, "Number of classes by size. Bars far to the right are classes with more generalization than needed."
-    )
+    return _chart(charts.histogram(f"{unit.title()} sizes", labels, counts, axis=f"records in a {unit}"), how)
 
 
 def _size_bands(sizes: Sequence[tuple[int, int]]) -> tuple[list[str], list[float]]:
@@ -238,12 +247,12 @@ def _legend() -> Html:
 def _changes(subject: Subject) -> Html:
     loss = (subject.run["metrics"].get("gcp") or {}).get("per_column") or {}
     rows: list[list[Node]] = [
-        [q.name, "generalized", f"{q.distinct_before:,}", f"{q.distinct_after:,}", f"{q.changed:.1%}",
-         f"{loss[q.name]:.1%}" if q.name in loss else "–"]
+        [q.name, _happened(subject, q.name, "generalized"), f"{q.distinct_before:,}", f"{q.distinct_after:,}",
+         f"{q.changed:.1%}", f"{loss[q.name]:.1%}" if q.name in loss else "–"]
         for q in subject.facts.quasi
     ]  # fmt: skip
-    rows += [[s.name, "sensitive, as it is", f"{s.distinct_before:,}", f"{s.distinct_after:,}", "0%", "–"]
-             for s in subject.facts.sensitive]  # fmt: skip
+    rows += [[s.name, _happened(subject, s.name, "sensitive, as it is"), f"{s.distinct_before:,}",
+              f"{s.distinct_after:,}", "0%", "–"] for s in subject.facts.sensitive]  # fmt: skip
     for names, what in ((subject.kept, "kept as it is"), (subject.starred, "starred"), (subject.left_out, "left out")):
         rows += [[name, what, "–", "–", "0%" if what == "kept as it is" else "100%", "–"] for name in names]
     heads = ("column", "what happened", "values before", "values after", "cells changed", "detail lost")
@@ -253,6 +262,10 @@ def _changes(subject: Subject) -> Html:
         _caption("Suppressed records count as changed in every quasi-identifier. Columns that the policy does not name "
                  "are left out unless it says others: keep."),
     )  # fmt: skip
+
+
+def _happened(subject: Subject, column: str, otherwise: str) -> str:
+    return groups.happened(subject, column) if subject.blocks else otherwise
 
 
 def _method(subject: Subject) -> Html:

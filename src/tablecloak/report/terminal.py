@@ -29,6 +29,7 @@ __all__ = [
 
 MOST_CHILDREN = 12
 COVERED = "every cell covers its original"
+HELD = "every column holds the values of its original"
 
 # What the level of a model is called.
 LEVELS = {
@@ -42,7 +43,7 @@ def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     """What a recount says: one line per goal, then the totals."""
     rows = [_verdict(verdict) for verdict in report["verdicts"]]
     if report["covers"] is not None:
-        rows.append(_judged(report["covers"], COVERED))
+        rows.append(_judged(report["covers"], HELD if report.get("grouped") else COVERED))
     for number, row in enumerate(rows):
         yield _labelled("" if number else "verify", row)
     for note in report.get("notes", ()):

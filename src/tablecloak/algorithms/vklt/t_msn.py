@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import heapq
+import importlib
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from types import ModuleType
 from typing import TypeAlias
 
 import numpy as np
@@ -31,6 +34,7 @@ MAX_PARTNERS = 16  # buckets tried as partners of the worst one, nearest first
 MAX_PAIRS = 32  # exchanges tried with one partner, best first
 SWAPS_PER_BUCKET = 5
 TINY = 1e-12
+COMPILED_FROM = 3_000  # rows
 
 
 def printed_distance(bucket: Sequence[float], table: Sequence[float]) -> Fraction:
@@ -120,31 +124,23 @@ def _least(rows: Sequence[int], values: Sequence[float]) -> int | None:
 
 
 class Distances:
-    """Ordered distance of every bucket from the table, and what exchanges would make of it in constant time."""
+    """Ordered distance of every bucket from the table, and the gaps between their cumulative shares."""
 
     def __init__(self, buckets: Buckets, codes: IntArray) -> None:
         self.codes = codes
         n_values = int(codes.max()) + 1
         self.table = np.cumsum(np.bincount(codes, minlength=n_values)) / len(codes)
         self.scale = max(1, n_values - 1)
-        self.of = {label: self.distance(rows) for label, rows in buckets.items()}
+        self.gaps: dict[int, FloatArray] = {}  # cumulative shares of a bucket minus those of the table, (n_values,)
+        self.of: dict[int, float] = {}
+        for label, rows in buckets.items():
+            self.put(label, rows)
 
-    def gap(self, rows: Sequence[int]) -> FloatArray:
-        """Cumulative shares of a bucket minus those of the table, (n_values,)."""
+    def put(self, label: int, rows: Sequence[int]) -> None:
+        """Measure a bucket that is new or was changed."""
         counts = np.bincount(self.codes[rows], minlength=len(self.table))
-        return np.asarray(np.cumsum(counts) / len(rows) - self.table)
-
-    def distance(self, rows: Sequence[int]) -> float:
-        return float(np.abs(self.gap(rows)).sum() / self.scale)
-
-    def after(self, rows: Sequence[int], others: Sequence[int]) -> FloatArray:
-        """Distance of a bucket after each of its rows was replaced by each of the others, (n_rows, n_others)."""
-        gap, step = self.gap(rows), 1 / len(rows)
-        plain, less, more = (np.concatenate([[0.0], np.cumsum(np.abs(gap + s))]) for s in (0.0, -step, step))
-        out, into = self.codes[rows][:, None], self.codes[others][None, :]
-        low, high = np.minimum(out, into), np.maximum(out, into)
-        changed = np.where(into > out, less[high] - less[low], more[high] - more[low])
-        return np.asarray((plain[-1] - (plain[high] - plain[low]) + changed) / self.scale)
+        self.gaps[label] = np.cumsum(counts) / len(rows) - self.table
+        self.of[label] = float(np.abs(self.gaps[label]).sum() / self.scale)
 
 
 def lower_distances(
@@ -154,6 +150,7 @@ def lower_distances(
     target: float,
     partners: Callable[[int], Sequence[int]],
     accepts: Callable[[list[int], list[int], int, int], bool],
+    compiled: bool | None = None,
 ) -> tuple[Buckets, list[Swap]]:
     """The sound method: exchange rows of the bucket farthest from the table while that brings both below its distance.
 
@@ -167,6 +164,7 @@ def lower_distances(
     """
     buckets = {label: list(rows) for label, rows in buckets.items()}
     distances = Distances(buckets, codes)
+    kernels = _kernels(len(codes), compiled)
     swaps: list[Swap] = []
     waiting = [(-distance, label) for label, distance in distances.of.items()]
     heapq.heapify(waiting)
@@ -176,14 +174,20 @@ def lower_distances(
             continue
         if -distance <= target + TINY:
             break
-        done = _best_exchange(buckets, distances, worst, partners(worst), accepts)
+        done = _best_exchange(buckets, distances, worst, partners(worst), accepts, kernels)
         if done is None:
             continue
         swaps.append(done)
         for label in (done.first, done.second):
-            distances.of[label] = distances.distance(buckets[label])
+            distances.put(label, buckets[label])
             heapq.heappush(waiting, (-distances.of[label], label))
     return buckets, swaps
+
+
+def _kernels(n: int, compiled: bool | None) -> ModuleType:
+    if compiled is None:
+        compiled = n >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
+    return importlib.import_module("tablecloak.kernels." + ("compiled.exchanges" if compiled else "exchanges"))
 
 
 def _best_exchange(
@@ -192,16 +196,17 @@ def _best_exchange(
     worst: int,
     partners: Sequence[int],
     accepts: Callable[[list[int], list[int], int, int], bool],
+    kernels: ModuleType,
 ) -> Swap | None:
     """Carry out the best accepted exchange with the first partner that has one."""
-    limit = distances.of[worst] - TINY
+    limit = (distances.of[worst] - TINY) * distances.scale
     for partner in partners[:MAX_PARTNERS]:
         rows, others = buckets[worst], buckets[partner]
-        larger = np.maximum(distances.after(rows, others), distances.after(others, rows).T)
-        for index in np.argsort(larger, axis=None, kind="stable")[:MAX_PAIRS].tolist():
-            place, other = divmod(index, len(others))
-            if larger[place, other] >= limit:
-                break
+        pairs = kernels.best_pairs(
+            distances.gaps[worst], distances.codes[rows], distances.gaps[partner], distances.codes[others],
+            limit=limit, most=MAX_PAIRS,
+        )  # fmt: skip
+        for place, other in pairs.tolist():
             if accepts(rows, others, place, other):
                 return swap(buckets, worst, place, partner, other)
     return None
