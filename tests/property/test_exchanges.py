@@ -4,6 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
+
 from effort import often
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from tablecloak.algorithms.k_member import Leftover
 from tablecloak.algorithms.penalty import ClassPenalty, Penalty, Target, penalty_of
 from tablecloak.algorithms.seeding import far_seeds, similar_groups
 from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
+from tablecloak.kernels.lines import Wishes
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 
@@ -26,7 +26,7 @@ __all__ = ["KMemberParallel", "Rounds", "k_member_parallel"]
 
 IntArray = NDArray[np.int64]
 # Wishes kept per cluster: one that loses a record to another cluster need not look at all records again.
-WISHES = 16
+WISHES = 64
 
 
 @algorithm("k-member-parallel")
@@ -112,15 +112,6 @@ def k_member_parallel(
     return clusters, n_rounds
 
 
-@dataclass(slots=True, eq=False)
-class _Wishes:
-    """The records that a cluster would take next, best first, as long as its box stays as it is."""
-
-    rows: IntArray
-    scores: IntArray
-    at: int = 0
-
-
 class Rounds:
     """Clusters that grow from the same pool."""
 
@@ -133,49 +124,52 @@ class Rounds:
         self.pool.take([rows[0] for rows in clusters.members])
         self.is_free = np.ones(points.n, bool)
         self.is_free[[rows[0] for rows in clusters.members]] = False
-        self.wishes: list[_Wishes | None] = [None] * len(clusters)
+        n = len(clusters)
+        self.wishes = Wishes(np.full((n, WISHES), -1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_))
 
     def play(self, open_: IntArray, workers: ThreadPoolExecutor, threads: int) -> None:
         """One round: every open cluster names the record it wants, each wanted record goes to one of them."""
-        asking = [c for c in open_.tolist() if self._wish(c) is None]
+        wanted = self._choose(open_)
+        asking = open_[wanted < 0].tolist()
         parts = [asking[i::threads] for i in range(threads)]
         list(workers.map(self._ask, [part for part in parts if part]))
-        wanted = [(self._wish(c), c) for c in open_.tolist()]
-        self._grant([(row, c) for row, c in wanted if row is not None])
+        wanted[wanted < 0] = self.wishes.rows[asking, 0]
+        self._grant([(row, c) for row, c in zip(wanted.tolist(), open_.tolist(), strict=True) if row >= 0])
 
-    def _wish(self, cluster: int) -> int | None:
-        """The best record that is still free, or None if the cluster must look again."""
-        wishes = self.wishes[cluster]
-        if wishes is None:
-            return None
-        while wishes.at < len(wishes.rows) and not self.is_free[wishes.rows[wishes.at]]:
-            wishes.at += 1
-        return int(wishes.rows[wishes.at]) if wishes.at < len(wishes.rows) else None
+    def _choose(self, open_: IntArray) -> IntArray:
+        """The record that each cluster wants, -1 where it must look at all records again."""
+        wishes = Wishes(*(part[open_] for part in self.wishes))
+        lo, hi = self.clusters.lo[:, open_], self.clusters.hi[:, open_]
+        chosen: IntArray = self.points.kernels.choose(
+            self.points.lines, self.points.codes, self.is_free, lo, hi, wishes
+        )
+        return chosen
 
     def _ask(self, clusters: list[int]) -> None:
         """Look at all records of the pool for each of some clusters."""
         lo, hi = self.clusters.lo[:, clusters], self.clusters.hi[:, clusters]
+        self.wishes.is_fresh[clusters] = True
         if self.penalty is not None:
             for i, cluster in enumerate(clusters):
-                self.wishes[cluster] = self._penalized(cluster, lo[:, i], hi[:, i])
+                self.wishes.rows[cluster] = self._penalized(cluster, lo[:, i], hi[:, i])
             return
         found, costs = self.points.kernels.candidates(
             self.points.lines, self.pool.codes, self.pool.is_gone, np.ascontiguousarray(lo), np.ascontiguousarray(hi),
             WISHES,
         )  # fmt: skip
-        for cluster, places, cost in zip(clusters, found, costs, strict=True):
-            kept = places >= 0
-            self.wishes[cluster] = _Wishes(self.pool.rows[places[kept]], cost[kept])
+        self.wishes.rows[clusters] = np.where(found < 0, -1, self.pool.rows[found])
+        self.wishes.bound[clusters] = costs[:, -1]
 
-    def _penalized(self, cluster: int, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> _Wishes:
+    def _penalized(self, cluster: int, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> IntArray:
+        """The records with the best scores, (WISHES,)."""
         assert self.penalty is not None
         rows = np.flatnonzero(self.is_free)
         cost = self.points.joined(np.ascontiguousarray(self.points.codes[:, rows]), lo, hi)
         members = self.clusters.members[cluster]
         majority = np.argmax(np.bincount(self.penalty.target[members]))
         score = cost * (len(members) + 1) + self.penalty.cost * (self.penalty.target[rows] != majority)
-        best = np.argsort(score, kind="stable")[:WISHES]
-        return _Wishes(rows[best], score[best])
+        best = rows[np.argsort(score, kind="stable")[:WISHES]]
+        return np.concatenate([best, np.full(WISHES - len(best), -1)])
 
     def _grant(self, wanted: list[tuple[int, int]]) -> None:
         if self.cheapest_wins:
@@ -190,9 +184,10 @@ class Rounds:
             )  # fmt: skip
             self.clusters.join(cluster, row)
             self.is_free[row] = False
-            # with a penalty the majority and the weight of the penalty change even if the box does not
             if grows or self.penalty is not None:
-                self.wishes[cluster] = None
+                self.wishes.is_fresh[cluster] = False
+            if self.penalty is not None:  # the majority and the weight of the penalty change even if the box does not
+                self.wishes.rows[cluster] = -1
         self.pool.take(list(winners))
 
     def _rise(self, row: int, cluster: int) -> tuple[int, int]:

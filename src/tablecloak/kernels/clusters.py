@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.lines import FAR, Centroids, IntArray, Lines
+from tablecloak.kernels.lines import FAR, Centroids, IntArray, Lines, Wishes
 
-__all__ = ["box_costs", "candidates", "grow", "interval_costs", "joined", "nearest", "unions"]
+__all__ = ["box_costs", "candidates", "choose", "grow", "interval_costs", "joined", "nearest", "unions"]
 
 Codes = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -116,6 +116,30 @@ def candidates(
         points[i, : len(order)] = open_[order]
         costs[i, : len(order)] = cost[order]
     return points, costs
+
+
+def choose(lines: Lines, codes: Codes, is_free: NDArray[np.bool_], lo: Codes, hi: Codes, wishes: Wishes) -> IntArray:
+    """The free point that costs each box least, as far as its wishes can tell; -1: all points must be looked at.
+
+    A box that has grown costs no less with any point than before, so a point cheaper than all that were not listed is
+    the cheapest of all.
+
+    Args:
+        lo: (n_dims, n_boxes), as `hi` and `wishes`.
+    """
+    chosen = np.full(lo.shape[1], -1, np.int64)
+    for b, rows in enumerate(wishes.rows):
+        free = rows[(rows >= 0) & is_free[rows]]
+        if wishes.is_fresh[b]:
+            chosen[b] = free[0] if len(free) else -1
+            continue
+        if len(free) == 0:
+            continue
+        cost = joined(lines, codes[:, free], lo[:, b], hi[:, b])
+        best = np.lexsort((free, cost))[0]
+        if cost[best] < wishes.bound[b]:
+            chosen[b] = free[best]
+    return chosen
 
 
 def nearest(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAR", "Centroids", "Lines"]
+__all__ = ["FAR", "Centroids", "Lines", "Wishes"]
 
 IntArray = NDArray[np.int64]
 FAR = 1 << 60  # dearer than any box
@@ -42,3 +42,11 @@ class Centroids(NamedTuple):
     hi: NDArray[np.int32]  # (n_dims, room)
     mean: NDArray[np.float64]  # (n_dims, room) meaningless in trees
     n: int
+
+
+class Wishes(NamedTuple):
+    """The points that boxes would take next, cheapest first, as they were when all points were last looked at."""
+
+    rows: IntArray  # (n_boxes, n_wishes) -1 where there are no more
+    bound: IntArray  # (n_boxes,) no point that is not listed cost less
+    is_fresh: NDArray[np.bool_]  # (n_boxes,) the box has not grown since

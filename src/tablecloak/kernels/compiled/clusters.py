@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.kernels.compiled.jit import jit, leaf_jit
-from tablecloak.kernels.lines import FAR, Centroids, IntArray, Lines
+from tablecloak.kernels.lines import FAR, Centroids, IntArray, Lines, Wishes
 
-__all__ = ["candidates", "grow", "joined", "nearest", "unions"]
+__all__ = ["candidates", "choose", "grow", "joined", "nearest", "unions"]
 
 Codes = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -206,6 +206,36 @@ def candidates(
 ) -> tuple[IntArray, IntArray]:
     """The `n` points that cost least when they join each box, cheapest first, then by number; -1 where none is left."""
     result: tuple[IntArray, IntArray] = _candidates(lines, codes, is_gone, lo, hi, n)
+    return result
+
+
+@jit
+def _choose(lines, codes, is_free, lo, hi, wishes):  # type: ignore[no-untyped-def]
+    chosen = np.full(lo.shape[1], np.int64(-1), np.int64)
+    for b in range(lo.shape[1]):
+        best = np.int64(-1)
+        least = np.int64(FAR)
+        for row in wishes.rows[b]:
+            if row < 0 or not is_free[row]:
+                continue
+            if wishes.is_fresh[b]:
+                best = row
+                break
+            cost = np.int64(0)
+            for d in range(codes.shape[0]):
+                code = codes[d, row]
+                cost += _interval_cost(lines, d, min(lo[d, b], code), max(hi[d, b], code))
+            if cost < least or (cost == least and row < best):
+                least = cost
+                best = row
+        if wishes.is_fresh[b] or least < wishes.bound[b]:
+            chosen[b] = best
+    return chosen
+
+
+def choose(lines: Lines, codes: Codes, is_free: NDArray[np.bool_], lo: Codes, hi: Codes, wishes: Wishes) -> IntArray:
+    """The free point that costs each box least, as far as its wishes can tell; -1: all points must be looked at."""
+    result: IntArray = _choose(lines, codes, is_free, np.ascontiguousarray(lo), np.ascontiguousarray(hi), wishes)
     return result
 
 
