@@ -1,9 +1,11 @@
 """What each method loses on Adult: every registered algorithm x k, measured in one run.
 
-    python -m benchmarks.quality [--k 2,5,10] [--only auto,mondrian] [--json FILE] [--svg FILE]
+    python -m benchmarks.quality [--k 2,5,10] [--only auto,mondrian] [--without auto] [--json FILE] [--svg FILE]
 
 Adult and its hierarchies are looked for in $TABLECLOAK_DATA, else in ../shared/data. Age is a number unless a method
-needs a hierarchy for every column. Seconds are processor seconds of all threads, after one run that compiles kernels.
+needs a hierarchy for every column. Every method has a process of its own; one that takes longer than --limit seconds is
+ended, and measured for the k that are left on a sample of the rows, which the table says. Seconds are processor seconds
+of all threads, after one run that compiles kernels.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
+import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -45,6 +50,7 @@ class Result:
     c_avg: float
     suppressed: int
     seconds: float
+    rows: int
 
 
 def data_folder() -> Path:
@@ -52,9 +58,11 @@ def data_folder() -> Path:
     return Path(given) if given else Path(__file__).parents[2] / "shared" / "data"
 
 
-def load_adult(folder: Path, *, with_age: bool, by_row: bool) -> CodedTable:
-    """Adult with all nine columns as quasi-identifiers."""
+def load_adult(folder: Path, *, with_age: bool, by_row: bool, sample: int | None = None) -> CodedTable:
+    """Adult, or some rows of it at random, with all nine columns as quasi-identifiers."""
     frame = pl.read_csv(folder / "adult.csv", separator=";").with_columns(pl.col(pl.String).cast(pl.Categorical))
+    if sample is not None:
+        frame = frame.sample(sample, seed=0)
     quasi = [
         QuasiColumn(
             c, None if c == "age" and not with_age else lambda _, c=c: read_hierarchy(hierarchy_of(folder, c)), 1.0
@@ -81,81 +89,125 @@ def measured(name: str, k: int, table: CodedTable, solution: Solution, seconds: 
         c_avg=float(filled.mean() / k),
         suppressed=suppressed,
         seconds=seconds,
+        rows=table.n_rows,
     )
 
 
 def methods(only: list[str] | None) -> dict[str, Algorithm]:
-    """Every registered algorithm as it is without parameters; auto with each of its efforts and vocabularies."""
+    """Every registered algorithm as it is without parameters; auto with each of its efforts and
+    vocabularies, optimal with suppression too."""
     known = {name: kind for name, kind in registry.known("algorithms").items() if not only or name in only}
+    known.pop("univariate", None)  # one column only
     found: dict[str, Algorithm] = {}
     for name, kind in known.items():
         if name == "auto":
             found |= {f"auto {effort}": kind(effort=effort) for effort in ("fast", "balanced", "best")}
             found["auto balanced, sets"] = kind(labels="set")
             continue
+        if name == "optimal":
+            found["optimal, suppressing"] = kind(suppression_limit=0.5)
         try:
             found[name] = kind()
         except (CloakError, ValueError, TypeError):
-            print(f"{name:<22} skipped: it needs parameters")
+            continue  # it needs parameters
     return found
 
 
-def run(name: str, algorithm: Algorithm, k: int, tables: dict[tuple[bool, bool], CodedTable]) -> Result | str:
+def goal_of(algorithm: Algorithm, k: int) -> Goal:
+    """k-anonymity, or the nearest thing for an algorithm that gives rows of a class different cells."""
+    usual = Goal((KAnonymity(k=k),))
+    return Goal((registry.find("models", "k-concealment")(k=k),)) if algorithm.name == "ring" else usual
+
+
+def run(name: str, algorithm: Algorithm, k: int, sample: int | None = None) -> Result | str:
     """The result of one method, or why there is none."""
-    goal = Goal((KAnonymity(k=k),))
+    goal = goal_of(algorithm, k)
     reason = algorithm.refuses(goal)
     if reason:
         return reason
-    wanted = (algorithm.needs_hierarchies, algorithm.needs_rows)
-    if wanted not in tables:
-        tables[wanted] = load_adult(data_folder() / "adult", with_age=wanted[0], by_row=wanted[1])
+    folder = data_folder() / "adult"
+    table = load_adult(folder, with_age=algorithm.needs_hierarchies, by_row=algorithm.needs_rows, sample=sample)
     begin = time.process_time()
     try:
-        solution = algorithm.solve(Problem(tables[wanted], goal, 2), silent)
+        solution = algorithm.solve(Problem(table, goal, 2), silent)
     except CloakError as problem:
         return str(problem)
-    return measured(name, k, tables[wanted], solution, time.process_time() - begin)
+    return measured(name, k, table, solution, time.process_time() - begin)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--k", default=",".join(map(str, DEFAULT_K)))
     parser.add_argument("--only", default="")
-    parser.add_argument("--json", type=Path, help="append one JSON object per result")
+    parser.add_argument("--without", default="")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds that one method may take for all k")
+    parser.add_argument("--sample", type=int, default=5_000, help="rows for methods that take longer")
+    parser.add_argument("--json", type=Path, help="write one JSON object per result")
     parser.add_argument("--svg", type=Path, help="draw loss against k")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    ks = [int(k) for k in given.k.split(",")]
+    if given.child:
+        _child(json.loads(given.child))
+        return
     if not (data_folder() / "adult" / "adult.csv").is_file():
         sys.exit(f"Adult is not in {data_folder()}; set TABLECLOAK_DATA to the folder that holds adult/adult.csv")
-    results = measure_all(methods(given.only.split(",") if given.only else None), [int(k) for k in given.k.split(",")])
+    chosen = methods(given.only.split(",") if given.only else None)
+    names = [n for n, algorithm in chosen.items() if algorithm.name not in given.without.split(",")]
+    results = measure_all(names, ks, given.limit, given.sample)
     if given.json:
-        with given.json.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(asdict(r)) + "\n" for r in results)
+        given.json.write_text("".join(json.dumps(asdict(r)) + "\n" for r in results), encoding="utf-8")
     if given.svg:
         given.svg.write_text(line_chart(_series(results), x="k", y="information loss (GCP)"), encoding="utf-8")
 
 
-def measure_all(chosen: dict[str, Algorithm], ks: list[int]) -> list[Result]:
-    tables: dict[tuple[bool, bool], CodedTable] = {}
-    results = []
-    if chosen:
-        registry.find("algorithms", "auto")(effort="fast").solve(  # compiles kernels outside the measurements
-            Problem(load_adult(data_folder() / "adult", with_age=False, by_row=False), Goal((KAnonymity(k=100),))),
-            silent,
-        )
-    print(f"{'method':<22} {'k':>4} {'GCP':>8} {'discernibility':>16} {'C_avg':>7} {'suppressed':>11} {'CPU s':>8}")
-    for name, algorithm in chosen.items():
-        for k in ks:
-            r = run(name, algorithm, k, tables)
-            if isinstance(r, str):
-                print(f"{name:<22} {k:>4} skipped: {r}", flush=True)
-                continue
-            results.append(r)
-            print(
-                f"{r.method:<22} {r.k:>4} {r.gcp:>8.4f} {r.discernibility:>16,} {r.c_avg:>7.2f} {r.suppressed:>11,} "
-                f"{r.seconds:>8.2f}",
-                flush=True,
-            )
+def measure_all(names: list[str], ks: list[int], limit: float, sample: int) -> list[Result]:
+    """Every method at every k, one after the other."""
+    head = f"{'method':<22} {'rows':>6} {'k':>4} {'GCP':>8} {'discernibility':>16} {'C_avg':>7} {'suppressed':>11}"
+    print(f"{head} {'CPU s':>8}", flush=True)
+    results: list[Result] = []
+    for name in names:
+        found, skipped = _in_own_process(name, ks, None, limit)
+        left = [k for k in ks if k not in {r.k for r in found}]
+        if left and not skipped:
+            more, _ = _in_own_process(name, left, sample, limit)
+            found += more
+        if skipped:
+            print(f"{name:<22} skipped: {skipped}", flush=True)
+        results += found
     return results
+
+
+def _in_own_process(name: str, ks: list[int], sample: int | None, limit: float) -> tuple[list[Result], str]:
+    """Results of a method until the time is up, and why there are none where it refuses."""
+    asked = json.dumps({"method": name, "k": ks, "sample": sample})
+    command = [sys.executable, "-m", "benchmarks.quality", "--child", asked]
+    found, skipped = [], ""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        alarm = threading.Timer(limit, child.kill)
+        alarm.start()
+        for line in child.stdout:
+            said = json.loads(line)
+            if isinstance(said, str):
+                skipped = said
+                continue
+            r = Result(**said)
+            found.append(r)
+            print(f"{r.method:<22} {r.rows:>6} {r.k:>4} {r.gcp:>8.4f} {r.discernibility:>16,} {r.c_avg:>7.2f} "
+                  f"{r.suppressed:>11,} {r.seconds:>8.2f}", flush=True)  # fmt: skip
+        alarm.cancel()
+    return found, skipped
+
+
+def _child(asked: dict[str, Any]) -> None:
+    """Measure one method and print each result as a line of JSON, or why there is none as a text."""
+    algorithm = methods(None)[asked["method"]]
+    run(asked["method"], algorithm, 100, 2_000)  # compiles kernels outside the measurements
+    run(asked["method"], algorithm, 100, 20_000)
+    for k in asked["k"]:
+        found = run(asked["method"], algorithm, k, asked["sample"])
+        print(json.dumps(found if isinstance(found, str) else asdict(found)), flush=True)
 
 
 def _series(results: list[Result]) -> dict[str, list[tuple[float, float]]]:
