@@ -23,6 +23,13 @@ ALGORITHMS = [
     {"kind": "datafly", "suppression_limit": 0.3, "suppress": "cells"},
     {"kind": "tds"},
     {"kind": "tds", "suppression_limit": 0.3, "class_column": "illness"},
+    {"kind": "tds", "scheme": "sibling"},
+    {"kind": "tds", "scheme": "sibling", "suppression_limit": 0.3, "class_column": "illness"},
+    {"kind": "suppression"},
+    {"kind": "suppression", "unit": "cells", "suppression_limit": 0.3},
+    {"kind": "suppression", "unit": "values"},
+    {"kind": "suppression", "unit": "values", "suppression_limit": 0.3},
+    {"kind": "suppression", "unit": "attributes"},
     {"kind": "single-dimensional"},
     {"kind": "single-dimensional", "split": "below", "width": "maximum", "candidates": "median"},
 ]

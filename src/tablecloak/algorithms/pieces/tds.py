@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.pieces.exposing import Exposing, Step, tree_of
 from tablecloak.algorithms.pieces.grid import Grid, Piece, Trial, children_of, whole_piece
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import IncompatibleChoice
@@ -23,13 +24,20 @@ Score = tuple[float, float, int, int]
 
 @algorithm("tds")
 class TopDownSpecialization:
-    """Subtree generalisation: start with everything generalised to the roots and specialise the best node first.
+    """Subtree or sibling generalisation: start with the roots and specialise the best node first.
 
     With a class column the score of a specialisation is the information it gains about the class per anonymity lost
     (IGPL); without, the loss that it saves. Cost: one pass over the tuples of a node per specialisation tried.
     Reference: Fung, Wang, Yu, Top-down specialization for information and privacy preservation, ICDE 2005.
     """
 
+    scheme: Annotated[
+        Literal["subtree", "sibling"],
+        Field(
+            description="subtree: a node is replaced by all its children at once; sibling: by one after the other, and "
+            "it then stands for those that are not shown"
+        ),
+    ] = "subtree"
     class_column: Annotated[
         str | None, Field(description="sensitive or quasi-identifying column that the release should help to predict")
     ] = None
@@ -53,11 +61,44 @@ class TopDownSpecialization:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         target = None if self.class_column is None else class_codes(problem.table, self.class_column)
-        solution = _Search(Grid(problem, self.suppression_limit), target).run(progress)
+        search = _siblings if self.scheme == "sibling" else _subtrees
+        solution = search(problem, self.suppression_limit, target, progress)
         # leaving records out changes the table's own distribution, which some models compare with
         if not problem.goal.admits(solution.stats(problem.table)).all():
-            solution = _Search(Grid(problem, 0.0), target).run(progress)
+            solution = search(problem, 0.0, target, progress)
         return solution
+
+
+def _subtrees(problem: Problem, limit: float, target: IntArray | None, progress: Progress) -> Solution:
+    return _Search(Grid(problem, limit), target).run(progress)
+
+
+def _siblings(problem: Problem, limit: float, target: IntArray | None, progress: Progress) -> Solution:
+    """Children are shown one by one; a node that is left stands for its children that are not."""
+    table = problem.table
+    search = Exposing(problem, [tree_of(d) for d in table.domains], int(limit * table.n_rows))
+
+    def score(step: Step, smallest: int, after: int) -> float:
+        assert target is not None
+        part = np.zeros(table.n_tuples, np.int64)
+        part[search.inside(step)] = 1
+        piece = search.node_of[step.dim] == step.parent
+        n_values = int(target.max(initial=0)) + 1
+        cells = np.bincount(
+            (part * n_values + target)[piece], weights=search.weights[piece], minlength=2 * n_values
+        ).reshape(2, n_values)
+        return igpl(information_gain(cells.astype(np.float64)), smallest - after)
+
+    search.run(progress, None if target is None else score)
+    classes, n_dims = search.released(), len(table.domains)
+    occurring, firsts, numbers = np.unique(classes, return_index=True, return_inverse=True)
+    n_out = int(np.count_nonzero(occurring < 0))
+    nodes = search.node_of[:, firsts[n_out:]].T
+    lo, hi = (
+        np.stack([getattr(search.trees[d], side)[nodes[:, d]] for d in range(n_dims)], axis=1)
+        for side in ("first", "last")
+    )
+    return Solution(numbers.reshape(-1) - n_out, lo, hi, nodes=nodes)
 
 
 class _Search:
