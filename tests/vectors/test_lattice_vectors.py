@@ -189,3 +189,49 @@ def test_left_side_rule_b7():
     below = SingleDimensional(split="below", candidates="median").solve(problem, silent)
     assert [at_most.n_classes, below.n_classes] == [2, 1]
     assert sorted(at_most.stats(problem.table).size) == [2, 8]
+
+
+RECURSIVE = [("flu", 4), ("cold", 2), ("gout", 2), ("mumps", 1)]
+
+
+@pytest.mark.parametrize("rule", ["at-most", "below"])
+def test_best_cut_by_recursive_degree_is_that_of_trying_all(rule):
+    """The cut whose worst class has the largest l with r_1 < c (r_l + ...), the median before the quartiles."""
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        numbers = np.sort(rng.integers(0, 9, 24))
+        diseases = rng.choice([d for d, n in RECURSIVE for _ in range(n)], 24).tolist()
+        rows = [{"x": int(x), "disease": d} for x, d in zip(numbers, diseases, strict=True)]
+        goal = Goal((KAnonymity(k=2), LDiversity(variant="recursive", c=2.0, l=2)))
+        problem = Problem(coded(rows, {"x": None}, ["disease"]), goal)
+        if not goal.admits(problem.table.whole()).all():
+            continue
+        run = SingleDimensional(split=rule).run(problem, silent)
+        sides = best_sides(numbers, diseases, 2.0, rule)
+        if sides is None:
+            assert run.steps == ["x:closed"]
+            continue
+        assert run.steps[0] == "x:split"
+        number = problem.table.domains[0].values.to_list()
+        bounds = sorted({number[p.lo] for p in run.closed})
+        assert min(x for x in numbers if x > max(sides)) in bounds  # later splits only add bounds
+
+
+def degree(diseases, c):
+    counts = sorted((diseases.count(d) for d in set(diseases)), reverse=True)
+    return max((n for n in range(1, len(counts) + 1) if counts[0] < c * sum(counts[n - 1 :])), default=0)
+
+
+def best_sides(numbers, diseases, c, rule):
+    """The numbers on the left of the best valid cut, or None."""
+    best, left_of_best = -1, None
+    for share in (0.5, 0.25, 0.75):
+        at = np.quantile(numbers, share)
+        is_left = numbers <= at if rule == "at-most" else numbers < at
+        sides = [[d for d, here in zip(diseases, is_left == side, strict=True) if here] for side in (True, False)]
+        if min(len(s) for s in sides) < 2:
+            continue
+        worst = min(degree(s, c) for s in sides)
+        if worst >= 2 and worst > best:
+            best, left_of_best = worst, numbers[is_left].tolist()
+    return left_of_best

@@ -343,7 +343,9 @@ def test_b6(counts, distinct, entropy_l, entropy_degree, recursive_degrees):
     for l in range(2, 6):  # noqa: E741
         assert holds(LDiversity(l=l, variant="entropy"), stats) == (entropy_degree >= l)
         for c, degree in zip((0.5, 1, 2, 2.0001, 3), recursive_degrees, strict=True):
-            assert holds(LDiversity(l=l, variant="recursive", c=c), stats) == (degree >= l)
+            model = LDiversity(l=l, variant="recursive", c=c)
+            assert holds(model, stats) == (degree >= l)
+            assert model.degrees(stats).tolist() == [degree]
 
 
 @pytest.mark.parametrize("l", range(2, 41))

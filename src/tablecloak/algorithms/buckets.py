@@ -41,8 +41,37 @@ def refuses_exact_values(goal: Goal) -> str | None:
     return None
 
 
+class GivenGroups:
+    """Groups may be given by a column of the table."""
+
+    groups: str | None
+
+    @property
+    def group_column(self) -> str | None:
+        return self.groups
+
+
+class ExactValues:
+    """What algorithms share that publish exact values in groups."""
+
+    @property
+    def needs_rows(self) -> bool:
+        return True
+
+    def refuses(self, goal: Goal) -> str | None:
+        return refuses_exact_values(goal)
+
+
+class Separating(ExactValues):
+    """The same, with the sensitive columns in a table of their own."""
+
+    @property
+    def publishes(self) -> Publishes:
+        return Publishes.SEPARATED
+
+
 @algorithm("anatomy")
-class Anatomy:
+class Anatomy(GivenGroups, Separating):
     """Publish exact quasi-identifiers with a group number, and beside them how often each group has each value.
 
     A group takes one record of each of the l most frequent remaining sensitive values, so no value makes up more than
@@ -52,21 +81,6 @@ class Anatomy:
 
     groups: GroupsField = None
 
-    @property
-    def group_column(self) -> str | None:
-        return self.groups
-
-    @property
-    def publishes(self) -> Publishes:
-        return Publishes.SEPARATED
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refuses_exact_values(goal)
-
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         progress.start("solve", problem.table.n_tuples)
         names = sensitive_names(problem.table)
@@ -74,7 +88,7 @@ class Anatomy:
 
 
 @algorithm("permutation")
-class Permutation:
+class Permutation(GivenGroups, Separating):
     """Shuffle every quasi-identifier, and the sensitive columns, independently inside each group.
 
     The sensitive columns stand in a table of their own; every column of every group keeps its values.
@@ -82,21 +96,6 @@ class Permutation:
     """
 
     groups: GroupsField = None
-
-    @property
-    def group_column(self) -> str | None:
-        return self.groups
-
-    @property
-    def publishes(self) -> Publishes:
-        return Publishes.SEPARATED
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refuses_exact_values(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table

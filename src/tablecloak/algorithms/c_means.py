@@ -14,9 +14,8 @@ from tablecloak.algorithms.clusters import Points, points_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.oka import random_seeds
 from tablecloak.algorithms.seeding import centers_of, places_of
-from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
+from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.kernels.lines import Centroids
-from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 
 __all__ = ["CMeans", "c_means"]
@@ -27,7 +26,7 @@ CHUNK = 256
 
 
 @algorithm("c-means")
-class CMeans:
+class CMeans(Clustering):
     """Assign records to the nearest of n / k centres, move centres and reweigh columns, until nothing changes.
 
     A centre is the mean of numbers and the most frequent category. A column weighs the less the more its values differ
@@ -39,13 +38,6 @@ class CMeans:
     iterations: Annotated[int, Field(ge=1, description="most rounds of assigning records and moving centres")] = 10
     distance: Distance = "loss"
     beta: Beta = 1.0
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)

@@ -12,8 +12,7 @@ from pydantic import Field
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of
 from tablecloak.algorithms.distances import Beta, Distance
-from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
-from tablecloak.models.base import Goal
+from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.progress import Progress, silent
 
 __all__ = ["Density", "by_density", "sparsity"]
@@ -23,7 +22,7 @@ CHUNK = 128
 
 
 @algorithm("density")
-class Density:
+class Density(Clustering):
     """Take the densest record that is left together with its k - 1 nearest, again and again.
 
     The density of a record is 1 over the sum of the distances to its k - 1 nearest neighbours in the table. Fewer than
@@ -38,13 +37,6 @@ class Density:
     ] = "densest"
     distance: Distance = "loss"
     beta: Beta = 1.0
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)

@@ -13,8 +13,7 @@ from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.centroid_tree import CentroidTree
 from tablecloak.algorithms.clusters import Clusters, Points, points_of
 from tablecloak.algorithms.distances import Beta, Distance
-from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
-from tablecloak.models.base import Goal
+from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.progress import Progress, silent
 
 __all__ = ["DiskClustering", "Filler", "halves", "n_lent", "prefers_optimized", "ready_sets"]
@@ -24,7 +23,7 @@ FloatArray = NDArray[np.float64]
 
 
 @algorithm("disk-clustering")
-class DiskClustering:
+class DiskClustering(Clustering):
     """Publish equal records that are k or more as they are; deal the others to random clusters in one pass.
 
     Every record joins the cluster with the nearest centroid (mean of numbers, common ancestor of categories); clusters
@@ -48,13 +47,6 @@ class DiskClustering:
     ] = 0.0
     distance: Distance = "loss"
     beta: Beta = 1.0
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)

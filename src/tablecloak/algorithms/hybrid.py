@@ -9,15 +9,14 @@ from tablecloak.algorithms.clusters import Clusters, Points, points_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.k_member import k_member
 from tablecloak.algorithms.oka import one_pass, random_seeds, shrink
-from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
-from tablecloak.models.base import Goal
+from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.progress import Progress, silent
 
 __all__ = ["Hybrid", "hybrid"]
 
 
 @algorithm("hybrid")
-class Hybrid:
+class Hybrid(Clustering):
     """Deal records to random centroids in one pass; what large clusters release and small ones held is clustered anew.
 
     Clusters of more than k records release those furthest from the centroid, smaller ones are dissolved, and greedy
@@ -28,13 +27,6 @@ class Hybrid:
 
     distance: Distance = "loss"
     beta: Beta = 1.0
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)

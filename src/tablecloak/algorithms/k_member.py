@@ -12,9 +12,8 @@ from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of
 from tablecloak.algorithms.distances import Beta, Distance
-from tablecloak.algorithms.penalty import ClassPenalty, Penalty, Target, penalty_of
-from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
-from tablecloak.models.base import Goal
+from tablecloak.algorithms.penalty import ClassPenalty, Penalty, Target, Targeted, penalty_of
+from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.progress import Progress, silent
 
 __all__ = ["KMember", "k_member"]
@@ -27,7 +26,7 @@ Leftover = Annotated[
 
 
 @algorithm("k-member")
-class KMember:
+class KMember(Targeted, Clustering):
     """Grow one cluster at a time from a far record, each time adding the record that costs least, up to k records.
 
     Fewer than k records remain; each joins the cluster whose loss rises least. Clusters that do not satisfy the rest of
@@ -46,17 +45,6 @@ class KMember:
     beta: Beta = 1.0
     target: Target = None
     class_penalty: ClassPenalty = None
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    @property
-    def needs_sensitive(self) -> bool:
-        return self.target is not None
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)

@@ -15,11 +15,10 @@ from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.k_member import Leftover
-from tablecloak.algorithms.penalty import ClassPenalty, Penalty, Target, penalty_of
+from tablecloak.algorithms.penalty import ClassPenalty, Penalty, Target, Targeted, penalty_of
 from tablecloak.algorithms.seeding import far_seeds, similar_groups
-from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
+from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.kernels.lines import Wishes
-from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 
 __all__ = ["KMemberParallel", "Rounds", "k_member_parallel"]
@@ -30,7 +29,7 @@ WISHES = 64
 
 
 @algorithm("k-member-parallel")
-class KMemberParallel:
+class KMemberParallel(Targeted, Clustering):
     """Choose one seed per cluster, far from each other; then every cluster takes its cheapest record, round by round.
 
     All clusters of a round look at the same records; where several want one record, one of them gets it and the others
@@ -57,17 +56,6 @@ class KMemberParallel:
     beta: Beta = 1.0
     target: Target = None
     class_penalty: ClassPenalty = None
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    @property
-    def needs_sensitive(self) -> bool:
-        return self.target is not None
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)

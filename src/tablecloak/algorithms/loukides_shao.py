@@ -12,9 +12,8 @@ from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of
 from tablecloak.algorithms.distances import Beta, Distance
-from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
+from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.errors import Infeasible
-from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 
 __all__ = ["LoukidesShao", "loukides_shao"]
@@ -23,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 
 @algorithm("loukides-shao")
-class LoukidesShao:
+class LoukidesShao(Clustering):
     """Grow one cluster at a time from a random record, by the cheapest record, until its loss would pass a threshold.
 
     Clusters that are too small are left out, the smallest first, as far as `suppression_limit` allows; the others, and
@@ -39,13 +38,6 @@ class LoukidesShao:
     ] = 0.0
     distance: Distance = "loss"
     beta: Beta = 1.0
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         size = cluster_size(problem)

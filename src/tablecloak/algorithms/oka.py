@@ -9,8 +9,7 @@ from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.clusters import Clusters, Points, points_of
 from tablecloak.algorithms.distances import Beta, Distance
-from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
-from tablecloak.models.base import Goal
+from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.progress import Progress, silent
 
 __all__ = ["Oka", "adjust", "one_pass", "random_seeds"]
@@ -19,7 +18,7 @@ IntArray = NDArray[np.int64]
 
 
 @algorithm("oka")
-class Oka:
+class Oka(Clustering):
     """Deal all records to the nearest of n / k random centroids in one pass, then move far members of large clusters.
 
     A centroid follows its members: mean of numbers, common ancestor of categories. Clusters of more than k records give
@@ -30,13 +29,6 @@ class Oka:
 
     distance: Distance = "loss"
     beta: Beta = 1.0
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)

@@ -13,7 +13,7 @@ from tablecloak.algorithms.clusters import Points
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import DataError, did_you_mean
 
-__all__ = ["ClassPenalty", "Penalty", "Target", "penalty_of"]
+__all__ = ["ClassPenalty", "Penalty", "Target", "Targeted", "penalty_of"]
 
 Target = Annotated[
     str | None, Field(description="sensitive column that a classifier will predict; clusters avoid mixing its values")
@@ -22,6 +22,16 @@ ClassPenalty = Annotated[
     float | None,
     Field(ge=0, description="loss added to a cluster where a record has another target than most; default: k"),
 ]
+
+
+class Targeted:
+    """Clusters may be asked to share the value of a target column."""
+
+    target: str | None
+
+    @property
+    def needs_sensitive(self) -> bool:
+        return self.target is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,12 +12,13 @@ from pydantic import Field
 
 from tablecloak.algorithms.base import Block, Bucketing, Problem, Publishes, Solution, algorithm
 from tablecloak.algorithms.buckets import (
+    ExactValues,
+    GivenGroups,
     GroupsField,
     bucketed,
     columns_of,
     groups_for,
     paired,
-    refuses_exact_values,
     sensitive_names,
     shuffled,
 )
@@ -27,7 +28,6 @@ from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.vklt.v_cold import association
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import DataError, IncompatibleChoice, Infeasible, did_you_mean
-from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.rng import child
 
@@ -38,19 +38,12 @@ FloatArray = NDArray[np.float64]
 BINS = 10  # intervals of equal frequency that a column of numbers has when it is compared with others
 
 
-class _InGroups:
+class _InGroups(GivenGroups, ExactValues):
     """What both share: rows that are alike, and diverse together, form a group."""
 
     @property
     def publishes(self) -> Publishes:
         return Publishes.GROUPED
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refuses_exact_values(goal)
 
 
 def _similar_groups(problem: Problem, progress: Progress) -> IntArray:
@@ -71,10 +64,6 @@ class Slicing(_InGroups):
 
     block_size: Annotated[int, Field(ge=1, description="columns in a block, on average")] = 2
     groups: GroupsField = None
-
-    @property
-    def group_column(self) -> str | None:
-        return self.groups
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table
@@ -145,10 +134,6 @@ class Swapping(_InGroups):
         Field(description="combinations that must not arise, as in {sex: female, illness: prostate cancer}"),
     ] = field(default=())
     groups: GroupsField = None
-
-    @property
-    def group_column(self) -> str | None:
-        return self.groups
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table

@@ -16,7 +16,7 @@ from tablecloak.errors import Infeasible
 from tablecloak.kernels.lines import FAR
 from tablecloak.models.base import Goal
 
-__all__ = ["cluster_size", "refusal", "solution_of"]
+__all__ = ["Clustering", "cluster_size", "refusal", "solution_of"]
 
 IntArray = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -28,6 +28,17 @@ def refusal(goal: Goal) -> str | None:
     if unsafe:
         return f"uniting clusters can break {', '.join(unsafe)}, so there is no way to repair a cluster"
     return None
+
+
+class Clustering:
+    """What algorithms that make clusters of single records share."""
+
+    @property
+    def needs_rows(self) -> bool:
+        return True
+
+    def refuses(self, goal: Goal) -> str | None:
+        return refusal(goal)
 
 
 def cluster_size(problem: Problem) -> int:

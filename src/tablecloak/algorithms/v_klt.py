@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tablecloak.algorithms.base import Bucketing, Problem, Publishes, Solution, algorithm
+from tablecloak.algorithms.base import Bucketing, Problem, Solution, algorithm
 from tablecloak.algorithms.buckets import (
+    GivenGroups,
     GroupsField,
+    Separating,
     bucketed,
-    refuses_exact_values,
     require_spread,
     shuffled,
     unite_failing,
@@ -116,7 +117,7 @@ def _grouped(spans: Spans) -> IntArray:
 
 
 @algorithm("t-msn")
-class TMsn(_ByRow):
+class TMsn(GivenGroups, _ByRow):
     """Exchange rows between buckets until the numbers in a bucket are spread like those of the table.
 
     Sound: the bucket farthest from the table by the ordered earth mover's distance exchanges rows with a near one
@@ -128,10 +129,6 @@ class TMsn(_ByRow):
     variant: VariantField = "sound"
     t: TField = 0.0
     groups: GroupsField = None
-
-    @property
-    def group_column(self) -> str | None:
-        return self.groups
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         columns = [c for c in sensitive_columns(problem.table) if c.is_ordered]
@@ -150,7 +147,7 @@ class TMsn(_ByRow):
 
 
 @algorithm("pm-hca")
-class PmHca(_ByRow):
+class PmHca(GivenGroups, _ByRow):
     """Exchange rows between buckets whose sensitive values all belong to one category of their hierarchy.
 
     Sound: every such bucket exchanges a row with a near one of another category, and all rows of a bucket get common
@@ -161,10 +158,6 @@ class PmHca(_ByRow):
 
     variant: VariantField = "sound"
     groups: GroupsField = None
-
-    @property
-    def group_column(self) -> str | None:
-        return self.groups
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         columns = [c for c in sensitive_columns(problem.table) if c.has_categories]
@@ -312,7 +305,7 @@ def _numbers_united(table: CodedTable, spans: Spans, classes: IntArray) -> Spans
 
 
 @algorithm("v-cold")
-class VCold:
+class VCold(Separating):
     """Cut rows into buckets in which no sensitive value repeats, and sensitive columns into slices of related ones.
 
     Quasi-identifiers are published exactly with the number of their bucket; the slices stand in a table beside them,
@@ -322,17 +315,6 @@ class VCold:
     """
 
     variant: VariantField = "sound"
-
-    @property
-    def publishes(self) -> Publishes:
-        return Publishes.SEPARATED
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refuses_exact_values(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table

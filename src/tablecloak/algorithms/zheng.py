@@ -8,15 +8,14 @@ from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of
 from tablecloak.algorithms.distances import Beta, Distance
-from tablecloak.algorithms.uniting import cluster_size, refusal, solution_of
-from tablecloak.models.base import Goal
+from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.progress import Progress, silent
 
 __all__ = ["Zheng", "zheng"]
 
 
 @algorithm("zheng")
-class Zheng:
+class Zheng(Clustering):
     """Take a centre with its k - 1 nearest records, next the record furthest from all centres with its own, and so on.
 
     Furthest means the largest distance to the nearest centre. The last fewer than k records join their nearest centre.
@@ -26,13 +25,6 @@ class Zheng:
 
     distance: Distance = "loss"
     beta: Beta = 1.0
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
-
-    def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)

@@ -7,6 +7,7 @@ smaller is judged on the graph of originals and the published rows that cover th
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Any
@@ -44,9 +45,9 @@ class PairModel(PrivacyModel):
         """Class sizes: a lower bound of the level."""
         return stats.size.astype(np.float64)
 
+    @abstractmethod
     def level_of_pairs(self, pairs: Consistency) -> int | None:
         """The level reached, or None where the graph is too large to say."""
-        raise NotImplementedError
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         weaker = (int(achieved), int(achieved) // 2) if np.isfinite(achieved) else ()

@@ -125,6 +125,16 @@ class LDiversity(PrivacyModel):
         worst: FloatArray = np.max(per_column, axis=0) if self.sense is Sense.BELOW else np.min(per_column, axis=0)
         return worst
 
+    def degrees(self, stats: ClassStats) -> FloatArray:
+        """The largest whole `l` that every class satisfies in all columns with its other parameters, (n_classes,)."""
+        found: FloatArray = np.min([self._column_degrees(h) for h in self._histograms(stats)], axis=0)
+        return found
+
+    def _column_degrees(self, hist: Histogram) -> FloatArray:
+        if self.c is None:
+            return np.floor(self._column_levels(hist) + TOLERANCE)
+        return recursive_degrees(hist, self.c)
+
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         if math.isnan(achieved):
             return []
@@ -187,6 +197,20 @@ def infimum_c(hist: Histogram, l: int, *, protected: NDArray[np.bool_]) -> Float
         rest -= ruled_out
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(top > 0, top / rest, 0.0)
+
+
+def recursive_degrees(hist: Histogram, c: float) -> FloatArray:
+    """The largest l at which every class is recursive (c, l)-diverse, 0 where there is none, (n_classes,)."""
+    keys = hist.counts * len(hist.counts) + np.arange(len(hist.counts))
+    top, _ = _largest(hist, keys)
+    tail = hist.sum_by_class(hist.counts)
+    degree = np.zeros(hist.n_classes)
+    for l in range(1, int(hist.distinct().max(initial=0)) + 1):  # noqa: E741
+        degree = np.where(top < c * tail, l, degree)  # tails shrink, so what fails once fails ever after
+        largest, position = _largest(hist, keys)
+        keys[position] = -1
+        tail = tail - largest
+    return degree
 
 
 def _largest(hist: Histogram, keys: IntArray) -> tuple[IntArray, IntArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
@@ -30,7 +31,7 @@ Limit = Annotated[
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class FullDomain:
+class FullDomain(ABC):
     """What all searches of the lattice have in common."""
 
     name: ClassVar[str]
@@ -63,9 +64,9 @@ class FullDomain:
         """The searched lattice as a value."""
         return view_of_exploration(self.explore(problem, progress))
 
+    @abstractmethod
     def visit(self, known: Exploration) -> None:
         """Tag nodes in the order of this algorithm."""
-        raise NotImplementedError
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         known = self.explore(problem, progress)
@@ -139,6 +140,9 @@ class BestFirst(FullDomain):
 
     def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
         return None
+
+    def visit(self, known: Exploration) -> None:
+        known.choose()
 
     def find(self, problem: Problem, progress: Progress) -> tuple[Judge, Found]:
         """Search, and say how good the best node is."""

@@ -11,6 +11,7 @@ from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.errors import Infeasible
 from tablecloak.models.base import Goal, Sense
+from tablecloak.models.l_diversity import LDiversity
 from tablecloak.stats.classes import ClassStats
 
 __all__ = ["Grid", "Piece", "Trial", "children_of", "whole_piece"]
@@ -132,11 +133,14 @@ class Grid:
 def degrees(goal: Goal, stats: ClassStats) -> FloatArray:
     """How far every class exceeds the goal's models beyond class size, the least of them; 0 if there are none.
 
-    A number of values counts as whole: 2.7 equally frequent values are as diverse as 2.
+    A number of values counts as whole: 2.7 equally frequent values are as diverse as 2, and recursive diversity counts
+    by the largest l that it reaches with its c.
     """
     margins = []
     for model in (m.in_search for m in goal.models):
-        if not model.size_decides:
+        if isinstance(model, LDiversity):
+            margins.append(model.degrees(stats) - np.floor(model.l))
+        elif not model.size_decides:
             margin = model.margin(stats)
             margins.append(np.floor(margin + 1e-9) if model.sense is Sense.AT_LEAST else margin)
     return np.min(margins, axis=0) if margins else np.zeros(stats.n_classes)
