@@ -31,7 +31,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.run
 
 bench-quality: $(STAMP)
-	$(BIN)/python -m benchmarks.quality --json docs/quality.jsonl --svg docs/quality.svg
+	$(BIN)/python -m benchmarks.quality --json docs/quality.jsonl --svg docs/quality.svg --page docs/benchmarks.md
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

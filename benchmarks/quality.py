@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.chart import line_chart
+from benchmarks.tables import grid, replace_between
 from tablecloak import registry
 from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.data.coded import CodedTable
@@ -144,6 +145,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=5_000, help="rows for methods that take longer")
     parser.add_argument("--json", type=Path, help="write one JSON object per result")
     parser.add_argument("--svg", type=Path, help="draw loss against k")
+    parser.add_argument("--page", type=Path, help="put tables between the marks of this page")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     ks = [int(k) for k in given.k.split(",")]
@@ -157,6 +159,8 @@ def main() -> None:
     results = measure_all(names, ks, given.limit, given.sample)
     if given.json:
         given.json.write_text("".join(json.dumps(asdict(r)) + "\n" for r in results), encoding="utf-8")
+    if given.page:
+        replace_between(given.page, "quality", _tables(results))
     if given.svg:
         given.svg.write_text(line_chart(_series(results), x="k", y="information loss (GCP)"), encoding="utf-8")
 
@@ -208,6 +212,15 @@ def _child(asked: dict[str, Any]) -> None:
     for k in asked["k"]:
         found = run(asked["method"], algorithm, k, asked["sample"])
         print(json.dumps(found if isinstance(found, str) else asdict(found)), flush=True)
+
+
+def _tables(results: list[Result]) -> str:
+    """Loss and seconds, then the measures of class sizes."""
+    shown = [replace(r, method=f"`{r.method}`") for r in results]
+    n_rows = max(r.rows for r in results)
+    loss = grid(shown, lambda r: f"{r.gcp:.4f} / {r.seconds:.1f}{'' if r.rows == n_rows else f' ({r.rows:,} rows)'}")
+    sizes = grid(shown, lambda r: f"{r.discernibility:,} / {r.c_avg:.2f} / {r.suppressed:,}")
+    return f"GCP / CPU seconds:\n\n{loss}\n\nDiscernibility / C_avg / records suppressed:\n\n{sizes}"
 
 
 def _series(results: list[Result]) -> dict[str, list[tuple[float, float]]]:

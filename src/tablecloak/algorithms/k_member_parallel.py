@@ -126,7 +126,8 @@ class Rounds:
 
     def _choose(self, open_: IntArray) -> IntArray:
         """The record that each cluster wants, -1 where it must look at all records again."""
-        wishes = Wishes(*(part[open_] for part in self.wishes))
+        rows, bound, is_fresh = self.wishes
+        wishes = Wishes(rows[open_], bound[open_], is_fresh[open_])
         lo, hi = self.clusters.lo[:, open_], self.clusters.hi[:, open_]
         chosen: IntArray = self.points.kernels.choose(
             self.points.lines, self.points.codes, self.is_free, lo, hi, wishes

@@ -118,7 +118,7 @@ def _cells(problem: Problem, budget: int, progress: Progress) -> Solution:
     progress.start("solve", table.n_tuples)
     for hidden in _cell_sets(problem):
         pending = ~is_done
-        stars[np.ix_(list(hidden), np.flatnonzero(pending))] = True
+        stars[np.ix_(np.array(hidden, np.int64), np.flatnonzero(pending))] = True
         classes, _ = _judged(problem, stars, pending)
         is_done |= classes >= 0
         stars[:, ~is_done] = False
