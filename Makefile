@@ -32,6 +32,7 @@ bench: $(STAMP)
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m benchmarks.quality --json docs/quality.jsonl --svg docs/quality.svg --page docs/benchmarks.md
+	$(BIN)/python -m benchmarks.kmember
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

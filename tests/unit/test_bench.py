@@ -150,3 +150,32 @@ def test_adult_is_looked_for_where_the_variable_says(tmp_path, monkeypatch):
     (tmp_path / "adult").mkdir()
     (tmp_path / "adult" / "adult.csv").write_text("age\n")
     assert adult.find_adult() == tmp_path / "adult"
+
+
+def test_tables_list_the_least_loss_first_and_name_what_is_missing():
+    from benchmarks.quality import Result, _tables
+
+    rows = [("b", 2, 0.5, 100), ("b", 5, 0.6, 100), ("a", 2, 0.1, 100), ("a", 5, 0.2, 20)]
+    text = _tables([Result(m, k, gcp, 7, 1.0, 0, 0.25, n) for m, k, gcp, n in rows])
+    lines = text.splitlines()
+    assert lines[4] == "| `a` | 0.1000 / 0.2 | 0.2000 / 0.2 (20 rows) |"
+    assert lines[5] == "| `b` | 0.5000 / 0.2 | 0.6000 / 0.2 |"
+
+
+def test_tables_stand_between_their_marks(tmp_path):
+    from benchmarks.tables import replace_between
+
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- x -->\nold\n<!-- end of x -->\nafter\n")
+    replace_between(page, "x", "new")
+    assert page.read_text() == "before\n<!-- x -->\n\nnew\n\n<!-- end of x -->\nafter\n"
+    with pytest.raises(ValueError, match="no marks"):
+        replace_between(page, "y", "new")
+
+
+def test_lines_with_the_same_points_are_one_line_of_the_chart():
+    from benchmarks.chart import line_chart
+
+    svg = line_chart({"a": [(2, 0.1), (5, 0.2)], "b": [(5, 0.2), (2, 0.1)], "c": [(2, 0.3)]}, x="k", y="loss")
+    assert svg.count("<polyline") == 2
+    assert ">a, b</text>" in svg
