@@ -11,11 +11,14 @@ import pytest
 from tablecloak.algorithms.clusters import Clusters, Points
 from tablecloak.algorithms.disk_clustering import Filler, halves, n_lent, prefers_optimized
 from tablecloak.algorithms.distances import weighted_climb
+from tablecloak.algorithms.diversity import diversity_of
 from tablecloak.algorithms.k_member import k_member
 from tablecloak.algorithms.k_member_parallel import k_member_parallel
 from tablecloak.algorithms.seeding import far_seeds
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import QuasiColumn, SensitiveColumn
+from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.hierarchy.hierarchy import Hierarchy
 
 A1 = {
@@ -426,3 +429,29 @@ def test_v_split_d1_until_no_cluster_is_too_large(k, size, final):
     filler.clusters = Clusters(line, [range(size)])
     filler.split_all()
     assert sorted(filler.clusters.sizes.tolist()) == final
+
+
+def test_a11_diversity_of_table_1_2():
+    frame = pl.DataFrame({**A1, "lspw": [100, 200, 150, 170, 195, 200, 150], "ds": list("CFCTFTC")})
+    coded = LocalEngine().contingency(
+        table_of(frame),
+        [QuasiColumn(name, None, 1.0) for name in A1],
+        [SensitiveColumn(name, None) for name in ("lspw", "ds")],
+        by_row=True,
+    )
+    classes = np.array([0, 1, 0, 2, 1, 2, 0])
+    found = diversity_of(coded.table, classes)
+    assert found.quasi == pytest.approx([1.340909, 1.772727, 1.113636], abs=1e-6)
+    assert found.sensitive == pytest.approx([0.833333, 0.383333, 0.633333], abs=1e-6)
+    assert found.usefulness == pytest.approx(1.409091, abs=1e-6)
+    assert found.protection == pytest.approx(1.795881, abs=1e-6)
+
+
+def test_a11_protection_without_any_spread_is_infinite():
+    coded = LocalEngine().contingency(
+        table_of(pl.DataFrame({"a": [1, 2, 3, 4], "s": [5, 5, 6, 6]})),
+        [QuasiColumn("a", None, 1.0)],
+        [SensitiveColumn("s", None)],
+        by_row=True,
+    )
+    assert diversity_of(coded.table, np.array([0, 0, 1, 1])).protection == np.inf

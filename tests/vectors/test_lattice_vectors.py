@@ -23,7 +23,7 @@ from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.progress import silent
 
-# V-PEOPLE-1: age, gender, post code
+# V-PEOPLE-1, the input of V-LATTICE-1, V-INCOGNITO-D1, V-DATAFLY-1 and V-FLASH-1: age, gender, post code
 PEOPLE = [
     (44, "Male", "12278"), (57, "Male", "23448"), (53, "Female", "31284"), (45, "Male", "45026"),
     (49, "Female", "45354"), (42, "Male", "12456"), (59, "Male", "23781"), (54, "Female", "31695"),
@@ -34,14 +34,14 @@ GENDER = [["Male", "*"], ["Female", "*"]]
 AGE = [[str(a), f"[{a // 5 * 5}-{a // 5 * 5 + 5})", f"[{a // 10 * 10}-{a // 10 * 10 + 10})", "*"] for a, _, _ in PEOPLE]
 
 
-def test_lattice_relations_v_lattice_1():
+def test_v_lattice_1_relations():
     assert (0, 1, 1) in Lattice((2, 1, 3)).successors((0, 1, 0))
     assert (0, 1, 1) not in Lattice((2, 1, 3)).successors((0, 0, 0))
     assert is_generalization((0, 1, 1), (0, 0, 0))
     assert not is_generalization((0, 1, 1), (1, 0, 0))
 
 
-def test_incognito_d1():
+def test_v_incognito_d1():
     table = coded(PEOPLE_ROWS, {"post_code": POST_CODE, "gender": GENDER, "age": AGE})
     known = Incognito().explore(Problem(table, Goal((KAnonymity(k=2),))), silent)
     assert known.lattice.size == 24
@@ -51,7 +51,7 @@ def test_incognito_d1():
     assert smallest == {(1, 1, 1): 2, (2, 0, 3): 3}
 
 
-def test_datafly_1():
+def test_v_datafly_1():
     table = coded(PEOPLE_ROWS, {"age": AGE, "post_code": POST_CODE})
     problem = Problem(table, Goal((KAnonymity(k=2),)))
     judge = Datafly(suppression_limit=0).judge(problem)
@@ -79,7 +79,7 @@ def flash_1():
     return Exploration(Flash().judge(Problem(table, Goal((KAnonymity(k=2),)))), silent)
 
 
-def test_flash_1_first_path():
+def test_v_flash_1_first_path():
     known = flash_1()
     assert known.lattice.heights == (2, 2, 3)
     assert known.lattice.size == 36

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -12,6 +13,7 @@ from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of
 from tablecloak.algorithms.distances import Beta, Distance
+from tablecloak.algorithms.diversity import diversity_of
 from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.errors import Infeasible
 from tablecloak.progress import Progress, silent
@@ -40,6 +42,14 @@ class LoukidesShao(Clustering):
     beta: Beta = 1.0
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
+        solution = self._clustered(problem, progress)
+        found = diversity_of(problem.table, solution.class_of_tuple)
+        note = f"usefulness {found.usefulness:.3f} (mean diversity of quasi-identifiers in a class, smaller is better)"
+        if len(problem.table.attributes()):
+            note += f", protection {found.protection:.3f} (mean of 1 / that of sensitive columns, smaller is better)"
+        return replace(solution, notes=(note,))
+
+    def _clustered(self, problem: Problem, progress: Progress) -> Solution:
         size = cluster_size(problem)
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
         generator = rng.child(problem.seed, "loukides-shao")
