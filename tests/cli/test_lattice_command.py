@@ -92,3 +92,19 @@ def test_a_full_domain_release_and_its_recoding_for_new_rows(cloak, project):
     outcome = cloak("apply", project / "recoding.json", project / "new.csv", "--output", project / "again.csv")
     assert outcome.code == 0, outcome.err
     assert (project / "again.csv").read_text().splitlines()[1:] == ["130**,f,a", "130**,f,b"]
+
+
+def test_every_node_of_a_larger_lattice_can_be_pointed_at(cloak, project):
+    """Three columns of six levels and one of two: 432 nodes, each a cell of its row with its loss or bound."""
+    extra = [f"{z},{z[::-1]}" for z, _ in PEOPLE]
+    header, *rows = (project / "people.csv").read_text().splitlines()
+    lines = [f"{header},b,c", *(f"{row},{more}" for row, more in zip(rows, extra, strict=True))]
+    (project / "people.csv").write_text("\n".join(lines) + "\n")
+    mask = "{role: quasi, type: text, hierarchy: {kind: mask, from: right}}"
+    changes = ["--set", f"columns.b={mask}", "--set", f"columns.c={mask}"]
+    outcome = cloak("lattice", project / "policy.yaml", "--html", project / "lattice.html", *changes)
+    assert outcome.code == 0, outcome.err
+    text = (project / "lattice.html").read_text()
+    overview = text.partition("All rows")[2].partition("Around the best node")[0]
+    titles = re.findall(r"<title>(zip \d, sex \d, b \d, c \d)\n(safe|unsafe)", overview)
+    assert len(titles) == len({levels for levels, _ in titles}) == 432

@@ -32,6 +32,7 @@ def alerts(subject: Subject) -> list[Alert]:
         *_skewed(subject),
         *_near_limit(subject),
         *_starred(subject),
+        *_remarks(subject),
     ]
     return sorted(found, key=lambda alert: alert.level != "warning")
 
@@ -95,3 +96,9 @@ def _starred(subject: Subject) -> Iterator[Alert]:
     if subject.starred:
         names = ", ".join(subject.starred)
         yield Alert("note", f"Identifiers starred: {names}", "These columns are published with * in every cell.")
+
+
+def _remarks(subject: Subject) -> Iterator[Alert]:
+    """What algorithm and recount had to say, such as what a published variant leaves unprotected."""
+    for note in subject.run.get("notes", ()):
+        yield Alert("note", note[:1].upper() + note[1:], "")

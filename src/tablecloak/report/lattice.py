@@ -15,6 +15,7 @@ Node = tuple[int, ...]
 # A lattice of this many nodes is drawn whole; of a larger one, the neighbourhood of the best node.
 DRAW_UP_TO = 160
 MOST_LISTED = 40
+LEAST_CELL = 3  # width of a node in a row
 WIDTH, ROW_HEIGHT, RADIUS = 1100, 74, 9
 
 STYLE = """
@@ -143,7 +144,7 @@ def _edge(a: tuple[float, float], b: tuple[float, float]) -> str:
 
 def _drawn_node(report: Report, node: Node, at: tuple[float, float], widest: int) -> str:
     known = _nodes(report).get(node, {"tag": "unknown", "how": "skipped", "loss": None, "loss_at_least": None})
-    title = f"{_levels(report, node)}\n{known['tag']}, {known['how']}\n{_measures(report, known)}"
+    title = _hover(report, node, known)
     ring = (
         f'<circle class=ring cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="{RADIUS + 5}"/>'
         if list(node) == report["best"]
@@ -179,20 +180,42 @@ def _legend() -> str:
 
 
 def _overview(report: Report) -> str:
-    """One bar per row: how many of its nodes are safe, unsafe, not looked at."""
+    """One bar per row: how many of its nodes are safe, unsafe, not looked at; made of its nodes if they fit."""
     rows, widest = report["rows"], max(report["row_sizes"])
-    drawn = []
+    each = len(report["nodes"]) == report["size"] and widest <= (WIDTH - 240) / LEAST_CELL
+    by_row: dict[int, list[Mapping[str, Any]]] = {}
+    for node in report["nodes"]:
+        by_row.setdefault(sum(node["levels"]), []).append(node)
+    drawn: list[str] = []
     for at, row in enumerate(rows):
         x, y = 60.0, (len(rows) - 1 - at) * 18 + 4
         drawn.append(f'<text class=faint x=4 y="{y + 11}">row {at}</text>')
         for tag in ("safe", "unknown", "unsafe"):
             width = row[tag] / widest * (WIDTH - 240)
             title = f"<title>row {at}: {row[tag]:,} {tag} of {report['row_sizes'][at]:,}</title>"
-            drawn.append(f'<rect class={tag} x="{x:.1f}" y="{y}" width="{width:.1f}" height=13>{title}</rect>')
+            whole = f'<rect class={tag} x="{x:.1f}" y="{y}" width="{width:.1f}" height=13>{title}</rect>'
+            drawn += _cells_of(report, by_row.get(at, []), tag, x, y, widest) if each else [whole]
             x += width
         mark = "  ◀ best" if at == sum(report["best"]) else ""
         drawn.append(f'<text x="{x + 6:.1f}" y="{y + 11}">{row["safe"]:,} safe of {sum(row.values()):,}{mark}</text>')
     return f'<svg viewBox="0 0 {WIDTH} {len(rows) * 18 + 8}" role=img aria-label="rows">{"".join(drawn)}</svg>'
+
+
+def _cells_of(report: Report, nodes: Sequence[Mapping[str, Any]], tag: str, x: float, y: int, widest: int) -> list[str]:
+    """The nodes of a row that carry one tag, side by side, those that lose least first."""
+    width = (WIDTH - 240) / widest
+    own = sorted(
+        (n for n in nodes if n["tag"] == tag), key=lambda n: (n["loss"] or n["loss_at_least"] or 0, n["levels"])
+    )
+    return [
+        f'<g><title>{escape(_hover(report, n["levels"], n))}</title><rect class="{tag} {n["how"]}" stroke-width=".5" '
+        f'x="{x + i * width:.1f}" y="{y}" width="{max(1.0, width - 1):.1f}" height=13></rect></g>'
+        for i, n in enumerate(own)
+    ]
+
+
+def _hover(report: Report, levels: Sequence[int], node: Mapping[str, Any]) -> str:
+    return f"{_levels(report, levels)}\n{node['tag']}, {node['how']}\n{_measures(report, node)}"
 
 
 def _table(report: Report) -> str:

@@ -110,7 +110,7 @@ def _alerts(subject: Subject) -> Html:
 
 def _alert(alert: Alert) -> Html:
     mark = "Check" if alert.level == "warning" else "Note"
-    return el("li", el("span", mark, class_="mark"), el("div", el("strong", alert.title), el("p", alert.text)),
+    return el("li", el("span", mark, class_="mark"), el("div", el("strong", alert.title), el("p", alert.text) if alert.text else None),
               class_=alert.level)  # fmt: skip
 
 
