@@ -110,6 +110,74 @@ def _alerts(subject: Subject) -> Html:
 
 def _alert(alert: Alert) -> Html:
     mark = "Check" if alert.level == "warning" else "Note"
+    text = el("p", alert.text) if alert.text else None
+    return el("li", el("span", mark, class_="mark"), el("div", el("strong", alert.title), text), class_=alert.level)
+
+
+GOAL_HEADS, rows))
+
+
+def _verdict_word(run: Any) -> str:
+    return "✓ Every goal holds." if run["holds"] else "✗ A goal does not hold."
+
+
+def _banner(subject: Subject) -> Html:
+    run, facts = subject.run, subject.facts
+    return el(
+        "header",
+        el("p", "Privacy report", class_="kicker"),
+        el("h1", subject.name),
+        el("p", _verdict_word(run), class_="verdict " + ("pass" if run["holds"] else "fail")),
+        el("p", _plain_summary(subject), class_="lead"),
+        el(
+            "dl",
+            _figure(f"{facts.after.n_records:,}", "records published"),
+            _figure(f"{run['classes']:,}", "groups" if subject.blocks else "classes"),
+            _figure(f"{groups.highest_guess(subject):.1%}", "surest guess")
+            if subject.blocks
+            else _figure(f"{facts.after.highest:.1%}", "highest risk"),
+            _figure("–" if run["loss"] is None else f"{run['loss']:.1%}", "detail lost"),
+            class_="figures",
+        ),
+    )
+
+
+def _figure(value: str, label: str) -> Html:
+    return el("div", el("dt", label), el("dd", value))
+
+
+def _plain_summary(subject: Subject) -> str:
+    if subject.blocks:
+        return groups.summary(subject)
+    run, facts = subject.run, subject.facts
+    smallest = facts.class_sizes[0][0] if facts.class_sizes else 0
+    parts = [
+        f"Of {facts.before.n_records:,} records, {facts.after.n_records:,} are published. "
+        f"Each of them looks like at least {smallest - 1:,} others in {_listed([q.name for q in facts.quasi])}."
+        if smallest
+        else "Nothing is published.",
+        _singled_out(facts),
+        COVERED[run["covers"]],
+    ]
+    if run["loss"] is not None:
+        parts.append(f"The price is {run['loss']:.1%} of the detail in these columns.")
+    return " ".join(parts)
+
+
+def _singled_out(facts: Facts) -> str:
+    before, after = facts.before.unique_share, facts.after.unique_share
+    return f"Before, {before:.1%} of the records could be singled out by these columns; now {after:.1%} can."
+
+
+def _alerts(subject: Subject) -> Html:
+    found = alerts(subject)
+    if not found:
+        return _section("Alerts", el("p", "Nothing to look at."))
+    return _section("Alerts", el("ul", [_alert(a) for a in found], class_="alerts"))
+
+
+def _alert(alert: Alert) -> Html:
+    mark = "Check" if alert.level == "warning" else "Note"
     return el("li", el("span", mark, class_="mark"), el("div", el("strong", alert.title), el("p", alert.text) if alert.text else None),
               class_=alert.level)  # fmt: skip
 
