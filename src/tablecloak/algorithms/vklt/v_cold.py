@@ -98,15 +98,21 @@ def greedy(columns: Sequence[IntArray]) -> IntArray:
     return bucket_of
 
 
-def two_phase(first: IntArray, second: IntArray) -> IntArray:
-    """The bucket of every row: the first row of each value of one column, of those the first of each of the other."""
+def two_phase(first: IntArray, second: IntArray, *, put_order: bool = False) -> IntArray:
+    """The bucket of every row: the first row of each value of one column, of those the first of each of the other.
+
+    Args:
+        put_order: rows that are left come in the order in which they were put aside, not in that of the table.
+    """
     bucket_of = np.full(len(first), -1)
     rest, n_buckets = np.arange(len(first)), 0
     while len(rest):
-        chosen = rest[np.sort(np.unique(first[rest], return_index=True)[1])]
-        chosen = chosen[np.sort(np.unique(second[chosen], return_index=True)[1])]
+        candidates = rest[np.sort(np.unique(first[rest], return_index=True)[1])]
+        chosen = candidates[np.sort(np.unique(second[candidates], return_index=True)[1])]
         bucket_of[chosen] = n_buckets
-        rest, n_buckets = rest[~np.isin(rest, chosen)], n_buckets + 1
+        aside = [rest[~np.isin(rest, candidates)], candidates[~np.isin(candidates, chosen)]]
+        rest, n_buckets = np.concatenate(aside), n_buckets + 1
+        rest = rest if put_order else np.sort(rest)
     return bucket_of
 
 
