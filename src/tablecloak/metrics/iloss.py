@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, sum_of_cells
+from tablecloak.metrics.cells import Prices, cell_loss, sum_of_cells
 from tablecloak.metrics.details import ColumnDetails
 
 __all__ = ["iloss"]
@@ -26,7 +26,8 @@ def iloss(counts: ReleaseCounts, *, denominator: Literal["|D|-1", "|D|"] = "|D|-
     return sum_of_cells(counts, lambda column: _price(column, less))
 
 
-def _price(column: ColumnDetails, less: int) -> Prices:
+@cell_loss("iloss")
+def _price(column: ColumnDetails, less: int = 1) -> Prices:
     whole = max(1, column.n_values - less)
     hides, others = column.hides_missing(), (column.values() - 1) / whole
     most = (column.n_values - 1) / whole if column.n_values > 1 else float(column.n_codes > 1)
