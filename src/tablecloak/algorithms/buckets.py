@@ -41,7 +41,7 @@ def refuses_exact_values(goal: Goal) -> str | None:
     return None
 
 
-@algorithm("anatomy")
+@algorithm("anatomy", minimizes="nothing, its cells are exact")
 class Anatomy:
     """Publish exact quasi-identifiers with a group number, and beside them how often each group has each value.
 
@@ -73,7 +73,7 @@ class Anatomy:
         return bucketed(problem.table, groups_for(problem), Bucketing(side=names, is_counted=True))
 
 
-@algorithm("permutation")
+@algorithm("permutation", minimizes="nothing, its cells are exact")
 class Permutation:
     """Shuffle every quasi-identifier, and the sensitive columns, independently inside each group.
 

@@ -81,7 +81,7 @@ class _ByRow:
         return _refusal(goal, needs_sensitive=True)
 
 
-@algorithm("v-kan")
+@algorithm("v-kan", minimizes="the levels of its columns, one step after the other")
 class VKan:
     """Generalise every quasi-identifier to one level and group equal rows; classes that fail the goal join a neighbour.
 
@@ -115,7 +115,7 @@ def _grouped(spans: Spans) -> IntArray:
     return first_seen([*spans.lo.T, *spans.hi.T])
 
 
-@algorithm("t-msn")
+@algorithm("t-msn", minimizes="distances from the table")
 class TMsn(_ByRow):
     """Exchange rows between buckets until the numbers in a bucket are spread like those of the table.
 
@@ -149,7 +149,7 @@ class TMsn(_ByRow):
         return finished(problem, spans, classes, notes)
 
 
-@algorithm("pm-hca")
+@algorithm("pm-hca", minimizes="repeated categories")
 class PmHca(_ByRow):
     """Exchange rows between buckets whose sensitive values all belong to one category of their hierarchy.
 
@@ -182,7 +182,7 @@ class PmHca(_ByRow):
         return finished(problem, spans, classes, notes)
 
 
-@algorithm("v-klt")
+@algorithm("v-klt", minimizes="what its three parts do")
 class VKlt(_ByRow):
     """V-KAN, then PM-HCA on categories, then T-MSN on numbers, then common quasi-identifiers for every bucket.
 
@@ -311,7 +311,7 @@ def _numbers_united(table: CodedTable, spans: Spans, classes: IntArray) -> Spans
     return spans.united(classes, [i for i, d in enumerate(table.domains) if d.kind is DomainKind.ORDERED])
 
 
-@algorithm("v-cold")
+@algorithm("v-cold", minimizes="nothing, its cells are exact")
 class VCold:
     """Cut rows into buckets in which no sensitive value repeats, and sensitive columns into slices of related ones.
 

@@ -27,7 +27,11 @@ def iloss(counts: ReleaseCounts, *, denominator: Literal["|D|-1", "|D|"] = "|D|-
 
 
 @cell_loss("iloss")
-def _price(column: ColumnDetails, less: int = 1) -> Prices:
+def _default_price(column: ColumnDetails) -> Prices:
+    return _price(column, 1)
+
+
+def _price(column: ColumnDetails, less: int) -> Prices:
     whole = max(1, column.n_values - less)
     hides, others = column.hides_missing(), (column.values() - 1) / whole
     most = (column.n_values - 1) / whole if column.n_values > 1 else float(column.n_codes > 1)

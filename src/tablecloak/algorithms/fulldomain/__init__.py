@@ -160,7 +160,7 @@ class BestFirst(FullDomain):
         return solution if found.is_optimal else replace(solution, notes=(found.remark(self.loss),))
 
 
-@algorithm("datafly")
+@algorithm("datafly", minimizes="the number of values of the column that has most")
 class Datafly:
     """Greedy full-domain generalisation: the column with most values climbs a level until few records fail the goal.
 

@@ -59,9 +59,17 @@ LossName: TypeAlias = Annotated[
 class Loss(Protocol):
     """What a search minimises."""
 
-    name: str
-    per_level: Sequence[FloatArray]  # what each level of each column adds, where columns add up; otherwise 0
-    is_closed: bool  # `per_level` adds up to the base of a node, which need not be counted for it
+    @property
+    def name(self) -> str:
+        """Of the metric."""
+
+    @property
+    def per_level(self) -> Sequence[FloatArray]:
+        """What each level of each column adds, where columns add up; otherwise 0."""
+
+    @property
+    def is_closed(self) -> bool:
+        """`per_level` adds up to the base of a node, which need not be counted for it."""
 
     def least(self, shape: tuple[int, ...]) -> FloatArray:
         """What every node loses at least, before any is counted."""

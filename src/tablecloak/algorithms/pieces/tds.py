@@ -21,7 +21,7 @@ IntArray = NDArray[np.int64]
 Score = tuple[float, float, int, int]
 
 
-@algorithm("tds")
+@algorithm("tds", minimizes="NCP, or the anonymity paid for bits about `class_column` where one is named")
 class TopDownSpecialization:
     """Subtree generalisation: start with everything generalised to the roots and specialise the best node first.
 
