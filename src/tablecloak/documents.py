@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
+from tablecloak.metrics.base import ReleaseCounts, for_reports
 from tablecloak.models.base import parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.load import dump_policy, parse_policy
@@ -49,15 +50,19 @@ class Documents:
         return self.report is not None or self.certificate is not None
 
 
-def write_documents(files: Documents, run: Mapping[str, Any], plan: Plan, facts: Facts | None) -> None:
-    """Write what is wanted; a report needs facts."""
+def write_documents(
+    files: Documents, run: Mapping[str, Any], plan: Plan, facts: Facts | None, counts: ReleaseCounts | None = None
+) -> None:
+    """Write what is wanted; a report needs facts, and shows the metrics of counts."""
     certificate = _certificate(files, run, plan)
     if files.certificate is not None:
         text = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
         files.certificate.write_text(text, encoding="utf-8")
     if files.report is not None:
         assert facts is not None
-        files.report.write_text(page(subject_of(files.name, run, plan, facts, certificate)), encoding="utf-8")
+        measured = [] if counts is None else [m.to_dict() for m in for_reports(counts)]
+        subject = replace(subject_of(files.name, run, plan, facts, certificate), measurements=measured)
+        files.report.write_text(page(subject), encoding="utf-8")
 
 
 def _certificate(files: Documents, run: Mapping[str, Any], plan: Plan) -> dict[str, Any]:

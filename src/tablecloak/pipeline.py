@@ -124,7 +124,7 @@ def run(
         report = _report(solved, counts, plan, published.verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
-                write_documents(files, with_files(report, policy).to_dict(), plan, published.facts)
+                write_documents(files, with_files(report, policy).to_dict(), plan, published.facts, counts)
     return report if dry_run else with_files(report, policy)
 
 

@@ -79,7 +79,7 @@ class VerifiedRelease:
                 self.recoding.write(files.recoding)
             if files.are_wanted:
                 said = replace(self.report, verification=verification, output=str(path)).to_dict()
-                write_documents(files, said, self._plan, facts)
+                write_documents(files, said, self._plan, facts, self._counts)
 
     def _write_groups(self, engine: Engine, files: Documents) -> None:
         refuse_documents(self._plan, files)

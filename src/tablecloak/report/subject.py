@@ -39,3 +39,4 @@ class Subject:
     kept: Sequence[str] = ()  # published as they are, judged by no model
     starred: Sequence[str] = ()
     left_out: Sequence[str] = ()  # named in the policy and not published
+    measurements: Sequence[Mapping[str, Any]] = ()  # information metrics as plain values
