@@ -16,7 +16,7 @@ from tablecloak.hierarchy.hierarchy import Hierarchy
 TYPES = {int: ColumnType.INTEGER, float: ColumnType.FLOAT, str: ColumnType.TEXT}
 
 
-def coded(rows, quasi, sensitive=(), *, by_row=False):
+def coded(rows, quasi, sensitive=(), *, by_row=False, weights=None):
     """CodedTable of rows (dictionaries).
 
     Args:
@@ -27,7 +27,8 @@ def coded(rows, quasi, sensitive=(), *, by_row=False):
         values = [row[name] for row in rows]
         kind = TYPES[next((type(v) for v in values if v is not None), str)]
         make = None if paths is None else (lambda _, p=paths: Hierarchy.from_paths(p))
-        columns.append(fit_domain(pl.Series(name, values), kind, make_hierarchy=make))
+        weight = (weights or {}).get(name, 1.0)
+        columns.append(fit_domain(pl.Series(name, values), kind, make_hierarchy=make, weight=weight))
     counted = [fit_sensitive(pl.Series(n, [row[n] for row in rows]), ColumnType.TEXT) for n in sensitive]
     return code_table(columns, counted, by_row=by_row)
 

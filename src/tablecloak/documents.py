@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
+from tablecloak.metrics.base import ReleaseCounts, for_reports
 from tablecloak.models.base import parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.load import dump_policy, parse_policy
@@ -50,9 +51,14 @@ class Documents:
 
 
 def write_documents(
-    files: Documents, run: Mapping[str, Any], plan: Plan, facts: Facts | None, blocks: Sequence[Sequence[str]] = ()
+    files: Documents,
+    run: Mapping[str, Any],
+    plan: Plan,
+    facts: Facts | None,
+    counts: ReleaseCounts | None = None,
+    blocks: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Write what is wanted; a report needs facts.
+    """Write what is wanted; a report needs facts, and shows the metrics of counts.
 
     Args:
         blocks: of a release in groups, the columns whose cells still belong together.
@@ -63,7 +69,9 @@ def write_documents(
         files.certificate.write_text(text, encoding="utf-8")
     if files.report is not None:
         assert facts is not None
-        subject = replace(subject_of(files.name, run, plan, facts, certificate), blocks=blocks)
+        measured = [] if counts is None else [m.to_dict() for m in for_reports(counts)]
+        subject = subject_of(files.name, run, plan, facts, certificate)
+        subject = replace(subject, measurements=measured, blocks=blocks)
         files.report.write_text(page(subject), encoding="utf-8")
 
 

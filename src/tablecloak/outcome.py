@@ -10,19 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tablecloak.algorithms import measuring
 from tablecloak.algorithms.base import Solution
-from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Coding
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
-from tablecloak.metrics.details import Details, Target, Tuples, column_of_boxes
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.separation import side_output_path
-from tablecloak.stats.classes import Counted
 from tablecloak.verification import Verification
 
 __all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "sentence", "with_files"]
@@ -123,41 +118,7 @@ class CheckReport:
 
 def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
     """What metrics measure of a solution."""
-    domains = coding.table.domains
-    losses = solution.losses(domains)
-    sizes = solution.stats(coding.table).size
-    is_released = sizes > 0
-    has_no_boxes = solution.bucketing is not None or solution.sets is not None
-    return ReleaseCounts(
-        sizes=sizes[is_released],
-        losses=losses[is_released],
-        columns=tuple(d.name for d in domains),
-        n_suppressed=coding.table.n_rows - int(sizes.sum()),
-        k=plan.goal.min_size,
-        weights=tuple(d.weight for d in domains),
-        # where groups keep their own values, or publish sets, the boxes looked at here are not what is published
-        look_closer=None if has_no_boxes else lambda: _details(coding.table, solution, is_released),
-    )
-
-
-def _details(table: CodedTable, solution: Solution, is_released: NDArray[np.bool_]) -> Details:
-    """What only some metrics ask for."""
-    lo, hi = solution.lo[is_released], solution.hi[is_released]
-    nodes = None if solution.nodes is None else solution.nodes[is_released]
-    columns = tuple(
-        column_of_boxes(d, lo[:, i], hi[:, i], table.originals(i), None if nodes is None else nodes[:, i])
-        for i, d in enumerate(table.domains)
-    )
-    number = np.cumsum(is_released) - 1
-    classes = np.where(solution.class_of_tuple < 0, -1, number[solution.class_of_tuple])
-    published = table.class_stats(classes, len(lo), own_totals=True).hist_of(Counted.SENSITIVE)
-    targets = {name: Target(name, hist, table.totals[name]) for name, hist in published.items()}
-    return Details(columns, targets, lambda: _tuples(table))
-
-
-def _tuples(table: CodedTable) -> Tuples:
-    weights = table.weights if len(table.weights) else np.ones(table.n_tuples, np.int64)
-    return Tuples(tuple(table.quasi_codes(i) for i in range(table.space.n_dims)), weights)
+    return measuring.counts_of(coding.table, solution, plan.goal.min_size)
 
 
 def loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:

@@ -127,7 +127,8 @@ def run(
         report = _report(solved, counts, plan, published.verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
-                write_documents(files, with_files(report, policy).to_dict(), plan, published.facts, published.blocks)
+                said = with_files(report, policy).to_dict()
+                write_documents(files, said, plan, published.facts, counts, published.blocks)
     return report if dry_run else with_files(report, policy)
 
 

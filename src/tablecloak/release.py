@@ -81,7 +81,7 @@ class VerifiedRelease:
                 self.recoding.write(files.recoding)
             if files.are_wanted:
                 said = replace(self.report, verification=verification, output=str(path)).to_dict()
-                write_documents(files, said, self._plan, facts)
+                write_documents(files, said, self._plan, facts, self._counts)
 
     def _write_groups(self, engine: Engine, files: Documents) -> None:
         refuse_recoding(self._plan, files.recoding)
@@ -92,7 +92,7 @@ class VerifiedRelease:
         if files.are_wanted:
             said = replace(self.report, verification=verification, output=files.name).to_dict()
             facts = facts_of_groups(engine, written, self._plan, self._originals)
-            write_documents(files, said, self._plan, facts, self._blocks)
+            write_documents(files, said, self._plan, facts, self._counts, self._blocks)
 
 
 def reserve(outputs: Outputs, policy: Policy) -> Documents:

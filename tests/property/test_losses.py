@@ -14,7 +14,7 @@ from effort import often
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.mondrian import Mondrian
 from tablecloak.algorithms.partition import CutRule, partition
-from tablecloak.algorithms.prices import CLASS_COSTS, LEVEL_LOSSES, priced
+from tablecloak.algorithms.prices import CHOSEN_LOSSES, CLASS_COSTS, LEVEL_LOSSES, priced
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.space import ClassCost
 from tablecloak.models import Goal
@@ -22,19 +22,25 @@ from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import silent
 
 LOSSES = get_args(Mondrian.__pydantic_fields__["loss"].annotation)
+IN_KERNELS = [loss for loss in LOSSES if loss not in CHOSEN_LOSSES]
 GROUPS = {"Europe": {"South": ["it", "es"], "North": ["se", "no", "fi"]}, "America": ["br", "us", "mx"]}
 WORK = {"Office": ["clerk", "lawyer"], "Outside": ["farmer", "diver", "miner"]}
 
 
 def drawn(seed, n=120):
-    """A frame of two trees, a number and a set, all skewed."""
+    """A frame of two trees, a number, a set and a target that depends on some of them, all skewed."""
     rng = np.random.default_rng(seed)
 
     def some(values):
         return [values[int(i)] for i in rng.random(n) ** rng.choice([1, 2]) * len(values)]
 
     land, job = some(["it", "es", "se", "no", "fi", "br", "us", "mx"]), some(["clerk", "lawyer", "farmer", "diver"])
-    return pl.DataFrame({"land": land, "job": job, "age": some(range(20, 70)), "color": some(["a", "b", "c", "d"])})
+    age = some(range(20, 70))
+    ill = [
+        ["flu", "gout", "cold"][(a > 35) + (j == "diver") if rng.random() < 0.7 else 0]
+        for a, j in zip(age, job, strict=True)
+    ]
+    return pl.DataFrame({"land": land, "job": job, "age": age, "color": some(["a", "b", "c", "d"]), "ill": ill})
 
 
 def measured(frame, loss, k):
@@ -42,7 +48,7 @@ def measured(frame, loss, k):
     columns = {n: {"role": "quasi", "hierarchy": {"kind": "tree", "tree": tree}} for n, tree in trees.items()}
     # a hierarchy for each column where the loss speaks of levels, so that both searches publish the same kinds of cells
     auto = {"hierarchy": {"kind": "auto"}} if loss in LEVEL_LOSSES else {}
-    columns |= {"age": {"role": "quasi", **auto}}
+    columns |= {"age": {"role": "quasi", **auto}, "ill": {"role": "sensitive"}}
     columns |= {} if loss in LEVEL_LOSSES else {"color": {"role": "quasi"}}
     goals = [{"model": "k-anonymity", "k": k}]
     releases = [
@@ -53,7 +59,7 @@ def measured(frame, loss, k):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "ncp"])
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss not in ("ncp", "gcp")])
 def test_the_chosen_loss_is_not_worse_than_with_ncp_on_average(loss):
     pairs = [measured(drawn(seed), loss, k=2 + seed % 4) for seed in range(24)]
     assert all(m.reason is None for pair in pairs for m in pair)
@@ -74,7 +80,7 @@ def coded(seed, makes):
     return code_table(quasi, [], by_row=bool(rng.random() < 0.5))
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", IN_KERNELS)
 @pytest.mark.parametrize("seed", range(often(3)))
 def test_both_kernels_cut_alike(loss, seed):
     makes = [treed, treed] if loss in LEVEL_LOSSES else [treed, ordered, listed]
@@ -85,7 +91,7 @@ def test_both_kernels_cut_alike(loss, seed):
     equal((ours.class_of_tuple, ours.lo, ours.hi), (theirs.class_of_tuple, theirs.lo, theirs.hi))
 
 
-@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss not in CLASS_COSTS])
+@pytest.mark.parametrize("loss", [loss for loss in IN_KERNELS if loss not in CLASS_COSTS])
 def test_prices_lie_between_exact_and_anything(loss):
     makes = [treed, treed] if loss in LEVEL_LOSSES else [treed, ordered, listed]
     for seed in range(20):

@@ -86,6 +86,16 @@ def test_the_verdicts_are_those_of_the_run(tmp_path, people):
     assert "variant=distinct" in text
 
 
+def test_metrics_that_apply_are_listed_with_their_values(tmp_path, people):
+    text, _, release = written(tmp_path, people, small_policy())
+    texts = Reader(text).texts
+    for found in release.measure("discernibility", "classification", "igpl", "hellinger"):
+        at = texts.index(found.name)
+        better = "higher" if found.name == "igpl" else "lower"
+        assert texts[at + 1 : at + 4] == [f"{found.value:,.4g}", better, found.description]
+    assert "minimal-distortion" not in texts  # the columns have no hierarchies
+
+
 def test_names_of_columns_are_harmless(tmp_path, people):
     evil = {"age": "<script>alert(1)</script>", "illness": '"><img src=x onerror=alert(2)>', "cost": "</style><b>c"}
     roles = tc.roles(quasi=[evil["age"], "town"], sensitive=[evil["illness"]], keep=[evil["cost"]])

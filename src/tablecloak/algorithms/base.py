@@ -164,12 +164,17 @@ class Algorithm(Protocol):
         """Find classes that satisfy the goal; the table as one class is known to satisfy it."""
 
 
-def algorithm(name: str) -> Callable[[type[A]], type[A]]:
-    """Make a class a registered algorithm: a frozen value whose fields are checked and appear in policies."""
+def algorithm(name: str, *, minimizes: str | None = None) -> Callable[[type[A]], type[A]]:
+    """Make a class a registered algorithm: a frozen value whose fields are checked and appear in policies.
+
+    Args:
+        minimizes: what the search keeps low, in words, unless the field `loss` says it.
+    """
 
     def decorate(cls: type[A]) -> type[A]:
         checked = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
         checked.name = name  # type: ignore[attr-defined]
+        checked.minimizes = minimizes  # type: ignore[attr-defined]
         for attribute in ("publishes", "group_column", "needs_rows", "needs_hierarchies", "needs_sensitive"):
             if not hasattr(checked, attribute):
                 setattr(checked, attribute, vars(Algorithm)[attribute])

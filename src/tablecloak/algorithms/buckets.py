@@ -70,7 +70,7 @@ class Separating(ExactValues):
         return Publishes.SEPARATED
 
 
-@algorithm("anatomy")
+@algorithm("anatomy", minimizes="nothing, its cells are exact")
 class Anatomy(GivenGroups, Separating):
     """Publish exact quasi-identifiers with a group number, and beside them how often each group has each value.
 
@@ -87,7 +87,7 @@ class Anatomy(GivenGroups, Separating):
         return bucketed(problem.table, groups_for(problem), Bucketing(side=names, is_counted=True))
 
 
-@algorithm("permutation")
+@algorithm("permutation", minimizes="nothing, its cells are exact")
 class Permutation(GivenGroups, Separating):
     """Shuffle every quasi-identifier, and the sensitive columns, independently inside each group.
 

@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 CHUNK = 256
 
 
-@algorithm("c-means")
+@algorithm("c-means", minimizes="NCP, or another distance where `distance` says so")
 class CMeans(Clustering):
     """Assign records to the nearest of n / k centres, move centres and reweigh columns, until nothing changes.
 

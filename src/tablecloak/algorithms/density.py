@@ -21,7 +21,7 @@ IntArray = NDArray[np.int64]
 CHUNK = 128
 
 
-@algorithm("density")
+@algorithm("density", minimizes="NCP, or another distance where `distance` says so")
 class Density(Clustering):
     """Take the densest record that is left together with its k - 1 nearest, again and again.
 

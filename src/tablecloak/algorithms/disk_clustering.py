@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-@algorithm("disk-clustering")
+@algorithm("disk-clustering", minimizes="NCP, or another distance where `distance` says so")
 class DiskClustering(Clustering):
     """Publish equal records that are k or more as they are; deal the others to random clusters in one pass.
 

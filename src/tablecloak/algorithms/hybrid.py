@@ -15,7 +15,7 @@ from tablecloak.progress import Progress, silent
 __all__ = ["Hybrid", "hybrid"]
 
 
-@algorithm("hybrid")
+@algorithm("hybrid", minimizes="NCP, or another distance where `distance` says so")
 class Hybrid(Clustering):
     """Deal records to random centroids in one pass; what large clusters release and small ones held is clustered anew.
 

@@ -25,7 +25,7 @@ Leftover = Annotated[
 ]
 
 
-@algorithm("k-member")
+@algorithm("k-member", minimizes="NCP, or another distance where `distance` says so")
 class KMember(Targeted, Clustering):
     """Grow one cluster at a time from a far record, each time adding the record that costs least, up to k records.
 

@@ -28,7 +28,7 @@ IntArray = NDArray[np.int64]
 WISHES = 64
 
 
-@algorithm("k-member-parallel")
+@algorithm("k-member-parallel", minimizes="NCP, or another distance where `distance` says so")
 class KMemberParallel(Targeted, Clustering):
     """Choose one seed per cluster, far from each other; then every cluster takes its cheapest record, round by round.
 

@@ -23,7 +23,7 @@ __all__ = ["LoukidesShao", "loukides_shao"]
 IntArray = NDArray[np.int64]
 
 
-@algorithm("loukides-shao")
+@algorithm("loukides-shao", minimizes="NCP, or another distance where `distance` says so")
 class LoukidesShao(Clustering):
     """Grow one cluster at a time from a random record, by the cheapest record, until its loss would pass a threshold.
 

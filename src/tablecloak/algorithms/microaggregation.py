@@ -77,7 +77,7 @@ TieField = Annotated[
 ]
 
 
-@algorithm("mdav")
+@algorithm("mdav", minimizes="the squared distances to the centers")
 class Mdav(_Microaggregation):
     """Put the k records around the most extreme one in a cluster, and the k around its opposite, again and again.
 
@@ -97,7 +97,7 @@ class Mdav(_Microaggregation):
         return _solution(problem, mdav(records, problem.goal.min_size, progress), ties, remarks)
 
 
-@algorithm("v-mdav")
+@algorithm("v-mdav", minimizes="the squared distances to the centers")
 class VMdav(_Microaggregation):
     """Clusters around extreme records, as MDAV makes them, that grow up to 2 k - 1 records where neighbours are close.
 
@@ -119,7 +119,7 @@ class VMdav(_Microaggregation):
         return _solution(problem, clusters, ties, remarks)
 
 
-@algorithm("univariate")
+@algorithm("univariate", minimizes="the squared distances to the centers")
 class Univariate(_Microaggregation):
     """The clusters of one numeric quasi-identifier that lose least, found exactly.
 

@@ -8,9 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.chooser import chooser_of
+from tablecloak.algorithms.measuring import best_by
 from tablecloak.algorithms.partition import CutRule, partition
-from tablecloak.algorithms.prices import CLASS_COSTS, LEVEL_LOSSES, priced
+from tablecloak.algorithms.prices import CHOSEN_LOSSES, CLASS_COSTS, LEVEL_LOSSES, priced
 from tablecloak.algorithms.suppress import leave_out, suppress
+from tablecloak.algorithms.target import TARGET_LOSSES, LossTarget
 from tablecloak.kernels.space import ClassCost
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
@@ -38,17 +41,26 @@ class Mondrian:
     loss: Annotated[
         Literal[
             "ncp",
+            "gcp",
             "iloss",
             "minimal-distortion",
             "precision",
             "total",
             "total-il",
             "star-count",
+            "non-uniform-entropy",
+            "ambiguity",
+            "ambiguity-data",
+            "height",
             "discernibility",
             "average-class-size",
+            "classification",
+            "hce-tdr",
+            "igpl",
         ],
         Field(description="the metric that cuts by loss improve; those of levels give every column a hierarchy"),
     ] = "ncp"
+    target: LossTarget = None
     suppression_limit: Annotated[
         float, Field(ge=0, lt=1, description="share of records that may be left out where that lowers the loss")
     ] = 0.0
@@ -61,6 +73,10 @@ class Mondrian:
     def needs_hierarchies(self) -> bool:
         return self.loss in LEVEL_LOSSES and self.mode == "strict" and self.split == "loss"
 
+    @property
+    def needs_sensitive(self) -> bool:
+        return self.loss in TARGET_LOSSES and self.mode == "strict" and self.split == "loss"
+
     def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
         return None
 
@@ -68,11 +84,29 @@ class Mondrian:
         is_relaxed = self.mode == "relaxed"
         # sharing out equal rows is defined by the median cut, so relaxed mode cuts by width
         by_saving = self.split == "loss" and not is_relaxed
+        budget = int(self.suppression_limit * problem.table.n_rows)
+        if by_saving and self.loss in CHOSEN_LOSSES:
+            solution = self._chosen(problem, progress)
+            return solution if problem.goal.is_monotone else leave_out(problem, solution, budget)
         if by_saving:
             problem = replace(problem, table=priced(problem.table, self.loss))
         rule = CutRule(by_saving, is_relaxed, CLASS_COSTS.get(self.loss, ClassCost.CELLS))
         solution = partition(problem, rule, progress)
-        budget = int(self.suppression_limit * problem.table.n_rows)
         if not budget:
             return solution
         return suppress(problem, solution, budget) if problem.goal.is_monotone else leave_out(problem, solution, budget)
+
+    def _chosen(self, problem: Problem, progress: Progress) -> Solution:
+        """Cut by a loss that kernels do not know, and by NCP, which looks further ahead; the better of both is kept."""
+        rule = CutRule(True, False, chooser=chooser_of(problem.table, self.loss, self.target))
+        # smaller classes tell more bits but give up more anonymity, so several least sizes are tried
+        least = max(1, problem.goal.min_size)
+        sizes = _doubled(least, problem.table.n_rows // 2) if self.loss == "igpl" else [least]
+        rules = [replace(other, min_size=size) for size in sizes for other in (rule, CutRule(True, False))]
+        found = (partition(problem, each, progress) for each in rules)
+        return best_by(self.loss, problem, found, self.target)
+
+
+def _doubled(least: int, most: int) -> list[int]:
+    """The least size, twice as much, and so on."""
+    return [least, *(least << i for i in range(1, most.bit_length()) if least << i <= most)]

@@ -17,7 +17,7 @@ __all__ = ["Oka", "adjust", "one_pass", "random_seeds"]
 IntArray = NDArray[np.int64]
 
 
-@algorithm("oka")
+@algorithm("oka", minimizes="NCP, or another distance where `distance` says so")
 class Oka(Clustering):
     """Deal all records to the nearest of n / k random centroids in one pass, then move far members of large clusters.
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tablecloak import kernels
 from tablecloak.algorithms.base import CutTree, Problem, Solution
+from tablecloak.algorithms.chooser import Chooser
 from tablecloak.kernels.space import ClassCost
 from tablecloak.progress import Progress
 from tablecloak.stats.classes import ClassStats, Histogram
@@ -36,6 +37,8 @@ class CutRule:
     by_saving: bool  # the cut that saves most loss, instead of the widest dimension
     relaxed: bool  # rows that carry the cut value may be shared out between both sides
     cost: ClassCost = ClassCost.CELLS  # what cuts by saving minimise
+    chooser: Chooser | None = None  # chooses cuts by a loss that kernels do not know
+    min_size: int = 1  # least size of a class, beside that of the goal
 
 
 @dataclass(slots=True)
@@ -67,11 +70,15 @@ class _Search:
         self.keys = table.keys.copy()
         self.weights = table.weights.copy()
         self.ids = np.arange(table.n_tuples, dtype=np.uint32)
-        self.min_size = max(1, problem.goal.min_size)
+        self.min_size = max(1, rule.min_size, problem.goal.min_size)
         self.only_size = problem.goal.is_only_size
         self.prunable, self.others = problem.goal.parts()
 
     def propose(self, starts: IntArray, ends: IntArray, tried: NDArray[np.bool_]) -> tuple[IntArray, ...]:
+        if self.rule.chooser is not None:
+            return self.rule.chooser.propose(
+                self.keys, self.weights, starts, ends, self.space, tried, min_size=self.min_size
+            )
         proposed: tuple[IntArray, ...] = self.kernels.propose(
             self.keys, self.weights, starts, ends, self.space, tried,
             min_size=self.min_size, by_saving=self.rule.by_saving, relaxed=self.rule.relaxed, cost=self.rule.cost,
@@ -114,7 +121,7 @@ class _Search:
 
     def job(self, begin: int, end: int) -> _Found:
         """Partition one range to its leaves."""
-        if self.only_size:
+        if self.only_size and self.rule.chooser is None:
             starts, lo, hi, cuts = self.kernels.descend(
                 self.keys, self.ids, self.weights, begin, end, self.space,
                 min_size=self.min_size, by_saving=self.rule.by_saving, relaxed=self.rule.relaxed, cost=self.rule.cost,

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak.algorithms.clusters import Points
+from tablecloak.algorithms.target import target_of
 from tablecloak.data.coded import CodedTable
-from tablecloak.errors import DataError, did_you_mean
 
 __all__ = ["ClassPenalty", "Penalty", "Target", "Targeted", "penalty_of"]
 
@@ -48,9 +48,5 @@ def penalty_of(
     """The penalty a policy asks for, None without a target column."""
     if target is None:
         return None
-    names = [s.name for s in table.sensitive]
-    if target not in names:
-        hint = did_you_mean(target, names) or "give it the role sensitive"
-        raise DataError(f"no sensitive column '{target}' to be the target", hint=hint)
-    codes = table.sensitive_codes(names.index(target)).astype(np.int32)
+    codes = table.sensitive_codes(target_of(table, target)).astype(np.int32)
     return Penalty(codes, round((size if class_penalty is None else class_penalty) * points.unit))

@@ -19,7 +19,7 @@ __all__ = ["Ring", "ring"]
 IntArray = NDArray[np.int64]
 
 
-@algorithm("ring")
+@algorithm("ring", minimizes="NCP")
 class Ring:
     """Order the rows of a class in a ring and publish, for every row, the box of k neighbours in it.
 

@@ -53,7 +53,7 @@ def _similar_groups(problem: Problem, progress: Progress) -> IntArray:
     return partition(problem, CutRule(by_saving=True, relaxed=False), progress).class_of_tuple
 
 
-@algorithm("slicing")
+@algorithm("slicing", minimizes="nothing, its cells are exact")
 class Slicing(_InGroups):
     """Cut columns into blocks of related ones and shuffle every block independently inside groups of similar rows.
 
@@ -119,7 +119,7 @@ def _cost(apart: FloatArray, medoids: Sequence[int]) -> float:
     return float(apart[:, medoids].min(axis=1).sum())
 
 
-@algorithm("swapping")
+@algorithm("swapping", minimizes="nothing, its cells are exact")
 class Swapping(_InGroups):
     """Exchange the sensitive values of the rows of a group at random, never into a combination that cannot be.
 

@@ -82,7 +82,7 @@ class _ByRow:
         return _refusal(goal, needs_sensitive=True)
 
 
-@algorithm("v-kan")
+@algorithm("v-kan", minimizes="the levels of its columns, one step after the other")
 class VKan:
     """Generalise every quasi-identifier to one level and group equal rows; classes that fail the goal join a neighbour.
 
@@ -116,7 +116,7 @@ def _grouped(spans: Spans) -> IntArray:
     return first_seen([*spans.lo.T, *spans.hi.T])
 
 
-@algorithm("t-msn")
+@algorithm("t-msn", minimizes="distances from the table")
 class TMsn(GivenGroups, _ByRow):
     """Exchange rows between buckets until the numbers in a bucket are spread like those of the table.
 
@@ -146,7 +146,7 @@ class TMsn(GivenGroups, _ByRow):
         return finished(problem, spans, classes, notes)
 
 
-@algorithm("pm-hca")
+@algorithm("pm-hca", minimizes="repeated categories")
 class PmHca(GivenGroups, _ByRow):
     """Exchange rows between buckets whose sensitive values all belong to one category of their hierarchy.
 
@@ -175,7 +175,7 @@ class PmHca(GivenGroups, _ByRow):
         return finished(problem, spans, classes, notes)
 
 
-@algorithm("v-klt")
+@algorithm("v-klt", minimizes="what its three parts do")
 class VKlt(_ByRow):
     """V-KAN, then PM-HCA on categories, then T-MSN on numbers, then common quasi-identifiers for every bucket.
 
@@ -304,7 +304,7 @@ def _numbers_united(table: CodedTable, spans: Spans, classes: IntArray) -> Spans
     return spans.united(classes, [i for i, d in enumerate(table.domains) if d.kind is DomainKind.ORDERED])
 
 
-@algorithm("v-cold")
+@algorithm("v-cold", minimizes="nothing, its cells are exact")
 class VCold(Separating):
     """Cut rows into buckets in which no sensitive value repeats, and sensitive columns into slices of related ones.
 

@@ -14,7 +14,7 @@ from tablecloak.progress import Progress, silent
 __all__ = ["Zheng", "zheng"]
 
 
-@algorithm("zheng")
+@algorithm("zheng", minimizes="NCP, or another distance where `distance` says so")
 class Zheng(Clustering):
     """Take a centre with its k - 1 nearest records, next the record furthest from all centres with its own, and so on.
 

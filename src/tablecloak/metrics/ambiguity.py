@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
+from tablecloak.metrics.cells import Prices, cell_loss
 from tablecloak.metrics.details import ColumnDetails
 from tablecloak.stats.classes import FloatArray, IntArray
 
@@ -27,9 +28,15 @@ def ambiguity(counts: ReleaseCounts) -> Amount:
     """
     of_class, of_any = np.ones(len(counts.sizes)), 1.0
     for column in counts.details.columns:
-        of_class *= column.covered()[column.cell]
-        of_any *= column.n_codes
+        of_cell, of_suppressed = _price(column)
+        of_class *= of_cell[column.cell]
+        of_any *= of_suppressed
     return _mean(counts, of_class, of_any)
+
+
+@cell_loss("ambiguity", is_product=True)
+def _price(column: ColumnDetails) -> Prices:
+    return column.covered().astype(np.float64), float(column.n_codes)
 
 
 @metric("ambiguity-data", on_request=True)

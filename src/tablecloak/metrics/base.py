@@ -13,10 +13,12 @@ from tablecloak.metrics.details import Details
 from tablecloak.registry import find, known, register
 from tablecloak.stats.classes import FloatArray, IntArray
 
-__all__ = ["Amount", "DoesNotApplyError", "Measurement", "ReleaseCounts", "every", "measure", "metric"]
+__all__ = ["Amount", "DoesNotApplyError", "Measurement", "ReleaseCounts", "every", "for_reports", "measure", "metric"]
 
 P = ParamSpec("P")
 _on_request: set[str] = set()
+# Too dear to be measured without being asked for: every class is held against every original.
+_DEAR = ("ambiguity-data",)
 
 
 class DoesNotApplyError(Exception):
@@ -135,6 +137,12 @@ def metric(
 def every() -> list[str]:
     """Names of all metrics, those included that are measured only on request."""
     return list(known("metrics"))
+
+
+def for_reports(counts: ReleaseCounts) -> list[Measurement]:
+    """Every metric that applies to a release and costs little, on request or not."""
+    found = measure(counts, [name for name in every() if name not in _DEAR])
+    return [m for m in found if m.reason is None and np.isfinite(m.value)]
 
 
 def measure(counts: ReleaseCounts, names: Iterable[str] | None = None) -> list[Measurement]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.target import target_of
+from tablecloak.metrics.target import minorities, target_of
 
 __all__ = ["classification"]
 
@@ -18,6 +18,5 @@ def classification(counts: ReleaseCounts, *, target: str | None = None) -> Amoun
     The target is the first sensitive column unless another is named. Lower is better.
     Reference: Iyengar, Transforming data to satisfy privacy constraints, KDD 2002.
     """
-    hist = target_of(counts, target).hist
-    right = float(hist.max_by_class(hist.counts).sum())
-    return Amount((counts.n_rows - right) / max(1, counts.n_rows))
+    wrong = float(minorities(target_of(counts, target).hist).sum()) + counts.n_suppressed
+    return Amount(wrong / max(1, counts.n_rows))

@@ -10,7 +10,9 @@ from tablecloak.metrics.base import Amount, ReleaseCounts
 from tablecloak.metrics.details import ColumnDetails
 from tablecloak.stats.classes import FloatArray
 
-__all__ = ["mean_distance"]
+__all__ = ["DISTRIBUTION_METRICS", "mean_distance"]
+
+DISTRIBUTION_METRICS = ("hellinger", "kl", "lp-norm")
 
 
 def mean_distance(counts: ReleaseCounts, distance: Callable[[FloatArray, FloatArray], float]) -> Amount:

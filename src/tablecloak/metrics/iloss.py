@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, sum_of_cells
+from tablecloak.metrics.cells import Prices, cell_loss, sum_of_cells
 from tablecloak.metrics.details import ColumnDetails
 
 __all__ = ["iloss"]
@@ -24,6 +24,11 @@ def iloss(counts: ReleaseCounts, *, denominator: Literal["|D|-1", "|D|"] = "|D|-
     """
     less = 1 if denominator == "|D|-1" else 0
     return sum_of_cells(counts, lambda column: _price(column, less))
+
+
+@cell_loss("iloss")
+def _default_price(column: ColumnDetails) -> Prices:
+    return _price(column, 1)
 
 
 def _price(column: ColumnDetails, less: int) -> Prices:

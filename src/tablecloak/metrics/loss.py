@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
+from tablecloak.metrics.cells import Prices, cell_loss
+from tablecloak.metrics.details import ColumnDetails
 
 __all__ = ["gcp", "ncp"]
 
@@ -27,3 +29,9 @@ def ncp(counts: ReleaseCounts) -> Amount:
     """
     totals = counts.column_losses() * counts.mean_weights() * counts.n_rows
     return Amount(float(totals.sum()), counts.by_column(totals))
+
+
+@cell_loss("gcp", is_mean=True)
+@cell_loss("ncp")
+def _price(column: ColumnDetails) -> Prices:
+    return column.losses, 1.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import levels_of, sum_of_cells
+from tablecloak.metrics.cells import Prices, cell_loss, levels_of, sum_of_cells
+from tablecloak.metrics.details import ColumnDetails
 
 __all__ = ["minimal_distortion"]
 
@@ -18,4 +19,9 @@ def minimal_distortion(counts: ReleaseCounts) -> Amount:
     Column weights are scaled to a mean of 1. Every quasi-identifier needs a hierarchy. Lower is better.
     Reference: Samarati, IEEE TKDE 2001; Sweeney, Achieving k-anonymity, IJUFKS 2002.
     """
-    return sum_of_cells(counts, lambda c: (levels_of(c).astype(float), float(c.height)))
+    return sum_of_cells(counts, _price)
+
+
+@cell_loss("minimal-distortion")
+def _price(column: ColumnDetails) -> Prices:
+    return levels_of(column).astype(float), float(column.height)

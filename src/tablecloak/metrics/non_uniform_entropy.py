@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
+from tablecloak.metrics.cells import Prices, cell_loss
 from tablecloak.metrics.details import ColumnDetails
 from tablecloak.stats.classes import FloatArray
 
@@ -27,11 +28,17 @@ def non_uniform_entropy(counts: ReleaseCounts) -> Amount:
 
 
 def _bits(counts: ReleaseCounts, column: ColumnDetails) -> float:
-    originals = column.originals.astype(np.float64)
-    could_be = _log2(column.sums(originals))
+    could_be, any_of_all = _price(column)
     published = float(counts.sizes @ could_be[column.cell])
-    suppressed = counts.n_suppressed * float(_log2(originals.sum(keepdims=True))[0])
-    return max(0.0, published + suppressed - float(originals @ _log2(originals)))
+    originals = column.originals.astype(np.float64)
+    return max(0.0, published + counts.n_suppressed * any_of_all - float(originals @ _log2(originals)))
+
+
+@cell_loss("non-uniform-entropy")
+def _price(column: ColumnDetails) -> Prices:
+    """Bits to name one of the records that have a covered value; exact cells have such bits too."""
+    originals = column.originals.astype(np.float64)
+    return _log2(column.sums(originals)), float(_log2(originals.sum(keepdims=True))[0])
 
 
 def _log2(records: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, sum_of_cells
+from tablecloak.metrics.cells import Prices, cell_loss, sum_of_cells
 from tablecloak.metrics.details import ColumnDetails
 
 __all__ = ["star_count"]
@@ -22,6 +22,7 @@ def star_count(counts: ReleaseCounts) -> Amount:
     return sum_of_cells(counts, _price)
 
 
+@cell_loss("star-count")
 def _price(column: ColumnDetails) -> Prices:
     is_star = (column.values() >= column.n_values) & (column.covered() > 1)
     return is_star.astype(float), float(column.n_codes > 1)

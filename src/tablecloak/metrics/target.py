@@ -6,9 +6,9 @@ import numpy as np
 
 from tablecloak.metrics.base import DoesNotApplyError, ReleaseCounts
 from tablecloak.metrics.details import Target
-from tablecloak.stats.classes import FloatArray, IntArray
+from tablecloak.stats.classes import FloatArray, Histogram, IntArray
 
-__all__ = ["conditional_entropy", "entropy", "target_of"]
+__all__ = ["class_entropies", "conditional_entropy", "entropy", "minorities", "target_of"]
 
 
 def target_of(counts: ReleaseCounts, name: str | None) -> Target:
@@ -23,12 +23,20 @@ def target_of(counts: ReleaseCounts, name: str | None) -> Target:
 
 def conditional_entropy(counts: ReleaseCounts, target: Target) -> float:
     """Bits that the target keeps once the class of a record is known; suppressed records are one class."""
-    hist = target.hist
-    shares = hist.shares()
-    of_class = hist.sum_by_class(-shares * np.log2(shares))
     suppressed = target.suppressed()
-    total = float(counts.sizes @ of_class) + float(suppressed.sum()) * entropy(suppressed)
+    total = float(counts.sizes @ class_entropies(target.hist)) + float(suppressed.sum()) * entropy(suppressed)
     return total / max(1, counts.n_rows)
+
+
+def class_entropies(hist: Histogram) -> FloatArray:
+    """Entropy in bits of the target in every class, (n_classes,)."""
+    shares = hist.shares()
+    return hist.sum_by_class(-shares * np.log2(shares))
+
+
+def minorities(hist: Histogram) -> FloatArray:
+    """Records of every class whose target is not the most frequent one there, (n_classes,)."""
+    return hist.records() - hist.max_by_class(hist.counts)
 
 
 def entropy(records: IntArray) -> float:

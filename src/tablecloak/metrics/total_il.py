@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, level_shares, sum_of_cells
+from tablecloak.metrics.cells import Prices, cell_loss, level_shares, sum_of_cells
 from tablecloak.metrics.details import ColumnDetails
 
 __all__ = ["total_il"]
@@ -24,5 +24,6 @@ def total_il(counts: ReleaseCounts) -> Amount:
     return sum_of_cells(counts, _price)
 
 
+@cell_loss("total-il")
 def _price(column: ColumnDetails) -> Prices:
     return (column.losses, 1.0) if column.is_ordered else level_shares(column)

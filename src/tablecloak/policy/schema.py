@@ -29,6 +29,7 @@ from tablecloak import registry
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import did_you_mean
 from tablecloak.hierarchy.build import HierarchySpec
+from tablecloak.policy.losses import refused_loss
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of, relabel
 from tablecloak.policy.tagged import Tagged
 from tablecloak.stats.classes import Needs
@@ -79,7 +80,7 @@ def hierarchy_kinds() -> dict[str, type]:
 
 
 _GOAL = Tagged("model", "model", lambda: registry.known("models"))
-_ALGORITHM = Tagged("kind", "algorithm", lambda: registry.known("algorithms"), has_shorthand=True)
+_ALGORITHM = Tagged("kind", "algorithm", lambda: registry.known("algorithms"), has_shorthand=True, refuses=refused_loss)
 _HIERARCHY = Tagged("kind", "hierarchy kind", hierarchy_kinds, has_path=True)
 
 AnyGoal = Annotated[Any, _GOAL]

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, InitErrorDetails, core_schema
 
 from tablecloak.errors import did_you_mean
 from tablecloak.policy.problems import fault, invalid, relabel
@@ -25,6 +25,7 @@ class Tagged:
         noun: what the classes are, for messages.
         classes: name to class, asked at every use so that classes registered later count too.
         has_shorthand: a bare name is accepted and means the class with its defaults.
+        refuses: what is wrong with the keys and values given to a class, where there is a better answer than a list.
         has_path: a text is accepted and kept as it is: it names a file or an entry elsewhere.
     """
 
@@ -33,6 +34,7 @@ class Tagged:
     classes: Callable[[], Mapping[str, type]]
     has_shorthand: bool = False
     has_path: bool = False
+    refuses: Callable[[str, type, Mapping[str, Any]], InitErrorDetails | None] | None = None
 
     def validate(self, value: Any) -> Any:
         """The instance that the value describes; instances pass unchanged."""
@@ -56,6 +58,9 @@ class Tagged:
             hint = did_you_mean(str(name), known) or f"known: {names}"
             raise invalid(self.noun, [fault((self.tag,), f"unknown {self.noun} '{name}'", hint=hint)])
         cls = known[name]
+        refusal = self.refuses(name, cls, value) if self.refuses else None
+        if refusal is not None:
+            raise invalid(self.noun, [refusal])
         params = dict(value) if issubclass(cls, BaseModel) else {k: v for k, v in value.items() if k != self.tag}
         try:
             return _adapter(cls).validate_python(params)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -70,7 +70,7 @@ def describe(kind: str, name: str, thing: Any) -> Explanation:
         kind=kind,
         name=name,
         definition=definition,
-        detail=rest.strip("\n").rstrip() or None,
+        detail="\n\n".join(filter(None, [rest.strip("\n").rstrip(), _minimized(thing)])) or None,
         protects_from=_flowing(protects),
         not_from=_flowing(not_from),
         parameters=tuple(_parameter(n, f) for n, f in getattr(thing, "__pydantic_fields__", {}).items()),
@@ -89,7 +89,22 @@ def _flowing(text: str) -> str | None:
     return re.sub(r"\s+", " ", text).strip() or None
 
 
+def _minimized(thing: Any) -> str | None:
+    """What an algorithm keeps low where that is no choice."""
+    what = getattr(thing, "minimizes", None)
+    return f"Minimises {what}." if what else None
+
+
+def _described(field: FieldInfo) -> str:
+    """The description of a field, with the names it allows where it does not say them."""
+    said = field.description or ""
+    names = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    if all(str(name) in said for name in names):
+        return said
+    return f"{said}; one of {', '.join(map(str, names))}" if said else ", ".join(map(str, names))
+
+
 def _parameter(name: str, field: FieldInfo) -> Parameter:
     is_required = field.is_required()
     default = None if is_required or field.default is PydanticUndefined else field.default
-    return Parameter(name, field.description or "", is_required, default)
+    return Parameter(name, _described(field), is_required, default)

@@ -177,7 +177,20 @@ def _utility(subject: Subject) -> Html:
     shown = [_loss_chart(subject), _sizes_chart(facts)]
     shown += [_bins_chart(f"{q.name}, before and after", q.bins, facts.floor, _GENERALIZED) for q in facts.quasi]
     shown += [_bins_chart(f"{s.name} (sensitive)", s.bins, facts.floor, _SENSITIVE) for s in facts.sensitive]
-    return _section("Utility", el("div", shown, class_="charts"))
+    return _section("Utility", el("div", shown, class_="charts"), _metrics(subject))
+
+
+def _metrics(subject: Subject) -> Html | None:
+    """The information metrics that apply, each with a line that says how to read it."""
+    if not subject.measurements:
+        return None
+    heads = ("metric", "value", "better", "how to read it")
+    rows: list[list[Node]] = [
+        [m["name"], _number(m["value"]), "higher" if m.get("higher_is_better") else "lower", m["description"]]
+        for m in subject.measurements
+    ]
+    caption = "Only releases of the same table can be compared by these numbers."
+    return el("div", el("h3", "Information metrics"), _table(heads, rows), _caption(caption))
 
 
 _GENERALIZED = (

@@ -20,6 +20,7 @@ from tablecloak.algorithms.fulldomain.losses import LossName
 from tablecloak.algorithms.fulldomain.ola import ola
 from tablecloak.algorithms.fulldomain.publish import publish
 from tablecloak.algorithms.fulldomain.view import LatticeView, view_of_exploration, view_of_found
+from tablecloak.algorithms.target import TARGET_LOSSES, LossTarget
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
@@ -41,17 +42,22 @@ class FullDomain(ABC):
         Literal["records", "cells"],
         Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
     ] = "records"
+    target: LossTarget = None
 
     @property
     def needs_hierarchies(self) -> bool:
         return True
+
+    @property
+    def needs_sensitive(self) -> bool:
+        return self.loss in TARGET_LOSSES
 
     def refuses(self, goal: Goal) -> str | None:
         return why_no_pruning(goal, suppresses=self.suppression_limit > 0)
 
     def judge(self, problem: Problem) -> Judge:
         """Judges the nodes of a problem's lattice by this algorithm's loss and limit."""
-        return Judge(problem, self.loss, self.suppression_limit)
+        return Judge(problem, self.loss, self.suppression_limit, self.target)
 
     def explore(self, problem: Problem, progress: Progress) -> Exploration:
         """Search the lattice and keep all that was found out; `best` is the node to publish."""
@@ -158,7 +164,7 @@ class BestFirst(FullDomain):
         return solution if found.is_optimal else replace(solution, notes=(found.remark(self.loss),))
 
 
-@algorithm("datafly")
+@algorithm("datafly", minimizes="the number of values of the column that has most")
 class Datafly:
     """Greedy full-domain generalisation: the column with most values climbs a level until few records fail the goal.
 

@@ -31,7 +31,7 @@ class Exploration:
         shape = self.lattice.shape
         self.tags = np.zeros(shape, np.int8)
         self.verdicts: dict[Node, Verdict] = {}  # in the order of the checks
-        self.base = judge.loss.base_array(shape)
+        self.base = judge.loss.least(shape)
         self.penalty = np.zeros(shape)
         self.best: Verdict | None = None
         self.progress = progress

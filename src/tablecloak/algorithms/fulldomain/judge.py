@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.fulldomain.ladder import heights_of, ladder_of
 from tablecloak.algorithms.fulldomain.lattice import Lattice, Node
-from tablecloak.algorithms.fulldomain.losses import Loss
+from tablecloak.algorithms.fulldomain.losses import at_node
 from tablecloak.algorithms.fulldomain.rollup import Groups, Rollups
+from tablecloak.algorithms.fulldomain.whole_losses import make_loss
 from tablecloak.errors import Infeasible
 from tablecloak.models.base import Goal, Monotone
 from tablecloak.stats.classes import ClassStats, Histogram
@@ -38,7 +39,7 @@ class Verdict:
 class Judge:
     """Everything that does not change while a lattice is searched."""
 
-    def __init__(self, problem: Problem, loss: str, suppression_limit: float) -> None:
+    def __init__(self, problem: Problem, loss: str, suppression_limit: float, target: str | None = None) -> None:
         self.problem = problem
         self.goal = problem.goal
         self.n_rows = problem.table.n_rows
@@ -46,7 +47,7 @@ class Judge:
         self.ladders = tuple(ladder_of(d) for d in problem.table.domains)
         self.lattice = Lattice(heights_of(self.ladders))
         self.rollups = Rollups(problem.table, self.ladders)
-        self.loss = Loss(loss, problem.table, self.ladders, self.rollups.bottom)
+        self.loss = make_loss(loss, problem, self.ladders, self.rollups.bottom, budget=self.budget, target=target)
         self.prunes = prunes(self.goal, self.budget)
 
     def verdict(self, node: Node) -> Verdict:
@@ -54,36 +55,31 @@ class Judge:
         groups = self.rollups.at(node)
         admitted = self.goal.admits(groups.stats)
         released = released_classes(self.goal, groups.stats, admitted, self.budget)
-        published = self.loss.published(groups)
-        extra = self.loss.suppressed(published) - published
-        size = groups.stats.size
         left_out = ~admitted if released is None else ~released
-        base = float(size @ published) / self.loss.scale
         return Verdict(
             node=node,
             is_safe=released is not None,
             n_classes=groups.n_groups if released is None else int(released.sum()),
-            n_suppressed=int(size[left_out].sum()),
-            loss=base + float(size[left_out] @ extra[left_out]) / self.loss.scale,
-            base=base,
-            penalty=self._penalty(groups, admitted, extra, is_safe=released is not None),
+            n_suppressed=int(groups.stats.size[left_out].sum()),
+            loss=self.loss.value(groups, left_out),
+            base=self.loss.base(groups),
+            penalty=self._penalty(groups, admitted, is_safe=released is not None),
             proves_above=released is not None and (self.prunes or (self.goal.is_monotone and bool(admitted.all()))),
         )
 
     def base(self, node: Node) -> float:
-        """What a node loses if nothing is suppressed; counted where no closed form is known."""
-        if self.loss.name != "discernibility":
-            return self.loss.base(node)
-        groups = self.rollups.at(node)
-        return float(groups.stats.size @ self.loss.published(groups)) / self.loss.scale
+        """What a node and all above it lose at least; counted where no closed form is known."""
+        if self.loss.is_closed:
+            return at_node(self.loss.per_level, node)
+        return self.loss.base(self.rollups.at(node))
 
-    def _penalty(self, groups: Groups, admitted: BoolArray, extra: NDArray[np.float64], *, is_safe: bool) -> float:
+    def _penalty(self, groups: Groups, admitted: BoolArray, *, is_safe: bool) -> float:
         """Small classes stay too small below; other failures only do so for models that say it."""
         size = groups.stats.size
         lost = ~admitted if self.prunes else size < self.goal.min_size
         if (self.prunes and not is_safe) or int(size[lost].sum()) > self.budget:
             return float("inf")
-        return float(size[lost] @ extra[lost]) / self.loss.scale
+        return self.loss.penalty(groups, lost)
 
     def infeasible(self) -> Infeasible:
         """What to raise when no node is safe."""

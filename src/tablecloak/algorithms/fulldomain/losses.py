@@ -1,15 +1,17 @@
-"""What a node loses, as sums over records, with the bounds that make searches skip nodes.
+"""What a node loses by any metric of cells or classes, with the bounds that make searches skip nodes.
 
-A published record costs `published`, which never falls when its class gets coarser; a suppressed one costs
-`suppressed`, which is at least as much. So a node X bounds others:
-  every node above X loses at least base(X), the cost if nothing were suppressed;
-  every node Y below X loses at least base(Y) + penalty(X), if whatever X must suppress Y must suppress too.
+A loss says three things about a counted node X:
+  its value, given the classes that are left out;
+  the least that any node above X loses;
+  the penalty: what every node Y below X loses beyond its own base, if whatever X must leave out Y must leave out too.
+Where a metric is no sum over records, the penalty is 0 and the bound is as weak as the metric needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,74 +21,179 @@ from tablecloak.algorithms.fulldomain.ladder import Ladder
 from tablecloak.algorithms.fulldomain.lattice import Node
 from tablecloak.algorithms.fulldomain.rollup import Groups
 from tablecloak.data.coded import CodedTable
+from tablecloak.errors import IncompatibleChoice
+from tablecloak.metrics.base import DoesNotApplyError
+from tablecloak.metrics.cells import CellLoss, Prices, cell_losses
+from tablecloak.metrics.details import column_of_boxes
+from tablecloak.metrics.target import minorities
 
-__all__ = ["Loss", "LossName"]
+__all__ = ["Additive", "Loss", "LossName", "additive"]
 
+BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
 LossName: TypeAlias = Annotated[
-    Literal["gcp", "discernibility", "precision", "height"],
-    Field(
-        description="what is kept lowest: gcp, mean loss of a cell; discernibility, sizes of classes; precision, mean "
-        "share of the levels climbed; height, sum of the levels"
-    ),
+    Literal[
+        "gcp",
+        "ncp",
+        "iloss",
+        "minimal-distortion",
+        "precision",
+        "total",
+        "total-il",
+        "star-count",
+        "non-uniform-entropy",
+        "ambiguity",
+        "ambiguity-data",
+        "height",
+        "discernibility",
+        "average-class-size",
+        "classification",
+        "hce-tdr",
+        "igpl",
+    ],
+    Field(description="the metric of cells or classes that is kept best; precision and igpl as high as can be"),
 ]
 
 
-class Loss:
-    """Costs per record of the classes of a node; summed over records and divided by `scale` they are its loss."""
+class Loss(Protocol):
+    """What a search minimises."""
 
-    def __init__(self, name: str, table: CodedTable, ladders: Sequence[Ladder], bottom: Groups) -> None:
-        self.name = name
-        self.ladders = tuple(ladders)
-        self.n_rows = max(1, table.n_rows)
-        self.weights = table.space.weight / max(1, len(ladders))  # sum to 1
-        self.scale = 1 if name == "discernibility" else self.n_rows
-        self.per_level = self._per_level(bottom)
+    @property
+    def name(self) -> str:
+        """Of the metric."""
 
-    def published(self, groups: Groups) -> FloatArray:
-        """Cost of a published record of every class."""
-        if self.name == "discernibility":
-            return groups.stats.size.astype(np.float64)
-        if self.name == "gcp":
-            return self._cell_losses(groups)
-        return np.full(groups.n_groups, self.base(groups.levels))
+    @property
+    def per_level(self) -> Sequence[FloatArray]:
+        """What each level of each column adds, where columns add up; otherwise 0."""
 
-    def suppressed(self, published: FloatArray) -> FloatArray:
-        """Cost of a record of every class if it is suppressed."""
-        if self.name == "height":
-            return published
-        return np.full(len(published), float(self.n_rows) if self.name == "discernibility" else 1.0)
+    @property
+    def is_closed(self) -> bool:
+        """`per_level` adds up to the base of a node, which need not be counted for it."""
 
-    def base(self, levels: Node) -> float:
-        """Loss of a node if nothing is suppressed, as far as it is known without counting the node."""
-        return float(sum(v[level] for v, level in zip(self.per_level, levels, strict=True)))
+    def least(self, shape: tuple[int, ...]) -> FloatArray:
+        """What every node loses at least, before any is counted."""
 
-    def base_array(self, shape: tuple[int, ...]) -> FloatArray:
-        """`base` of all nodes."""
-        total = np.zeros(shape)
-        for d, values in enumerate(self.per_level):
-            total += values.reshape([-1 if i == d else 1 for i in range(len(shape))])
-        return total
+    def value(self, groups: Groups, left_out: BoolArray) -> float:
+        """What a node loses if some of its classes are left out."""
 
-    def _per_level(self, bottom: Groups) -> list[FloatArray]:
-        """What each level of each column adds to the loss."""
-        size, parts = bottom.stats.size, []
-        for d, ladder in enumerate(self.ladders):
-            if self.name == "gcp":
-                ranks = [ladder.step(0, level)[bottom.ranks[d]] for level in range(ladder.height + 1)]
-                sums = [size @ rung.losses[rank] for rung, rank in zip(ladder.rungs, ranks, strict=True)]
-                part = self.weights[d] * np.array(sums) / self.n_rows
-            elif self.name == "precision":
-                part = self.weights[d] * np.arange(ladder.height + 1) / max(1, ladder.height)
-            else:
-                part = np.arange(ladder.height + 1) * float(self.name == "height")
-            parts.append(np.asarray(part, np.float64))
-        return parts
+    def base(self, groups: Groups) -> float:
+        """What the node and all nodes above it lose at least."""
 
-    def _cell_losses(self, groups: Groups) -> FloatArray:
-        total = np.zeros(groups.n_groups)
-        for d, (ladder, level) in enumerate(zip(self.ladders, groups.levels, strict=True)):
-            if level:
-                total += (self.weights[d] * ladder.rungs[level].losses)[groups.ranks[d]]
-        return total
+    def penalty(self, groups: Groups, lost: BoolArray) -> float:
+        """What nodes below lose at least beyond their base, if the records of some classes are lost there too."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Additive:
+    """A sum over records: published ones cost more the coarser their class, suppressed ones cost at least as much."""
+
+    name: str
+    per_level: Sequence[FloatArray]
+    is_closed: bool
+    published: Callable[[Groups], FloatArray]  # cost of a record of every class
+    suppressed: float  # cost of a suppressed record
+    scale: float  # the sum is divided by this
+    exact: float = 0.0  # what a table of exact cells costs, which is no loss
+
+    def least(self, shape: tuple[int, ...]) -> FloatArray:
+        return added_up(self.per_level, shape)
+
+    def value(self, groups: Groups, left_out: BoolArray) -> float:
+        return self.base(groups) + self.penalty(groups, left_out)
+
+    def base(self, groups: Groups) -> float:
+        return float(groups.stats.size @ self.published(groups)) / self.scale - self.exact
+
+    def penalty(self, groups: Groups, lost: BoolArray) -> float:
+        if not lost.any():
+            return 0.0
+        extra = self.suppressed - self.published(groups)[lost]
+        return float(groups.stats.size[lost] @ extra) / self.scale
+
+
+def added_up(per_level: Sequence[FloatArray], shape: tuple[int, ...]) -> FloatArray:
+    """Sums over columns for every node."""
+    total = np.zeros(shape)
+    for d, values in enumerate(per_level):
+        total += values.reshape([-1 if i == d else 1 for i in range(len(shape))])
+    return total
+
+
+def at_node(per_level: Sequence[FloatArray], levels: Node) -> float:
+    """The sum over columns for one node."""
+    return float(sum(values[level] for values, level in zip(per_level, levels, strict=True)))
+
+
+def additive(name: str, table: CodedTable, ladders: Sequence[Ladder], bottom: Groups, target: str) -> Additive | None:
+    """The loss of this name if it is a sum over records, otherwise None."""
+    n = max(1, table.n_rows)
+    found = cell_losses().get(name)
+    if found is not None:
+        return _of_cells(name, found, table, ladders, bottom)
+    nothing = unknown(ladders)
+    if name == "discernibility":
+        return Additive(name, nothing, False, _sizes, float(n), 1.0)
+    if name == "ambiguity-data":  # the records that a published one may stand for are those of its class
+        return Additive(name, nothing, False, _sizes, float(n), float(n))
+    if name == "classification":
+        return Additive(name, nothing, False, lambda g: minorities(g.stats.hist[target]) / g.stats.size, 1.0, float(n))
+    return None
+
+
+def unknown(ladders: Sequence[Ladder]) -> list[FloatArray]:
+    """Levels about which nothing is known before a node is counted."""
+    return [np.zeros(ladder.height + 1) for ladder in ladders]
+
+
+def _sizes(groups: Groups) -> FloatArray:
+    return groups.stats.size.astype(np.float64)
+
+
+def _of_cells(name: str, loss: CellLoss, table: CodedTable, ladders: Sequence[Ladder], bottom: Groups) -> Additive:
+    priced = [_prices(name, loss, ladder, table.originals(d)) for d, ladder in enumerate(ladders)]
+    if loss.is_product:
+        factors = [[of_value for of_value, _ in levels] for levels in priced]
+        most = float(np.prod([levels[0][1] for levels in priced]))
+        return Additive(name, unknown(ladders), False, lambda g: _product(factors, g), most, float(table.n_rows))
+    weights = table.space.weight / (max(1, len(ladders)) if loss.is_mean else 1)
+    scale = float(max(1, table.n_rows)) if loss.is_mean else 1.0
+    costs = [[w * of_value for of_value, _ in levels] for w, levels in zip(weights, priced, strict=True)]
+    most = float(sum(w * levels[0][1] for w, levels in zip(weights, priced, strict=True)))
+    sums = [_level_sums(ladder, costs[d], bottom, d) / scale for d, ladder in enumerate(ladders)]
+    exact = float(sum(s[0] for s in sums))
+    return Additive(name, [s - s[0] for s in sums], True, lambda g: _sum(costs, g), most, scale, exact)
+
+
+def _prices(name: str, loss: CellLoss, ladder: Ladder, originals: NDArray[np.int64]) -> list[Prices]:
+    """What every value of every level costs, and a suppressed cell."""
+    found = []
+    for rung in ladder.rungs:
+        nodes = None if ladder.domain.hierarchy is None else rung.node
+        column = column_of_boxes(ladder.domain, rung.lo, rung.hi, originals, nodes)
+        try:
+            of_cell, of_suppressed = loss.price(column)
+        except DoesNotApplyError as exc:
+            raise IncompatibleChoice(f"the loss {name} cannot be minimised: {exc}", hint="loss: gcp") from exc
+        found.append((of_cell[column.cell], of_suppressed))
+    return found
+
+
+def _level_sums(ladder: Ladder, costs: Sequence[FloatArray], bottom: Groups, d: int) -> FloatArray:
+    """What all records cost at each level of a column."""
+    ranks = bottom.ranks[d]
+    return np.array([bottom.stats.size @ of_value[ladder.step(0, i)[ranks]] for i, of_value in enumerate(costs)])
+
+
+def _sum(costs: Sequence[Sequence[FloatArray]], groups: Groups) -> FloatArray:
+    total = np.zeros(groups.n_groups)
+    for levels, level, ranks in zip(costs, groups.levels, groups.ranks, strict=True):
+        total += levels[level][ranks]
+    return total
+
+
+def _product(factors: Sequence[Sequence[FloatArray]], groups: Groups) -> FloatArray:
+    total = np.ones(groups.n_groups)
+    for levels, level, ranks in zip(factors, groups.levels, groups.ranks, strict=True):
+        total *= levels[level][ranks]
+    return total

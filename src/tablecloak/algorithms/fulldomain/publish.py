@@ -86,6 +86,6 @@ def _by_loss(judge: Judge, node: Node) -> list[tuple[int, ...]]:
     free = [d for d, level in enumerate(node) if level < judge.lattice.top[d]]
     most = len(free) if len(free) <= ALL_SUBSETS_UP_TO else 2
     sets = [s for n in range(1, most + 1) for s in itertools.combinations(free, n) if len(s) < len(free)]
-    weights, per_level = judge.loss.weights, judge.loss.per_level
-    cost = {d: float(weights[d] - per_level[d][node[d]]) for d in free}
+    per_level = judge.loss.per_level
+    cost = {d: float(per_level[d][-1] - per_level[d][node[d]]) for d in free}
     return sorted(sets, key=lambda s: (sum(cost[d] for d in s), len(s), s))

@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 QUANTILES = {"median": (0.5,), "quartiles": (0.5, 0.25, 0.75)}
 
 
-@algorithm("single-dimensional")
+@algorithm("single-dimensional", minimizes="the width of the widest piece")
 class SingleDimensional:
     """Split the widest piece of a column for all its records at once, while every class satisfies the goal.
 

@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 Score = tuple[float, float, int, int]
 
 
-@algorithm("tds")
+@algorithm("tds", minimizes="NCP, or the anonymity paid for bits about `class_column` where one is named")
 class TopDownSpecialization:
     """Subtree or sibling generalisation: start with the roots and specialise the best node first.
 
