@@ -137,5 +137,3 @@ class Case:
         first = np.zeros(self.stats.n_classes, np.int64)
         first[self.classes[::-1]] = np.arange(self.n_rows)[::-1]
         return [column.labels[first] for column in self.quasi]
-
-
