@@ -100,7 +100,7 @@ def attack(name: str, *, on_request: bool = False) -> Callable[[Callable[[Case],
     shown beside what it achieves.
 
     Args:
-        on_request: tried only where it is named, because it costs more time than others.
+        on_request: left out of reports of a run, because it learns, samples or matches instead of counting classes.
     """
     if on_request:
         _on_request.add(name)

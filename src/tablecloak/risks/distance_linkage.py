@@ -13,7 +13,7 @@ from tablecloak.rng import child
 __all__ = ["distance_linkage", "finding_of_links"]
 
 
-@attack("distance-linkage")
+@attack("distance-linkage", on_request=True)
 def distance_linkage(case: Case) -> Finding:
     """The chance that the published row nearest to a person is theirs; it works on perturbed and averaged data too.
 

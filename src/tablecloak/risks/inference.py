@@ -24,7 +24,7 @@ NO_CONTROL = (
 )
 
 
-@attack("attribute-inference")
+@attack("attribute-inference", on_request=True)
 def attribute_inference(case: Case) -> Finding:
     """The share of people whose sensitive value a model learned from the release predicts, beside a control group.
 

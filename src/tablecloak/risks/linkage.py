@@ -84,7 +84,7 @@ def journalist(case: Case) -> Finding:
     )  # fmt: skip
 
 
-@attack("linkage-knowing-everybody")
+@attack("linkage-knowing-everybody", on_request=True)
 def linkage_knowing_everybody(case: Case) -> Finding:
     """The chance that someone who knows the quasi-identifiers of everybody in the table finds a person's row.
 

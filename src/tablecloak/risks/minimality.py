@@ -88,7 +88,7 @@ def _is_refused(shown: NDArray[np.bool_], cut: IntArray, m: int, protected: Bool
     return refused
 
 
-@attack("minimality")
+@attack("minimality", on_request=True)
 def minimality(case: Case) -> Finding:
     """The chance of a person's own value for someone who knows that the algorithm never generalises without need.
 

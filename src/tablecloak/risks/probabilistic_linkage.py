@@ -32,7 +32,7 @@ class Weights:
         return found
 
 
-@attack("probabilistic-linkage")
+@attack("probabilistic-linkage", on_request=True)
 def probabilistic_linkage(case: Case) -> Finding:
     """The chance that the published row with the greatest weight of agreement with a person is theirs.
 
