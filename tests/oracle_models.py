@@ -373,7 +373,6 @@ CLASS = {
     "c-confident-delta-presence": confident_presence,
     "personalized-privacy": personalized,
     "m-confidentiality": m_confidential,
-
     "p-sensitive-k-anonymity": p_sensitive,
     "p-plus-sensitive-k-anonymity": p_plus,
     "p-alpha-sensitive-k-anonymity": p_alpha,

@@ -205,7 +205,7 @@ def _refuse_leaks(goal: Goal) -> None:
     seeing = [m.name for m in goal.models if Needs.SENSITIVE in m.in_search.needs]
     if blind and seeing:
         raise IncompatibleChoice(
-            f"m-confidentiality forms classes without a look at sensitive values, and {', '.join(seeing)} looks at them",
+            f"m-confidentiality forms classes without looking at sensitive values, as {', '.join(seeing)} does",
             hint="ask for one of them; a larger k makes m-confidentiality easier to reach",
         )
 

@@ -56,8 +56,8 @@ class Exposure:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers that are not finite become null."""
-        about = {"attack": self.attack, "description": self.description, "stopped_by": self.stopped_by}
-        about |= {"reference": self.reference}
+        about: dict[str, Any] = {"attack": self.attack, "description": self.description}
+        about |= {"stopped_by": self.stopped_by, "reference": self.reference}
         if self.finding is None:
             return {**about, "applies": False, "reason": self.reason}
         found = self.finding

@@ -99,4 +99,5 @@ def _new_values(later: Case, name: str, labels: tuple[str | None, ...], stayed: 
     published = np.bincount(hist.codes, weights=hist.counts, minlength=hist.domain.n_values)
     counted = dict(zip(hist.domain.labels, published.astype(np.int64).tolist(), strict=True))
     there = np.array([counted.get(label, 0) for label in labels], np.int64)
-    return np.maximum(there - np.bincount(stayed, minlength=len(labels)), 0)
+    new: IntArray = np.maximum(there - np.bincount(stayed, minlength=len(labels)), 0)
+    return new

@@ -73,7 +73,8 @@ def pattern(case: Case, coverage: Coverage, labels: IntArray, hist: Histogram, n
     np.add.at(expected, (np.repeat(label, widths), hist.codes[entry]), amount)
     mass = _spread(coverage, expected, n_codes)
     total = mass.sum(axis=1, keepdims=True)
-    return np.divide(mass, total, out=np.zeros_like(mass), where=total > 0)
+    shares: FloatArray = np.divide(mass, total, out=np.zeros_like(mass), where=total > 0)
+    return shares
 
 
 def _spread(coverage: Coverage, expected: FloatArray, n_codes: int) -> FloatArray:
