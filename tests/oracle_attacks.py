@@ -228,11 +228,15 @@ def balanced(chances, groups, counts, rounds):
 def absent(groups, values, stays, newcomers):
     """(people whose signature cannot be kept, counterfeits needed) by pooling those who stay by signature."""
     signature = {g: frozenset(v for h, v in zip(groups, values, strict=True) if h == g) for g in groups}
-    pools = {}
+    before, pools = {}, {}
     for g, v, s in zip(groups, values, stays, strict=True):
+        before.setdefault(signature[g], Counter())[v] += 1
         if s:
             pools.setdefault(signature[g], Counter())[v] += 1
-    missing = {s: {v: max(c.values()) - c[v] for v in s} for s, c in pools.items()}
+    missing = {}
+    for s, left in pools.items():
+        kept = max(Fraction(left[v], before[s][v]) for v in s)  # the best kept value sets the proportion for all
+        missing[s] = {v: math.ceil(before[s][v] * kept) - left[v] for v in s}
     needed = Counter()
     for lacks in missing.values():
         needed.update(lacks)
