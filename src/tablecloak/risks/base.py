@@ -14,7 +14,17 @@ import numpy as np
 from tablecloak.registry import find, known, register
 from tablecloak.risks.case import Case, FloatArray, IntArray
 
-__all__ = ["Attack", "DoesNotApplyError", "Exposure", "Finding", "attack", "every", "run_attacks", "worst_rows"]
+__all__ = [
+    "Attack",
+    "DoesNotApplyError",
+    "Exposure",
+    "Finding",
+    "attack",
+    "counting",
+    "every",
+    "run_attacks",
+    "worst_rows",
+]
 
 MOST_ROWS = 10
 # An attacker who is right more often than not has found a victim.
@@ -131,10 +141,14 @@ def every() -> list[str]:
     return list(known("attacks"))
 
 
+def counting() -> list[str]:
+    """Names of the attacks that only count classes, which a report of a run can afford."""
+    return [name for name in every() if name not in _on_request]
+
+
 def run_attacks(case: Case, names: Iterable[str] | None = None) -> list[Exposure]:
-    """The named attacks on a release, or all that are not kept for requests."""
-    wanted = [name for name in every() if name not in _on_request] if names is None else names
-    return [find("attacks", name)(case) for name in wanted]
+    """The named attacks on a release, or all that only count classes."""
+    return [find("attacks", name)(case) for name in (counting() if names is None else names)]
 
 
 def worst_rows(case: Case, chances: FloatArray, rows: IntArray | None = None) -> tuple[tuple[int, ...], str]:

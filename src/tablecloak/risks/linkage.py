@@ -125,6 +125,13 @@ def _nodes(columns: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> np.ndar
 
 def _chances(case: Case) -> tuple[FloatArray, tuple[str, ...]]:
     """Chance of linking every published row with its person, (n_rows,), and how it was counted."""
+    if "chances" not in case.memo:
+        case.memo["chances"] = _counted_chances(case)
+    found: tuple[FloatArray, tuple[str, ...]] = case.memo["chances"]
+    return found
+
+
+def _counted_chances(case: Case) -> tuple[FloatArray, tuple[str, ...]]:
     if case.row_of is not None and case.is_covering:
         codes = [column.codes[case.row_of] for column in case.quasi if column.codes is not None]
         found = candidates_of(case, codes)
