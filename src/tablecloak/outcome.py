@@ -17,7 +17,8 @@ from tablecloak.algorithms.base import Solution
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Coding
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
-from tablecloak.metrics.details import Details, Target, Tuples, column_of_boxes
+from tablecloak.metrics.details import ColumnDetails, Details, Target, Tuples, column_of_boxes
+from tablecloak.metrics.records import RecordColumn, Records, exact_cells, smallest_codes, unit_line
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
@@ -152,12 +153,31 @@ def _details(table: CodedTable, solution: Solution, is_released: NDArray[np.bool
     classes = np.where(solution.class_of_tuple < 0, -1, number[solution.class_of_tuple])
     published = table.class_stats(classes, len(lo), own_totals=True).hist_of(Counted.SENSITIVE)
     targets = {name: Target(name, hist, table.totals[name]) for name, hist in published.items()}
-    return Details(columns, targets, lambda: _tuples(table))
+    return Details(columns, targets, lambda: _tuples(table), lambda: _records(table, columns, classes))
 
 
 def _tuples(table: CodedTable) -> Tuples:
     weights = table.weights if len(table.weights) else np.ones(table.n_tuples, np.int64)
     return Tuples(tuple(table.quasi_codes(i) for i in range(table.space.n_dims)), weights)
+
+
+def _records(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: NDArray[np.int64]) -> Records:
+    """Originals and published records over quasi-identifiers and sensitive columns."""
+    kept = np.flatnonzero(classes >= 0)
+    weights = table.weights if len(table.weights) else np.ones(table.n_tuples, np.int64)
+    found = [
+        RecordColumn(
+            column.name, smallest_codes(table.quasi_codes(i), column.n_codes), column.cell[classes[kept]],
+            column.coverage, column.n_codes, column.places,
+        )
+        for i, column in enumerate(columns)
+    ]  # fmt: skip
+    for domain, codes in table.attributes():
+        before = smallest_codes(codes, domain.n_values)
+        cells = exact_cells(domain.n_values)
+        places = unit_line(domain.numbers)
+        found.append(RecordColumn(domain.name, before, codes[kept], cells, domain.n_values, places, is_quasi=False))
+    return Records(tuple(found), weights, weights[kept])
 
 
 def loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from fractions import Fraction
 from functools import cache
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -15,6 +17,8 @@ import tablecloak as tc
 from tablecloak.metrics import every
 from tablecloak.metrics.iloss import iloss
 from tablecloak.metrics.lp_norm import lp_norm
+from tablecloak.metrics.query_error import answers, workload
+from tablecloak.rng import child
 
 PLACES = {"North": ["a", "b", "c"], "South": {"Coast": ["d", "e"], "Hills": ["f", "g"]}}
 TREE = {
@@ -112,6 +116,78 @@ def test_metrics_of_distributions(case):
     for p in (1, 2, 3):
         expected = slow.mean_distance(r, lambda a, b, p=p: slow.lp(a, b, p))
         assert lp_norm(release._counts, p=p).value == pytest.approx(expected, abs=1e-9)
+
+
+def test_earth_movers_distance(case):
+    release, r = case
+
+    def distance(name):
+        before, after = slow.shares(r, name)
+        if name == "age":
+            return slow.emd_of_a_line(before, after, sorted(r.values[name]))
+        return slow.lp(before, after, 1) / 2
+
+    (found,) = release.measure("emd")
+    for name in r.columns:
+        assert found.per_column[name] == pytest.approx(distance(name), abs=1e-9)
+
+
+ORDERS = {"place": "abcdefg", "job": "wxyz"}
+
+
+def ordered(r, name):
+    """The values of a column in the order of their codes."""
+    return ORDERS.get(name) or sorted(r.values.get(name) or {row[name] for row in r.originals})
+
+
+def test_count_queries(case):
+    release, r = case
+    names = [*r.columns, "illness"]
+    orders = [ordered(r, name) for name in names]
+    asked = workload([len(values) for values in orders], 25, 3, 0.2, np.random.default_rng(1))
+    right, expected = answers(release._counts.records, asked)
+    for i, query in enumerate(asked):
+        ends = zip(query.columns, query.first, query.last, strict=True)
+        ranges = {names[c]: set(orders[c][first : last + 1]) for c, first, last in ends}
+        assert (right[i], expected[i]) == pytest.approx(tuple(map(float, slow.answers(r, ranges))), abs=1e-9)
+
+
+def test_query_error_is_the_mean_of_relative_errors(case):
+    release, r = case
+    records = release._counts.records
+    asked = workload([c.n_codes for c in records.columns], 200, 3, 0.05, child(0, "queries"))
+    pairs = zip(*answers(records, asked), strict=True)
+    errors = [abs(after - before) / max(before, r.n / 1000) for before, after in pairs]
+    assert value(release, "query-error") == pytest.approx(sum(errors) / len(errors))
+
+
+def pairs(r):
+    return list(itertools.combinations([*r.columns, "illness"], 2))
+
+
+def test_contingency_tables(case):
+    release, r = case
+    distances = [slow.total_variation(*slow.joint(r, a, b)) for a, b in pairs(r)]
+    assert value(release, "contingency-error") == pytest.approx(float(sum(distances)) / len(distances), abs=1e-9)
+
+
+def test_association(case):
+    release, r = case
+    tables = [slow.joint(r, a, b) for a, b in pairs(r)]
+    changes = [abs(slow.cramers_v(before) - slow.cramers_v(after)) for before, after in tables]
+    assert value(release, "association-error") == pytest.approx(sum(changes) / len(changes), abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_correlation(seed):
+    r = random.Random(seed)
+    rows = [{"row": i, "age": (a := r.choice([20, 25, 31, 60])), "pay": a + r.choice([0, 10, 40])} for i in range(20)]
+    columns = {"row": {"role": "keep"}, "age": {"role": "quasi"}, "pay": {"role": "quasi"}}
+    policy = tc.Policy(columns=columns, goals=[tc.KAnonymity(k=r.choice([2, 5]))])
+    release = tc.anonymize(pl.DataFrame(rows), policy)
+    before, after = slow.joint(judged(rows, ("age", "pay"), {"age": 1, "pay": 1}, release), "age", "pay")
+    expected = abs(slow.pearson(before) - (slow.pearson(after) or 0.0))
+    assert value(release, "correlation-error") == pytest.approx(expected, abs=1e-9)
 
 
 def test_metrics_of_a_target(case):

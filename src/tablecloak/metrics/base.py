@@ -10,7 +10,9 @@ from typing import Any, Concatenate, ParamSpec
 import numpy as np
 
 from tablecloak.metrics.details import Details
+from tablecloak.metrics.records import Records
 from tablecloak.registry import find, known, register
+from tablecloak.rng import child
 from tablecloak.stats.classes import FloatArray, IntArray
 
 __all__ = ["Amount", "DoesNotApplyError", "Measurement", "ReleaseCounts", "every", "measure", "metric"]
@@ -41,6 +43,14 @@ class ReleaseCounts:
         if self.look_closer is None:
             raise DoesNotApplyError("only class sizes and losses were counted")
         return self.look_closer()
+
+    @cached_property
+    def records(self) -> Records:
+        """Originals and published records over the same columns, counted when the first metric asks for them."""
+        make = self.details.records
+        if make is None:
+            raise DoesNotApplyError("the originals were not kept")
+        return make().grouped().with_suppressed(self.n_suppressed).sampled(child(0, "originals"))
 
     @property
     def n_records(self) -> int:
@@ -78,6 +88,8 @@ class Amount:
 
     value: float
     per_column: Mapping[str, float] | None = None
+    error: float | None = None  # standard error, where the number comes from a sample
+    note: str | None = None  # what it was counted on, where that is not everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,8 @@ class Measurement:
     per_column: Mapping[str, float] | None = None
     higher_is_better: bool = False
     reason: str | None = None  # why there is no value
+    error: float | None = None  # standard error, where the value comes from a sample
+    note: str | None = None  # what it was counted on, where that is not everything
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; a value that is not finite becomes null."""
@@ -100,6 +114,8 @@ class Measurement:
             "per_column": self.per_column,
             **({"higher_is_better": True} if self.higher_is_better else {}),
             **({"reason": self.reason} if self.reason else {}),
+            **({"error": self.error} if self.error is not None else {}),
+            **({"note": self.note} if self.note else {}),
         }
 
 
@@ -125,7 +141,9 @@ def metric(
                 found = amount(counts, *args, **kwargs)
             except DoesNotApplyError as exc:
                 return Measurement(name, np.nan, description, None, higher_is_better, str(exc))
-            return Measurement(name, found.value, description, found.per_column, higher_is_better)
+            return Measurement(
+                name, found.value, description, found.per_column, higher_is_better, None, found.error, found.note
+            )
 
         return register("metrics", name)(measured)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tablecloak.data.coverage import Coverage
 from tablecloak.data.domain import Domain, DomainKind
+from tablecloak.metrics.records import Records
 from tablecloak.stats.classes import FloatArray, Histogram, IntArray
 
 __all__ = ["ColumnDetails", "Details", "Target", "Tuples", "column_of_boxes"]
@@ -27,6 +28,7 @@ class ColumnDetails:
     is_ordered: bool = False  # numbers or dates
     levels: IntArray | None = None  # (n_cells,) steps from the leaves up; None: there is no hierarchy
     height: int = 0  # steps from the leaves to the root
+    places: FloatArray | None = None  # (n_codes,) of numbers and dates on a line from 0 to 1, NaN for the missing value
 
     @property
     def n_codes(self) -> int:
@@ -104,6 +106,7 @@ class Details:
     columns: tuple[ColumnDetails, ...]
     targets: Mapping[str, Target] = field(default_factory=dict)  # the first is the one meant if none is named
     tuples: Callable[[], Tuples] | None = None
+    records: Callable[[], Records] | None = None
 
 
 def column_of_boxes(
@@ -124,7 +127,7 @@ def column_of_boxes(
         levels, height = tree.heights[node], tree.height
     return ColumnDetails(
         domain.name, cell.astype(np.int64), Coverage(begin, end, {}), losses, originals,
-        domain.has_missing, domain.type.is_ordered, levels, height,
+        domain.has_missing, domain.type.is_ordered, levels, height, domain.line(),
     )  # fmt: skip
 
 
