@@ -1,7 +1,7 @@
-"""Names to things: models, algorithms, metrics and detectors register here, ours and third parties' alike.
+"""Names to things: models, algorithms, metrics, attacks and detectors register here, ours and third parties' alike.
 
 A third-party package offers its classes through the entry-point groups `tablecloak.models`, `tablecloak.algorithms`,
-`tablecloak.metrics` and `tablecloak.detectors`; loading the entry point must register the class.
+`tablecloak.metrics`, `tablecloak.attacks` and `tablecloak.detectors`; loading the entry point must register the class.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tablecloak.errors import PolicyError, did_you_mean
 __all__ = ["find", "known", "register"]
 
 T = TypeVar("T")
-KINDS = ("models", "algorithms", "metrics", "detectors")
+KINDS = ("models", "algorithms", "metrics", "attacks", "detectors")
 # Packages that are not called after their kind.
-_PACKAGES = {"detectors": "profile.detectors"}
+_PACKAGES = {"attacks": "risks", "detectors": "profile.detectors"}
 _known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 _loaded: set[str] = set()
 

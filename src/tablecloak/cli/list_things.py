@@ -18,6 +18,7 @@ class Kind(StrEnum):
     MODELS = "models"
     ALGORITHMS = "algorithms"
     METRICS = "metrics"
+    ATTACKS = "attacks"
     HIERARCHIES = "hierarchies"
     DETECTORS = "detectors"
     PRESETS = "presets"
@@ -29,7 +30,7 @@ def list_things(
     *,
     settings: Settings,
 ) -> None:
-    """List models, algorithms, metrics, hierarchy kinds, detectors, presets and engines with what they do."""
+    """List models, algorithms, metrics, attacks, hierarchy kinds, detectors, presets and engines with what they do."""
     kinds = list(Kind) if kind is None else [kind]
     found = {str(k): [_entry(name, thing) for name, thing in _things(k).items()] for k in kinds}
     from tablecloak.report import terminal

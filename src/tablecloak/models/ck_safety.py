@@ -13,7 +13,7 @@ from tablecloak.models.base import Monotone, PrivacyModel, Sense, histograms, mo
 from tablecloak.models.fields import Sensitive
 from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
 
-__all__ = ["CKSafety"]
+__all__ = ["CKSafety", "disclosure"]
 
 
 @model("ck-safety", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.BELOW)
@@ -53,7 +53,7 @@ class CKSafety(PrivacyModel):
         """The largest disclosure anywhere in the table, (1,)."""
         if stats.n_classes == 0:
             return np.zeros(0)
-        return np.array([max(_disclosure(h, self.k) for h in histograms(stats, self.sensitive))])
+        return np.array([max(disclosure(h, self.k) for h in histograms(stats, self.sensitive))])
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _safe_rate(c: float, k: int) -> float:
     return min(1.0, high + 1e-6)
 
 
-def _disclosure(hist: Histogram, k: int) -> float:
+def disclosure(hist: Histogram, k: int) -> float:
     """The largest probability of an atom, given k implications, over all classes together."""
     wrong = _all_wrong(hist, k + 1)  # (n_classes, k + 2)
     top = hist.max_by_class(hist.shares(), empty=0.0)

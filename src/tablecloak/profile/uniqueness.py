@@ -12,9 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak import kernels
-from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.profile.column import Codes, column_of
+from tablecloak.risks.grouping import class_sizes
 
 __all__ = ["ColumnSet", "Risk", "class_sizes", "risk_of_frame", "risk_of_sizes", "singling_sets"]
 
@@ -67,18 +66,6 @@ class ColumnSet:
 
     def to_dict(self) -> dict[str, Any]:
         return {"columns": list(self.columns), "unique": self.n_unique, "unique_share": self.unique_share}
-
-
-def class_sizes(columns: Sequence[Codes]) -> IntArray:
-    """Sizes of the classes of rows that agree in every given column, in no particular order."""
-    layout = plan_layout([int(codes.max(initial=0)) + 1 for codes in columns])
-    keys = pack(columns, layout)
-    if keys.shape[0] == 1:  # sorting words beats grouping them when only sizes are wanted
-        ordered = np.sort(keys[0])
-        begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else ordered
-        return np.diff(np.append(begins, len(ordered))).astype(np.int64)
-    _, classes = kernels.choose(keys.shape[1]).group(keys)
-    return np.bincount(classes).astype(np.int64)
 
 
 def risk_of_sizes(sizes: IntArray) -> Risk:

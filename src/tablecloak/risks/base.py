@@ -1,0 +1,156 @@
+"""The attack seam: an attack is a function from a case (a release and what is known beside it) to what it achieves."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from tablecloak.registry import find, known, register
+from tablecloak.risks.case import Case, FloatArray, IntArray
+
+__all__ = ["Attack", "DoesNotApplyError", "Exposure", "Finding", "attack", "every", "run_attacks", "worst_rows"]
+
+MOST_ROWS = 10
+# An attacker who is right more often than not has found a victim.
+LIKELY = 0.5
+_on_request: set[str] = set()
+
+
+class DoesNotApplyError(Exception):
+    """An attack cannot be tried on a case; the text says what it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an attack found: probabilities, victims, and numbers of rows."""
+
+    highest: float  # chance of success against the most exposed target
+    average: float  # the same over all targets
+    n_targets: int
+    n_victims: int
+    worst: tuple[int, ...] = ()  # numbers, from 1, of the most exposed rows
+    rows_of: str = "release"  # the table that these numbers count: release, original or population
+    baseline: float | None = None  # what `average` would be for a guess without the release, or for a control group
+    interval: tuple[float, float] | None = None  # 95 % confidence limits of `average`, where targets were sampled
+    n_sampled: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """A named attack and what it achieves on a release; a reason stands for the finding where it does not apply."""
+
+    attack: str
+    description: str
+    stopped_by: str
+    reference: str | None
+    finding: Finding | None = None
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; numbers that are not finite become null."""
+        about = {"attack": self.attack, "description": self.description, "stopped_by": self.stopped_by}
+        about |= {"reference": self.reference}
+        if self.finding is None:
+            return {**about, "applies": False, "reason": self.reason}
+        found = self.finding
+        return {
+            **about,
+            "applies": True,
+            "highest": _plain(found.highest),
+            "average": _plain(found.average),
+            "targets": found.n_targets,
+            "victims": found.n_victims,
+            "worst_rows": list(found.worst),
+            "rows_of": found.rows_of,
+            "baseline": _plain(found.baseline),
+            "interval": None if found.interval is None else [_plain(x) for x in found.interval],
+            "sampled": found.n_sampled,
+            "details": {name: _plain(value) for name, value in found.details.items()},
+            "notes": list(found.notes),
+        }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float | np.floating):
+        return round(float(value), 9) if np.isfinite(value) else None
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+Attack = Callable[[Case], Exposure]
+
+
+def attack(name: str, *, on_request: bool = False) -> Callable[[Callable[[Case], Finding]], Attack]:
+    """Register a function as an attack.
+
+    Line 1 of its docstring is the description that reports show; the paragraphs `Stopped by:` and `Reference:` are
+    shown beside what it achieves.
+
+    Args:
+        on_request: tried only where it is named, because it costs more time than others.
+    """
+    if on_request:
+        _on_request.add(name)
+
+    def decorate(tried: Callable[[Case], Finding]) -> Attack:
+        text = inspect.cleandoc(tried.__doc__ or "")
+        about = Exposure(name, text.partition("\n")[0], _part(text, "Stopped by") or "", _part(text, "Reference"))
+
+        @wraps(tried)
+        def exposed(case: Case) -> Exposure:
+            try:
+                return replace(about, finding=tried(case))
+            except DoesNotApplyError as exc:
+                return replace(about, reason=str(exc))
+
+        return register("attacks", name)(exposed)
+
+    return decorate
+
+
+def _part(text: str, name: str) -> str | None:
+    found = re.search(rf"^{name}: (.*?)(?=\n(?:Stopped by|Reference): |\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
+    return " ".join(found[1].split()) if found else None
+
+
+def every() -> list[str]:
+    """Names of all attacks, those included that are tried only on request."""
+    return list(known("attacks"))
+
+
+def run_attacks(case: Case, names: Iterable[str] | None = None) -> list[Exposure]:
+    """The named attacks on a release, or all that are not kept for requests."""
+    wanted = [name for name in every() if name not in _on_request] if names is None else names
+    return [find("attacks", name)(case) for name in wanted]
+
+
+def worst_rows(case: Case, chances: FloatArray, rows: IntArray | None = None) -> tuple[tuple[int, ...], str]:
+    """Numbers of the published rows with the greatest chances (above 0), and the table that they count.
+
+    Args:
+        chances: of every published row, or of those that `rows` lists.
+    """
+    order = np.argsort(-chances, kind="stable")[:MOST_ROWS] if len(chances) <= 1 << 16 else _largest(chances)
+    order = order[chances[order] > 0]
+    return case.numbers_of(order if rows is None else rows[order])
+
+
+def _largest(chances: FloatArray) -> IntArray:
+    """Places of the largest numbers, of equal ones the first; without sorting all of them."""
+    limit = np.partition(chances, -MOST_ROWS)[-MOST_ROWS]
+    above, at = np.flatnonzero(chances > limit), np.flatnonzero(chances == limit)
+    chosen = np.concatenate([above, at[: max(0, MOST_ROWS - len(above))]])
+    return chosen[np.lexsort((chosen, -chances[chosen]))].astype(np.int64)

@@ -1,0 +1,139 @@
+"""Case: a release as attackers see it, and what is known beside it — the original, a population, other releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.data.coverage import Coverage
+from tablecloak.data.domain import Domain
+from tablecloak.stats.classes import ClassStats, Histogram, SensitiveDomain
+
+__all__ = ["Attacker", "Case", "Fact", "Quasi", "Sensitive"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Attacker:
+    """What attackers are assumed to know and to want, and how hard they try."""
+
+    implications: int = 3  # pieces of background knowledge in the worst case
+    radius: float = 0.05  # numbers this close count as the same, as a share of the range of the column
+    spread: float = 0.25  # a class whose numbers lie within this share of the range says "about so much"
+    level: int = 1  # steps up the hierarchy at which sensitive values count as alike
+    gain: float = 2.0  # a value that becomes this many times as likely is learned
+    m: int = 2  # minimality: the requirement was that no value makes up more than 1/m of a class
+    k: int = 1  # ... nor that a class is smaller than k
+    sample: int = 2_000  # targets that are drawn where all are too many
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What an attacker knows beforehand: how likely a sensitive value is for some people, as a factor.
+
+    Without `column` and `row` it holds for everybody; 0 means impossible.
+    """
+
+    sensitive: str
+    value: str | None
+    weight: float = 0.0
+    column: str | None = None  # people with `equals` in this quasi-identifier
+    equals: str | None = None
+    row: int | None = None  # the person of this row of the original, from 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quasi:
+    """One quasi-identifier: what rows publish and, where the original is known, what it covers."""
+
+    name: str
+    labels: IntArray  # (n_rows,) which published text each row shows
+    texts: tuple[str | None, ...]  # (n_labels,)
+    domain: Domain | None = None  # values of the original, or of the population
+    coverage: Coverage | None = None  # (n_labels,) codes of the domain that each text covers
+    codes: IntArray | None = None  # (n_originals,)
+    people: IntArray | None = None  # (n_population,) codes of the population
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensitive:
+    """One sensitive attribute: codes of one domain for the release and for the original."""
+
+    name: str
+    domain: SensitiveDomain
+    codes: IntArray | None  # (n_rows,) published beside each row; None where it stands in a table of its own
+    originals: IntArray | None = None  # (n_originals,)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A release under attack.
+
+    Rows with equal published quasi-identifiers form classes. Sensitive values can be told apart by group: groups are
+    the classes, unless a release keeps exact values and only says which group they belong to.
+    """
+
+    quasi: tuple[Quasi, ...]
+    sensitive: tuple[Sensitive, ...]
+    classes: IntArray  # (n_rows,)
+    stats: ClassStats  # of classes: sizes only
+    groups: IntArray  # (n_rows,)
+    group_stats: ClassStats  # of groups, with a histogram for every sensitive attribute
+    n_originals: int | None = None
+    row_of: IntArray | None = None  # (n_rows,) the original of every row, where known
+    row_numbers: IntArray | None = None  # (n_rows,) places in the file; None: as they come
+    is_grouped: bool = False  # exact values whose link with sensitive ones was cut inside groups
+    is_covering: bool | None = None  # every cell covers its original; None where that is not known
+    n_population: int | None = None
+    others: tuple[Case, ...] = ()  # releases about the same people
+    facts: tuple[Fact, ...] = ()
+    attacker: Attacker = field(default_factory=Attacker)
+    frame: pl.DataFrame | None = None  # the release as it was read
+    original: pl.DataFrame | None = None
+    control: pl.DataFrame | None = None  # people like those of the original who are not in the release
+    dictionary: pl.DataFrame | None = None  # the population as it was read
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.classes)
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """Rows in the class of every row, (n_rows,)."""
+        return self.stats.size[self.classes].astype(np.float64)
+
+    def histogram(self, name: str) -> Histogram:
+        """Counts of a sensitive attribute by group."""
+        return self.group_stats.hist[name]
+
+    def numbers_of(self, rows: IntArray) -> tuple[tuple[int, ...], str]:
+        """Numbers, from 1, of published rows: in the original where it is known, otherwise in the release."""
+        if self.row_of is not None:
+            return tuple((self.row_of[rows] + 1).tolist()), "original"
+        places = rows if self.row_numbers is None else self.row_numbers[rows]
+        return tuple((places + 1).tolist()), "release"
+
+    def codes_of_rows(self, column: Quasi) -> IntArray | None:
+        """The original code of every published row in one column, (n_rows,)."""
+        if column.codes is None or self.row_of is None:
+            return None
+        return column.codes[self.row_of]
+
+    def truth(self, column: Sensitive) -> IntArray | None:
+        """The true sensitive code of every published row: of its original where known, otherwise as published."""
+        if column.originals is not None and self.row_of is not None:
+            return column.originals[self.row_of]
+        return None if self.is_grouped else column.codes
+
+    def class_labels(self) -> list[IntArray]:
+        """The published text of every class, by column, (n_classes,)."""
+        first = np.zeros(self.stats.n_classes, np.int64)
+        first[self.classes[::-1]] = np.arange(self.n_rows)[::-1]
+        return [column.labels[first] for column in self.quasi]

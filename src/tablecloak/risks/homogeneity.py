@@ -1,0 +1,29 @@
+"""Homogeneity: a class whose records all have the same sensitive value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tablecloak.risks.attributes import finding_of_groups, histograms, worst_column
+from tablecloak.risks.base import Finding, attack
+from tablecloak.risks.case import Case
+from tablecloak.stats.classes import Histogram
+
+
+@attack("homogeneity")
+def homogeneity(case: Case) -> Finding:
+    """How many people are in a class whose records all have the same sensitive value, which is thereby disclosed.
+
+    Stopped by: l-diversity, p-sensitive k-anonymity, (alpha, k)-anonymity, confidence bounding.
+    Reference: Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ICDE 2006.
+    """
+    return worst_column(case, histograms(case), _homogeneity)
+
+
+def _homogeneity(case: Case, hist: Histogram) -> Finding:
+    alone = (hist.distinct() == 1).astype(np.float64)
+    n_victims = int(hist.records()[alone > 0].sum())
+    whole = float(np.count_nonzero(hist.totals) == 1)
+    return finding_of_groups(
+        case, hist, alone, n_victims, baseline=whole, details={"homogeneous_classes": int(alone.sum())},
+    )  # fmt: skip

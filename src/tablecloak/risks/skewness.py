@@ -1,0 +1,42 @@
+"""Skewness: classes in which a sensitive value is far more frequent than in the whole table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tablecloak.models.t_closeness import equal_distance
+from tablecloak.risks.attributes import changed, finding_of_groups, histograms, worst_column
+from tablecloak.risks.base import Finding, attack
+from tablecloak.risks.case import Case
+from tablecloak.stats.classes import Histogram
+
+
+@attack("skewness")
+def skewness(case: Case) -> Finding:
+    """How much more likely a person's own sensitive value becomes by looking at their class instead of the whole table.
+
+    The highest chance is that of the value whose share grows by the largest factor; the average is the mean share that
+    a person's own value has in their class. A victim's value becomes at least twice as likely.
+    Stopped by: t-closeness, beta-likeness, delta-disclosure privacy.
+    Reference: Li, Li, Venkatasubramanian, t-closeness: privacy beyond k-anonymity and l-diversity, ICDE 2007.
+    """
+    return worst_column(case, histograms(case), _skewness)
+
+
+def _skewness(case: Case, hist: Histogram) -> Finding:
+    shares, prior = hist.shares(), hist.total_shares()
+    ratio = shares / np.maximum(prior[hist.codes], 1e-300)
+    at = int(np.argmax(ratio)) if len(ratio) else 0
+    learned = ratio >= case.attacker.gain - 1e-9
+    own = float((hist.counts * shares).sum()) / max(1.0, float(hist.counts.sum()))
+    kl = hist.sum_by_class(shares * np.log(np.maximum(ratio, 1e-300)))
+    details = {
+        "largest_factor": float(ratio.max(initial=0.0)),
+        "largest_distance": float(equal_distance(hist).max(initial=0.0)),
+        "largest_kl": float(kl.max(initial=0.0)),
+    }
+    worst = hist.max_by_class(np.where(learned, ratio, 0.0))
+    found = finding_of_groups(
+        case, hist, worst, int(hist.counts[learned].sum()), baseline=float((prior**2).sum()), details=details,
+    )  # fmt: skip
+    return changed(found, highest=float(shares[at]) if len(shares) else 0.0, average=own)
