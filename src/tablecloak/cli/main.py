@@ -20,6 +20,7 @@ from typer.exceptions import Abort, TyperException
 from tablecloak.cleanup import discard_unfinished
 from tablecloak.cli import (
     apply,
+    attack,
     check,
     compare,
     demo,
@@ -61,6 +62,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "verify": verify.verify,
     "risk": risk.risk,
     "compare": compare.compare,
+    "attack": attack.attack,
     "apply": apply.apply,
     "lattice": lattice.lattice,
     "list": list_things.list_things,

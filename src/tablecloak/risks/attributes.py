@@ -30,6 +30,7 @@ def histograms(case: Case) -> Mapping[str, Histogram]:
 
 
 def numeric_histograms(case: Case) -> dict[str, Histogram]:
+    """The same for attributes of numbers or dates only."""
     found = {name: h for name, h in histograms(case).items() if h.domain.numbers is not None}
     if not found:
         raise DoesNotApplyError(NEEDS_NUMBERS)
@@ -87,6 +88,7 @@ def finding_of_groups(
 
 
 def changed(found: Finding, *, highest: float, average: float) -> Finding:
+    """The same finding with other chances."""
     return replace(found, highest=highest, average=average)
 
 

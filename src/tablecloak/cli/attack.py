@@ -1,0 +1,79 @@
+"""`tablecloak attack`: what attackers can still learn from a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.columns import column_names
+from tablecloak.cli.output import emit, remark
+from tablecloak.cli.policies import read_policy
+from tablecloak.cli.settings import Settings
+from tablecloak.errors import PolicyError
+
+
+def attack(
+    original: Annotated[Path, typer.Argument(help="The data as it was; with --alone, the release itself.")],
+    release: Annotated[Path | None, typer.Argument(help="The data as published, by any tool.")] = None,
+    *,
+    policy: Annotated[Path | None, typer.Option("--policy", "-p", help="Policy with the roles of columns.")] = None,
+    quasi: Annotated[
+        str | None, typer.Option("--quasi", metavar="A,B,..", help="Quasi-identifiers, instead of the policy's.")
+    ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option("--sensitive", metavar="A,B,..", help="Sensitive columns, instead of the policy's.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", "-k", help="Only this attack; may be repeated. All by default.")
+    ] = None,
+    population: Annotated[
+        Path | None, typer.Option("--population", help="A register of the people the original is taken from.")
+    ] = None,
+    release2: Annotated[
+        list[Path] | None, typer.Option("--release2", help="Another release about the same people; may be repeated.")
+    ] = None,
+    facts: Annotated[Path | None, typer.Option("--facts", help="Facts that attackers know, as a table.")] = None,
+    control: Annotated[
+        Path | None, typer.Option("--control", help="People like those of the original who are not in the release.")
+    ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Attack the one file that is given, without an original.")
+    ] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page that shows the results.")] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite the page.")] = False,
+    settings: Settings,
+) -> None:
+    """Attack a release, by itself or beside its original. Names rows by number, and shows no cell of either file."""
+    if alone == (release is not None):
+        raise PolicyError("give ORIGINAL and RELEASE, or one file with --alone", hint="tablecloak attack --help")
+    from tablecloak.attacking import attack_files
+    from tablecloak.report import attack_lines
+
+    wanted = None if policy is None else read_policy(policy, None, settings)
+    report = attack_files(
+        None if release is None else original,
+        original if release is None else release,
+        policy=wanted,
+        quasi=column_names(quasi) if quasi is not None else (),
+        sensitive=column_names(sensitive) if sensitive is not None else (),
+        population=population,
+        others=release2 or (),
+        facts=facts,
+        control=control,
+        kinds=kind or None,
+    ).to_dict()
+    if html is not None:
+        _write(html, attack_lines.page(report, str(release or original)), force=force)
+        remark(settings, f"Wrote {html}")
+    emit(settings, report, attack_lines.lines(report))
+
+
+def _write(path: Path, text: str, *, force: bool) -> None:
+    from tablecloak.io.atomic import Outputs, writing
+
+    with Outputs(force=force) as outputs:
+        target = outputs.add(path)
+        with writing(target):
+            target.write_text(text, encoding="utf-8")

@@ -1,0 +1,190 @@
+"""Composition: several releases about the same people, each safe alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.risks.base import DoesNotApplyError, Finding, attack, worst_rows
+from tablecloak.risks.candidates import candidates_of
+from tablecloak.risks.case import Case, FloatArray, IntArray
+from tablecloak.rng import child
+from tablecloak.stats.classes import Histogram
+
+__all__ = ["collusion", "composition", "joined"]
+
+BoolArray = NDArray[np.bool_]
+# A table of people by values stays below this many cells; beyond that, people are drawn.
+CELLS_UP_TO = 100_000_000
+
+
+@attack("composition")
+def composition(case: Case) -> Finding:
+    """What remains possible for a person who is in several releases: values that their classes have in every one.
+
+    For every release the values of all rows that cover the person are listed (of their own class where rows are too
+    many to compare); what all lists share remains. The chance is 1 / (values that remain); one value is a disclosure,
+    and where the original is known a victim's value must be that one.
+    Stopped by: m-invariance, or one release only; the ledger of earlier releases warns.
+    Reference: Ganta, Kasiviswanathan, Smith, Composition attacks and auxiliary information in data privacy, KDD 2008.
+    """
+    if not case.others:
+        raise DoesNotApplyError("needs another release about the same people (--release2 FILE)")
+    if case.row_of is None or case.n_originals is None:
+        raise DoesNotApplyError("needs the original, to know whose classes are compared")
+    shared = [n for n in case.group_stats.hist if all(n in other.group_stats.hist for other in case.others)]
+    if not shared:
+        raise DoesNotApplyError("needs a sensitive column that all releases publish")
+    found = [_intersected(case, name) for name in shared]
+    return max(found, key=lambda f: (f.n_victims, f.highest))
+
+
+def _intersected(case: Case, name: str) -> Finding:
+    assert case.row_of is not None
+    values = _all_values([c.histogram(name) for c in (case, *case.others)])
+    rows = _targets(case, len(values))
+    people = case.row_of[rows]
+    first = _possible(case, people, name, values, rows)
+    remaining, n_seen = first.copy(), np.ones(len(rows), np.int64)
+    for other in case.others:
+        possible = _possible(other, people, name, values, None)
+        is_in = possible.any(axis=1)
+        remaining[is_in] &= possible[is_in]
+        n_seen += is_in
+    left = remaining.sum(axis=1)
+    chances = np.divide(1.0, left, out=np.zeros(len(left)), where=(left > 0) & (n_seen > 1))
+    victims = (left == 1) & (n_seen > 1)
+    truth = next((case.truth(s) for s in case.sensitive if s.name == name), None)
+    if truth is not None:
+        place = {label: i for i, label in enumerate(values)}
+        own = np.array([place[label] for label in case.histogram(name).domain.labels])[truth[rows]]
+        victims &= remaining[np.arange(len(rows)), own]
+    before = 1.0 / np.maximum(first.sum(axis=1), 1)
+    worst, rows_of = worst_rows(case, np.where(victims, 1.0, 0.0), rows)
+    sampled = len(rows) < case.n_rows
+    return Finding(
+        highest=float(chances.max(initial=0.0)),
+        average=float(chances.mean()) if len(chances) else 0.0,
+        n_targets=int(np.count_nonzero(n_seen > 1)),
+        n_victims=int(np.count_nonzero(victims)),
+        worst=worst,
+        rows_of=rows_of,
+        baseline=float(before.mean()) if len(before) else 0.0,
+        n_sampled=len(rows) if sampled else None,
+        details={
+            "column": name,
+            "releases": 1 + len(case.others),
+            "contradictions": int(np.count_nonzero((left == 0) & (n_seen > 1))),
+        },
+    )
+
+
+def _targets(case: Case, n_values: int) -> IntArray:
+    most = max(1, CELLS_UP_TO // max(1, n_values))
+    if case.n_rows <= most:
+        return np.arange(case.n_rows)
+    return np.sort(child(case.attacker.seed, "composition").choice(case.n_rows, most, replace=False))
+
+
+def _all_values(hists: Sequence[Histogram]) -> list[str | None]:
+    return list(dict.fromkeys(label for h in hists for label in h.domain.labels))
+
+
+def _possible(
+    case: Case, people: IntArray, name: str, values: Sequence[str | None], rows: IntArray | None
+) -> BoolArray:
+    """Which values each person may have by one release, (n_people, n_values); none where no row covers them.
+
+    Args:
+        rows: the published rows of the people, where known.
+    """
+    hist = case.histogram(name)
+    place = {label: i for i, label in enumerate(values)}
+    columns = np.array([place[label] for label in hist.domain.labels], np.int64)
+    in_group = np.zeros((hist.n_classes, len(values)), bool)
+    in_group[hist.entry_class(), columns[hist.codes]] = True
+    codes = [q.codes[people] for q in case.quasi if q.codes is not None]
+    found = candidates_of(case, codes) if len(codes) == len(case.quasi) and case.is_covering is not False else None
+    if found is not None:
+        in_class = _of_classes(case, in_group)
+        of_tuple = np.zeros((len(found.n_of_tuple), len(values)), bool)
+        np.logical_or.at(of_tuple, found.tuples, in_class[found.classes])
+        return of_tuple[found.tuple_of_target]
+    own = rows if rows is not None else _rows_of_people(case, people)
+    possible: BoolArray = in_group[case.groups[np.maximum(own, 0)]] & (own >= 0)[:, None]
+    return possible
+
+
+def _of_classes(case: Case, in_group: BoolArray) -> BoolArray:
+    """Values that the rows of a class may have: those of all groups its rows are in."""
+    if not case.is_grouped:
+        return in_group
+    in_class = np.zeros((case.stats.n_classes, in_group.shape[1]), bool)
+    np.logical_or.at(in_class, case.classes, in_group[case.groups])
+    return in_class
+
+
+def _rows_of_people(case: Case, people: IntArray) -> IntArray:
+    """The published row of every person, -1 where there is none or it is not known."""
+    if case.row_of is None or case.n_originals is None:
+        return np.full(len(people), -1, np.int64)
+    row = np.full(case.n_originals, -1, np.int64)
+    row[case.row_of] = np.arange(case.n_rows)
+    return row[people]
+
+
+@attack("collusion")
+def collusion(case: Case) -> Finding:
+    """The chance of putting together the rows of two releases that show different columns, by the columns both show.
+
+    1 / (rows of the other release with the same values in all shared columns). A victim has exactly one such row, and
+    is the only one to have it.
+    Stopped by: publishing one release, or judging the join of all of them.
+    Reference: Wang, Fung, Anonymizing sequential releases, KDD 2006.
+    """
+    if not case.others:
+        raise DoesNotApplyError("needs another release about the same people (--release2 FILE)")
+    other = case.others[0].frame
+    assert case.frame is not None
+    assert other is not None
+    shared = [n for n in case.frame.columns if n in other.columns]
+    if not shared or len(shared) == len(other.columns) or len(shared) == case.frame.width:
+        raise DoesNotApplyError("the releases must share some columns, and each must show one that the other does not")
+    partners, own = _partners(case.frame, other, shared)
+    chances: FloatArray = np.divide(1.0, partners, out=np.zeros(len(partners)), where=partners > 0)
+    worst, rows_of = worst_rows(case, chances)
+    return Finding(
+        highest=float(chances.max(initial=0.0)),
+        average=float(chances.mean()) if len(chances) else 0.0,
+        n_targets=case.n_rows,
+        n_victims=int(np.count_nonzero((partners == 1) & (own == 1))),
+        worst=worst,
+        rows_of=rows_of,
+        baseline=1 / max(1, other.height),
+        details={"shared_columns": shared, "joined_rows": int(partners.sum())},
+    )
+
+
+def joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """Rows of two releases put together wherever all shared columns agree."""
+    shared = [n for n in first.columns if n in second.columns]
+    return _as_text(first).join(_as_text(second), on=shared, how="inner", nulls_equal=True)
+
+
+def _partners(first: pl.DataFrame, second: pl.DataFrame, shared: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Rows of the second table that agree with each row of the first, and rows of the first that do."""
+    left, right = _as_text(first.select(shared)), _as_text(second.select(shared))
+    counted = right.group_by(shared).len("partners")
+    own = left.group_by(shared).len("own")
+    found = left.join(counted, on=shared, how="left", nulls_equal=True, maintain_order="left").join(
+        own, on=shared, how="left", nulls_equal=True, maintain_order="left"
+    )
+    partners, own_rows = (found[n].fill_null(0).to_numpy().astype(np.int64) for n in ("partners", "own"))
+    return partners, own_rows
+
+
+def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.select(pl.all().cast(pl.String))

@@ -1,0 +1,100 @@
+"""deFinetti: learning from a bucketised release itself which value suits which person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tablecloak.risks.attributes import histograms
+from tablecloak.risks.base import LIKELY, DoesNotApplyError, Finding, attack, worst_rows
+from tablecloak.risks.case import Case, FloatArray, IntArray
+from tablecloak.risks.worlds import Arcs, balanced
+from tablecloak.stats.classes import Histogram
+
+__all__ = ["definetti", "definetti_chances"]
+
+ROUNDS = 10
+SMOOTHING = 1.0
+ARCS_UP_TO = 8_000_000
+
+
+@attack("definetti")
+def definetti(case: Case) -> Finding:
+    """The chance of a person's own value after learning from all groups together how quasi-identifiers go with values.
+
+    A naive Bayes model is learned from the groups as they stand, every person having each value of the group with its
+    share; the values of each group are shared out anew by the model, each value as often as it is published, and the
+    model is learned again, ten times. A victim's own value gets more than one half, and more than its share.
+    Stopped by: generalised quasi-identifiers (t-closeness on classes), or differential privacy; l-diverse groups do
+    not.
+    Reference: Kifer, Attacks on privacy and deFinetti's theorem, SIGMOD 2009.
+    """
+    if not case.is_grouped:
+        raise DoesNotApplyError("is made for releases that keep exact values in groups, such as Anatomy")
+    found = []
+    for column in case.sensitive:
+        hist = histograms(case).get(column.name)
+        truth = case.truth(column)
+        if hist is None or truth is None:
+            continue
+        if int((hist.distinct()[case.groups]).sum()) > ARCS_UP_TO:
+            raise DoesNotApplyError("groups and values are too many to learn from each pair")
+        found.append(_finding(case, hist, truth))
+    if not found:
+        raise DoesNotApplyError("needs the original, to know whose guess is right")
+    return max(found, key=lambda f: (f.n_victims, f.average))
+
+
+def _finding(case: Case, hist: Histogram, truth: IntArray) -> Finding:
+    arcs = Arcs(case.groups, hist)
+    chances = definetti_chances([q.labels for q in case.quasi], arcs, hist.domain.n_values)
+    return finding_of_guesses(case, hist, arcs, chances, truth)
+
+
+def definetti_chances(columns: Sequence[IntArray], arcs: Arcs, n_values: int) -> FloatArray:
+    """The chance of every pair of person and value of their group, (n_arcs,).
+
+    Args:
+        columns: codes of the quasi-identifiers of every person.
+    """
+    chances = arcs.share.copy()
+    for _ in range(ROUNDS):
+        score = np.zeros(len(chances))
+        weight_of_value = np.bincount(arcs.value, weights=chances, minlength=n_values)
+        for codes in columns:
+            n_codes = int(codes.max(initial=0)) + 1
+            pair = codes[arcs.person] * n_values + arcs.value
+            seen = np.bincount(pair, weights=chances, minlength=n_codes * n_values)
+            score += np.log((seen[pair] + SMOOTHING) / (weight_of_value[arcs.value] + SMOOTHING * n_codes))
+        top = np.full(arcs.n_people, -np.inf)
+        np.maximum.at(top, arcs.person, score)
+        chances = balanced(arcs, np.exp(score - top[arcs.person]) * arcs.share)
+    return chances
+
+
+def finding_of_guesses(case: Case, hist: Histogram, arcs: Arcs, chances: FloatArray, truth: IntArray) -> Finding:
+    """What beliefs about the people of groups are worth, held against the truth."""
+    is_own = arcs.value == truth[arcs.person]
+    own = arcs.by_person(np.where(is_own, chances, 0.0))
+    share = arcs.by_person(np.where(is_own, arcs.share, 0.0))
+    best = np.full(arcs.n_people, -1.0)
+    np.maximum.at(best, arcs.person, chances)
+    top = np.full(arcs.n_people, -1.0)
+    np.maximum.at(top, arcs.person, arcs.share)
+    worst, rows_of = worst_rows(case, np.where(own > share + 1e-9, own, 0.0))
+    guessed = np.isclose(own, best)
+    return Finding(
+        highest=float(own.max(initial=0.0)),
+        average=float(own.mean()) if len(own) else 0.0,
+        n_targets=arcs.n_people,
+        n_victims=int(np.count_nonzero((own > LIKELY) & (own > share + 1e-9))),
+        worst=worst,
+        rows_of=rows_of,
+        baseline=float(share.mean()) if len(share) else 0.0,
+        details={
+            "column": hist.domain.name,
+            "best_guess_right": float(guessed.mean()) if len(guessed) else 0.0,
+            "best_guess_right_by_share": float(np.mean(np.isclose(share, top) * share)) if len(share) else 0.0,
+        },
+    )

@@ -1,0 +1,44 @@
+"""A sensitive attribute that is known after all singles people out like any quasi-identifier."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tablecloak.risks.base import LIKELY, DoesNotApplyError, Finding, attack, worst_rows
+from tablecloak.risks.case import Case
+from tablecloak.risks.grouping import classes_of
+
+__all__ = ["known_sensitive"]
+
+
+@attack("known-sensitive")
+def known_sensitive(case: Case) -> Finding:
+    """The chance of finding a person's row for someone who also knows one of their sensitive values.
+
+    Classes are counted with that column added to the quasi-identifiers, one sensitive column at a time; the one that
+    exposes most counts. A victim is found for certain or with a chance of more than one half.
+    Stopped by: multi-attribute l-diversity, or giving the column the role quasi.
+    Reference: Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ICDE 2006.
+    """
+    found = []
+    for column in case.sensitive:
+        if column.codes is None or case.is_grouped:
+            continue
+        classes, n_classes = classes_of([case.classes, column.codes])
+        chances = 1.0 / np.bincount(classes, minlength=n_classes)[classes]
+        worst, rows_of = worst_rows(case, chances)
+        found.append(
+            Finding(
+                highest=float(chances.max(initial=0.0)),
+                average=float(chances.mean()) if len(chances) else 0.0,
+                n_targets=case.n_rows,
+                n_victims=int(np.count_nonzero(chances > LIKELY)),
+                worst=worst,
+                rows_of=rows_of,
+                baseline=float((1.0 / case.sizes).mean()) if case.n_rows else 0.0,
+                details={"column": column.name},
+            )
+        )
+    if not found:
+        raise DoesNotApplyError("needs a sensitive column that stands beside the quasi-identifiers")
+    return max(found, key=lambda f: (f.n_victims, f.highest, f.average))
