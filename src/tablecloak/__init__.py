@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Infeasible,
         PolicyError,
     )
+    from tablecloak.exploration import explore
     from tablecloak.hierarchy.files import read_hierarchy
     from tablecloak.hierarchy.hierarchy import Hierarchy
     from tablecloak.models.k_anonymity import KAnonymity
@@ -61,6 +62,7 @@ __all__ = [
     "apply",
     "check",
     "compare",
+    "explore",
     "inspect",
     "is_valid_generalisation",
     "load_policy",
@@ -92,6 +94,7 @@ _HOMES = {
     "apply": "pipeline:apply_file",
     "check": "pipeline",
     "compare": "comparison:compare_frames",
+    "explore": "exploration",
     "inspect": "profile.profile:inspect_frame",
     "is_valid_generalisation": "quick",
     "load_policy": "policy.load",

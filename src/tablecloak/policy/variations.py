@@ -42,7 +42,9 @@ def parse_axis(text: str) -> Axis:
     """Read `name=values`: `k=2..20`, `k=2..50:4` (in steps of 4), `t=0.1,0.2` or `algorithm=mondrian,auto`."""
     name, equals, listed = text.partition("=")
     if not equals or not name.strip() or not listed.strip():
-        raise PolicyError(f"--vary {text} names no values", hint="write --vary k=2..20 or --vary algorithm=mondrian,auto")
+        raise PolicyError(
+            f"--vary {text} names no values", hint="write --vary k=2..20 or --vary algorithm=mondrian,auto"
+        )
     values = [value for part in listed.split(",") for value in _values(part.strip(), text)]
     return Axis(name.strip(), tuple(dict.fromkeys(values)))
 

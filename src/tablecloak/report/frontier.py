@@ -10,7 +10,19 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Knee", "knee_of", "lines", "on_frontier", "plain_lines"]
+__all__ = [
+    "Knee",
+    "conclusion",
+    "heads_of",
+    "kind_of",
+    "knee_of",
+    "label_of",
+    "lines",
+    "numbers_of",
+    "on_frontier",
+    "plain_lines",
+    "reasons_of",
+]
 
 Pair = tuple[float | None, float | None]  # risk, loss
 MARKS = {"knee": "◆", "frontier": "•", "beaten": ""}
@@ -95,25 +107,39 @@ def kind_of(report: Mapping[str, Any], number: int) -> str:
 
 def lines(report: Mapping[str, Any]) -> Iterator[RenderableType]:
     """An exploration as a table and a sentence."""
-    risk, utility = report["risk"], report["utility"]
     points = report["points"]
-    names = list(points[0]["changes"]) if points else []
     table = Table(box=None, pad_edge=False, header_style="bold")
-    metrics = list(dict.fromkeys(["gcp", utility]))
-    heads = ["", *names, "highest", "average", "unique", "guess", *metrics, "suppressed", "classes", "seconds"]
-    for number, head in enumerate(heads):
-        is_axis = head in (risk, utility) and number > len(names)
-        table.add_column(f"{head}*" if is_axis else head, justify="right" if number else "left", overflow="fold")
+    heads, metrics = heads_of(report)
+    for number, head in enumerate(["", *heads]):
+        table.add_column(head, justify="right" if number else "left", no_wrap=True)
     for point in points:
         kind = kind_of(report, point["number"])
         style = "bold green" if kind == "knee" else "" if kind == "frontier" else "dim"
-        table.add_row(MARKS[kind], *point["changes"].values(), *_numbers(point, metrics), style=style)
+        table.add_row(MARKS[kind], *point["changes"].values(), *numbers_of(point, metrics), style=style)
     yield table
+    for reason, labels in reasons_of(points).items():
+        yield Text(f"No release: {labels[0]}{f' and {len(labels) - 1} more' * (len(labels) > 1)}: {reason}", "dim")
+    yield Text("• no other variant has both less risk and less loss   ◆ the knee of these   * the axes compared", "dim")
+    yield Text(conclusion(report))
+
+
+def heads_of(report: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Heads of the table of variants, a star at the two axes, and the metrics among them."""
+    points = report["points"]
+    names = list(points[0]["changes"]) if points else []
+    metrics = list(dict.fromkeys(["gcp", report["utility"]]))
+    counted = ["highest", "average", "unique", "guess", *metrics]
+    starred = [f"{head}*" if head in (report["risk"], report["utility"]) else head for head in counted]
+    return [*names, *starred, "left out", "seconds"], metrics
+
+
+def reasons_of(points: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Why variants have no release, with the variants each reason holds for."""
+    found: dict[str, list[str]] = {}
     for point in points:
         if "reason" in point:
-            yield Text(f"{_label(point)}: {point['reason']}", "dim")
-    yield Text("• no other variant has both less risk and less loss   ◆ the knee of these   * the axes compared", "dim")
-    yield Text(_conclusion(report))
+            found.setdefault(point["reason"], []).append(label_of(point))
+    return found
 
 
 def plain_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -121,11 +147,12 @@ def plain_lines(report: Mapping[str, Any]) -> Iterator[str]:
     for number in report["frontier"]:
         point = report["points"][number]
         risk, loss = point["risk"][report["risk"]], point["metrics"][report["utility"]]
-        yield f"{_label(point)}: {report['risk']} risk {risk:.3f}, {report['utility']} {loss:.4g}"
-    yield _conclusion(report)
+        yield f"{label_of(point)}: {report['risk']} risk {risk:.3f}, {report['utility']} {loss:.4g}"
+    yield conclusion(report)
 
 
-def _conclusion(report: Mapping[str, Any]) -> str:
+def conclusion(report: Mapping[str, Any]) -> str:
+    """The knee and the reason for it, or why there is none."""
     if report["knee"]:
         return f"Knee: {report['knee']['label']}. {report['knee']['reason']}"
     if len(report["frontier"]) < 3:
@@ -133,19 +160,20 @@ def _conclusion(report: Mapping[str, Any]) -> str:
     return "No knee: from variant to variant, less risk costs about as much."
 
 
-def _label(point: Mapping[str, Any]) -> str:
+def label_of(point: Mapping[str, Any]) -> str:
+    """What was changed, in short."""
     return ", ".join(f"{name}={value}" for name, value in point["changes"].items()) or "as it is"
 
 
-def _numbers(point: Mapping[str, Any], metrics: Sequence[str]) -> list[str]:
+def numbers_of(point: Mapping[str, Any], metrics: Sequence[str]) -> list[str]:
+    """The cells of a variant under the heads of the table."""
     if "reason" in point:
-        return ["–"] * (len(metrics) + 7)
+        return ["–"] * (len(metrics) + 6)
     risks = [point["risk"][name] for name in ("highest", "average", "unique", "guess")]
     losses = [point["metrics"].get(name) for name in metrics]
     return [
         *("–" if value is None else f"{value:.1%}" for value in risks),
         *("–" if value is None else f"{value:,.4g}" for value in losses),
         f"{point['suppressed_share']:.1%}",
-        f"{point['classes']:,}",
         f"{point['seconds']:.2f}",
     ]
