@@ -82,14 +82,26 @@ def _count(records: Records, query: Query) -> float:
         # codes below the range wrap around to large numbers, so one comparison decides
         inside = codes - codes.dtype.type(first) <= codes.dtype.type(last - first)
         hit = inside if hit is None else hit & inside
-    return float(records.weights_before[hit].sum())
+    assert hit is not None
+    return float(np.count_nonzero(hit) if records.counted_before is None else records.counted_before[hit].sum())
 
 
 def _estimate(records: Records, query: Query) -> float:
-    weights = records.weights_after.astype(np.float64)
-    for number, first, last in zip(query.columns, query.first, query.last, strict=True):
-        column = records.columns[number]
-        weights *= column.overlap(first, last)[column.cells]
+    """Expected hits: records that hit in exact columns, by group, each counting what its group covers of the range."""
+    groups = records.groups
+    asked = {n: ends for n, *ends in zip(query.columns, query.first, query.last, strict=True)}
+    weights = groups.weights
+    if any(number in groups.exact for number in asked):
+        hits = records.weights_after.astype(np.float64)
+        for number in asked:
+            if number in groups.exact:
+                column = records.columns[number]
+                hits = hits * column.overlap(*asked[number])[column.cells]
+        weights = np.bincount(groups.of_record, weights=hits, minlength=len(weights))
+    for number in asked:
+        if number in groups.spread:
+            column = records.columns[number]
+            weights = weights * column.overlap(*asked[number])[column.cells[groups.firsts]]
     return float(weights.sum())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class RecordColumn:
     def ranks(self) -> IntArray:
         """A number for the cell of every published record that depends only on what it covers, (n_after,)."""
         coverage = self.coverage
-        used = np.unique(self.cells).tolist()
+        used = np.flatnonzero(np.bincount(self.cells, minlength=len(coverage.lo))).tolist()
         found = {c: (int(coverage.lo[c]), int(coverage.hi[c]), tuple(sorted(coverage.sets.get(c, ())))) for c in used}
         rank = {key: number for number, key in enumerate(sorted(set(found.values())))}
         of_cell = np.zeros(len(coverage.lo), np.int64)
@@ -76,6 +77,17 @@ class RecordColumn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Published records grouped by the columns whose cells may stand for several values."""
+
+    spread: tuple[int, ...]  # numbers of these columns
+    exact: tuple[int, ...]  # numbers of the others, in which every record shows one value
+    of_record: IntArray  # (n_after,)
+    firsts: IntArray  # (n_groups,) a record of every group
+    weights: FloatArray  # (n_groups,) records
+
+
+@dataclass(frozen=True, eq=False)
 class Records:
     """Originals and published records as weighted tuples; a suppressed record is one that may have any value."""
 
@@ -94,6 +106,25 @@ class Records:
         """Published records, suppressed ones included."""
         return int(self.weights_after.sum())
 
+    @cached_property
+    def groups(self) -> Groups:
+        """Groups of published records; there are far fewer of them than records where few columns are exact."""
+        is_exact = [bool((c.coverage.lo == c.coverage.hi)[c.cells].all()) for c in self.columns]
+        spread = tuple(i for i, exact in enumerate(is_exact) if not exact)
+        exact = tuple(i for i, exact in enumerate(is_exact) if exact)
+        n = len(self.weights_after)
+        if spread:
+            firsts, of_record = _grouped([self.columns[i] for i in spread], n)
+        else:
+            firsts, of_record = np.zeros(min(n, 1), np.int64), np.zeros(n, np.int64)
+        weights = np.bincount(of_record, weights=self.weights_after, minlength=len(firsts))
+        return Groups(spread, exact, of_record, firsts, weights)
+
+    @cached_property
+    def counted_before(self) -> FloatArray | None:
+        """Weights of the originals as floats; None where each counts 1."""
+        return None if (self.weights_before == 1).all() else self.weights_before.astype(np.float64)
+
     def column(self, name: str) -> RecordColumn | None:
         """The column of a name, if there is one."""
         return next((c for c in self.columns if c.name == name), None)
@@ -109,9 +140,7 @@ class Records:
         """The same with equal published records united."""
         if not self.columns or len(self.weights_after) < 2:
             return self
-        layout = plan_layout([len(column.coverage.lo) for column in self.columns])
-        cells = [smallest_codes(column.cells, len(column.coverage.lo)) for column in self.columns]
-        firsts, group = kernels.choose(len(self.weights_after)).group(pack(cells, layout))
+        firsts, group = _grouped(self.columns, len(self.weights_after))
         weights = np.bincount(group, weights=self.weights_after, minlength=len(firsts)).astype(np.int64)
         columns = tuple(replace(column, cells=column.cells[firsts]) for column in self.columns)
         return replace(self, columns=columns, weights_after=weights)
@@ -135,6 +164,14 @@ class Records:
         chosen = np.sort(random.choice(n, most, replace=False))
         columns = tuple(replace(column, before=column.before[chosen]) for column in self.columns)
         return replace(self, columns=columns, weights_before=self.weights_before[chosen], n_sampled_from=self.n_before)
+
+
+def _grouped(columns: Sequence[RecordColumn], n_records: int) -> tuple[IntArray, IntArray]:
+    """A record of every group with equal cells, and the group of every record."""
+    layout = plan_layout([len(column.coverage.lo) for column in columns])
+    cells = [smallest_codes(column.cells, len(column.coverage.lo)) for column in columns]
+    firsts, group = kernels.choose(n_records).group(pack(cells, layout))
+    return np.asarray(firsts, np.int64), np.asarray(group, np.int64)
 
 
 def _drawn(

@@ -24,9 +24,9 @@ SHARES = frozenset({
     "hellinger", "total", "classification",
 })  # fmt: skip
 HOW = (
-    "Each mark is one variant of the policy; lower is safer and further left keeps more. Filled marks are those that no "
-    "other variant beats in both, joined by the line; pale ones lose on both counts. The ring is the knee: before it, "
-    "risk falls fast for little loss; after it, slowly for much."
+    "Each mark is one variant of the policy; lower is safer and further left keeps more. Filled marks are those that "
+    "no other variant beats in both, joined by the line; pale ones lose on both counts. The ring is the knee: before "
+    "it, risk falls fast for little loss; after it, slowly for much."
 )
 
 
@@ -43,9 +43,9 @@ def page(report: Mapping[str, Any], name: str) -> str:
            el("p", conclusion(report), class_="lead"), el("p", before, class_="lead")),
         parts.section("Frontier", figure(report)),
         parts.section("Variants", _table(report), _reasons(report), parts.caption(
-            "Highest, average and unique: chances of singling a record out by its quasi-identifiers. Guess: the largest "
-            "share that one sensitive value has in a class. ◆ marks the knee, • the rest of the frontier. A variant "
-            "without numbers has no release.")),
+            "Highest, average and unique: chances of singling a record out by its quasi-identifiers. Guess: the "
+            "largest share that one sensitive value has in a class. ◆ marks the knee, • the rest of the frontier. A "
+            "variant without numbers has no release.")),
     )  # fmt: skip
 
 
