@@ -26,7 +26,14 @@ from tablecloak.separation import side_output_path
 from tablecloak.stats.classes import Counted
 from tablecloak.verification import Verification
 
-__all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "sentence", "with_files"]
+__all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "reported", "sentence", "with_files"]
+
+
+# What a report says about utility beside the metrics of every run.
+REPORTED = (
+    "query-error", "contingency-error", "association-error", "correlation-error", "propensity", "hellinger", "lp-norm",
+    "kl", "emd",
+)  # fmt: skip
 
 
 def _peak_memory_bytes() -> int:
@@ -178,6 +185,11 @@ def _records(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: NDA
         places = unit_line(domain.numbers)
         found.append(RecordColumn(domain.name, before, codes[kept], cells, domain.n_values, places, is_quasi=False))
     return Records(tuple(found), weights, weights[kept])
+
+
+def reported(counts: ReleaseCounts) -> list[Measurement]:
+    """The metrics that a report shows."""
+    return [*measure(counts), *measure(counts, REPORTED)]
 
 
 def loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:

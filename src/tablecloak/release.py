@@ -15,7 +15,7 @@ from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
-from tablecloak.outcome import RunReport
+from tablecloak.outcome import RunReport, reported
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
@@ -78,8 +78,9 @@ class VerifiedRelease:
             if files.recoding and self.recoding:
                 self.recoding.write(files.recoding)
             if files.are_wanted:
-                said = replace(self.report, verification=verification, output=str(path)).to_dict()
-                write_documents(files, said, self._plan, facts)
+                measured = reported(self._counts) if files.report is not None else self.report.measurements
+                said = replace(self.report, verification=verification, output=str(path), measurements=measured)
+                write_documents(files, said.to_dict(), self._plan, facts)
 
     def _write_groups(self, engine: Engine, files: Documents) -> None:
         refuse_documents(self._plan, files)

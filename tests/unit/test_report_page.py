@@ -11,7 +11,7 @@ import pytest
 import tablecloak as tc
 
 VOID = {"meta", "br", "rect", "line", "path", "circle"}
-SECTIONS = ["Alerts", "Goals", "Risk", "Utility", "What changed", "Method", "Reproduction"]
+SECTIONS = ["Alerts", "Goals", "Risk", "Attacks", "Utility", "What changed", "Method", "Reproduction"]
 
 
 class Reader(HTMLParser):

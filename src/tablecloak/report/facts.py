@@ -18,7 +18,9 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Recount
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.models.base import PrivacyModel
+from tablecloak.report.attacked import attacks_on
 from tablecloak.report.bins import Bins, category_bins, ordered_bins, quasi_bins
+from tablecloak.risks.base import Exposure as Attacked
 from tablecloak.stats.classes import Counted, Histogram, SensitiveDomain
 from tablecloak.values import parse
 
@@ -83,6 +85,7 @@ class Facts:
     n_records_near_limit: int
     quasi: tuple[QuasiFacts, ...]
     sensitive: tuple[SensitiveFacts, ...]
+    attacks: tuple[Attacked, ...] = ()
 
 
 SKEWED = 0.8
@@ -97,6 +100,7 @@ class Before:
     n_rows: int
     sensitive: Sequence[SensitiveDomain] = ()
     totals: Mapping[str, IntArray] = field(default_factory=dict)  # by sensitive column, over all originals
+    row_of: IntArray | None = None  # the original of every published row, suppressed ones included
 
 
 def collect(
@@ -124,6 +128,7 @@ def collect(
         sensitive=tuple(
             _sensitive(h, types[n], before, floor) for n, h in recount.stats.hist_of(Counted.SENSITIVE).items()
         ),
+        attacks=attacks_on(recount, coverage, before.domains, before.codes, before.row_of),
     )
 
 

@@ -10,6 +10,7 @@ from tablecloak.report.alerts import Alert, alerts
 from tablecloak.report.bins import Bins
 from tablecloak.report.facts import Facts
 from tablecloak.report.html import Html, Node, el, join
+from tablecloak.report.judged import attack_parts, distance_charts, utility_parts
 from tablecloak.report.parts import caption, chart_figure, document, listed, number, section, table
 from tablecloak.report.subject import Step, Subject
 
@@ -23,7 +24,7 @@ COVERED = {True: "Every published cell covers its original.", False: "A publishe
 
 def page(subject: Subject) -> str:
     """The whole report."""
-    sections = [_banner, _alerts, _goals, _risk, _utility, _changes, _method, _reproduction]
+    sections = [_banner, _alerts, _goals, _risk, _attacks, _utility, _changes, _method, _reproduction]
     written = [write(subject) for write in sections]
     return document(f"{subject.name}: privacy report", written, _footer(subject))
 
@@ -155,12 +156,18 @@ def _risk(subject: Subject) -> Html:
     )
 
 
+def _attacks(subject: Subject) -> Html:
+    exposures = [exposure.to_dict() for exposure in subject.facts.attacks]
+    before = {"prosecutor": subject.facts.before.highest, "marketer": subject.facts.before.average}
+    return section("Attacks", *attack_parts(exposures, before))
+
+
 def _utility(subject: Subject) -> Html:
     facts = subject.facts
-    shown = [_loss_chart(subject), _sizes_chart(facts)]
+    shown = [_loss_chart(subject), *distance_charts(subject.run["metrics"]), _sizes_chart(facts)]
     shown += [_bins_chart(f"{q.name}, before and after", q.bins, facts.floor, _GENERALIZED) for q in facts.quasi]
     shown += [_bins_chart(f"{s.name} (sensitive)", s.bins, facts.floor, _SENSITIVE) for s in facts.sensitive]
-    return section("Utility", el("div", shown, class_="charts"))
+    return section("Utility", *utility_parts(subject.run["metrics"]), el("div", shown, class_="charts"))
 
 
 _GENERALIZED = (
