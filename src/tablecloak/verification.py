@@ -87,9 +87,7 @@ def verify_with_facts(engine: Engine, release: Table, plan: Plan, originals: Ori
     """The same, and from the same recount what a report shows."""
     recount = _recount(engine, release, plan, originals)
     coverage = _coverage(recount, originals)
-    before = Before(
-        originals.domains, originals.codes, originals.n_rows, originals.sensitive, originals.totals, originals.row_of
-    )
+    before = Before(originals.domains, originals.codes, originals.n_rows, originals.sensitive, originals.totals)
     facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types)
     return _verification(recount, plan, originals, coverage), facts
 

@@ -155,7 +155,7 @@ def test_count_queries(case):
 def test_query_error_is_the_mean_of_relative_errors(case):
     release, r = case
     records = release._counts.records
-    asked = workload([c.n_codes for c in records.columns], 200, 3, 0.05, child(0, "queries"))
+    asked = workload([c.n_codes for c in records.columns], 100, 3, 0.05, child(0, "queries"))
     pairs = zip(*answers(records, asked), strict=True)
     errors = [abs(after - before) / max(before, r.n / 1000) for before, after in pairs]
     assert value(release, "query-error") == pytest.approx(sum(errors) / len(errors))

@@ -28,7 +28,7 @@ class Query:
 
 @metric("query-error", on_request=True)
 def query_error(
-    counts: ReleaseCounts, *, queries: int = 200, most_columns: int = 3, selectivity: float = 0.05, seed: int = 0
+    counts: ReleaseCounts, *, queries: int = 100, most_columns: int = 3, selectivity: float = 0.05, seed: int = 0
 ) -> Amount:
     """Query error: mean relative error of random count queries, such as how many are 30 to 40 and female.
 

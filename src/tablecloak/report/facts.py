@@ -100,7 +100,6 @@ class Before:
     n_rows: int
     sensitive: Sequence[SensitiveDomain] = ()
     totals: Mapping[str, IntArray] = field(default_factory=dict)  # by sensitive column, over all originals
-    row_of: IntArray | None = None  # the original of every published row, suppressed ones included
 
 
 def collect(
@@ -128,7 +127,7 @@ def collect(
         sensitive=tuple(
             _sensitive(h, types[n], before, floor) for n, h in recount.stats.hist_of(Counted.SENSITIVE).items()
         ),
-        attacks=attacks_on(recount, coverage, before.domains, before.codes, before.row_of),
+        attacks=attacks_on(recount),
     )
 
 

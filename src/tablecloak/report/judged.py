@@ -45,7 +45,7 @@ def attack_parts(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, floa
     if tried:
         yield el("div", _attack_chart(tried), el("div", _stops(tried)), class_="pair")
         yield table(("attack", "highest", "on the original", "average", "by guessing", "victims", "of"),
-                    [_attack_row(a, before) for a in tried])  # fmt: skip
+                    [_attack_row(a, before) for a in tried], class_="numbers")  # fmt: skip
         yield caption(HOW_ATTACKS)
     skipped = [a for a in attacks if not a["applies"]]
     if skipped:
@@ -96,7 +96,11 @@ def _share(value: float | None) -> str:
 
 def utility_parts(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Html]:
     """What analysts can still do: a table of metrics with how to read each."""
-    rows = [[name, shown_value(key, metrics[key]), how] for key, (name, how) in READ.items() if key in metrics]
+    rows = [
+        [name, shown_value(key, metrics[key]), _how(metrics[key], how)]
+        for key, (name, how) in READ.items()
+        if key in metrics
+    ]
     if rows:
         yield table(("measure", "value", "how to read it"), rows, class_="measures")
         yield caption(
@@ -106,10 +110,16 @@ def utility_parts(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Html]:
         )
 
 
+def _how(found: Mapping[str, Any], how: str) -> str:
+    if found["value"] is not None:
+        return how
+    return f"not measured: {found.get('reason') or 'a value of the original has vanished'}"
+
+
 def shown_value(name: str, found: Mapping[str, Any]) -> str:
-    """The value of a metric with its standard error, or why there is none."""
+    """The value of a metric with its standard error."""
     if found["value"] is None:
-        return f"– ({found.get('reason') or 'not finite'})"
+        return "–"
     show = (lambda x: f"{x:.1%}") if name in SHARES else (lambda x: f"{x:.3f}")
     error = found.get("error")
     return show(found["value"]) + (f" ± {show(error)}" if error is not None else "")
