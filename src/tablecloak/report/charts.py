@@ -14,9 +14,9 @@ __all__ = ["bars", "histogram", "paired_bars", "steps"]
 
 WIDTH = 420
 ROW = 26
-LABEL = 132  # room for the names of bars
+LABEL = 142  # room for the names of bars
 VALUE = 48  # room for their numbers
-MOST_CHARACTERS = 18
+MOST_CHARACTERS = 20
 HEIGHT = 210
 CHARACTER = 6.2  # width of one at the size of ticks
 

@@ -14,14 +14,14 @@ __all__ = ["READ", "attack_parts", "distance_charts", "utility_parts"]
 # How to read what a report says about utility: the metric, what people call it, and what its value means.
 READ = {
     "gcp": ("Detail lost", "0% every value is exact, 100% nothing is said; mean over the quasi-identifiers"),
-    "query-error": ("Error of count queries", "by how much a random count, such as how many are 30 to 40, is off"),
+    "query-error": ("Count-query error", "by how much a random count, such as how many are 30 to 40, is off"),
     "contingency-error": (
-        "Error of two-way tables",
+        "Two-way table error",
         "share of records in the wrong cell of a table of two columns",
     ),
-    "association-error": ("Change of association", "difference of Cramér's V (0 to 1) of two columns"),
-    "correlation-error": ("Change of correlation", "difference of Pearson's r of two numeric columns"),
-    "propensity": ("Told from the original", "0% a model cannot tell released records from originals, 100% always"),
+    "association-error": ("Association change", "difference of Cramér's V (0 to 1) of two columns"),
+    "correlation-error": ("Correlation change", "difference of Pearson's r of two numeric columns"),
+    "propensity": ("Told apart", "0% a model cannot tell released records from originals, 100% always"),
     "hellinger": ("Hellinger distance", "of the distribution of a column from its original, 0 the same, 1 disjoint"),
     "emd": ("Earth mover's distance", "how far values have to be moved to restore a column, 0 not at all, 1 across it"),
     "lp-norm": ("L1 distance", "sum of the differences of shares, 0 the same, 2 disjoint"),

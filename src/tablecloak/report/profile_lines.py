@@ -91,13 +91,30 @@ def compare_lines(report: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield table
     yield Text()
     yield _column_table(report["columns"])
-    yield Text("L1 (at most 2), Hellinger (at most 1) and KL: 0 means the same distribution as in the original.", "dim")
+    yield Text(
+        "L1 (at most 2), Hellinger, EMD (at most 1) and KL: 0 is the same distribution as in the original.", "dim"
+    )
     yield Text(
         "Values: exact as published, or spread evenly over what a label covers; without suppressed records.", "dim"
     )
     yield Text()
     yield _metric_table(report["metrics"])
+    if report.get("learning"):
+        yield Text()
+        yield from _learning_lines(report["learning"])
     for note in report["notes"]:
+        yield Text(f"Note: {note}")
+
+
+def _learning_lines(found: Mapping[str, Any]) -> Iterator[Text]:
+    yield Text(
+        f"Predicting {found['target']} ({found['learner']}, {found['n_tested']:,} originals held out): "
+        f"trained on the release {found['release']:.1%}, on the original {found['original']:.1%}, "
+        f"most frequent value {found['majority']:.1%} (± {found['error']:.1%})"
+    )
+    if found["kept"] is not None:
+        yield Text(f"The release keeps {found['kept']:.0%} of what can be learned.")
+    for note in found["notes"]:
         yield Text(f"Note: {note}")
 
 
@@ -106,13 +123,25 @@ def _metric_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
     table = _table("metric", "value", "", right=(1,))
     for name, found in metrics.items():
         value = "" if found["value"] is None else f"{found['value']:,.4g}"
+        if found.get("error") is not None:
+            value += f" ± {found['error']:.2g}"
         table.add_row(name, value, Text(found.get("reason") or found["description"], "dim"))
     return table
 
 
 def _column_table(columns: list[Mapping[str, Any]]) -> Table:
     table = _table(
-        "column", "role", "distinct", "after", "loss", "L1", "Hellinger", "KL", "values", right=(2, 3, 4, 5, 6, 7)
+        "column",
+        "role",
+        "distinct",
+        "after",
+        "loss",
+        "L1",
+        "Hellinger",
+        "KL",
+        "EMD",
+        "values",
+        right=(2, 3, 4, 5, 6, 7, 8),
     )
     for column in columns:
         table.add_row(
@@ -125,8 +154,8 @@ def _column_table(columns: list[Mapping[str, Any]]) -> Table:
 
 def _distances(found: Mapping[str, float | None] | None) -> list[str]:
     if found is None:
-        return [""] * 3
-    return ["infinite" if found[name] is None else f"{found[name]:.3f}" for name in ("l1", "hellinger", "kl")]
+        return [""] * 4
+    return ["infinite" if found[name] is None else f"{found[name]:.3f}" for name in ("l1", "hellinger", "kl", "emd")]
 
 
 def _share(share: float) -> str:
