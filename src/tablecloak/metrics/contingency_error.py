@@ -16,8 +16,8 @@ def contingency_error(counts: ReleaseCounts, *, bins: int = MOST_BINS) -> Amount
 
       error(A, B) = 1/2 * sum over pairs of values of |original share - rebuilt share|
 
-    Every cell is spread evenly over the values it covers, suppressed records over all. Columns with more than 16 values
-    are joined to 16 groups of neighbors with about as many records. The mean over all pairs of quasi-identifiers and
+    Every cell is spread evenly over the values it covers, suppressed records over all. Columns with more than 10 values
+    are joined to 10 groups of neighbors with about as many records. The mean over all pairs of quasi-identifiers and
     sensitive columns; by column, over the pairs it is in. Lower is better: 0 the same tables, 1 disjoint ones.
     Reference: total variation distance of two-way marginals.
     """

@@ -14,7 +14,7 @@ from tablecloak.stats.classes import FloatArray, IntArray
 
 __all__ = ["MOST_BINS", "Joint", "joints", "mean_of_pairs"]
 
-MOST_BINS = 16
+MOST_BINS = 10
 # Groups are spread over bins this many cells at a time.
 CELLS_AT_ONCE = 1 << 20
 MANY_GROUPS = 1 << 14

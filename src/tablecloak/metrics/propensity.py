@@ -17,12 +17,12 @@ CLOSE = 1e-4  # a step this short is the last
 
 
 @metric("propensity", on_request=True)
-def propensity(counts: ReleaseCounts, *, sample: int = 2500, seed: int = 0) -> Amount:
+def propensity(counts: ReleaseCounts, *, sample: int = 2000, seed: int = 0) -> Amount:
     """Propensity score: how well a model tells released records from originals, 0 not at all, 1 always.
 
       pMSE = mean over records of (score - 1/2)^2;  value = (pMSE - e) / (1/4 - e),  e = (parameters - 1) / (8 N)
 
-    A logistic regression over the values of every column and the halves of every two scores 2,500 originals and as
+    A logistic regression over the values of every column and the halves of every two scores 2,000 originals and as
     many released records; a released cell is replaced by a random value that it covers. e is what pMSE would be on
     average if both came from one source, and 1/4 the most it can be. Lower is better.
     Reference: Woo, Reiter, Oganian, Karr, JPC 2009; Snoke, Raab, Nowok, Dibben, Slavkovic, JRSS A 2018.

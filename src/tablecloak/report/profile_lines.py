@@ -32,12 +32,29 @@ def inspect_lines(profile: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text("Columns that single people out:", "bold")
         for found in profile["sets"][:MOST_SETS]:
             yield Text(f"  {found['unique_share']:>6.1%} unique on {', '.join(found['columns'])}")
+    yield from _structure_lines(profile)
     if profile["risk"] is None:
         yield Text("No column looks like something others know about a person.")
     else:
         yield Text(f"Risk as it stands: {_risk_sentence(profile['risk'], profile['quasi'])}")
     if profile["file"]:
         yield Text(f"Next: tablecloak init {profile['file']['path']}")
+
+
+def _structure_lines(profile: Mapping[str, Any]) -> Iterator[Text]:
+    """Keys, dependencies, and what is estimated for the population."""
+    if profile["keys"]:
+        shown = "; ".join(", ".join(key) for key in profile["keys"][:MOST_SETS])
+        yield Text("Keys, on which every record is unique: ", "bold") + Text(shown)
+    decided = profile["dependencies"][:MOST_SETS]
+    if decided:
+        shown = "; ".join(f"{', '.join(d['columns'])} decides {d['decides']}" for d in decided)
+        yield Text("Dependencies: ", "bold") + Text(shown)
+    for found in profile["population"]:
+        yield Text(
+            f"In the population ({found['method']}): {found['given_sample_unique']:.1%} of the unique records are "
+            "unique there too"
+        )
 
 
 def _file_line(profile: Mapping[str, Any]) -> str:
