@@ -1,4 +1,4 @@
-"""Write docs/reference from the docstrings and fields of the models, algorithms and metrics of tablecloak itself."""
+"""Write docs/reference from the docstrings and fields of the models, algorithms, metrics and attacks of tablecloak itself."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from tablecloak import registry
 from tablecloak.report.reference import Description, Parameter, describe
 
 REFERENCE = Path(__file__).parent / "reference"
-SINGULAR = {"models": "model", "algorithms": "algorithm", "metrics": "metric"}
-TITLES = {"models": "Privacy models", "algorithms": "Algorithms", "metrics": "Information metrics"}
+SINGULAR = {"models": "model", "algorithms": "algorithm", "metrics": "metric", "attacks": "attack"}
+TITLES = {
+    "models": "Privacy models",
+    "algorithms": "Algorithms",
+    "metrics": "Information metrics",
+    "attacks": "Attacks",
+}
 USE = {
     "models": "goals:\n  - {{model: {inside}}}",
     "algorithms": "algorithm: {{kind: {inside}}}",
@@ -51,7 +56,7 @@ def _page(kind: str, about: Description, module: str) -> str:
         lines += [_row(p) for p in about.parameters]
     if kind in USE:
         lines += ["", "## In a policy", "", "```yaml", USE[kind].format(inside=_inside(about)), "```"]
-    lines += ["", "[All models, algorithms and metrics](index.md)"]
+    lines += ["", "[All models, algorithms, metrics and attacks](index.md)"]
     return "\n".join(lines) + "\n"
 
 

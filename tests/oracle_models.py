@@ -37,7 +37,7 @@ def table_conditions(goal, rows, quasi, *, sensitive, original=None, numbers=Non
 
 def _worst(same):
     """The condition that is hardest met: a failing one if any, and there the most extreme level."""
-    at_least = same[0][0] in ("p", "k", "weight", "e", "m", "protection", "l", "y")
+    at_least = same[0][0] in ("p", "k", "weight", "e", "m", "protection", "l", "y", "delta_min", "confidence")
     failing = [c for c in same if not c[2]] or same
     return (min if at_least else max)(failing, key=lambda c: c[1])
 
@@ -307,7 +307,72 @@ def worst_disclosure_of_any_implication(groups):
     return best
 
 
+def people_behind(context, group):
+    """People of the population who have exactly what a record has; every record is of a combination of its own."""
+    return sum(context.goal["people_of"][row[context.sensitive[0]]] for row in group)
+
+
+def k_map(context, group):
+    people = people_behind(context, group)
+    return [("k", people, people >= context.goal["k"])]
+
+
+def delta_presence(context, group):
+    goal, people = context.goal, people_behind(context, group)
+    chance = min(Fraction(1), Fraction(len(group), people)) if people else Fraction(1)
+    found = [("delta_max", chance, chance <= exact(goal["delta_max"]))]
+    if goal.get("delta_min"):
+        found.append(("delta_min", chance, chance >= exact(goal["delta_min"])))
+    return found
+
+
+def confident_presence(context, group):
+    """Sums binomial chances over every number of other people that keeps the chance within its limits."""
+    goal, size = context.goal, len(group)
+    others = max(0, goal["people"] - len(context.original))
+    p = min(1.0, people_behind(context, group) / goal["file"])
+    low, high = exact(goal.get("delta_min") or 0), exact(goal["delta_max"])
+    kept = [x for x in range(others + 1) if low <= Fraction(size, size + x) <= high]
+    inside = math.fsum(binomial(others, x, p) for x in kept)
+    return [("confidence", inside, inside >= goal["c"] - 1e-9)]
+
+
+def binomial(n, x, p):
+    if p in (0.0, 1.0):
+        return float(x == n * p)
+    ways = math.lgamma(n + 1) - math.lgamma(x + 1) - math.lgamma(n - x + 1)
+    return math.exp(ways + x * math.log(p) + (n - x) * math.log(1 - p))
+
+
+def personalized(context, group):
+    """Share of the class under the node that each of its people guards."""
+    worst = Fraction(0)
+    for row in group:
+        node = context.goal["guards"][row[context.sensitive[0]]]
+        if node is not None:
+            under = [r for r in group if is_under(context.tree, r[context.sensitive[0]], node)]
+            worst = max(worst, Fraction(len(under), len(group)))
+    return [("breach", worst, worst <= exact(context.goal["limit"]))]
+
+
+def is_under(tree, value, node):
+    while value != node and value in tree:
+        value = tree[value]
+    return value == node
+
+
+def m_confidential(context, group):
+    values = context.goal.get("values") or {row[context.sensitive[0]] for row in group}
+    top = max(share(group, context.sensitive[0], v) for v in values)
+    return [("share", top, top <= Fraction(1, context.goal["m"]))]
+
+
 CLASS = {
+    "k-map": k_map,
+    "delta-presence": delta_presence,
+    "c-confident-delta-presence": confident_presence,
+    "personalized-privacy": personalized,
+    "m-confidentiality": m_confidential,
     "p-sensitive-k-anonymity": p_sensitive,
     "p-plus-sensitive-k-anonymity": p_plus,
     "p-alpha-sensitive-k-anonymity": p_alpha,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tablecloak import sample
     from tablecloak.algorithms.mondrian import Mondrian
+    from tablecloak.attacking import attack_frames as attack
     from tablecloak.comparison import compare_frames as compare
     from tablecloak.errors import (
         CloakError,
@@ -60,6 +61,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "apply",
+    "attack",
     "check",
     "compare",
     "explore",
@@ -92,6 +94,7 @@ _HOMES = {
     "VerifiedRelease": "release",
     "anonymize": "pipeline",
     "apply": "pipeline:apply_file",
+    "attack": "attacking:attack_frames",
     "check": "pipeline",
     "compare": "comparison:compare_frames",
     "explore": "exploration",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.plan import Plan, make_plan, source_of
 from tablecloak.policy.schema import ColumnSpec, Policy
 from tablecloak.profile.profile import inspect_frame
-from tablecloak.risks.base import Exposure, run_attacks
+from tablecloak.risks.base import Exposure, every, run_attacks
 from tablecloak.risks.case import Attacker, Case, Fact, Quasi, Sensitive
 from tablecloak.separation import COUNT, GROUP, side_path
 from tablecloak.stats.classes import ClassStats, SensitiveDomain, count_classes
@@ -154,30 +155,38 @@ def attack_frames(
         population: people among whom the original's are; a register that attackers may have.
         others: further releases about the same people.
         control: people like those of the original who are not in the release.
-        kinds: names of attacks; None tries all that are not kept for requests.
+        kinds: names of attacks; None tries all.
         with_before: also attack the original itself.
     """
     after = from_frame(release)
     before = None if original is None else from_frame(original)
     names, notes = _quasi(before, after, policy, quasi)
     targets = _sensitive(before, after, side, policy, sensitive, names)
-    wanted = None if kinds is None else list(kinds)
+    wanted = every() if kinds is None else list(kinds)
     given = attacker or _attacker(policy)
-    roles = {"quasi": names, "sensitive": targets, "policy": policy, "attacker": given}
-    beside = {
-        "population": None if population is None else from_frame(population),
-        "facts": tuple(facts),
-        "control": None if control is None else from_frame(control),
-    }
-    further = tuple(build_case(from_frame(o), original=before, **roles) for o in others)
-    case = build_case(after, original=before, side=None if side is None else from_frame(side), **roles, **beside)
-    case = replace(case, others=further)
+    made = partial(build_case, original=before, policy=policy, attacker=given)
+    beside = partial(
+        made,
+        quasi=names,
+        sensitive=targets,
+        population=None if population is None else from_frame(population),
+        facts=tuple(facts),
+        control=None if control is None else from_frame(control),
+    )
+    further = tuple(_further(made, from_frame(other), names, targets) for other in others)
+    case = replace(beside(after, side=None if side is None else from_frame(side)), others=further)
     earlier = None
     if before is not None and with_before:
-        earlier = tuple(run_attacks(build_case(before, original=before, is_original=True, **roles, **beside), wanted))
+        earlier = tuple(run_attacks(beside(before, is_original=True), wanted))
     if case.is_covering is False and not case.is_grouped and case.row_of is not None:
         notes = (*notes, IN_ORDER)
     return AttackReport(tuple(names), tuple(targets), tuple(run_attacks(case, wanted)), earlier, notes)
+
+
+def _further(made: Callable[..., Case], frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str]) -> Case:
+    """Another release, with as many of the columns as it shows."""
+    shown = [name for name in quasi if name in frame.columns]
+    return made(frame, quasi=shown or frame.columns[:1], sensitive=[n for n in sensitive if n in frame.columns])
 
 
 def _attacker(policy: Policy | None) -> Attacker:
@@ -462,7 +471,7 @@ def _row_of(
     found = _subsequence(columns, exact, n_rows, original.height)
     if found is None and exact:  # sensitive values may have been changed
         found = _subsequence(columns, [], n_rows, original.height)
-    if found is None and n_rows == original.height and not _any_covering(columns):
+    if found is None and n_rows == original.height and _are_single_values(columns):
         return np.arange(n_rows)  # perturbed cells: nothing but the order says which is which
     return found
 
@@ -510,9 +519,9 @@ def _covered(column: Quasi, labels: IntArray, codes: IntArray) -> NDArray[np.boo
     return np.asarray(ok)
 
 
-def _any_covering(columns: Sequence[Quasi]) -> bool:
-    """Whether the cells of at least one generalised column cover their originals: then order was lost, not values."""
-    return all(c.codes is not None and _covered(c, c.labels, c.codes[: len(c.labels)]).all() for c in columns)
+def _are_single_values(columns: Sequence[Quasi]) -> bool:
+    """Whether no cell stands for several values, as in perturbed or averaged data."""
+    return all(c.coverage is not None and bool((c.coverage.sizes() <= 1).all()) for c in columns)
 
 
 def _covers(columns: Sequence[Quasi], row_of: IntArray) -> bool:

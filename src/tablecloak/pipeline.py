@@ -34,7 +34,8 @@ from tablecloak.io.tabular import require_rows
 from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
 from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, reported, sentence, with_files
-from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
+from tablecloak.outside import with_population
+from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
@@ -198,7 +199,8 @@ def verify_file(
     if original is not None:
         with timed.phase("original"):
             source = source_of(policy.with_files(source=original))
-            originals = _code_originals(engine, engine.read(source, columns=plan.quasi, categorical=plan.quasi), plan)
+            wanted = [*plan.quasi, *guards_of(plan.goal)]
+            originals = _code_originals(engine, engine.read(source, columns=wanted, categorical=wanted), plan)
     with timed.phase("verify"):
         return _without_persons(verify(engine, table, plan, originals), policy)
 
@@ -281,7 +283,7 @@ def apply_file(
         release = write_release(engine, release, target, plan, timed)
         with timed.phase("verify"):
             originals = _code_originals(engine, table, plan, rows)
-            originals = replace(originals, persons=counted.table.persons())
+            originals = replace(originals, unpublished=counted.table.unpublished())
             verification = require(verify(engine, release, plan, originals))
     return RunReport(
         verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
@@ -301,9 +303,8 @@ def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple
 
 
 def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
-    return engine.contingency(
-        table, plan.quasi_columns(table), plan.sensitive_columns(table), by_row=plan.algorithm.needs_rows
-    )
+    table, counted = with_population(table, plan)
+    return engine.contingency(table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows)
 
 
 def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int | None) -> _Solved:
@@ -409,7 +410,7 @@ def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
     domains = {d.name: d for d in coded.domains}
     return Originals(
         domains, solved.coding.codes, coded.n_rows, row_of,
-        sensitive=coded.sensitive, totals=coded.totals, persons=coded.persons(),
+        sensitive=coded.sensitive, totals=coded.totals, unpublished=coded.unpublished(),
     )  # fmt: skip
 
 
@@ -422,10 +423,11 @@ def _without_persons(verification: Verification, policy: Policy) -> Verification
 
 
 def _code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
-    coding = engine.contingency(table, plan.quasi_columns(table), [], by_row=True)
+    coding = engine.contingency(table, plan.quasi_columns(table), plan.guard_columns(table), by_row=True)
     is_shuffled = plan.publication.shuffle_seed is not None
     domains = {d.name: d for d in coding.table.domains}
-    return Originals(domains, coding.codes, table.n_rows, rows, order_is_known=not is_shuffled)
+    unpublished = () if is_shuffled and rows is None else coding.table.unpublished()
+    return Originals(domains, coding.codes, table.n_rows, rows, order_is_known=not is_shuffled, unpublished=unpublished)
 
 
 def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, limit: float) -> IntArray:

@@ -20,12 +20,14 @@ from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
-from tablecloak.stats.classes import Needs
+from tablecloak.stats.classes import Counted, Needs
 from tablecloak.stats.joint import JOINT_NAME
 from tablecloak.values import format_value
 
-__all__ = ["Plan", "make_plan", "source_of"]
+__all__ = ["POPULATION", "Plan", "guards_of", "make_plan", "source_of"]
 
+# The column that says how many people of the population are behind a record; it is only counted, never published.
+POPULATION = "\0population"
 PUBLISHED = (Role.QUASI, Role.SENSITIVE, Role.WEIGHT, Role.KEEP)
 # Text of digits, of one length and with this many values or more, is masked digit by digit unless the policy says else.
 MASK_FROM = 20
@@ -78,7 +80,13 @@ class Plan:
         person = self.person
         if person is not None and person in table.frame.columns:
             columns.append(SensitiveColumn(person, is_person=True))
-        return columns
+        if POPULATION in table.frame.columns:
+            columns.append(SensitiveColumn(POPULATION, kind=Counted.POPULATION))
+        return [*columns, *self.guard_columns(table)]
+
+    def guard_columns(self, table: Table) -> list[SensitiveColumn]:
+        """The columns in which people say what must not be learned of them, where the table has them."""
+        return [SensitiveColumn(n, kind=Counted.GUARD) for n in guards_of(self.goal) if n in table.frame.columns]
 
     @property
     def person(self) -> str | None:
@@ -168,7 +176,8 @@ def make_plan(
     shown = {*policy.columns_with(*PUBLISHED), *starred}
     if policy.others == "keep":
         shown |= {c for c in columns if c not in policy.columns}
-    read = shown.difference(starred) | set(policy.columns_with(Role.PERSON))
+    _refuse_leaks(goal)
+    read = shown.difference(starred) | set(policy.columns_with(Role.PERSON)) | set(guards_of(goal))
     output = policy.output
     return Plan(
         policy=policy,
@@ -183,6 +192,22 @@ def make_plan(
         wanted=tuple(c for c in columns if c in read),
         is_reported=policy.report_path is not None if is_reported is None else is_reported,
     )
+
+
+def guards_of(goal: Goal) -> list[str]:
+    """Columns in which people say what must not be learned of them."""
+    return [name for m in goal.models if (name := getattr(m, "guard", None)) is not None]
+
+
+def _refuse_leaks(goal: Goal) -> None:
+    """Where classes must not depend on sensitive values, no other model may look at them in the search."""
+    blind = [m.name for m in goal.models if m.name == "m-confidentiality"]
+    seeing = [m.name for m in goal.models if Needs.SENSITIVE in m.in_search.needs]
+    if blind and seeing:
+        raise IncompatibleChoice(
+            f"m-confidentiality forms classes without looking at sensitive values, as {', '.join(seeing)} does",
+            hint="ask for one of them; a larger k makes m-confidentiality easier to reach",
+        )
 
 
 def _refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str | None) -> None:

@@ -17,16 +17,17 @@ from tablecloak.engines.base import Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.models.concealment import PairModel
+from tablecloak.outside import with_people
 from tablecloak.plan import Plan
 from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.stats.classes import Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 
-__all__ = ["Originals", "Persons", "Verification", "covers_originals", "require", "verify", "verify_with_facts"]
+__all__ = ["Originals", "Unpublished", "Verification", "covers_originals", "require", "verify", "verify_with_facts"]
 
 IntArray = NDArray[np.int64]
-# The persons of a table and the code of the person of every row.
-Persons = tuple[SensitiveDomain, IntArray]
+# What is counted but never published, such as persons, and the code of every original.
+Unpublished = tuple[SensitiveDomain, IntArray]
 # Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
 MATCH_UP_TO = 2_000
 CENTERS_NOTE = "cells are centers of their class, such as means: they cover no original, classes were recounted"
@@ -74,7 +75,7 @@ class Originals:
     order_is_known: bool = True  # rows are in the order of the originals, all or some of them
     sensitive: tuple[SensitiveDomain, ...] = ()
     totals: Mapping[str, IntArray] = field(default_factory=dict)  # records of each sensitive value, by attribute
-    persons: Persons | None = None  # who each original belongs to, where a person may have several
+    unpublished: tuple[Unpublished, ...] = ()  # persons who may have several originals, and what people guard
 
 
 def verify(engine: Engine, release: Table, plan: Plan, originals: Originals | None = None) -> Verification:
@@ -96,7 +97,8 @@ def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | 
     recount = engine.class_stats(
         release, plan.quasi, plan.sensitive_columns(release), stars_are_suppressed=plan.stars_are_suppressed
     )
-    return recount if originals is None or originals.persons is None else _with_persons(recount, originals)
+    recount = with_people(recount, plan)
+    return recount if originals is None else _with_unpublished(recount, originals)
 
 
 def _coverage(recount: Recount, originals: Originals) -> dict[str, Coverage]:
@@ -161,16 +163,17 @@ def _pairs(recount: Recount, originals: Originals, coverage: Mapping[str, Covera
     return consistency_of([(c, column.index, codes) for c, column, codes in sides], is_in_order=is_in_order)
 
 
-def _with_persons(recount: Recount, originals: Originals) -> Recount:
-    """The recount with the persons of its classes, which no release publishes."""
+def _with_unpublished(recount: Recount, originals: Originals) -> Recount:
+    """The recount with what no release publishes, such as the persons of its classes, where rows can be told apart."""
     assert recount.classes is not None
-    assert originals.persons is not None
-    domain, codes = originals.persons
-    of_row = codes if originals.row_of is None else codes[originals.row_of]
-    if recount.is_suppressed is not None:
-        of_row = of_row[~recount.is_suppressed]
-    counted = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
-    return replace(recount, stats=replace(recount.stats, hist={**recount.stats.hist, domain.name: counted}))
+    found = dict(recount.stats.hist)
+    for domain, codes in originals.unpublished:
+        of_row = codes if originals.row_of is None else codes[originals.row_of]
+        if recount.is_suppressed is not None and len(of_row) == len(recount.is_suppressed):
+            of_row = of_row[~recount.is_suppressed]
+        if len(of_row) == len(recount.classes):
+            found[domain.name] = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
+    return replace(recount, stats=replace(recount.stats, hist=found))
 
 
 def require(verification: Verification) -> Verification:

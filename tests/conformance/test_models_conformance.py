@@ -20,6 +20,7 @@ from tablecloak.models import Goal, Monotone
 from tablecloak.models.base import parameters
 from tablecloak.registry import known
 from tablecloak.stats import ClassStats, SensitiveDomain, count_classes
+from tablecloak.stats.classes import Counted
 
 VALUES = ("a", "b", "c", "d", "e", "f")
 TREE = {"AB": "*", "A": "AB", "B": "AB", "a": "A", "b": "A", "c": "B", "d": "B", "E": "*", "e": "E", "f": "*"}
@@ -27,6 +28,17 @@ NUMBERS = dict(zip(VALUES, (-1, 0, 2, 5, 8.5, 20), strict=True))
 DOMAIN = SensitiveDomain(
     "s", VALUES, is_ordered=True, hierarchy=hierarchy_of(TREE), numbers=np.array(list(NUMBERS.values()))
 )
+
+# People of the population behind a record, and the node that a person guards, both by sensitive value.
+PEOPLE = dict(zip(VALUES, (1, 2, 3, 4, 7, 0), strict=True))
+GUARDS = dict(zip(VALUES, ("A", None, "AB", None, "e", None), strict=True))
+N_FILE = 4000
+NODES = ("A", "AB", "e", None)
+CROWD = SensitiveDomain(
+    "people", VALUES, numbers=np.array(list(PEOPLE.values()), float), kind=Counted.POPULATION, n_people=N_FILE
+)
+GUARD = SensitiveDomain("guard", NODES, kind=Counted.GUARD)
+GUARD_OF = np.array([NODES.index(GUARDS[v]) for v in VALUES])
 
 # A new model needs an entry here: parameter sets that hit its boundaries on small tables.
 EXAMPLES = {
@@ -94,6 +106,15 @@ EXAMPLES = {
     "k-one-anonymity": [{"k": 2}, {"k": 5}],
     "kk-anonymity": [{"k": 2}, {"k": 5}],
     "k-concealment": [{"k": 2}, {"k": 5}],
+    "k-map": [{"k": 8}, {"k": 20}],
+    "delta-presence": [{"delta_max": 0.5}, {"delta_max": 0.3}],
+    "c-confident-delta-presence": [
+        {"c": 0.9, "people": 3000, "delta_max": 0.5},
+        {"c": 0.3, "people": 1500, "delta_max": 0.6},
+        {"c": 0.5, "people": 2000, "delta_max": 0.6, "delta_min": 0.2},
+    ],
+    "personalized-privacy": [{"guard": "guard", "limit": 0.5}, {"guard": "guard", "limit": 0.3}],
+    "m-confidentiality": [{"m": 2, "k": 5}, {"m": 3, "k": 6, "values": ("a", "b")}],
 }
 # Of these, class sizes are a bound: they are judged as k-anonymity here, and on pairs with the original elsewhere.
 OF_PAIRS = ("one-k-anonymity", "k-one-anonymity", "kk-anonymity", "k-concealment")
@@ -107,7 +128,7 @@ OF_TABLE = ("ck-safety", "average-risk", "sample-uniqueness")
 CLASS_MODELS = [m for m in MODELS if m.name not in OF_TABLE]
 TABLE_MODELS = [m for m in MODELS if m.name in OF_TABLE]
 # Uniting two classes that satisfy these may break them.
-NOT_MONOTONE = ("em-anonymity",)
+NOT_MONOTONE = ("em-anonymity", "c-confident-delta-presence", "personalized-privacy")
 
 every_class_model = pytest.mark.parametrize("model", CLASS_MODELS, ids=str)
 every_table_model = pytest.mark.parametrize("model", TABLE_MODELS, ids=str)
@@ -119,8 +140,15 @@ N_TABLES = 25
 def count(classes, totals=None) -> ClassStats:
     pairs = [(i, VALUES.index(v), n) for i, counts in enumerate(classes) for v, n in counts.items()]
     numbers, codes, weights = np.array(pairs, dtype=np.int64).reshape(-1, 3).T
-    given_totals = None if totals is None else {"s": np.array([totals[v] for v in VALUES], dtype=np.int64)}
-    return count_classes(numbers, len(classes), {"s": (codes, DOMAIN)}, weights=weights, totals=given_totals)
+    given_totals = None if totals is None else np.array([totals[v] for v in VALUES], dtype=np.int64)
+    return counted(numbers, len(classes), codes, weights, given_totals)
+
+
+def counted(numbers, n_classes, codes, weights, totals=None) -> ClassStats:
+    """Statistics with everything that a model may ask for."""
+    columns = {"s": (codes, DOMAIN), "people": (codes, CROWD), "guard": (GUARD_OF[codes], GUARD)}
+    given_totals = None if totals is None else {"s": totals, "people": totals}
+    return count_classes(numbers, n_classes, columns, weights=weights, totals=given_totals)
 
 
 def rows_of(classes):
@@ -134,6 +162,7 @@ def ask_oracle(model, rows, original=None):
     if model.name not in ("k-anonymity", "l-diversity", "t-closeness"):
         if goal.get("templates"):
             goal["templates"] = [{"s": t.s, "h": t.h} for t in model.templates]
+        goal |= {"people_of": PEOPLE, "file": N_FILE, "guards": GUARDS}
         return oracle_models.check(goal, rows, ["q"], sensitive=["s"], original=original, numbers=NUMBERS, tree=TREE)
     return oracle.check(
         rows, ["q"], [goal], sensitive=["s"], orders={"s": VALUES}, trees={"s": TREE}, original=original
@@ -228,9 +257,7 @@ def random_classes(seed, n):
 
 def stats_of(counts, totals=None) -> ClassStats:
     numbers, codes = np.nonzero(counts)
-    given_totals = None if totals is None else {"s": totals}
-    weights = counts[numbers, codes]
-    return count_classes(numbers, len(counts), {"s": (codes, DOMAIN)}, weights=weights, totals=given_totals)
+    return counted(numbers, len(counts), codes, counts[numbers, codes], totals)
 
 
 @cache

@@ -24,7 +24,9 @@ def test_pages_are_up_to_date(pages):
     assert {p.name: p.read_text(encoding="utf-8") for p in folder.glob("*.md")} == pages
 
 
-@pytest.mark.parametrize(("kind", "prefix"), [("models", "model"), ("algorithms", "algorithm"), ("metrics", "metric")])
+@pytest.mark.parametrize(
+    ("kind", "prefix"), [("models", "model"), ("algorithms", "algorithm"), ("metrics", "metric"), ("attacks", "attack")]
+)
 def test_everything_has_a_page_with_its_first_line(pages, kind, prefix):
     for name, thing in registry.known(kind).items():
         if thing.__module__.startswith("tablecloak."):

@@ -62,13 +62,14 @@ class CodedTable:
         kinds = [(i, s) for i, s in enumerate(self.sensitive) if s.kind is Counted.SENSITIVE]
         return [(domain, self.sensitive_codes(i)) for i, domain in kinds]
 
-    def persons(self) -> tuple[SensitiveDomain, IntArray] | None:
-        """The persons of the table and the person of every row, if persons with several rows are counted."""
+    def unpublished(self) -> tuple[tuple[SensitiveDomain, IntArray], ...]:
+        """What is counted but never published, with the code of every row: persons, and what they guard."""
+        found = []
         for i, domain in enumerate(self.sensitive):
-            if domain.kind is Counted.PERSON:
+            if domain.kind in (Counted.PERSON, Counted.GUARD):
                 codes = self.sensitive_codes(i)
-                return domain, codes if self.tuple_of_row is None else codes[self.tuple_of_row]
-        return None
+                found.append((domain, codes if self.tuple_of_row is None else codes[self.tuple_of_row]))
+        return tuple(found)
 
     def class_stats(self, classes: NDArray[np.integer], n_classes: int, *, own_totals: bool = False) -> ClassStats:
         """Statistics of a partition given as the class of every tuple (-1: in no class).

@@ -16,7 +16,7 @@ from tablecloak.data.domain import Codes, Distinct, MakeHierarchy
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.io.sources import Source
-from tablecloak.stats.classes import ClassStats
+from tablecloak.stats.classes import ClassStats, Counted
 
 __all__ = ["Coding", "Engine", "Publication", "QuasiColumn", "Recount", "SensitiveColumn", "Table"]
 
@@ -50,6 +50,8 @@ class SensitiveColumn:
     name: str
     make_hierarchy: MakeHierarchy | None = None
     is_person: bool = False
+    kind: Counted = Counted.SENSITIVE
+    n_people: int = 0  # of a population: how many people it has
     joins: tuple[str, ...] = ()  # sensitive attributes, counted before it, whose combinations it stands for
 
 

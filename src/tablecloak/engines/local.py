@@ -115,7 +115,8 @@ def _counted(table: Table, sensitive: Sequence[SensitiveColumn]) -> list[tuple[S
             found.append(combine([pair for pair in found if pair[0].name in s.joins], s.name))
         else:
             series = _finite(table, s.name)
-            found.append(fit_sensitive(series, table.types[s.name], make_hierarchy=s.make_hierarchy))
+            domain, codes = fit_sensitive(series, table.types[s.name], make_hierarchy=s.make_hierarchy)
+            found.append((replace(domain, kind=s.kind, n_people=s.n_people), codes))
     return found
 
 

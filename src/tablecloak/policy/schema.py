@@ -40,6 +40,7 @@ __all__ = [
     "Missing",
     "OutputSpec",
     "Policy",
+    "PopulationSpec",
     "Suppressed",
     "Transform",
     "hierarchy_from",
@@ -136,6 +137,18 @@ class InputSpec(_Spec):
     quote: Annotated[str, Field(min_length=1, max_length=1)] = '"'
 
 
+class PopulationSpec(_Spec):
+    """A register of the people that a table was taken from, for models that compare with it."""
+
+    shorthand = "path"
+
+    path: str
+    """file, relative to the policy"""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """what quasi-identifiers are called in it, where that is something else"""
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+
+
 class ColumnSpec(_Spec):
     """What one column means."""
 
@@ -206,6 +219,8 @@ class Policy(_Spec):
     """hierarchies that several columns share, by name"""
     goals: Annotated[tuple[AnyGoal, ...], Field(json_schema_extra={"minItems": 1})]
     """what must hold"""
+    population: PopulationSpec | None = None
+    """the people among whom those of the table are"""
     algorithm: AnyAlgorithm = Field(default_factory=_default_algorithm)
     output: OutputSpec | None = None
     seed: Annotated[int, Field(ge=0)] = 0
@@ -283,6 +298,7 @@ class Policy(_Spec):
         update = {
             "input": moved_all(self.input, "path"),
             "output": moved_all(self.output, "path", "recoding", "report", "certificate"),
+            "population": moved_all(self.population, "path"),
             "columns": {name: moved_all(column, "hierarchy") for name, column in self.columns.items()},
             "hierarchies": {name: moved(chosen) for name, chosen in self.hierarchies.items()},
         }
@@ -342,6 +358,9 @@ class Policy(_Spec):
         sensitive = self.columns_with(Role.SENSITIVE)
         for index, goal in enumerate(self.goals):
             yield from self._misnamed_columns(index, goal)
+            if Needs.POPULATION in goal.needs and self.population is None:
+                hint = "population: FILE, a table of the people among whom those of the table are"
+                yield fault(("goals", index), f"{goal.name} needs a population", hint=hint)
             if Needs.SENSITIVE not in goal.needs:
                 continue
             if not sensitive:

@@ -82,6 +82,27 @@ def risk_lines(risk: Mapping[str, Any]) -> Iterator[Text]:
     """How exposed the records of a table are."""
     yield Text(_risk_sentence(risk, risk["quasi"]))
     yield Text(f"{risk['classes']:,} classes of records that look alike")
+    if "subsets" in risk:
+        yield from _subset_lines(risk)
+    for found in risk.get("population", ()):
+        yield Text(
+            f"In the population: {found['population_uniques']:,.0f} people ({found['unique_share']:.1%}) are unique; a "
+            f"record that is unique here is so with a chance of {found['given_sample_unique']:.2f} ({found['method']})"
+        )
+
+
+def _subset_lines(risk: Mapping[str, Any]) -> Iterator[Text]:
+    """Sets of columns that single people out, keys, and columns that add nothing."""
+    for found in risk["subsets"][:MOST_SETS]:
+        yield Text(f"  {found['unique_share']:>6.1%} unique on {', '.join(found['columns'])}")
+    for key in risk["keys"]:
+        yield Text(f"Key: {', '.join(key)}")
+    for found in risk["dependencies"]:
+        yield Text(f"{', '.join(found['columns']) or 'nothing'} decides {found['decides']}")
+    special = risk["minimal_uniques"]
+    if special["records"]:
+        rows = ", ".join(str(row) for row in special["worst_rows"])
+        yield Text(f"{special['records']:,} records are unique on few columns already; most exposed rows: {rows}")
 
 
 def init_lines(report: Mapping[str, Any]) -> Iterator[Text]:

@@ -64,7 +64,8 @@ def spreads(hist: Histogram) -> FloatArray:
     """From the least to the greatest number of every class; infinite where a cell is empty."""
     assert hist.domain.numbers is not None
     at = np.nan_to_num(hist.domain.numbers[hist.codes], nan=np.inf)
-    return hist.max_by_class(at) + hist.max_by_class(-at)
+    with np.errstate(invalid="ignore"):  # a class without any number has no spread
+        return hist.max_by_class(at) + hist.max_by_class(-at)
 
 
 def united(hist: Histogram) -> Histogram:

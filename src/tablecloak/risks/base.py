@@ -14,7 +14,17 @@ import numpy as np
 from tablecloak.registry import find, known, register
 from tablecloak.risks.case import Case, FloatArray, IntArray
 
-__all__ = ["Attack", "DoesNotApplyError", "Exposure", "Finding", "attack", "every", "run_attacks", "worst_rows"]
+__all__ = [
+    "Attack",
+    "DoesNotApplyError",
+    "Exposure",
+    "Finding",
+    "attack",
+    "counting",
+    "every",
+    "run_attacks",
+    "worst_rows",
+]
 
 MOST_ROWS = 10
 # An attacker who is right more often than not has found a victim.
@@ -56,8 +66,8 @@ class Exposure:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers that are not finite become null."""
-        about = {"attack": self.attack, "description": self.description, "stopped_by": self.stopped_by}
-        about |= {"reference": self.reference}
+        about: dict[str, Any] = {"attack": self.attack, "description": self.description}
+        about |= {"stopped_by": self.stopped_by, "reference": self.reference}
         if self.finding is None:
             return {**about, "applies": False, "reason": self.reason}
         found = self.finding
@@ -100,7 +110,7 @@ def attack(name: str, *, on_request: bool = False) -> Callable[[Callable[[Case],
     shown beside what it achieves.
 
     Args:
-        on_request: tried only where it is named, because it costs more time than others.
+        on_request: left out of reports of a run, because it learns, samples or matches instead of counting classes.
     """
     if on_request:
         _on_request.add(name)
@@ -131,10 +141,14 @@ def every() -> list[str]:
     return list(known("attacks"))
 
 
+def counting() -> list[str]:
+    """Names of the attacks that only count classes, which a report of a run can afford."""
+    return [name for name in every() if name not in _on_request]
+
+
 def run_attacks(case: Case, names: Iterable[str] | None = None) -> list[Exposure]:
-    """The named attacks on a release, or all that are not kept for requests."""
-    wanted = [name for name in every() if name not in _on_request] if names is None else names
-    return [find("attacks", name)(case) for name in wanted]
+    """The named attacks on a release, or all that only count classes."""
+    return [find("attacks", name)(case) for name in (counting() if names is None else names)]
 
 
 def worst_rows(case: Case, chances: FloatArray, rows: IntArray | None = None) -> tuple[tuple[int, ...], str]:

@@ -32,7 +32,7 @@ class Candidates:
     def per_target(self, of_class: FloatArray) -> FloatArray:
         """Sum of a quantity of classes over the classes that cover every target, (n_targets,)."""
         sums = np.bincount(self.tuples, weights=of_class[self.classes], minlength=len(self.n_of_tuple))
-        return sums[self.tuple_of_target]
+        return sums[self.tuple_of_target].astype(np.float64)
 
     def per_class(self, n_classes: int) -> IntArray:
         """Targets that every class covers, (n_classes,)."""

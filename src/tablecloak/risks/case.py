@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -99,6 +100,7 @@ class Case:
     original: pl.DataFrame | None = None
     control: pl.DataFrame | None = None  # people like those of the original who are not in the release
     dictionary: pl.DataFrame | None = None  # the population as it was read
+    memo: dict[str, Any] = field(default_factory=dict, repr=False)  # what several attacks count is counted once
 
     @property
     def n_rows(self) -> int:

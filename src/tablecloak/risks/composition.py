@@ -44,7 +44,10 @@ def composition(case: Case) -> Finding:
 
 def _intersected(case: Case, name: str) -> Finding:
     assert case.row_of is not None
-    values = _all_values([c.histogram(name) for c in (case, *case.others)])
+    hists = [c.histogram(name) for c in (case, *case.others)]
+    values = _all_values(hists)
+    if max(h.n_classes for h in hists) * len(values) > CELLS_UP_TO:
+        raise DoesNotApplyError("classes and sensitive values are too many to list what each has")
     rows = _targets(case, len(values))
     people = case.row_of[rows]
     first = _possible(case, people, name, values, rows)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +31,9 @@ class Absence:
 def critical_absence(case: Case) -> Finding:
     """How many people of a later release cannot be hidden among the values of their earlier class again.
 
-    The values of a person's first class are their signature. People who stay are pooled by signature; every value of it
-    must be there as often as the most frequent one, and what is missing must come from new records. A signature whose
-    missing value is too rare among these shows by its change what its people have.
+    The values of a person's first class are their signature. People are pooled by signature; for those who stay, every
+    value must be there as often, compared with the others, as before, and what has left must come from new records. A
+    signature whose missing value is too rare among these shows by its change what its people have.
     Stopped by: counterfeit records, as m-invariance adds them, or keeping the later release back.
     Reference: Xiao, Tao, m-invariance: towards privacy preserving re-publication of dynamic datasets, SIGMOD 2007.
     """
@@ -72,11 +75,8 @@ def find_absence(
         stays: whether the person is in the later table.
         new: newcomers of the later table with each value.
     """
-    pools: dict[tuple[int, ...], dict[int, int]] = {}
-    for group, value in zip(groups[stays].tolist(), values[stays].tolist(), strict=True):
-        pool = pools.setdefault(signatures[group], dict.fromkeys(signatures[group], 0))
-        pool[value] = pool.get(value, 0) + 1
-    missing = {s: {v: max(pool.values()) - n for v, n in pool.items()} for s, pool in pools.items()}
+    was, is_left = _pools(groups, signatures, values), _pools(groups[stays], signatures, values[stays])
+    missing = {signature: _missing(was[signature], left) for signature, left in is_left.items()}
     asked = np.zeros(len(new), np.int64)
     for lacks in missing.values():
         for value, n in lacks.items():
@@ -85,6 +85,22 @@ def find_absence(
     broken = {s for s, lacks in missing.items() if any(n and short[v] for v, n in lacks.items())}
     is_victim = np.array([signatures[g] in broken for g in groups.tolist()], bool) & stays
     return Absence(is_victim, int(short.sum()))
+
+
+def _pools(
+    groups: IntArray, signatures: list[tuple[int, ...]], values: IntArray
+) -> dict[tuple[int, ...], Counter[int]]:
+    """People with each value, by the signature of their class."""
+    pools: dict[tuple[int, ...], Counter[int]] = {}
+    for group, value in zip(groups.tolist(), values.tolist(), strict=True):
+        pools.setdefault(signatures[group], Counter())[value] += 1
+    return pools
+
+
+def _missing(was: Counter[int], left: Counter[int]) -> dict[int, int]:
+    """Records of each value that a pool lacks to have its values in the proportions it had."""
+    kept = max(Fraction(left[value], n) for value, n in was.items())
+    return {value: ceil(n * kept) - left[value] for value, n in was.items()}
 
 
 def _signatures(case: Case, name: str) -> list[tuple[int, ...]]:
@@ -99,4 +115,5 @@ def _new_values(later: Case, name: str, labels: tuple[str | None, ...], stayed: 
     published = np.bincount(hist.codes, weights=hist.counts, minlength=hist.domain.n_values)
     counted = dict(zip(hist.domain.labels, published.astype(np.int64).tolist(), strict=True))
     there = np.array([counted.get(label, 0) for label in labels], np.int64)
-    return np.maximum(there - np.bincount(stayed, minlength=len(labels)), 0)
+    new: IntArray = np.maximum(there - np.bincount(stayed, minlength=len(labels)), 0)
+    return new

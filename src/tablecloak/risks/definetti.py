@@ -19,7 +19,7 @@ SMOOTHING = 1.0
 ARCS_UP_TO = 8_000_000
 
 
-@attack("definetti")
+@attack("definetti", on_request=True)
 def definetti(case: Case) -> Finding:
     """The chance of a person's own value after learning from all groups together how quasi-identifiers go with values.
 

@@ -13,7 +13,7 @@ from tablecloak.rng import child
 __all__ = ["distance_linkage", "finding_of_links"]
 
 
-@attack("distance-linkage")
+@attack("distance-linkage", on_request=True)
 def distance_linkage(case: Case) -> Finding:
     """The chance that the published row nearest to a person is theirs; it works on perturbed and averaged data too.
 
@@ -39,7 +39,8 @@ def distances(pairs: Pairs, part: slice) -> FloatArray:
 
 def _distance(axis: Axis, codes: np.ndarray, labels: np.ndarray) -> FloatArray:
     if axis.is_ordered:
-        return np.abs(axis.codes[codes][:, None] - axis.texts[labels][None, :])
+        gap: FloatArray = np.abs(axis.codes[codes][:, None] - axis.texts[labels][None, :])
+        return gap
     assert axis.covers is not None
     assert axis.sizes is not None
     table = np.where(axis.covers, 1.0 - 1.0 / axis.sizes, 1.0)

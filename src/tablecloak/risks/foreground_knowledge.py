@@ -19,7 +19,7 @@ __all__ = ["foreground_knowledge", "pattern"]
 CELLS_UP_TO = 20_000_000
 
 
-@attack("foreground-knowledge")
+@attack("foreground-knowledge", on_request=True)
 def foreground_knowledge(case: Case) -> Finding:
     """The chance of a person's own value after mining the release for how one quasi-identifier goes with values.
 
@@ -64,17 +64,17 @@ def _weights(case: Case, quasi: Quasi, hist: Histogram, arcs: Arcs) -> FloatArra
 def pattern(case: Case, coverage: Coverage, labels: IntArray, hist: Histogram, n_codes: int) -> FloatArray:
     """The share of every sensitive value among records that may have each code, (n_codes, n_values)."""
     n_values = hist.domain.n_values
-    pairs = np.bincount(case.groups * len(coverage.lo) + labels, minlength=hist.n_classes * len(coverage.lo))
-    used = np.flatnonzero(pairs)
+    used, n_used = np.unique(case.groups * len(coverage.lo) + labels, return_counts=True)
     group, label = np.divmod(used, len(coverage.lo))
     expected = np.zeros((len(coverage.lo), n_values))  # records of each text with each value
     widths = hist.distinct()[group]
     entry = np.repeat(hist.indptr[group] - (np.cumsum(widths) - widths), widths) + np.arange(int(widths.sum()))
-    amount = np.repeat(pairs[used], widths) * hist.shares()[entry]
+    amount = np.repeat(n_used, widths) * hist.shares()[entry]
     np.add.at(expected, (np.repeat(label, widths), hist.codes[entry]), amount)
     mass = _spread(coverage, expected, n_codes)
     total = mass.sum(axis=1, keepdims=True)
-    return np.divide(mass, total, out=np.zeros_like(mass), where=total > 0)
+    shares: FloatArray = np.divide(mass, total, out=np.zeros_like(mass), where=total > 0)
+    return shares
 
 
 def _spread(coverage: Coverage, expected: FloatArray, n_codes: int) -> FloatArray:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from tablecloak.risks.attributes import histograms
 from tablecloak.risks.base import LIKELY, DoesNotApplyError, Finding, attack, worst_rows
-from tablecloak.risks.case import Case, Fact, FloatArray, IntArray
+from tablecloak.risks.case import Case, Fact, FloatArray, IntArray, Quasi
 from tablecloak.stats.classes import Histogram
+from tablecloak.values import format_value
 
 __all__ = ["given_facts", "posterior_of_classes", "rows_with"]
 
@@ -91,23 +92,14 @@ def rows_with(case: Case, fact: Fact) -> BoolArray:
     return chosen
 
 
-def _has_value(case: Case, column: object, text: str | None) -> BoolArray:
-    from tablecloak.risks.case import Quasi
-
-    assert isinstance(column, Quasi)
+def _has_value(case: Case, column: Quasi, text: str | None) -> BoolArray:
     codes = case.codes_of_rows(column)
     if codes is None or column.domain is None:
         return np.array([shown == text for shown in column.texts], bool)[column.labels]
     offset = int(column.domain.has_missing)
     values = column.domain.hierarchy.leaf_labels if column.domain.hierarchy else None
-    texts = list(values) if values else [*([None] * offset), *(_text(v) for v in column.domain.values.to_list())]
+    texts = list(values) if values else [*([None] * offset), *(format_value(v) for v in column.domain.values.to_list())]
     return np.array([shown == text for shown in texts], bool)[codes]
-
-
-def _text(value: object) -> str | None:
-    from tablecloak.values import format_value
-
-    return format_value(value)  # type: ignore[arg-type]
 
 
 def posterior_of_classes(hist: Histogram, factors: FloatArray) -> FloatArray:

@@ -22,6 +22,7 @@ BoolArray = NDArray[np.bool_]
 EXPECTED_FROM = 20.0
 MOST_GROUPS = 2_000
 STATES_UP_TO = 20_000
+CELLS_UP_TO = 200_000_000
 
 
 @attack("impossible-pairs")
@@ -36,6 +37,8 @@ def impossible_pairs(case: Case) -> Finding:
     Reference: Zigomitros, Casino, Solanas, Patsakis, A survey on privacy properties for data publishing of relational
     data, IEEE Access 2020.
     """
+    if any(case.n_rows * s.domain.n_values > CELLS_UP_TO for s in case.sensitive):
+        raise DoesNotApplyError("rows and sensitive values are too many to list all pairs")
     forbidden = {s.name: forbidden_values(case, s) for s in case.sensitive}
     if not any(f.any() for f in forbidden.values()):
         raise DoesNotApplyError("no pair is known to be impossible (--facts FILE with weight 0)")

@@ -12,6 +12,7 @@ from tablecloak.risks.case import Case, FloatArray, IntArray, Sensitive
 from tablecloak.risks.places import Axis, axes_of, place_of_values
 from tablecloak.risks.statistics import wilson
 from tablecloak.rng import child
+from tablecloak.values import format_value
 
 __all__ = ["attribute_inference", "excess_risk"]
 
@@ -24,7 +25,7 @@ NO_CONTROL = (
 )
 
 
-@attack("attribute-inference")
+@attack("attribute-inference", on_request=True)
 def attribute_inference(case: Case) -> Finding:
     """The share of people whose sensitive value a model learned from the release predicts, beside a control group.
 
@@ -99,14 +100,8 @@ def _control(
     chosen = frame.head(case.attacker.sample)
     features = np.stack([place_of_values(case, axis, chosen[axis.name]) for axis in axes], axis=1)
     place = {label: int(kinds[code]) for code, label in enumerate(column.domain.labels)}
-    truth = np.array([place.get(_text(value), -1) for value in chosen[column.name].to_list()])
+    truth = np.array([place.get(format_value(value), -1) for value in chosen[column.name].to_list()])
     return float((learned.predict(features) == truth).mean()), chosen.height
-
-
-def _text(value: Any) -> str | None:
-    from tablecloak.values import format_value
-
-    return format_value(value)
 
 
 def _learned(features: FloatArray, values: IntArray, seed: int) -> Any:

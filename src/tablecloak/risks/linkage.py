@@ -84,7 +84,7 @@ def journalist(case: Case) -> Finding:
     )  # fmt: skip
 
 
-@attack("linkage-knowing-everybody")
+@attack("linkage-knowing-everybody", on_request=True)
 def linkage_knowing_everybody(case: Case) -> Finding:
     """The chance that someone who knows the quasi-identifiers of everybody in the table finds a person's row.
 
@@ -125,6 +125,13 @@ def _nodes(columns: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> np.ndar
 
 def _chances(case: Case) -> tuple[FloatArray, tuple[str, ...]]:
     """Chance of linking every published row with its person, (n_rows,), and how it was counted."""
+    if "chances" not in case.memo:
+        case.memo["chances"] = _counted_chances(case)
+    found: tuple[FloatArray, tuple[str, ...]] = case.memo["chances"]
+    return found
+
+
+def _counted_chances(case: Case) -> tuple[FloatArray, tuple[str, ...]]:
     if case.row_of is not None and case.is_covering:
         codes = [column.codes[case.row_of] for column in case.quasi if column.codes is not None]
         found = candidates_of(case, codes)

@@ -88,7 +88,7 @@ def _is_refused(shown: NDArray[np.bool_], cut: IntArray, m: int, protected: Bool
     return refused
 
 
-@attack("minimality")
+@attack("minimality", on_request=True)
 def minimality(case: Case) -> Finding:
     """The chance of a person's own value for someone who knows that the algorithm never generalises without need.
 
@@ -104,39 +104,53 @@ def minimality(case: Case) -> Finding:
         raise DoesNotApplyError("needs the original, and cells that cover it")
     hists = histograms(case)
     name = max(hists, key=lambda n: float(hists[n].shares().max(initial=0.0)))
-    column = next(s for s in case.sensitive if s.name == name)
-    truth = case.truth(column)
+    truth = case.truth(next(s for s in case.sensitive if s.name == name))
     assert truth is not None
     rng = child(case.attacker.seed, "minimality")
-    rows_of_class = _rows_by_class(case)
     chosen = _classes(case, rng)
-    beliefs, priors, rows, highest, n_telling, n_refuted, n_drawn = [], [], [], 0.0, 0, 0, 0
-    for number in chosen.tolist():
-        members = rows_of_class[number]
-        local = np.unique(truth[members], return_inverse=True)[1].reshape(-1).astype(np.int64)
-        prior = np.bincount(local) / len(members)
-        cuts = list(_cuts(case, members))
-        found = credibility(local, cuts, m=case.attacker.m, k=case.attacker.k, rng=rng)
-        n_telling += found is not None
-        n_drawn += found is not None and not found.is_exact
-        is_refuted = found is not None and _is_possible(local, cuts, case) is False
-        n_refuted += is_refuted
-        own = prior[local] if found is None or is_refuted else found.chances[np.arange(len(members)), local]
-        top = float(prior.max()) if found is None or is_refuted else float(found.chances.max(initial=0.0))
-        highest = max(highest, top)
-        beliefs.append(own)
-        priors.append(prior[local])
-        rows.append(members)
-    own, prior, members = (np.concatenate([*p, np.zeros(0)]) for p in (beliefs, priors, rows))
-    members = members.astype(np.int64)
-    gained = np.where(own > prior + 1e-9, own, 0.0)
-    worst, rows_of = worst_rows(case, gained, members)
-    is_sampled = len(chosen) < case.stats.n_classes
+    order = np.argsort(case.classes, kind="stable")
+    begin = np.concatenate([[0], np.cumsum(case.stats.size)])
+    members = [order[begin[number] : begin[number + 1]] for number in chosen.tolist()]
+    tried = [_tried(case, rows, truth[rows], rng) for rows in members]
+    return _finding(case, name, members, tried)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """Beliefs about the people of one class, with and without knowing the algorithm."""
+
+    own: FloatArray  # (n_people,) belief in the own value
+    prior: FloatArray  # (n_people,)
+    highest: float
+    found: Credibility | None
+    is_refuted: bool = False  # the class cannot come from a minimal algorithm, so nothing is learned
+
+
+def _tried(case: Case, members: IntArray, values: IntArray, rng: np.random.Generator) -> _Tried:
+    local = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    prior = np.bincount(local) / len(members)
+    cuts = list(_cuts(case, members))
+    found = credibility(local, cuts, m=case.attacker.m, k=case.attacker.k, rng=rng)
+    is_refuted = found is not None and not _is_possible(local, cuts, case)
+    if found is None or is_refuted:
+        return _Tried(prior[local], prior[local], float(prior.max()), found, is_refuted)
+    own = found.chances[np.arange(len(members)), local]
+    return _Tried(own, prior[local], float(found.chances.max(initial=0.0)), found)
+
+
+def _finding(case: Case, name: str, members: Sequence[IntArray], tried: Sequence[_Tried]) -> Finding:
+    empty = [np.zeros(0)]
+    own, prior = np.concatenate([t.own for t in tried] or empty), np.concatenate([t.prior for t in tried] or empty)
+    rows = np.concatenate([*members, np.zeros(0, np.int64)]).astype(np.int64)
+    is_gain = own > prior + 1e-9
+    worst, rows_of = worst_rows(case, np.where(is_gain, own, 0.0), rows)
+    is_sampled = len(tried) < case.stats.n_classes
+    told = [t.found for t in tried if t.found is not None]
     return Finding(
-        highest=highest,
+        highest=max((t.highest for t in tried), default=0.0),
         average=float(own.mean()) if len(own) else 0.0,
         n_targets=len(own),
-        n_victims=int(np.count_nonzero((own > 1 / case.attacker.m + 1e-9) & (own > prior + 1e-9))),
+        n_victims=int(np.count_nonzero((own > 1 / case.attacker.m + 1e-9) & is_gain)),
         worst=worst,
         rows_of=rows_of,
         baseline=float(prior.mean()) if len(prior) else 0.0,
@@ -146,10 +160,10 @@ def minimality(case: Case) -> Finding:
             "column": name,
             "m": case.attacker.m,
             "k": case.attacker.k,
-            "classes_tried": len(chosen),
-            "classes_with_a_cut": n_telling,
-            "classes_by_drawn_worlds": n_drawn,
-            "classes_another_algorithm_made": n_refuted,
+            "classes_tried": len(tried),
+            "classes_with_a_cut": len(told),
+            "classes_by_drawn_worlds": sum(not found.is_exact for found in told),
+            "classes_another_algorithm_made": sum(t.is_refuted for t in tried),
         },
     )
 
@@ -166,12 +180,6 @@ def _is_possible(values: IntArray, cuts: Sequence[IntArray], case: Case) -> bool
 def _classes(case: Case, rng: np.random.Generator) -> IntArray:
     fit = np.flatnonzero((case.stats.size >= 2 * max(1, case.attacker.k)) & (case.stats.size <= LARGEST_CLASS))
     return fit if len(fit) <= MOST_CLASSES else np.sort(rng.choice(fit, MOST_CLASSES, replace=False))
-
-
-def _rows_by_class(case: Case) -> list[IntArray]:
-    order = np.argsort(case.classes, kind="stable")
-    ends = np.cumsum(np.bincount(case.classes, minlength=case.stats.n_classes))[:-1]
-    return np.split(order, ends)
 
 
 def _cuts(case: Case, members: IntArray) -> Iterator[IntArray]:

@@ -50,7 +50,8 @@ def filtered(after: FloatArray, variance: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh(total - np.diag(variance))
     signal = (vectors * np.maximum(values, 0.0)) @ vectors.T
     gain = signal @ np.linalg.pinv(signal + np.diag(variance))
-    return mean + (after - mean) @ gain.T
+    estimate: FloatArray = mean + (after - mean) @ gain.T
+    return estimate
 
 
 def _numbers(case: Case) -> tuple[list[str], FloatArray, FloatArray]:

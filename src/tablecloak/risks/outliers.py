@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.data.coverage import places_of
 from tablecloak.risks.base import DoesNotApplyError, Finding, attack, worst_rows
 from tablecloak.risks.case import Case, FloatArray, Quasi
 
@@ -65,8 +66,6 @@ def _told(case: Case, column: Quasi) -> tuple[NDArray[np.bool_], NDArray[np.bool
 
 
 def _places(column: Quasi) -> FloatArray:
-    from tablecloak.data.coverage import places_of
-
     assert column.domain is not None
     known = places_of(column.domain).astype(np.float64)
     return np.concatenate([np.full(column.domain.n_codes - len(known), np.nan), known])

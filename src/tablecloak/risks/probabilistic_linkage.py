@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tablecloak.risks.base import DoesNotApplyError, Finding, attack
 from tablecloak.risks.case import Case, FloatArray, IntArray
@@ -14,6 +15,7 @@ from tablecloak.rng import child
 
 __all__ = ["Weights", "fit_weights", "probabilistic_linkage"]
 
+BoolArray = NDArray[np.bool_]
 ROUNDS = 100
 MOST_COLUMNS = 16
 
@@ -32,7 +34,7 @@ class Weights:
         return found
 
 
-@attack("probabilistic-linkage")
+@attack("probabilistic-linkage", on_request=True)
 def probabilistic_linkage(case: Case) -> Finding:
     """The chance that the published row with the greatest weight of agreement with a person is theirs.
 
@@ -45,31 +47,30 @@ def probabilistic_linkage(case: Case) -> Finding:
     if len(case.quasi) > MOST_COLUMNS:
         raise DoesNotApplyError(f"is tried with up to {MOST_COLUMNS} quasi-identifiers")
     pairs = pairs_of(case, child(case.attacker.seed, "probabilistic-linkage"))
-    tables = [_agreement(axis, case.attacker.radius) for axis in pairs.axes]
-    n_columns = len(tables)
+    radius, n_columns = case.attacker.radius, len(pairs.axes)
     counts = np.zeros(1 << n_columns)
     for part in pairs.slices():
-        patterns = _patterns(pairs, tables, part)
+        patterns = _patterns(pairs, radius, part)
         counts += np.bincount(patterns.ravel(), weights=np.tile(pairs.sizes, len(patterns)), minlength=1 << n_columns)
     scores = fit_weights(counts, n_columns, len(pairs.rows)).of_patterns(n_columns)
-    chances = [pairs.chances(-scores[_patterns(pairs, tables, part)], part) for part in pairs.slices()]
+    chances = [pairs.chances(-scores[_patterns(pairs, radius, part)], part) for part in pairs.slices()]
     return finding_of_links(case, pairs, np.concatenate([*chances, np.zeros(0)]))
 
 
-def _agreement(axis: Axis, radius: float) -> np.ndarray:
-    """Whether each code agrees with each text, (n_codes, n_labels)."""
-    if axis.covers is not None:
-        return axis.covers
-    near: np.ndarray = np.abs(axis.codes[:, None] - axis.texts) <= np.maximum(axis.reach, radius) + 1e-12
-    return near
-
-
-def _patterns(pairs: Pairs, tables: list[np.ndarray], part: slice) -> IntArray:
+def _patterns(pairs: Pairs, radius: float, part: slice) -> IntArray:
     """The pattern of agreement of some targets with every class, (n_targets, n_classes)."""
     found = np.zeros((part.stop - part.start, len(pairs.sizes)), np.int64)
-    for i, (table, codes, labels) in enumerate(zip(tables, pairs.codes, pairs.labels, strict=True)):
-        found |= table[np.ix_(codes[part], labels)].astype(np.int64) << i
+    for i, (axis, codes, labels) in enumerate(zip(pairs.axes, pairs.codes, pairs.labels, strict=True)):
+        found |= _agrees(axis, codes[part], labels, radius).astype(np.int64) << i
     return found
+
+
+def _agrees(axis: Axis, codes: IntArray, labels: IntArray, radius: float) -> BoolArray:
+    """Whether each code agrees with each text, (n_codes, n_labels)."""
+    if axis.covers is not None:
+        return axis.covers[np.ix_(codes, labels)]
+    gap = np.abs(axis.codes[codes][:, None] - axis.texts[labels])
+    return np.asarray(gap <= np.maximum(axis.reach, radius)[labels] + 1e-12)
 
 
 def fit_weights(counts: FloatArray, n_columns: int, n_targets: int) -> Weights:

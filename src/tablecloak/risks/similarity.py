@@ -24,8 +24,8 @@ NEEDS_CATEGORIES = "needs a sensitive column of numbers, or one with a hierarchy
 def similarity(case: Case) -> Finding:
     """How well a class gives away what kind of sensitive value a person has, although the exact ones differ.
 
-    Values are alike if they share a node one level up the column's hierarchy; numbers are if they lie within a quarter
-    of the column's range. Victims are in classes whose values are all alike.
+    Values are alike if they share a node one level up the column's hierarchy, numbers if they lie within less than a
+    quarter of the column's range. Victims are in classes whose values are all alike.
     Stopped by: t-closeness with a hierarchical or ordered distance, p+-sensitive k-anonymity, worst group protection.
     Reference: Li, Li, Venkatasubramanian, t-closeness: privacy beyond k-anonymity and l-diversity, ICDE 2007.
     """
@@ -47,7 +47,7 @@ def _similarity(case: Case, hist: Histogram) -> Finding:
     width = case.attacker.spread * range_of(ordered)
     inside = window_share(ordered, width)
     spread = spreads(ordered)
-    is_alike = (spread <= width + 1e-12) & (hist.records() > 0) & (width > 0)
+    is_alike = (spread < width - 1e-12) & (hist.records() > 0)
     whole = float(window_share(united(ordered), width).max(initial=0.0))
     return finding_of_groups(
         case, hist, inside, int(hist.records()[is_alike].sum()), baseline=whole, details={"width": width}

@@ -15,8 +15,8 @@ from tablecloak.stats.classes import Histogram
 def skewness(case: Case) -> Finding:
     """How much more likely a person's own sensitive value becomes by looking at their class instead of the whole table.
 
-    The highest chance is that of the value whose share grows by the largest factor; the average is the mean share that
-    a person's own value has in their class. A victim's value becomes at least twice as likely.
+    A victim's value becomes at least twice as likely; the chance is the share that it then has in the class, and 0 for
+    other people. The details have the mean share of people's own values in their class and in the whole table.
     Stopped by: t-closeness, beta-likeness, delta-disclosure privacy.
     Reference: Li, Li, Venkatasubramanian, t-closeness: privacy beyond k-anonymity and l-diversity, ICDE 2007.
     """
@@ -26,17 +26,17 @@ def skewness(case: Case) -> Finding:
 def _skewness(case: Case, hist: Histogram) -> Finding:
     shares, prior = hist.shares(), hist.total_shares()
     ratio = shares / np.maximum(prior[hist.codes], 1e-300)
-    at = int(np.argmax(ratio)) if len(ratio) else 0
     learned = ratio >= case.attacker.gain - 1e-9
-    own = float((hist.counts * shares).sum()) / max(1.0, float(hist.counts.sum()))
+    n = max(1.0, float(hist.counts.sum()))
     kl = hist.sum_by_class(shares * np.log(np.maximum(ratio, 1e-300)))
     details = {
         "largest_factor": float(ratio.max(initial=0.0)),
         "largest_distance": float(equal_distance(hist).max(initial=0.0)),
         "largest_kl": float(kl.max(initial=0.0)),
+        "own_share": float((hist.counts * shares).sum()) / n,
+        "own_share_in_table": float((prior**2).sum()),
     }
     worst = hist.max_by_class(np.where(learned, ratio, 0.0))
-    found = finding_of_groups(
-        case, hist, worst, int(hist.counts[learned].sum()), baseline=float((prior**2).sum()), details=details,
-    )  # fmt: skip
-    return changed(found, highest=float(shares[at]) if len(shares) else 0.0, average=own)
+    found = finding_of_groups(case, hist, worst, int(hist.counts[learned].sum()), baseline=0.0, details=details)
+    average = float((hist.counts * shares)[learned].sum()) / n
+    return changed(found, highest=float(shares[learned].max(initial=0.0)), average=average)

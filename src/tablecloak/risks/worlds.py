@@ -37,7 +37,8 @@ def posteriors(weights: FloatArray, counts: IntArray) -> FloatArray:
                     earlier[state] = earlier.get(state, 0.0) + weight * backward[after]
         backward = earlier
     total = found.sum(axis=1, keepdims=True)
-    return np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+    shares: FloatArray = np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+    return shares
 
 
 def _step(states: dict[tuple[int, ...], float], row: FloatArray) -> dict[tuple[int, ...], float]:
@@ -78,7 +79,7 @@ class Arcs:
 
     def by_person(self, weights: FloatArray) -> FloatArray:
         """Sums over the arcs of every person, (n_people,)."""
-        return np.bincount(self.person, weights=weights, minlength=self.n_people)
+        return np.bincount(self.person, weights=weights, minlength=self.n_people).astype(np.float64)
 
 
 def balanced(arcs: Arcs, weights: FloatArray, rounds: int = ROUNDS) -> FloatArray:

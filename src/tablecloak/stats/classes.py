@@ -41,6 +41,8 @@ class Counted(enum.Enum):
     SENSITIVE = "sensitive"
     PERSON = "person"  # the key of a person, who may have several records
     JOINT = "joint"  # the combination of several sensitive attributes
+    POPULATION = "population"  # people of the population behind a record, as a number
+    GUARD = "guard"  # the node of a sensitive hierarchy that a person wants kept from others
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +59,7 @@ class SensitiveDomain:
     numbers: FloatArray | None = None  # (n_values,) places of numbers or dates on a line, NaN for the missing value
     kind: Counted = Counted.SENSITIVE
     parts: Mapping[str, IntArray] | None = None  # of a combination: (n_values,) codes by attribute
+    n_people: int = 0  # of a population: how many people it has
 
     @property
     def n_values(self) -> int:
@@ -158,6 +161,19 @@ class ClassStats:
         """Different persons in every class, (n_classes,): its records unless persons were counted."""
         counted = self.hist_of(Counted.PERSON)
         return next(iter(counted.values())).distinct() if counted else self.size
+
+    @property
+    def population(self) -> Histogram | None:
+        """People of the population by class, if they were counted: amounts are the numbers of the domain."""
+        return next(iter(self.hist_of(Counted.POPULATION).values()), None)
+
+    @property
+    def people(self) -> FloatArray | None:
+        """People of the population that every class covers, (n_classes,); in a search a lower bound."""
+        counted = self.population
+        if counted is None or counted.domain.numbers is None:
+            return None
+        return counted.sum_by_class(counted.counts * counted.domain.numbers[counted.codes])
 
     def by_labels(self, columns: Sequence[str]) -> tuple[ClassStats, IntArray]:
         """Classes with equal labels on some quasi-identifiers united, and the group of every class.

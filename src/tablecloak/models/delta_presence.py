@@ -1,0 +1,156 @@
+"""Delta-presence: nobody of the population can be told to be in the table, or not to be, with near certainty."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, model
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+
+__all__ = ["ConfidentDeltaPresence", "DeltaPresence"]
+
+DeltaMin = Annotated[float, Field(ge=0, lt=1, description="least chance of being in the table; 0 is usual")]
+DeltaMax = Annotated[float, Field(gt=0, le=1, description="greatest chance of being in the table; 0.1 to 0.7 is usual")]
+
+
+@model("delta-presence", needs=Needs.POPULATION, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+class DeltaPresence(PrivacyModel):
+    """Everybody of the population is in the table with a chance of at least `delta_min` and at most `delta_max`.
+
+    Formula: delta_min <= |E| / #{x in X : x covered by E} <= delta_max for every class E and the population X; people
+    whom no class covers have the chance 0, so a `delta_min` above 0 asks that every one be covered. A search counts
+    only people with exactly the quasi-identifiers of a record of the class, which overstates the chance: `delta_max` is
+    enforced, `delta_min` is checked on the finished table. Where no population was counted, the chance is 1.
+
+    Protects from: learning who is in the table (table linkage). Not from: record or attribute linkage.
+    Reference: Nergiz, Atzori, Clifton, Hiding the presence of individuals from shared databases, SIGMOD 2007.
+    """
+
+    delta_max: DeltaMax
+    delta_min: DeltaMin = 0.0
+
+    @property
+    def required(self) -> float:
+        return self.delta_max
+
+    @property
+    def in_search(self) -> PrivacyModel:
+        return self if self.delta_min == 0 else DeltaPresence(delta_max=self.delta_max)
+
+    @property
+    def note(self) -> str | None:
+        if self.delta_min == 0:
+            return None
+        return f"{self.name}: delta_min is not enforced by the search; the finished table is checked for it"
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        return presence(stats)
+
+    def conditions(self, stats: ClassStats) -> list[Condition]:
+        chances = presence(stats)
+        asked = [Condition("delta_max", chances, self.delta_max, Sense.AT_MOST)]
+        if self.delta_min == 0:
+            return asked
+        return [*asked, Condition("delta_min", _least(stats, chances), self.delta_min, Sense.AT_LEAST)]
+
+
+def presence(stats: ClassStats) -> FloatArray:
+    """Chance that the people a class covers are in the table, (n_classes,)."""
+    people = stats.people
+    if people is None:
+        return np.ones(stats.n_classes)
+    return np.minimum(1.0, stats.size / np.maximum(people, 1e-300))
+
+
+def _least(stats: ClassStats, chances: FloatArray) -> FloatArray:
+    """The same, but 0 everywhere if somebody is covered by no class."""
+    counted, people = stats.population, stats.people
+    if counted is None or people is None or counted.domain.n_people <= float(people.sum()):
+        return chances
+    return np.zeros(stats.n_classes)
+
+
+@model("c-confident-delta-presence", needs=Needs.POPULATION, monotone=Monotone.NEITHER, sense=Sense.AT_LEAST)
+class ConfidentDeltaPresence(PrivacyModel):
+    """With a confidence of at least `c`, people are in the table with a chance from `delta_min` to `delta_max`.
+
+    For populations of which only statistics are known: `people` of them, with quasi-identifiers distributed as in the
+    population file. Of the people who are not in the table, Binomial(people - n, p) fall into class E, where p is the
+    share of the file that E covers.
+    Formula: Pr(delta_min <= |E| / (|E| + Binomial(people - n, p)) <= delta_max) >= c for every class E. Binomial sums
+    of more than 10,000 terms are taken from the normal distribution.
+
+    Protects from: learning who is in the table, where attackers know a population that the publisher does not. Not
+    from: record or attribute linkage.
+    Reference: Nergiz, Clifton, Delta-presence without complete world knowledge, IEEE TKDE 2010.
+    """
+
+    c: Annotated[float, Field(gt=0, le=1, description="confidence; 0.9 to 0.99 is usual")]
+    people: Annotated[int, Field(ge=1, description="how many people there are in the population")]
+    delta_max: DeltaMax
+    delta_min: DeltaMin = 0.0
+
+    @property
+    def required(self) -> float:
+        return self.c
+
+    @property
+    def note(self) -> str | None:
+        return (
+            f"{self.name}: a union of classes that satisfy it may not, so the search never gives up a branch because "
+            "of it, and the finished table is recounted. A release may exist although none is found"
+        )
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        sizes = stats.size.astype(np.float64)
+        counted, covered = stats.population, stats.people
+        if counted is None or covered is None:
+            return np.where(sizes > 0, float(self.delta_min <= 1.0 <= self.delta_max), 1.0)
+        n_file = max(counted.domain.n_people, 1)
+        others = max(0, self.people - int(counted.totals.sum()))
+        chance = np.clip(covered / n_file, 0.0, 1.0)
+        least = np.ceil(sizes * (1 / self.delta_max - 1) - 1e-9)
+        below = binomial_below(least, others, chance)
+        if self.delta_min == 0:
+            return 1.0 - below
+        most = np.floor(sizes * (1 / self.delta_min - 1) + 1e-9)
+        return np.maximum(binomial_below(most + 1, others, chance) - below, 0.0)
+
+
+EXACT_UP_TO = 10_000
+
+
+def binomial_below(limits: FloatArray, n: int, chances: FloatArray) -> FloatArray:
+    """Pr(Binomial(n, chance) < limit) for every pair of limit and chance."""
+    found = np.zeros(len(limits))
+    found[limits > n] = 1.0
+    open_ = (limits > 0) & (limits <= n)
+    large = open_ & (limits > EXACT_UP_TO)
+    found[large] = _normal_below(limits[large] - 0.5, n * chances[large], n * chances[large] * (1 - chances[large]))
+    small = np.flatnonzero(open_ & ~large)
+    if len(small):
+        found[small] = _summed_below(limits[small], n, chances[small])
+    return found
+
+
+def _summed_below(limits: FloatArray, n: int, chances: FloatArray) -> FloatArray:
+    """Sums of binomial chances term by term, in logarithms because a first term may be too small for a float."""
+    inside = np.clip(chances, 1e-300, 1 - 1e-16)
+    log_term = n * np.log1p(-inside)
+    odds = np.log(inside) - np.log1p(-inside)
+    total = np.full(len(limits), -np.inf)
+    for i in range(int(limits.max())):
+        total = np.where(i < limits, np.logaddexp(total, log_term), total)
+        log_term = log_term + np.log((n - i) / (i + 1)) + odds if i < n else np.full(len(limits), -np.inf)
+    summed = np.minimum(np.exp(total), 1.0)
+    return np.where(chances <= 0, 1.0, np.where(chances >= 1, 0.0, summed))
+
+
+def _normal_below(limits: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    from math import erf, sqrt
+
+    scaled = (limits - mean) / np.sqrt(np.maximum(variance, 1e-300))
+    return np.array([0.5 * (1 + erf(z / sqrt(2))) for z in scaled.tolist()])

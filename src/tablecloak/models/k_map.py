@@ -1,0 +1,42 @@
+"""k-map: every record hides among at least k people of the population."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+
+__all__ = ["KMap"]
+
+
+@model("k-map", needs=Needs.POPULATION, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+class KMap(PrivacyModel):
+    """Every class covers at least `k` people of the population, so nobody is linked with more than a chance of 1/k.
+
+    Formula: #{x in X : x covered by E} >= k for every class E and the population X. A search counts only people with
+    exactly the quasi-identifiers of a record of the class, which is fewer; the finished table is recounted exactly.
+    Where no population was counted, the records of the class stand for it.
+
+    Protects from: record linkage with a register, by someone who does not know who is in the table. Not from: someone
+    who knows that a person is in it; use k-anonymity.
+    Reference: Sweeney, k-anonymity: a model for protecting privacy, IJUFKS 2002.
+    """
+
+    k: Annotated[int, Field(ge=2, description="people that each class covers; 3 to 20 is usual")]
+
+    @property
+    def required(self) -> float:
+        return self.k
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        people = stats.people
+        return stats.size.astype(np.float64) if people is None else people
+
+    def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
+        weaker = (int(achieved), max(2, int(achieved) // 2)) if np.isfinite(achieved) else ()
+        return [KMap(k=k) for k in dict.fromkeys(weaker) if 2 <= k < self.k]

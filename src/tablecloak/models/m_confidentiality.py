@@ -1,0 +1,54 @@
+"""m-confidentiality: knowing how the algorithm decides does not help to learn a sensitive value."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_histogram
+from tablecloak.models.fields import OneSensitive, Values, largest_share
+from tablecloak.models.k_anonymity import KAnonymity
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+
+__all__ = ["MConfidentiality"]
+
+
+@model("m-confidentiality", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+class MConfidentiality(PrivacyModel):
+    """Even someone who knows the algorithm believes in no sensitive value of a person with a chance of more than 1/`m`.
+
+    An algorithm that gives up a cut because of sensitive values tells by it which they are. So classes are formed by
+    quasi-identifiers alone, of at least `k` records each, and no choice depends on what the credibility is about: what
+    is left is the share of a value in a class.
+    Formula: n_E(s) / |E| <= 1/m for every class E and every protected value s, classes chosen without looking at s. If
+    it fails, nothing is published; a larger `k` makes it likelier to hold. Other models that look at sensitive values
+    are refused beside it.
+
+    Protects from: attribute linkage, the minimality attack included. Not from: learning a share of up to 1/m.
+    Reference: Wong, Fu, Wang, Pei, Minimality attack in privacy preserving data publishing, VLDB 2007.
+    """
+
+    m: Annotated[int, Field(ge=2, description="no value is believed with more than 1/m; 2 to 5 is usual")]
+    k: Annotated[int, Field(ge=2, description="smallest class size; several times m, 20 to 200 is usual")]
+    sensitive: OneSensitive = None
+    values: Values = None
+
+    @property
+    def required(self) -> float:
+        return 1 / self.m
+
+    @property
+    def min_size(self) -> int:
+        return self.m if self.values is None else 1
+
+    @property
+    def in_search(self) -> PrivacyModel:
+        return KAnonymity(k=self.k)
+
+    @property
+    def note(self) -> str | None:
+        return f"{self.name}: the search looks at quasi-identifiers only, and the finished table is recounted"
+
+    def levels(self, stats: ClassStats) -> FloatArray:
+        return largest_share(one_histogram(stats, self.sensitive, self.name), self.values)

@@ -1,0 +1,99 @@
+"""What a goal needs beyond the table itself: a population to compare with, and what people guard."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from tablecloak.data.coverage import coverage_of
+from tablecloak.data.domain import fit_domain
+from tablecloak.engines.base import Recount, SensitiveColumn, Table
+from tablecloak.engines.local import table_of
+from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Source
+from tablecloak.io.tabular import read_frame, require_rows
+from tablecloak.plan import POPULATION, Plan, guards_of
+from tablecloak.risks.candidates import population_counts
+from tablecloak.risks.case import Case, Quasi
+from tablecloak.stats.classes import Counted, Histogram, Needs, SensitiveDomain
+
+__all__ = ["read_population", "with_people", "with_population"]
+
+
+def read_population(plan: Plan, table: Table | None = None) -> pl.DataFrame:
+    """The quasi-identifiers of the population, under the names they have in the table.
+
+    Args:
+        table: its columns say of what type those of the population are.
+    """
+    given = plan.policy.population
+    assert given is not None
+    path = plan.policy.resolve(given.path)
+    names = {ours: given.columns.get(ours, ours) for ours in plan.quasi}
+    known = sniff(Source(path, delimiter=given.delimiter)).names
+    for name in names.values():
+        if name not in known:
+            raise DataError(f"there is no column '{name}'", hint=did_you_mean(name, known) or "", location=str(path))
+    specs = plan.policy.columns
+    types = {theirs: specs[ours].type for ours, theirs in names.items() if specs[ours].type is not None}
+    if table is not None:
+        types |= {theirs: table.types[ours] for ours, theirs in names.items()}
+    source = Source(path, delimiter=given.delimiter, types={n: t for n, t in types.items() if t is not None})
+    frame = require_rows(read_frame(source, columns=list(names.values())), path)
+    return frame.select(pl.col(theirs).alias(ours) for ours, theirs in names.items())
+
+
+def with_population(table: Table, plan: Plan) -> tuple[Table, list[SensitiveColumn]]:
+    """The table with one more column, where the goal asks for it, and everything in it that is counted.
+
+    The column says how many people of the population have exactly the quasi-identifiers of a record. Only the first
+    record with a combination carries the number, so that sums over a class count nobody twice.
+    """
+    for name in guards_of(plan.goal):
+        if name not in table.frame.columns:
+            raise DataError(f"there is no column '{name}'", hint="it says what people guard", location=table.name)
+    if Needs.POPULATION not in plan.goal.needs or plan.policy.population is None:
+        return table, plan.sensitive_columns(table)
+    keys = [pl.col(name).cast(pl.String) for name in plan.quasi]
+    everybody = read_population(plan, table)
+    people = everybody.select(keys).group_by(plan.quasi).len(POPULATION)
+    rows = table.frame.select(keys).with_columns(pl.int_range(pl.len()).over(plan.quasi).alias("\0place"))
+    found = rows.join(people, on=plan.quasi, how="left", nulls_equal=True, maintain_order="left")
+    weights = found.select(
+        pl.when(pl.col("\0place") == 0).then(pl.col(POPULATION).fill_null(0)).otherwise(0).cast(pl.Int64)
+    ).to_series()
+    widened = table_of(table.frame.with_columns(weights.alias(POPULATION)), table.name)
+    counted = plan.sensitive_columns(widened)
+    return widened, [replace(c, n_people=everybody.height) if c.name == POPULATION else c for c in counted]
+
+
+def with_people(recount: Recount, plan: Plan) -> Recount:
+    """The recount of a release with the people of the population that every class covers."""
+    if Needs.POPULATION not in plan.goal.needs or plan.policy.population is None:
+        return recount
+    people = table_of(read_population(plan))
+    ways = {way.name: way for way in plan.quasi_columns(people)}
+    columns = []
+    for name, labels in recount.labels.items():
+        domain, codes = fit_domain(people.frame[name], people.types[name], make_hierarchy=ways[name].make_hierarchy)
+        coverage = coverage_of(labels.values, domain)
+        columns.append(Quasi(name, labels.index.astype(np.int64), (), domain, coverage, people=codes.astype(np.int64)))
+    assert recount.classes is not None
+    classes = recount.classes.astype(np.int64)
+    case = Case(tuple(columns), (), classes, recount.stats, classes, recount.stats)
+    counts = population_counts(case)
+    if counts is None:
+        raise DataError("classes and people are too many to compare each with each", hint="use a smaller population")
+    hist = _one_number_per_class(counts.astype(np.float64), recount, people.n_rows)
+    return replace(recount, stats=replace(recount.stats, hist={**recount.stats.hist, POPULATION: hist}))
+
+
+def _one_number_per_class(numbers: np.ndarray, recount: Recount, n_people: int) -> Histogram:
+    n = len(numbers)
+    domain = SensitiveDomain(POPULATION, (None,) * n, numbers=numbers, kind=Counted.POPULATION, n_people=n_people)
+    totals = np.zeros(n, np.int64)
+    totals[:1] = recount.n_rows
+    return Histogram(domain, np.arange(n + 1), np.arange(n), np.ones(n, np.int64), totals)

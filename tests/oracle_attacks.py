@@ -1,0 +1,268 @@
+"""Slow, independent attackers, written from the definitions of attacks: dictionaries, loops and exact fractions.
+
+Nothing here comes from the package. Tables are lists of dictionaries; a published row is one with texts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations, permutations, product
+
+import oracle
+
+
+def is_candidate(row, person, quasi):
+    return all(oracle.covers(row[q], person[q]) for q in quasi)
+
+
+def rows_of(person, release, quasi):
+    """Published rows that could be a person's."""
+    return [row for row in release if is_candidate(row, person, quasi)]
+
+
+def link_chances(originals, release, quasi):
+    """1 / (rows that cover the person), for everybody."""
+    return [Fraction(1, len(found)) if (found := rows_of(p, release, quasi)) else Fraction(0) for p in originals]
+
+
+def matching_chances(originals, release, quasi):
+    """Over all ways to match people with rows that cover them: how many rows each person can have."""
+    possible = [set() for _ in originals]
+    for order in permutations(range(len(release))):
+        if all(is_candidate(release[g], originals[i], quasi) for i, g in enumerate(order)):
+            for i, g in enumerate(order):
+                possible[i].add(g)
+    return [Fraction(1, len(p)) if p else Fraction(0) for p in possible]
+
+
+def classes(release, quasi):
+    found = {}
+    for row in release:
+        found.setdefault(tuple(row[q] for q in quasi), []).append(row)
+    return list(found.values())
+
+
+def homogeneous(release, quasi, sensitive):
+    """People in classes with one sensitive value."""
+    return sum(len(c) for c in classes(release, quasi) if len({row[sensitive] for row in c}) == 1)
+
+
+def attribute_linkage(release, quasi, sensitive, original):
+    """(highest, average, victims) of guessing the most frequent value of a class."""
+    table = Counter(row[sensitive] for row in original)
+    highest, total, victims = Fraction(0), Fraction(0), 0
+    for group in classes(release, quasi):
+        counts = Counter(row[sensitive] for row in group)
+        top = Fraction(max(counts.values()), len(group))
+        highest, total = max(highest, top), total + top * len(group)
+        for value, n in counts.items():
+            share = Fraction(n, len(group))
+            if share > Fraction(1, 2) and share > Fraction(table[value], len(original)):
+                victims += n
+    return highest, total / len(release), victims
+
+
+def skewness(release, quasi, sensitive, original):
+    """(largest factor, average share of the own value, people whose value becomes twice as likely)."""
+    table = Counter(row[sensitive] for row in original)
+    factor, own, victims = Fraction(0), Fraction(0), 0
+    for group in classes(release, quasi):
+        counts = Counter(row[sensitive] for row in group)
+        for value, n in counts.items():
+            share = Fraction(n, len(group))
+            ratio = share / Fraction(table[value], len(original))
+            factor, own = max(factor, ratio), own + share * n
+            victims += n if ratio >= 2 else 0
+    return factor, own / len(release), victims
+
+
+def proximity(release, quasi, sensitive, radius):
+    """(highest share of a class near one of its numbers, people with more than half of their class near them)."""
+    highest, victims = Fraction(0), 0
+    for group in classes(release, quasi):
+        for row in group:
+            near = sum(abs(other[sensitive] - row[sensitive]) <= radius for other in group)
+            highest = max(highest, Fraction(near, len(group)))
+            victims += 2 * near > len(group)
+    return highest, victims
+
+
+def membership(population, release, quasi):
+    """The chance of every person: rows of a class over people it covers, the largest over classes that cover them."""
+    groups = classes(release, quasi)
+    covered = [[x for x in population if is_candidate(g[0], x, quasi)] for g in groups]
+    found = []
+    for person in population:
+        chances = [
+            min(Fraction(1), Fraction(len(g), len(people)))
+            for g, people in zip(groups, covered, strict=True)
+            if is_candidate(g[0], person, quasi)
+        ]
+        found.append(max(chances, default=Fraction(0)))
+    return found
+
+
+def k_map(population, release, quasi):
+    """People that the most exposed row covers."""
+    return min(sum(is_candidate(row, x, quasi) for x in population) for row in release)
+
+
+def composition(originals, releases, quasi, sensitive):
+    """Values that remain for everybody after all releases; a release without rows for a person says nothing."""
+    remaining = []
+    for person in originals:
+        lists = [{row[sensitive] for row in rows_of(person, r, quasi)} for r in releases]
+        seen = [values for values in lists if values]
+        remaining.append((set.intersection(*seen) if seen else set(), len(seen)))
+    return remaining
+
+
+def worst_knowledge(groups, k):
+    """The largest chance of an atom over all sets of up to k simple implications, by listing every world.
+
+    An atom says that a person has a value; people are (class, place). Worlds give the values of each class to its
+    people in all orders.
+    """
+    people = [(c, i) for c, values in enumerate(groups) for i in range(len(values))]
+    orders = [sorted(set(permutations(values))) for values in groups]
+    worlds = [dict(zip(people, [v for part in world for v in part], strict=True)) for world in product(*orders)]
+    weights = [Fraction(1)] * len(worlds)
+    values = sorted({v for g in groups for v in g})
+    atoms = [(p, v) for p in people for v in values]
+    implications = [(a, b) for a in atoms for b in atoms if a != b]
+    best = Fraction(0)
+    for known in (some for size in range(k + 1) for some in combinations(implications, size)):
+        left = [
+            (w, n) for w, n in zip(worlds, weights, strict=True) if all(not _has(w, a) or _has(w, b) for a, b in known)
+        ]
+        total = sum(n for _, n in left)
+        if total:
+            best = max(best, *(Fraction(sum(n for w, n in left if _has(w, a)), total) for a in atoms))
+    return best
+
+
+def _has(world, atom):
+    return world[atom[0]] == atom[1]
+
+
+def minimality(values, cuts, m, k):
+    """The chance of every value for every person over the orders of the values in which no cut was allowed."""
+    worlds = sorted(set(permutations(values)))
+    telling = [cut for cut in cuts if len(set(cut)) > 1 and min(Counter(cut).values()) >= k]
+    consistent = [w for w in worlds if not any(_is_allowed(w, cut, m) for cut in telling)]
+    if not telling:
+        return None
+    return len(worlds), len(consistent), [
+        {v: Fraction(sum(w[i] == v for w in consistent), len(consistent)) for v in set(values)}
+        for i in range(len(values))
+        if consistent
+    ]  # fmt: skip
+
+
+def _is_allowed(world, cut, m):
+    for part in set(cut):
+        inside = [v for v, p in zip(world, cut, strict=True) if p == part]
+        if any(n * m > len(inside) for n in Counter(inside).values()):
+            return False
+    return True
+
+
+def assignments(weights, counts):
+    """The chance of every value for every person, by listing every world that gives each value as often as it must."""
+    values = [v for v, n in enumerate(counts) for _ in range(n)]
+    total, found = 0.0, [[0.0] * len(counts) for _ in weights]
+    for world in set(permutations(values)):
+        weight = math.prod(weights[i][v] for i, v in enumerate(world))
+        total += weight
+        for i, v in enumerate(world):
+            found[i][v] += weight
+    return [[x / total if total else 0.0 for x in row] for row in found]
+
+
+def definetti(rows, quasi, groups, counts, rounds, balancing, smoothing):
+    """Chances by person and value: naive Bayes learned from groups, shared out again, so many rounds.
+
+    Args:
+        groups: group of every row.
+        counts: by group how often each value occurs.
+    """
+    values = sorted({v for c in counts.values() for v in c})
+    sizes = Counter(groups)
+    chances = [{v: counts[g][v] / sizes[g] for v in counts[g]} for g in groups]
+    for _ in range(rounds):
+        scores = [dict.fromkeys(c, 0.0) for c in chances]
+        weight = {v: sum(c.get(v, 0.0) for c in chances) for v in values}
+        for q in quasi:
+            n_codes = max(row[q] for row in rows) + 1
+            seen = Counter()
+            for row, c in zip(rows, chances, strict=True):
+                for v, chance in c.items():
+                    seen[row[q], v] += chance
+            for row, s in zip(rows, scores, strict=True):
+                for v in s:
+                    s[v] += math.log((seen[row[q], v] + smoothing) / (weight[v] + smoothing * n_codes))
+        chances = [
+            {v: math.exp(s[v] - max(s.values())) * counts[g][v] / sizes[g] for v in s}
+            for s, g in zip(scores, groups, strict=True)
+        ]
+        chances = balanced(chances, groups, counts, balancing)
+    return chances
+
+
+def balanced(chances, groups, counts, rounds):
+    for _ in range(rounds):
+        given = Counter()
+        for c, g in zip(chances, groups, strict=True):
+            for v, x in c.items():
+                given[g, v] += x
+        chances = [
+            {v: x * counts[g][v] / given[g, v] if given[g, v] else 0.0 for v, x in c.items()}
+            for c, g in zip(chances, groups, strict=True)
+        ]
+        chances = [{v: x / sum(c.values()) if sum(c.values()) else 0.0 for v, x in c.items()} for c in chances]
+    return chances
+
+
+def absent(groups, values, stays, newcomers):
+    """(people whose signature cannot be kept, counterfeits needed) by pooling those who stay by signature."""
+    signature = {g: frozenset(v for h, v in zip(groups, values, strict=True) if h == g) for g in groups}
+    before, pools = {}, {}
+    for g, v, s in zip(groups, values, stays, strict=True):
+        before.setdefault(signature[g], Counter())[v] += 1
+        if s:
+            pools.setdefault(signature[g], Counter())[v] += 1
+    missing = {}
+    for s, left in pools.items():
+        kept = max(Fraction(left[v], before[s][v]) for v in s)  # the best kept value sets the proportion for all
+        missing[s] = {v: math.ceil(before[s][v] * kept) - left[v] for v in s}
+    needed = Counter()
+    for lacks in missing.values():
+        needed.update(lacks)
+    short = {v: max(0, n - newcomers.get(v, 0)) for v, n in needed.items()}
+    broken = {s for s, lacks in missing.items() if any(n and short[v] for v, n in lacks.items())}
+    victims = [s and signature[g] in broken for g, s in zip(groups, stays, strict=True)]
+    return victims, sum(short.values())
+
+
+def minimal_uniques(rows, columns, largest):
+    """For every row the minimal sets of columns on which it is unique."""
+    found = []
+    for row in rows:
+        sets = []
+        for size in range(1, largest + 1):
+            for chosen in combinations(columns, size):
+                alike = sum(all(other[c] == row[c] for c in chosen) for other in rows)
+                if alike == 1 and not any(set(s) <= set(chosen) for s in sets):
+                    sets.append(chosen)
+        found.append(sets)
+    return found
+
+
+def zayatz(sizes, population):
+    """Chance that a record unique in the sample is so in the population, in exact fractions."""
+    n = sum(sizes)
+    counts = Counter(sizes)
+    drawn = {j: Fraction(j * math.comb(population - j, n - 1), math.comb(population, n)) * c for j, c in counts.items()}
+    return drawn.get(1, Fraction(0)) / sum(drawn.values()) if counts[1] else Fraction(0)

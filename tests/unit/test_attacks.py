@@ -1,0 +1,356 @@
+"""Attacks that learn, sample or look up: on tables where what they must reach is known beforehand."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import polars as pl
+import pytest
+
+import tablecloak as tc
+from tablecloak.attacking import attack_frames, build_case, read_facts
+from tablecloak.errors import DataError, PolicyError
+from tablecloak.models.k_map import KMap
+from tablecloak.models.m_confidentiality import MConfidentiality
+from tablecloak.models.personalized_privacy import PersonalizedPrivacy
+from tablecloak.registry import find
+from tablecloak.risks.base import every, run_attacks
+from tablecloak.risks.candidates import candidates_of
+from tablecloak.risks.case import Attacker, Fact
+from tablecloak.risks.inference import excess_risk
+from tablecloak.risks.noise_filtering import filtered
+from tablecloak.risks.outliers import robust_scores
+from tablecloak.risks.probabilistic_linkage import fit_weights
+from tablecloak.risks.statistics import mean_interval, wilson
+
+
+def reached(name, original, release, quasi, sensitive=(), **beside):
+    found = attack_frames(
+        original, release, quasi=quasi, sensitive=sensitive, kinds=[name], with_before=False, **beside
+    ).after[0]
+    assert found.finding is not None, found.reason
+    return found.finding
+
+
+def refused(name, original, release, quasi, sensitive=(), **beside):
+    report = attack_frames(original, release, quasi=quasi, sensitive=sensitive, kinds=[name], **beside)
+    assert report.after[0].finding is None
+    return report.after[0].reason
+
+
+PEOPLE = pl.DataFrame({
+    "id": ["p1", "p2", "p3", "p4", "p5", "p6"],
+    "age": [20, 30, 40, 50, 60, 70],
+    "sex": ["f", "m", "f", "m", "f", "m"],
+    "dx": ["a", "b", "a", "b", "a", "b"],
+})  # fmt: skip
+
+
+def test_nearest_rows_of_slightly_perturbed_numbers_are_the_own_ones():
+    noisy = PEOPLE.with_columns(age=pl.Series([20.4, 29.1, 41.2, 50.3, 58.8, 71.5]))
+    found = reached("distance-linkage", PEOPLE, noisy, ["age", "sex"])
+    assert (found.highest, found.average, found.n_victims) == (1.0, 1.0, 6)
+
+
+def test_nearest_rows_after_averaging_are_one_of_the_class():
+    averaged = PEOPLE.with_columns(age=pl.Series([30.0, 50.0, 30.0, 50.0, 60.0, 50.0]))
+    found = reached("distance-linkage", PEOPLE, averaged, ["age"])
+    # rows 1 and 3 show 30, rows 2, 4 and 6 show 50, row 5 shows 60; the person of 40 is as near to 30 as to 50
+    assert found.average == pytest.approx((1 / 2 + 0 + 1 / 5 + 1 / 3 + 1 + 0) / 6)
+
+
+def test_probabilistic_linkage_weighs_the_column_that_tells():
+    rng = np.random.default_rng(0)
+    original = pl.DataFrame({"key": np.arange(200), "coin": rng.integers(0, 2, 200)})
+    release = original.with_columns(coin=pl.Series(rng.integers(0, 2, 200)))
+    found = reached("probabilistic-linkage", original, release, ["key", "coin"], attacker=Attacker(radius=0.001))
+    assert found.average > 0.9  # the coin is noise, the key is not
+
+
+def test_weights_of_agreement_are_learned():
+    rng = np.random.default_rng(0)
+    own, other = rng.random((500, 2)) < (0.95, 0.9), rng.random((50_000, 2)) < (0.01, 0.5)
+    patterns = np.concatenate([own, other]) @ np.array([1, 2])
+    found = fit_weights(np.bincount(patterns, minlength=4).astype(float), 2, 500)
+    assert found.m == pytest.approx([0.95, 0.9], abs=0.1)
+    assert found.u == pytest.approx([0.01, 0.5], abs=0.05)
+
+
+def test_unsalted_digests_are_looked_up():
+    hashed = PEOPLE.with_columns(id=pl.Series([hashlib.sha256(i.encode()).hexdigest() for i in PEOPLE["id"]]))
+    found = reached("pseudonym-reversal", PEOPLE, hashed, ["age"])
+    assert found.n_victims == 6
+    assert found.details["method"] == "sha256"
+
+
+def test_short_digests_of_small_numbers_are_found_without_an_original():
+    tokens = pl.DataFrame(
+        {"id": [hashlib.md5(str(i).encode()).hexdigest()[:12] for i in range(50, 60)], "q": ["*"] * 10}
+    )
+    assert reached("pseudonym-reversal", None, tokens, ["q"]).n_victims == 10
+
+
+def test_keyed_digests_are_not_found():
+    keyed = PEOPLE.with_columns(
+        id=pl.Series([hashlib.sha256(b"secret" + i.encode()).hexdigest() for i in PEOPLE["id"]])
+    )
+    assert reached("pseudonym-reversal", PEOPLE, keyed, ["age"]).n_victims == 0
+
+
+def test_noise_on_correlated_columns_is_filtered():
+    """Ten columns that all are one number: averaging them removes nine tenths of the noise, as the filter must."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(0, 10, 2_000)
+    before = pl.DataFrame({f"c{i}": hidden for i in range(10)}).with_columns(q=pl.Series(["*"] * 2_000))
+    after = before.with_columns(pl.Series(f"c{i}", hidden + rng.normal(0, 3, 2_000)) for i in range(10))
+    found = reached("noise-filtering", before, after, ["q"])
+    assert found.average == pytest.approx(0.9, abs=0.02)
+
+
+def test_noise_on_independent_columns_stays_but_for_shrinking():
+    """The best linear estimate of one number with noise keeps 1 / (1 + noise / signal) of it."""
+    rng = np.random.default_rng(0)
+    before = rng.normal(0, 2, (50_000, 2))
+    noise = rng.normal(0, 2, (50_000, 2))
+    estimate = filtered(before + noise, noise.var(axis=0))
+    error = ((estimate - before) ** 2).mean(axis=0)
+    assert error == pytest.approx([2.0, 2.0], rel=0.05)  # 4 * 4 / (4 + 4)
+
+
+def test_robust_scores():
+    """Median 3, median distance 1: 100 scores 0.6745 * 97."""
+    scores = robust_scores(np.array([1.0, 2, 3, 4, 100]), np.ones(5))
+    assert scores.tolist() == pytest.approx([1.349, 0.6745, 0, 0.6745, 65.4265])
+    assert robust_scores(np.array([1.0, np.nan]), np.array([1.0, 3.0])).tolist() == [0, 0]
+
+
+def test_outliers_show_until_they_share_a_cell_with_others():
+    ages = pl.DataFrame({"age": [30, 31, 32, 33, 34, 200]})
+    shown = ages.with_columns(age=pl.Series(["[30, 34]"] * 5 + ["[150, 250]"]))
+    found = reached("outliers", ages, shown, ["age"])
+    assert (found.n_victims, found.worst, found.highest) == (1, (6,), 1.0)
+    hidden = ages.with_columns(age=pl.Series(["[30, 33]"] * 4 + ["[34, 250]"] * 2))
+    assert reached("outliers", ages, hidden, ["age"]).n_victims == 0
+
+
+def test_a_known_sensitive_value_singles_out_inside_a_class():
+    release = PEOPLE.with_columns(age=pl.lit("*"), sex=pl.lit("*"), dx=pl.Series(["a", "b", "b", "b", "b", "b"]))
+    found = reached("known-sensitive", None, release, ["age", "sex"], ["dx"])
+    assert (found.n_victims, found.worst[0], found.highest) == (1, 1, 1.0)
+
+
+def test_impossible_pairs_undo_a_group():
+    """A man cannot be pregnant, so of a man and a woman who share two values both are known."""
+    original = pl.DataFrame({"sex": ["m", "f", "f", "m"], "dx": ["flu", "pregnant", "flu", "flu"]})
+    main = pl.DataFrame({"sex": ["m", "f", "f", "m"], "group_id": [1, 1, 2, 2]})
+    side = pl.DataFrame({"group_id": [1, 1, 2], "dx": ["flu", "pregnant", "flu"], "count": [1, 1, 2]})
+    facts = [Fact("dx", "pregnant", 0.0, column="sex", equals="m")]
+    found = reached("impossible-pairs", original, main, ["sex"], ["dx"], side=side, facts=facts)
+    assert (found.highest, found.n_victims, found.worst) == (1.0, 2, (1, 2))
+    swapped = original.with_columns(dx=pl.Series(["pregnant", "flu", "flu", "flu"]))
+    shown = reached("impossible-pairs", original, swapped, ["sex"], ["dx"], facts=facts)
+    assert (shown.n_victims, shown.worst) == (1, (1,))
+
+
+def test_foreground_knowledge_uses_what_other_groups_show():
+    """Five groups say that x goes with flu; in the mixed group x is then believed to have flu."""
+    quasi = ["x"] * 10 + ["y"] * 10 + ["x", "y"]
+    values = ["flu"] * 10 + ["cold"] * 10 + ["flu", "cold"]
+    groups = [i // 2 for i in range(20)] + [10, 10]
+    main = pl.DataFrame({"q": quasi, "s": values, "group_id": groups})
+    original = pl.DataFrame({"q": quasi, "s": values})
+    found = reached("foreground-knowledge", original, main, ["q"], ["s"])
+    assert found.worst[:2] == (21, 22)
+    assert found.n_victims == 2
+
+
+def test_a_model_learns_more_about_members_of_an_exact_table_than_about_others():
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(0)
+    n = 4_000
+    frame = pl.DataFrame({"a": rng.integers(0, 60, n), "b": rng.integers(0, 60, n)})
+    frame = frame.with_columns(s=pl.Series(rng.choice(["x", "y"], n)))
+    members, others = frame.head(n // 2), frame.tail(n // 2)
+    exact = reached("attribute-inference", members, members, ["a", "b"], ["s"], control=others)
+    assert exact.details["excess"] > 0.15  # values are random: only learning by heart helps, and only with members
+    assert exact.baseline == pytest.approx(0.5, abs=0.05)
+    hidden = members.with_columns(a=pl.lit("*"), b=pl.lit("*"))
+    nothing = reached("attribute-inference", members, hidden, ["a", "b"], ["s"], control=others)
+    assert nothing.details["excess"] < 0.05
+
+
+def test_confidence_limits():
+    """Wilson's limits of 15 out of 20, as the formula gives them by hand: centre 0.70973, reach 0.17863."""
+    assert wilson(15, 20) == pytest.approx((0.5313, 0.8881), abs=1e-3)
+    assert wilson(0, 0) == (0.0, 1.0)
+    low, high = mean_interval(np.array([0.0, 1.0] * 50))
+    assert (low + high) / 2 == pytest.approx(0.5)
+    assert (high - low) / 2 == pytest.approx(1.96 * 0.5025 / 10, abs=1e-3)
+    assert excess_risk(0.75, 10_000, 0.5, 10_000)[0] == pytest.approx(0.5)
+    assert excess_risk(0.4, 100, 0.5, 100)[0] == 0.0
+
+
+def test_rows_left_out_of_a_release_are_found_by_order():
+    original = pl.DataFrame({"age": list(range(20, 40)), "dx": list("ab") * 10})
+    kept = [i for i in range(20) if i not in (3, 4, 11)]
+    release = original[kept].with_columns(age=(pl.col("age") // 10 * 10).map_elements(lambda a: f"[{a}, {a + 9}]"))
+    case = build_case(release, quasi=["age"], sensitive=["dx"], original=original)
+    assert case.is_covering
+    assert case.row_of is not None
+    assert (case.row_of // 10 == np.array(kept) // 10).all()
+    assert (original["dx"].to_numpy()[case.row_of] == release["dx"].to_numpy()).all()
+
+
+def test_a_shuffled_release_is_attacked_without_naming_originals():
+    release = PEOPLE.reverse().with_columns(age=pl.Series(["[50, 70]"] * 3 + ["[20, 40]"] * 3))
+    report = attack_frames(PEOPLE, release, quasi=["age"], sensitive=["dx"], kinds=["homogeneity"])
+    assert report.after[0].finding.rows_of == "release"
+
+
+def test_classes_with_overlapping_cells_are_compared_bit_by_bit():
+    original = pl.DataFrame({"age": [20, 25, 30, 35], "sex": ["f", "f", "m", "m"]})
+    release = pl.DataFrame({"age": ["[20, 30]", "[20, 30]", "[25, 35]", "{30, 35}"], "sex": ["*", "f", "*", "m"]})
+    case = build_case(release, quasi=["age", "sex"], original=original)
+    found = candidates_of(case, [q.codes for q in case.quasi])
+    assert found is not None
+    assert found.per_target(case.stats.size.astype(float)).tolist() == [2, 3, 3, 2]
+
+
+def test_no_exposure_names_a_value():
+    report = attack_frames(PEOPLE, PEOPLE, quasi=["age", "sex"], sensitive=["dx"]).to_dict()
+    assert "p3" not in str(report)
+
+
+def test_facts_are_read_from_a_table():
+    frame = pl.DataFrame({"sensitive": ["dx"], "value": ["a"], "weight": [0.5], "column": ["sex"], "equals": ["f"]})
+    assert read_facts(frame) == (Fact("dx", "a", 0.5, "sex", "f"),)
+    with pytest.raises(DataError, match="needs a column 'value'"):
+        read_facts(pl.DataFrame({"sensitive": ["dx"]}))
+
+
+def test_unknown_attacks_and_columns_are_refused():
+    with pytest.raises(PolicyError, match="unknown attack"):
+        attack_frames(PEOPLE, PEOPLE, quasi=["age"], kinds=["homogenity"])
+    with pytest.raises(DataError, match="no column 'agee'"):
+        attack_frames(PEOPLE, PEOPLE, quasi=["agee"])
+    with pytest.raises(DataError, match="no column 'sex'"):
+        attack_frames(PEOPLE, PEOPLE, quasi=["age", "sex"], population=PEOPLE.select("age"))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("journalist", "population"), ("membership", "population"), ("composition", "another release"),
+        ("collusion", "another release"), ("critical-absence", "later release"), ("given-facts", "sensitive"),
+        ("homogeneity", "sensitive"), ("proximity", "sensitive"), ("definetti", "groups"),
+        ("pseudonym-reversal", "pseudonyms"), ("noise-filtering", "original"),
+        ("linkage-knowing-everybody", "original"),
+    ],
+)  # fmt: skip
+def test_what_an_attack_needs_is_said(name, reason):
+    release = pl.DataFrame({"q": ["a", "b"]})
+    assert reason in refused(name, None, release, ["q"])
+
+
+def test_critical_absence_between_two_releases_of_one_table():
+    original = pl.DataFrame({"q": [1, 2, 3, 4], "s": ["a", "b", "a", "c"]})
+    first = pl.DataFrame({"q": ["[1, 2]", "[1, 2]", "[3, 4]", "[3, 4]"], "s": ["a", "b", "a", "c"]})
+    later = first[[0, 2, 3]]  # the one with b has left, and nobody else has b
+    found = reached("critical-absence", original, first, ["q"], ["s"], others=[later])
+    assert (found.n_targets, found.n_victims, found.worst) == (3, 1, (1,))
+    assert found.details["counterfeits_needed"] == 1
+
+
+def test_only_counting_attacks_are_part_of_every_report():
+    case = build_case(PEOPLE, quasi=["age"], sensitive=["dx"], original=PEOPLE)
+    tried = {e.attack for e in run_attacks(case)}
+    assert {"prosecutor", "homogeneity", "skewness"} <= tried
+    assert "attribute-inference" not in tried
+    assert tried < set(every())
+    assert {find("attacks", n)(case).attack for n in every()} == set(every())
+
+
+# Models that need more than the table ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def city(tmp_path):
+    rng = np.random.default_rng(1)
+    people = pl.DataFrame({
+        "age": rng.integers(20, 50, 2_000), "sex": rng.choice(["f", "m"], 2_000),
+        "dx": rng.choice(["flu", "hiv", "cold", "burn"], 2_000),
+    })  # fmt: skip
+    people.rename({"age": "years"}).write_csv(tmp_path / "city.csv")
+    return people, {"path": str(tmp_path / "city.csv"), "columns": {"age": "years"}}
+
+
+def policy(goals, population=None):
+    return tc.Policy(columns=tc.roles(quasi=["age", "sex"], sensitive=["dx"]), goals=goals, population=population)
+
+
+def test_k_map_is_enforced_and_recounted_on_the_population(city):
+    people, population = city
+    table = people.head(300)
+    wanted = policy([KMap(k=30)], population)
+    release = tc.anonymize(table, wanted)
+    (verdict,) = release.report.verification.verdicts
+    covered = [
+        sum(_covers(row["age"], p["age"]) and row["sex"] in ("*", p["sex"]) for p in people.to_dicts())
+        for row in release.frame.unique(["age", "sex"]).to_dicts()
+    ]
+    assert verdict.holds
+    assert verdict.achieved == min(covered) >= 30
+    assert (
+        release.report.verification.n_classes
+        > tc.anonymize(table, policy([tc.KAnonymity(k=30)])).report.verification.n_classes
+    )
+    assert tc.verify(release.frame, wanted).verdicts[0].achieved == min(covered)
+
+
+def _covers(cell, age):
+    low, _, high = cell.strip("[]").partition(",")
+    return cell == "*" or int(low) <= age <= int(high or low)
+
+
+def test_a_population_must_be_named_for_models_that_need_it():
+    with pytest.raises(PolicyError, match="k-map needs a population"):
+        policy([KMap(k=3)])
+
+
+def test_a_population_without_a_quasi_identifier_is_refused(city):
+    people, population = city
+    with pytest.raises(DataError, match="no column 'age'"):
+        tc.anonymize(people.head(50), policy([KMap(k=3)], population["path"]))
+
+
+def test_personalised_privacy_holds_for_everybody_who_guards(city):
+    people, _ = city
+    table = people.head(400).with_columns(
+        guard=pl.when(pl.col("dx") == "hiv").then(pl.lit("hiv")).otherwise(pl.lit(None))
+    )
+    goals = [PersonalizedPrivacy(guard="guard", limit=0.4), tc.KAnonymity(k=3)]
+    release = tc.anonymize(table, policy(goals))
+    assert "guard" not in release.frame.columns
+    joined = release.frame.with_columns(guard=table["guard"])
+    for _, group in joined.group_by("age", "sex"):
+        if (group["guard"] == "hiv").any():
+            assert (group["dx"] == "hiv").mean() <= 0.4
+    again = tc.verify(release.frame, policy(goals), original=table)
+    assert [v.holds for v in again.verdicts] == [True, True]
+    assert not tc.verify(release.frame, policy(goals)).verdicts[0].holds  # what people guard is not published
+    with pytest.raises(DataError, match="no column 'guard'"):
+        tc.anonymize(people.head(100), policy(goals))
+
+
+def test_m_confidentiality_forms_classes_without_the_sensitive_column(city):
+    people, _ = city
+    table = people.head(500)
+    release = tc.anonymize(table, policy([MConfidentiality(m=2, k=60)]))
+    shuffled = table.with_columns(dx=table["dx"].shuffle(seed=3))
+    other = tc.anonymize(shuffled, policy([MConfidentiality(m=2, k=60)]))
+    assert release.frame.select("age", "sex").equals(other.frame.select("age", "sex"))
+    with pytest.raises(tc.IncompatibleChoice, match="as l-diversity does"):
+        tc.anonymize(table, policy([MConfidentiality(m=2, k=60), tc.LDiversity(l=2)]))
+    with pytest.raises(tc.GoalNotMet, match="m-confidentiality reaches"):
+        tc.anonymize(table, policy([MConfidentiality(m=2, k=5)]))
