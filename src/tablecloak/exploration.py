@@ -24,13 +24,14 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.tabular import require_rows
 from tablecloak.metrics.base import every, measure
 from tablecloak.outcome import counts_of, sentence
-from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
+from tablecloak.outside import with_population
+from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.variations import Axis, Variant, axis_of, variants
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.report.facts import Before, Exposure, exposure, original_sizes
 from tablecloak.report.frontier import Knee, knee_of, on_frontier
-from tablecloak.stats.classes import Counted, Needs
+from tablecloak.stats.classes import Counted
 
 __all__ = ["Exploration", "Point", "explore", "explore_policy"]
 
@@ -276,17 +277,14 @@ class _Workshop:
 
     def _coded(self, plan: Plan) -> tuple[Plan, Table, Coding]:
         needs = (plan.algorithm.needs_rows, plan.algorithm.needs_hierarchies, tuple(plan.counted))
-        key = (*needs, Needs.JOINT in plan.goal.needs)
+        key = (*needs, plan.goal.needs, tuple(guards_of(plan.goal)))
         with self._lock:
             if key not in self._codings:
                 table, _ = without_missing(self.table, plan)
                 table, settled = settle_persons(table, plan)
-                coding = self.engine.contingency(
-                    table,
-                    settled.quasi_columns(table),
-                    settled.sensitive_columns(table),
-                    by_row=plan.algorithm.needs_rows,
-                )
+                whole, counted = with_population(table, settled)
+                quasi = settled.quasi_columns(whole)
+                coding = self.engine.contingency(whole, quasi, counted, by_row=plan.algorithm.needs_rows)
                 self._codings[key] = settled, table, coding
         settled, table, coding = self._codings[key]
         return replace(plan, goal=replace(plan.goal, counts_persons=settled.goal.counts_persons)), table, coding
