@@ -27,6 +27,7 @@ from tablecloak.report.facts import Facts
 from tablecloak.report.page import page
 from tablecloak.report.reference import describe
 from tablecloak.report.subject import Step, Subject
+from tablecloak.separation import side_path
 from tablecloak.verification import Verification
 
 __all__ = ["Certified", "Documents", "certified_policy", "check_certificate", "write_documents"]
@@ -64,6 +65,8 @@ def _certificate(files: Documents, run: Mapping[str, Any], plan: Plan) -> dict[s
     beside = files.certificate or files.report
     assert beside is not None
     hashed = {"input": files.source, "output": files.release, "recoding": files.recoding}
+    if files.side is not None:
+        hashed["side"] = files.side
     return make_certificate(
         run,
         policy=dump_policy(plan.policy.rebased(beside.parent)),
@@ -112,7 +115,15 @@ class Certified:
             **self.verification.to_dict(),
             "holds": self.holds,
             "checks": [check.to_dict() for check in self.checks],
+            "summary": self.summary,
         }
+
+    @property
+    def summary(self) -> str:
+        """How many claims hold, do not hold and could not be checked, and what no file can show."""
+        n_right, n_wrong, n_open = (sum(check.ok is ok for check in self.checks) for ok in (True, False, None))
+        parts = [f"{n_right} claims hold", f"{n_wrong} do not", f"{n_open} could not be checked"]
+        return f"{', '.join(parts)}. A certificate is not signed: it says what was counted, not by whom."
 
 
 def certified_policy(path: Path) -> tuple[Policy, dict[str, Any], list[Check]]:
@@ -131,6 +142,15 @@ def certified_policy(path: Path) -> tuple[Policy, dict[str, Any], list[Check]]:
     return policy.model_copy(update={"columns": columns}), certificate, checks
 
 
+def _check_side(hashes: Mapping[str, Any], release: Path) -> list[Check]:
+    """The table beside a release in groups, where there is one."""
+    if "side" not in hashes:
+        return []
+    side = side_path(release)
+    found = sha256_of(side) if side.exists() else None
+    return [check_hash("table beside it is the certified file", hashes["side"], found, without="its file is not here")]
+
+
 def check_certificate(
     certificate: Mapping[str, Any], policy: Policy, verification: Verification, release: Path, original: Path | None
 ) -> list[Check]:
@@ -144,6 +164,7 @@ def check_certificate(
         check_hash(
             "policy is the certified text", hashes.get("policy"), sha256_text(certificate["policy"]), without=""
         ),
+        *_check_side(hashes, release),
         check_hash(
             "recoding is the certified file",
             hashes.get("recoding"),

@@ -86,7 +86,10 @@ class VerifiedRelease:
         refuse_documents(self._plan, files)
         meant = Separated(table_of(self.frame), None if self.side is None else table_of(self.side))
         written = write_separated(engine, meant, files, self._plan, Timed())
-        require(verify_separated(engine, written, self._plan))
+        verification = require(verify_separated(engine, written, self._plan))
+        if files.are_wanted:
+            said = replace(self.report, verification=verification, output=files.name)
+            write_documents(files, said.to_dict(), self._plan, None)
 
 
 def reserve(outputs: Outputs, policy: Policy) -> Documents:

@@ -67,7 +67,7 @@ class _Files(Protocol):
     """What else a run may be asked to write."""
 
     @property
-    def are_wanted(self) -> bool: ...
+    def report(self) -> Path | None: ...
 
     @property
     def recoding(self) -> Path | None: ...
@@ -80,10 +80,10 @@ def refuse_documents(plan: Plan, files: _Files | None) -> None:
     name = plan.algorithm.name
     if files.recoding is not None:
         raise IncompatibleChoice(f"{name} makes groups of these rows, which new rows cannot join", hint="no recoding")
-    if files.are_wanted:
+    if files.report is not None:
         raise IncompatibleChoice(
-            f"report and certificate speak of generalised values, and {name} publishes exact ones in groups",
-            hint="remove `report` and `certificate`; what was recounted is printed, and --json has all of it",
+            f"a report speaks of generalised values, and {name} publishes exact ones in groups",
+            hint="remove `report`; certificate and --json have all that was recounted, `tablecloak attack` the risk",
         )
 
 

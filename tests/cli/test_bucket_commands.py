@@ -65,10 +65,25 @@ def test_existing_side_table_is_not_replaced(cloak, project):
 
 
 def test_groups_have_no_recoding_and_no_report(cloak, project):
-    for extra in ("output.recoding=r.json", "output.report=r.html", "output.certificate=c.json"):
+    for extra in ("output.recoding=r.json", "output.report=r.html"):
         result = cloak("run", project / "policy.yaml", "--set", extra)
         assert result.code == 2, extra
         assert not (project / "out" / "release.csv").exists()
+
+
+def test_groups_have_a_certificate_for_both_tables(cloak, project):
+    assert cloak("run", project / "policy.yaml", "--set", "output.certificate=c.json").code == 0
+    words = ("verify", project / "out" / "release.csv", "--certificate", project / "c.json")
+    found = cloak(*words, "--json")
+    assert found.code == 0
+    checks = {check["claim"]: check["ok"] for check in found.data["checks"]}
+    assert checks["table beside it is the certified file"] is True
+    assert checks["input is the certified file"] is None
+    assert "could not be checked" in found.data["summary"]
+    side = project / "out" / "release.st.csv"
+    rows = side.read_text().splitlines()
+    side.write_text("\n".join([rows[0], *rows[:0:-1]]) + "\n")
+    assert cloak(*words).code == 3
 
 
 def test_means_are_numbers_and_the_terminal_says_what_they_are(cloak, project):
