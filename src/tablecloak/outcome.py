@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Solution
 from tablecloak.data.coded import CodedTable
+from tablecloak.data.domain import Domain
+from tablecloak.data.reading import read_labels
 from tablecloak.engines.base import Coding
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
-from tablecloak.metrics.details import ColumnDetails, Details, Target, Tuples, column_of_boxes
+from tablecloak.metrics.details import ColumnDetails, Details, Target, Tuples, column_of_boxes, column_of_sets
 from tablecloak.metrics.records import RecordColumn, Records, exact_cells, smallest_codes, unit_line
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.plan import Plan
@@ -135,7 +138,6 @@ def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
     losses = solution.losses(domains)
     sizes = solution.stats(coding.table).size
     is_released = sizes > 0
-    has_no_boxes = solution.bucketing is not None or solution.sets is not None
     return ReleaseCounts(
         sizes=sizes[is_released],
         losses=losses[is_released],
@@ -143,8 +145,8 @@ def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
         n_suppressed=coding.table.n_rows - int(sizes.sum()),
         k=plan.goal.min_size,
         weights=tuple(d.weight for d in domains),
-        # where groups keep their own values, or publish sets, the boxes looked at here are not what is published
-        look_closer=None if has_no_boxes else lambda: _details(coding.table, solution, is_released),
+        # where groups keep their own values, the boxes looked at here are not what is published
+        look_closer=None if solution.bucketing else lambda: _details(coding.table, solution, is_released),
     )
 
 
@@ -152,15 +154,31 @@ def _details(table: CodedTable, solution: Solution, is_released: NDArray[np.bool
     """What only some metrics ask for."""
     lo, hi = solution.lo[is_released], solution.hi[is_released]
     nodes = None if solution.nodes is None else solution.nodes[is_released]
-    columns = tuple(
-        column_of_boxes(d, lo[:, i], hi[:, i], table.originals(i), None if nodes is None else nodes[:, i])
-        for i, d in enumerate(table.domains)
-    )
+    sets = None if solution.sets is None else solution.sets[is_released]
+
+    def column(i: int, d: Domain) -> ColumnDetails:
+        if sets is not None and sets[:, i].any():
+            return column_of_sets(d, sets[:, i], table.originals(i))
+        return column_of_boxes(d, lo[:, i], hi[:, i], table.originals(i), None if nodes is None else nodes[:, i])
+
+    columns = tuple(column(i, d) for i, d in enumerate(table.domains))
+    shown = tuple(_as_published(c, d, solution, is_released) for c, d in zip(columns, table.domains, strict=True))
     number = np.cumsum(is_released) - 1
     classes = np.where(solution.class_of_tuple < 0, -1, number[solution.class_of_tuple])
     published = table.class_stats(classes, len(lo), own_totals=True).hist_of(Counted.SENSITIVE)
     targets = {name: Target(name, hist, table.totals[name]) for name, hist in published.items()}
-    return Details(columns, targets, lambda: _tuples(table), lambda: _records(table, columns, classes))
+    return Details(columns, targets, lambda: _tuples(table), lambda: _records(table, shown, classes))
+
+
+def _as_published(
+    column: ColumnDetails, domain: Domain, solution: Solution, is_released: NDArray[np.bool_]
+) -> ColumnDetails:
+    """The column with what its readers see: a center is taken for the value nearest to it."""
+    labels = (solution.centers or {}).get(domain.name)
+    if labels is None:
+        return column
+    reading = read_labels(pl.Series([*labels.names, None], dtype=pl.String), domain)
+    return replace(column, cell=labels.of_class[is_released].astype(np.int64), coverage=reading.coverage)
 
 
 def _tuples(table: CodedTable) -> Tuples:

@@ -242,3 +242,17 @@ def test_a_comparison_of_the_release_measures_the_same(seed):
 def test_random_releases_are_not_all_alike():
     kinds = {(bool(r.suppressed()), len(r.columns)) for _, r in map(seeded, range(60))}
     assert kinds == {(is_suppressed, n) for is_suppressed in (True, False) for n in (1, 2, 3)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_release_of_sets_measures_what_its_comparison_does(seed):
+    r = random.Random(seed)
+    rows = [{"color": r.choice("abcdefg"), "age": r.randint(20, 60), "illness": r.choice("pqr")} for _ in range(80)]
+    roles = tc.roles(quasi=["color", "age"], sensitive=["illness"])
+    algorithm = {"kind": "auto", "labels": "set"}
+    policy = tc.Policy(columns=roles, goals=[tc.KAnonymity(k=4)], algorithm=algorithm)
+    release = tc.anonymize(pl.DataFrame(rows), policy)
+    assert release.frame["color"].cast(pl.String).str.starts_with("{").any()
+    found = {m.name: m for m in tc.compare(pl.DataFrame(rows), release.frame, policy=policy).metrics}
+    for ours in release.measure():
+        assert found[ours.name].value == pytest.approx(ours.value, abs=1e-9, nan_ok=True)

@@ -50,7 +50,7 @@ def contrast_page(report: Mapping[str, Any]) -> str:
     wins = {side: sum(row["better"] == side for row in report["rows"]) for side in "ab"}
     summary = (
         f"Both are held against the same original on {listed(report['quasi'])}. Of {len(report['rows'])} rows below, "
-        f"{wins['a']} speak for A and {wins['b']} for B; which of them matter is for you to say."
+        f"{wins['a']} speak for A and {wins['b']} for B (✓); which of them matter is for you to say."
     )
     titles = {"risk": "Risk", "attack": "Attacks", "utility": "Utility", "learning": "Learning"}
     return document(
@@ -80,7 +80,7 @@ def _axis(report: Mapping[str, Any], axis: str, names: tuple[str, str]) -> list[
     figure = chart_figure(chart, how, names=names, title=f"{axis.capitalize()} of both") if drawn else None
     heads = ("", "original", "A", "B") if axis != "utility" else ("", "A", "B")
     ordered = sorted(rows, key=lambda r: r["name"] not in READ)
-    numbers = table(heads, [_row(r, axis) for r in ordered])
+    numbers = table(heads, [_row(r, axis) for r in ordered], class_="numbers")
     if axis == "utility" or figure is None:
         return [*([el("div", figure, class_="pair")] if figure else []), numbers]
     return [el("div", figure, el("div", numbers), class_="pair")]
@@ -88,7 +88,7 @@ def _axis(report: Mapping[str, Any], axis: str, names: tuple[str, str]) -> list[
 
 def _row(row: Mapping[str, Any], axis: str) -> list[Node]:
     cells: list[Node] = [
-        el("span", f"{shown(row, side)} better", class_="better") if row["better"] == side else shown(row, side) or "–"
+        el("span", f"✓ {shown(row, side)}", class_="better") if row["better"] == side else shown(row, side) or "–"
         for side in "ab"
     ]
     name = join_named(_called(row["name"]), READ[row["name"]][1]) if row["name"] in READ else row["name"]
