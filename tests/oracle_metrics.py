@@ -6,6 +6,7 @@ for, `levels[name][cell]` its steps up the hierarchy and `heights[name]` the ste
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -158,3 +159,70 @@ def lp(p, q, power):
 
 def hellinger(p, q):
     return math.sqrt(sum((math.sqrt(a) - math.sqrt(b)) ** 2 for a, b in zip(p, q, strict=True)) / 2)
+
+
+def chances(r, name, row):
+    """How likely each value is for a published record; `name` may be a column that is published as it is."""
+    if row is None:
+        candidates = r.values[name] if name in r.values else {original[name] for original in r.originals}
+    else:
+        candidates = r.covers[name][row[name]] if name in r.covers else {row[name]}
+    return dict.fromkeys(candidates, Fraction(1, len(candidates)))
+
+
+def answers(r, ranges):
+    """Records in a range of values of every named column: in the original, and as the release lets one expect."""
+    right = sum(all(original[name] in wanted for name, wanted in ranges.items()) for original in r.originals)
+    expected = Fraction(0)
+    for row in r.published:
+        expected += math.prod(
+            sum(chance for value, chance in chances(r, name, row).items() if value in wanted)
+            for name, wanted in ranges.items()
+        )
+    return right, expected
+
+
+def joint(r, a, b):
+    """The joint distribution of two columns, before and after."""
+    before, after = Counter(), Counter()
+    for original, row in zip(r.originals, r.published, strict=True):
+        before[original[a], original[b]] += Fraction(1, r.n)
+        for x, p in chances(r, a, row).items():
+            for y, q in chances(r, b, row).items():
+                after[x, y] += p * q / r.n
+    return before, after
+
+
+def total_variation(before, after):
+    return sum(abs(before[key] - after[key]) for key in {*before, *after}) / 2
+
+
+def cramers_v(table):
+    rows, columns = Counter(), Counter()
+    for (x, y), share in table.items():
+        rows[x] += share
+        columns[y] += share
+    chi = sum((table[x, y] - rows[x] * columns[y]) ** 2 / (rows[x] * columns[y]) for x in rows for y in columns)
+    smaller = min(len(rows), len(columns)) - 1
+    return math.sqrt(chi / smaller) if smaller else 0.0
+
+
+def pearson(table):
+    """Pearson's r of a joint distribution of numbers; None where one of them does not vary."""
+    mean_x = sum(x * share for (x, _), share in table.items())
+    mean_y = sum(y * share for (_, y), share in table.items())
+    var_x = sum((x - mean_x) ** 2 * share for (x, _), share in table.items())
+    var_y = sum((y - mean_y) ** 2 * share for (_, y), share in table.items())
+    covariance = sum((x - mean_x) * (y - mean_y) * share for (x, y), share in table.items())
+    return None if not var_x or not var_y else float(covariance) / math.sqrt(var_x * var_y)
+
+
+def emd_of_a_line(p, q, places):
+    """Least work on a line, moving what is too much at the lowest place to the next one that lacks something."""
+    surplus = [[place, a - b] for place, a, b in sorted(zip(places, p, q, strict=True))]
+    width = float(surplus[-1][0] - surplus[0][0]) or 1.0
+    work = 0.0
+    for (here, amount), following in itertools.pairwise(surplus):
+        work += abs(amount) * float(following[0] - here) / width
+        following[1] += amount
+    return work

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Infeasible,
         PolicyError,
     )
+    from tablecloak.exploration import explore
     from tablecloak.hierarchy.files import read_hierarchy
     from tablecloak.hierarchy.hierarchy import Hierarchy
     from tablecloak.models.k_anonymity import KAnonymity
@@ -63,6 +64,7 @@ __all__ = [
     "attack",
     "check",
     "compare",
+    "explore",
     "inspect",
     "is_valid_generalisation",
     "load_policy",
@@ -95,6 +97,7 @@ _HOMES = {
     "attack": "attacking:attack_frames",
     "check": "pipeline",
     "compare": "comparison:compare_frames",
+    "explore": "exploration",
     "inspect": "profile.profile:inspect_frame",
     "is_valid_generalisation": "quick",
     "load_policy": "policy.load",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain
 from tablecloak.data.table import ColumnType, Role
-from tablecloak.engines.base import SensitiveColumn
+from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.io.frames import column_type, from_frame
@@ -22,14 +22,17 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
 from tablecloak.metrics.base import Measurement, every, measure
+from tablecloak.metrics.learning import Learning, learn
+from tablecloak.metrics.records import Records, unit_line
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.plan import make_plan, source_of
 from tablecloak.policy.schema import ColumnSpec, Policy
+from tablecloak.profile.column import NEAR_UNIQUE
 from tablecloak.profile.distances import Distances, distances
 from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.uniqueness import Risk, risk_of_frame, risk_of_sizes
-from tablecloak.published import PublishedColumn, counts_of_labels
+from tablecloak.published import PublishedColumn, counts_of_labels, records_of_frames
 
 __all__ = ["ColumnComparison", "Comparison", "compare_files", "compare_frames"]
 
@@ -77,6 +80,7 @@ class Comparison:
     columns: tuple[ColumnComparison, ...]
     notes: tuple[str, ...] = ()
     metrics: tuple[Measurement, ...] = ()
+    learning: Learning | None = None  # where a target was named
 
     @property
     def loss(self) -> float:
@@ -94,12 +98,19 @@ class Comparison:
             "loss": self.loss,
             "columns": [column.to_dict() for column in self.columns],
             "metrics": {m.name: m.to_dict() for m in self.metrics},
+            **({"learning": self.learning.to_dict()} if self.learning else {}),
             "notes": list(self.notes),
         }
 
 
 def compare_files(
-    original: Path, release: Path, *, policy: Policy | None = None, quasi: Sequence[str] = ()
+    original: Path,
+    release: Path,
+    *,
+    policy: Policy | None = None,
+    quasi: Sequence[str] = (),
+    target: str | None = None,
+    learner: str = "forest",
 ) -> Comparison:
     """Compare two files; quasi-identifiers come from the policy, the list, or else are suggested.
 
@@ -112,13 +123,24 @@ def compare_files(
     named = set(_quasi(before, layout.names, policy, quasi, str(release))[0])
     types = {name: ColumnType.TEXT for name in layout.names if name in named}
     after = require_rows(read_frame(Source(release, types=types), categorical=layout.names), release)
-    return compare_frames(before, after, policy=policy, quasi=quasi)
+    return compare_frames(before, after, policy=policy, quasi=quasi, target=target, learner=learner)
 
 
 def compare_frames(
-    original: Any, release: Any, *, policy: Policy | None = None, quasi: Sequence[str] = ()
+    original: Any,
+    release: Any,
+    *,
+    policy: Policy | None = None,
+    quasi: Sequence[str] = (),
+    target: str | None = None,
+    learner: str = "forest",
 ) -> Comparison:
-    """Compare two frames; quasi-identifiers come from the policy, the list, or else are suggested."""
+    """Compare two frames; quasi-identifiers come from the policy, the list, or else are suggested.
+
+    Args:
+        target: a column that models are trained to predict, on the release and on the original.
+        learner: how they learn: forest, logistic, tree or bayes.
+    """
     before, after = from_frame(original), from_frame(release)
     names, notes = _quasi(before, after.columns, policy, quasi, "the release")
     plan = make_plan(_policy_for(names, policy), before.columns)
@@ -133,6 +155,17 @@ def compare_frames(
     read = [PublishedColumn.of(before[way.name], way, recount.labels[way.name]) for way in ways]
     judged = [_quasi_column(column, n_suppressed) for column in read]
     others = [_other_column(before[name], after[name]) for name in before.columns if name in _rest(after, names)]
+    asked = sensitive if policy else _askable(before, others)
+    kept = after if recount.is_suppressed is None else after.filter(pl.Series(~recount.is_suppressed))
+
+    def records(*more: str) -> Records:
+        return records_of_frames(read, [*asked, *(n for n in more if n not in (*asked, *names))], before, kept)
+
+    learning = None
+    if target is not None:
+        _require(target, before.columns, "the original")
+        _require(target, after.columns, "the release")
+        learning = learn(records(target), target, learner=learner, is_aligned=_is_aligned(read, recount))
     return Comparison(
         tuple(names),
         risk_of_frame(before, names),
@@ -140,7 +173,8 @@ def compare_frames(
         n_suppressed,
         (*judged, *others),
         (*notes, *_unread_notes(judged)),
-        tuple(measure(counts_of_labels(read, recount, before, n_suppressed, k), every())),
+        tuple(measure(counts_of_labels(read, recount, before, n_suppressed, k, records), every())),
+        learning,
     )
 
 
@@ -178,6 +212,19 @@ def _policy_for(quasi: Sequence[str], policy: Policy | None) -> Policy:
     if policy is None:
         return Policy(columns=columns, goals=(KAnonymity(k=2),))
     return policy.model_copy(update={"columns": columns, "others": "drop", "goals": (KAnonymity(k=2),)})
+
+
+def _askable(before: pl.DataFrame, others: Sequence[ColumnComparison]) -> list[str]:
+    """Other columns that analyses may ask for: not the keys, in which nearly every row differs."""
+    few = NEAR_UNIQUE * before.height
+    return [c.name for c in others if c.distances is not None and 1 < c.n_distinct_before < few]
+
+
+def _is_aligned(read: Sequence[PublishedColumn], recount: Recount) -> bool:
+    """Row i of the release covers row i of the original, and no row is missing."""
+    if recount.is_suppressed is not None:
+        return False
+    return all(len(c.codes) == recount.n_rows and c.coverage.holds(c.labels, c.codes).all() for c in read)
 
 
 def _rest(after: pl.DataFrame, quasi: Sequence[str]) -> set[str]:
@@ -235,7 +282,7 @@ def _label_distances(
         spread[list(members)] += counts[label] / sizes[label]
     before = np.bincount(codes, minlength=domain.n_codes).astype(np.float64)
     method = EXACT if (sizes[is_read] == 1).all() else SPREAD
-    return distances(before, np.maximum(spread, 0.0)), method
+    return distances(before, np.maximum(spread, 0.0), unit_line(domain.line())), method
 
 
 def _other_column(before: pl.Series, after: pl.Series) -> ColumnComparison:
@@ -262,7 +309,9 @@ def _value_distances(before: pl.Series, after: pl.Series) -> Distances | None:
         right.value_counts(name="q"), on="value", how="full", nulls_equal=True, coalesce=True
     )
     p, q = (counted[side].fill_null(0).to_numpy().astype(np.float64) for side in ("p", "q"))
-    return distances(p, q)
+    values = counted["value"]
+    is_ordered = values.dtype.is_numeric() or values.dtype.is_temporal()
+    return distances(p, q, unit_line(values.to_physical().cast(pl.Float64).to_numpy()) if is_ordered else None)
 
 
 def _comparable(before: pl.Series, after: pl.Series) -> tuple[pl.Series, pl.Series]:

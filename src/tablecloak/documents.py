@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
-from tablecloak.metrics.base import ReleaseCounts, for_reports
 from tablecloak.models.base import parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.load import dump_policy, parse_policy
@@ -55,10 +54,9 @@ def write_documents(
     run: Mapping[str, Any],
     plan: Plan,
     facts: Facts | None,
-    counts: ReleaseCounts | None = None,
     blocks: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Write what is wanted; a report needs facts, and shows the metrics of counts.
+    """Write what is wanted; a report needs facts.
 
     Args:
         blocks: of a release in groups, the columns whose cells still belong together.
@@ -69,9 +67,7 @@ def write_documents(
         files.certificate.write_text(text, encoding="utf-8")
     if files.report is not None:
         assert facts is not None
-        measured = [] if counts is None else [m.to_dict() for m in for_reports(counts)]
-        subject = subject_of(files.name, run, plan, facts, certificate)
-        subject = replace(subject, measurements=measured, blocks=blocks)
+        subject = replace(subject_of(files.name, run, plan, facts, certificate), blocks=blocks)
         files.report.write_text(page(subject), encoding="utf-8")
 
 
@@ -129,7 +125,15 @@ class Certified:
             **self.verification.to_dict(),
             "holds": self.holds,
             "checks": [check.to_dict() for check in self.checks],
+            "summary": self.summary,
         }
+
+    @property
+    def summary(self) -> str:
+        """How many claims hold, do not hold and could not be checked, and what no file can show."""
+        n_right, n_wrong, n_open = (sum(check.ok is ok for check in self.checks) for ok in (True, False, None))
+        parts = [f"{n_right} claims hold", f"{n_wrong} do not", f"{n_open} could not be checked"]
+        return f"{', '.join(parts)}. A certificate is not signed: it says what was counted, not by whom."
 
 
 def certified_policy(path: Path) -> tuple[Policy, dict[str, Any], list[Check]]:
@@ -169,6 +173,7 @@ def check_certificate(
         check_hash(
             "policy is the certified text", hashes.get("policy"), sha256_text(certificate["policy"]), without=""
         ),
+        *_check_side(hashes, release),
         check_hash(
             "recoding is the certified file",
             hashes.get("recoding"),

@@ -13,14 +13,21 @@ from typing import Any
 from tablecloak.algorithms import measuring
 from tablecloak.algorithms.base import Solution
 from tablecloak.engines.base import Coding
-from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
+from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.separation import side_output_path
 from tablecloak.verification import Verification
 
-__all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "sentence", "with_files"]
+__all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "reported", "sentence", "with_files"]
+
+
+# What a report says about utility beside the metrics of every run.
+REPORTED = (
+    "query-error", "contingency-error", "association-error", "correlation-error", "propensity", "hellinger", "lp-norm",
+    "kl", "emd",
+)  # fmt: skip
 
 
 def _peak_memory_bytes() -> int:
@@ -119,6 +126,12 @@ class CheckReport:
 def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
     """What metrics measure of a solution."""
     return measuring.counts_of(coding.table, solution, plan.goal.min_size)
+
+
+def reported(counts: ReleaseCounts) -> list[Measurement]:
+    """The metrics that a report shows: those of every run, those of utility, and what else applies and is cheap."""
+    found = [*measure(counts), *measure(counts, REPORTED)]
+    return [*found, *for_reports(counts, without={m.name for m in found})]
 
 
 def loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:

@@ -33,7 +33,7 @@ from tablecloak.io.sources import Source
 from tablecloak.io.tabular import require_rows
 from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
-from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files
+from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, reported, sentence, with_files
 from tablecloak.outside import with_population
 from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
@@ -127,9 +127,12 @@ def run(
         counts = counts_of(solved.coding, solved.solution, plan)
         report = _report(solved, counts, plan, published.verification, timed, engine)
         if files and files.are_wanted:
+            if files.report is not None:
+                with timed.phase("utility"):
+                    report = replace(report, measurements=reported(counts))
             with timed.phase("report"):
                 said = with_files(report, policy).to_dict()
-                write_documents(files, said, plan, published.facts, counts, published.blocks)
+                write_documents(files, said, plan, published.facts, published.blocks)
     return report if dry_run else with_files(report, policy)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +10,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.coverage import Coverage, coverage_of
-from tablecloak.data.domain import Codes, Distinct, Domain, fit_domain, fit_sensitive
+from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain, fit_sensitive
+from tablecloak.data.reading import read_labels
 from tablecloak.engines.base import QuasiColumn, Recount
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.frames import column_type
 from tablecloak.metrics.base import ReleaseCounts
 from tablecloak.metrics.details import ColumnDetails, Details, Target, Tuples
+from tablecloak.metrics.records import RecordColumn, Records, smallest_codes, unit_line
 from tablecloak.stats.classes import Histogram
 from tablecloak.values import bounds, parse
 
-__all__ = ["PublishedColumn", "counts_of_labels"]
+__all__ = ["PublishedColumn", "counts_of_labels", "records_of_frames"]
 
 FloatArray = NDArray[np.float64]
 
@@ -81,7 +83,12 @@ def _interval_losses(texts: Sequence[str | None], domain: Domain) -> FloatArray:
 
 
 def counts_of_labels(
-    read: Sequence[PublishedColumn], recount: Recount, before: pl.DataFrame, n_suppressed: int, k: int | None
+    read: Sequence[PublishedColumn],
+    recount: Recount,
+    before: pl.DataFrame,
+    n_suppressed: int,
+    k: int | None,
+    records: Callable[[], Records] | None = None,
 ) -> ReleaseCounts:
     """What metrics measure of a release that is only known by its labels."""
     labels = recount.stats.labels
@@ -98,6 +105,7 @@ def counts_of_labels(
             tuple(_details(column, labels[column.way.name]) for column in read),
             {n: _target(before[n], h) for n, h in recount.stats.hist.items()},
             lambda: Tuples(tuple(c.codes.astype(np.int64) for c in read), np.ones(before.height, np.int64)),
+            records,
         ),
     )
 
@@ -110,7 +118,7 @@ def _details(read: PublishedColumn, cell: NDArray[np.int64]) -> ColumnDetails:
     return ColumnDetails(
         read.way.name, cell, Coverage(lo, hi, read.coverage.sets), read.losses,
         np.bincount(read.codes, minlength=domain.n_codes), domain.has_missing, domain.type.is_ordered,
-        None if tree is None else _levels(read.labels.values, tree, lo, hi), tree.height if tree else 0,
+        None if tree is None else _levels(read.labels.values, tree, lo, hi), tree.height if tree else 0, domain.line(),
     )  # fmt: skip
 
 
@@ -128,3 +136,26 @@ def _target(before: pl.Series, hist: Histogram) -> Target:
     counted = dict(zip(domain.labels, np.bincount(codes, minlength=domain.n_values).tolist(), strict=True))
     originals = [counted.pop(label, 0) for label in hist.domain.labels]
     return Target(before.name, hist, np.array([*originals, *counted.values()], np.int64))
+
+
+def records_of_frames(
+    read: Sequence[PublishedColumn], others: Sequence[str], before: pl.DataFrame, after: pl.DataFrame
+) -> Records:
+    """Originals and published records, row by row, over quasi-identifiers and other columns.
+
+    Args:
+        after: the published rows that `read` has labels of; suppressed ones are not among them.
+    """
+    columns = [_record_column(c.way.name, c.domain, c.codes, c.labels, is_quasi=True) for c in read]
+    for name in others:
+        domain, codes = fit_domain(before[name], column_type(name, before[name].dtype))
+        labels = distinct_of(after[name].cast(pl.String).cast(pl.Categorical))
+        columns.append(_record_column(name, domain, codes, labels, is_quasi=False))
+    return Records(tuple(columns), np.ones(before.height, np.int64), np.ones(after.height, np.int64))
+
+
+def _record_column(name: str, domain: Domain, codes: Codes, labels: Distinct, *, is_quasi: bool) -> RecordColumn:
+    coverage = read_labels(labels.values, domain).coverage
+    before = smallest_codes(codes, domain.n_codes)
+    cells = labels.index.astype(np.int64)
+    return RecordColumn(name, before, cells, coverage, domain.n_codes, unit_line(domain.line()), is_quasi)

@@ -15,7 +15,7 @@ from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
-from tablecloak.outcome import RunReport
+from tablecloak.outcome import RunReport, reported
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
@@ -80,8 +80,9 @@ class VerifiedRelease:
             if files.recoding and self.recoding:
                 self.recoding.write(files.recoding)
             if files.are_wanted:
-                said = replace(self.report, verification=verification, output=str(path)).to_dict()
-                write_documents(files, said, self._plan, facts, self._counts)
+                measured = reported(self._counts) if files.report is not None else self.report.measurements
+                said = replace(self.report, verification=verification, output=str(path), measurements=measured)
+                write_documents(files, said.to_dict(), self._plan, facts)
 
     def _write_groups(self, engine: Engine, files: Documents) -> None:
         refuse_recoding(self._plan, files.recoding)
@@ -92,7 +93,7 @@ class VerifiedRelease:
         if files.are_wanted:
             said = replace(self.report, verification=verification, output=files.name).to_dict()
             facts = facts_of_groups(engine, written, self._plan, self._originals)
-            write_documents(files, said, self._plan, facts, self._counts, self._blocks)
+            write_documents(files, said, self._plan, facts, self._blocks)
 
 
 def reserve(outputs: Outputs, policy: Policy) -> Documents:

@@ -124,6 +124,21 @@ def test_report_of_groups_says_what_can_be_guessed(cloak, project):
     assert "exact, linked to zip" in text
 
 
+def test_groups_have_a_certificate_for_both_tables(cloak, project):
+    assert cloak("run", project / "policy.yaml", "--set", "output.certificate=c.json").code == 0
+    words = ("verify", project / "out" / "release.csv", "--certificate", project / "c.json")
+    found = cloak(*words, "--json")
+    assert found.code == 0
+    checks = {check["claim"]: check["ok"] for check in found.data["checks"]}
+    assert checks["table beside it is the certified file"] is True
+    assert checks["input is the certified file"] is None
+    assert "could not be checked" in found.data["summary"]
+    side = project / "out" / "release.st.csv"
+    rows = side.read_text().splitlines()
+    side.write_text("\n".join([rows[0], *rows[:0:-1]]) + "\n")
+    assert cloak(*words).code == 3
+
+
 def test_means_are_numbers_and_the_terminal_says_what_they_are(cloak, project):
     changes = ["--set", "algorithm=mdav", "--set", "goals=[{model: k-anonymity, k: 3}]"]
     result = cloak("run", project / "policy.yaml", *changes)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from fractions import Fraction
 from functools import cache
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -15,6 +17,8 @@ import tablecloak as tc
 from tablecloak.metrics import every
 from tablecloak.metrics.iloss import iloss
 from tablecloak.metrics.lp_norm import lp_norm
+from tablecloak.metrics.query_error import answers, workload
+from tablecloak.rng import child
 
 PLACES = {"North": ["a", "b", "c"], "South": {"Coast": ["d", "e"], "Hills": ["f", "g"]}}
 TREE = {
@@ -114,6 +118,78 @@ def test_metrics_of_distributions(case):
         assert lp_norm(release._counts, p=p).value == pytest.approx(expected, abs=1e-9)
 
 
+def test_earth_movers_distance(case):
+    release, r = case
+
+    def distance(name):
+        before, after = slow.shares(r, name)
+        if name == "age":
+            return slow.emd_of_a_line(before, after, sorted(r.values[name]))
+        return slow.lp(before, after, 1) / 2
+
+    (found,) = release.measure("emd")
+    for name in r.columns:
+        assert found.per_column[name] == pytest.approx(distance(name), abs=1e-9)
+
+
+ORDERS = {"place": "abcdefg", "job": "wxyz"}
+
+
+def ordered(r, name):
+    """The values of a column in the order of their codes."""
+    return ORDERS.get(name) or sorted(r.values.get(name) or {row[name] for row in r.originals})
+
+
+def test_count_queries(case):
+    release, r = case
+    names = [*r.columns, "illness"]
+    orders = [ordered(r, name) for name in names]
+    asked = workload([len(values) for values in orders], 25, 3, 0.2, np.random.default_rng(1))
+    right, expected = answers(release._counts.records, asked)
+    for i, query in enumerate(asked):
+        ends = zip(query.columns, query.first, query.last, strict=True)
+        ranges = {names[c]: set(orders[c][first : last + 1]) for c, first, last in ends}
+        assert (right[i], expected[i]) == pytest.approx(tuple(map(float, slow.answers(r, ranges))), abs=1e-9)
+
+
+def test_query_error_is_the_mean_of_relative_errors(case):
+    release, r = case
+    records = release._counts.records
+    asked = workload([c.n_codes for c in records.columns], 100, 3, 0.05, child(0, "queries"))
+    pairs = zip(*answers(records, asked), strict=True)
+    errors = [abs(after - before) / max(before, r.n / 1000) for before, after in pairs]
+    assert value(release, "query-error") == pytest.approx(sum(errors) / len(errors))
+
+
+def pairs(r):
+    return list(itertools.combinations([*r.columns, "illness"], 2))
+
+
+def test_contingency_tables(case):
+    release, r = case
+    distances = [slow.total_variation(*slow.joint(r, a, b)) for a, b in pairs(r)]
+    assert value(release, "contingency-error") == pytest.approx(float(sum(distances)) / len(distances), abs=1e-9)
+
+
+def test_association(case):
+    release, r = case
+    tables = [slow.joint(r, a, b) for a, b in pairs(r)]
+    changes = [abs(slow.cramers_v(before) - slow.cramers_v(after)) for before, after in tables]
+    assert value(release, "association-error") == pytest.approx(sum(changes) / len(changes), abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_correlation(seed):
+    r = random.Random(seed)
+    rows = [{"row": i, "age": (a := r.choice([20, 25, 31, 60])), "pay": a + r.choice([0, 10, 40])} for i in range(20)]
+    columns = {"row": {"role": "keep"}, "age": {"role": "quasi"}, "pay": {"role": "quasi"}}
+    policy = tc.Policy(columns=columns, goals=[tc.KAnonymity(k=r.choice([2, 5]))])
+    release = tc.anonymize(pl.DataFrame(rows), policy)
+    before, after = slow.joint(judged(rows, ("age", "pay"), {"age": 1, "pay": 1}, release), "age", "pay")
+    expected = abs(slow.pearson(before) - (slow.pearson(after) or 0.0))
+    assert value(release, "correlation-error") == pytest.approx(expected, abs=1e-9)
+
+
 def test_metrics_of_a_target(case):
     release, r = case
     assert value(release, "classification") == pytest.approx(float(slow.classification(r, "illness")))
@@ -166,3 +242,17 @@ def test_a_comparison_of_the_release_measures_the_same(seed):
 def test_random_releases_are_not_all_alike():
     kinds = {(bool(r.suppressed()), len(r.columns)) for _, r in map(seeded, range(60))}
     assert kinds == {(is_suppressed, n) for is_suppressed in (True, False) for n in (1, 2, 3)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_release_of_sets_measures_what_its_comparison_does(seed):
+    r = random.Random(seed)
+    rows = [{"color": r.choice("abcdefg"), "age": r.randint(20, 60), "illness": r.choice("pqr")} for _ in range(80)]
+    roles = tc.roles(quasi=["color", "age"], sensitive=["illness"])
+    algorithm = {"kind": "auto", "labels": "set"}
+    policy = tc.Policy(columns=roles, goals=[tc.KAnonymity(k=4)], algorithm=algorithm)
+    release = tc.anonymize(pl.DataFrame(rows), policy)
+    assert release.frame["color"].cast(pl.String).str.starts_with("{").any()
+    found = {m.name: m for m in tc.compare(pl.DataFrame(rows), release.frame, policy=policy).metrics}
+    for ours in release.measure():
+        assert found[ours.name].value == pytest.approx(ours.value, abs=1e-9, nan_ok=True)

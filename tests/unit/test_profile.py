@@ -35,6 +35,8 @@ KNOWN = {
     "phone": ("mobile", [f"0151 {1000000 + i}" for i in range(N)]),
     "person-name": ("patient_name", [f"{letters(i).title()} O'Neil-{letters(i + 7).title()}" for i in range(N)]),
     "ssn": ("x", [f"{100 + i}-{10 + i}-{1000 + i}" for i in range(N)]),
+    "national-id": ("x", ["943 476 5919", "943 476 5870", "401 023 2137", "987 654 3210", "401 023 2145"]),
+    "given-name": ("x", [f"{name} {letters(i)}" for i, name in enumerate(["Anna", "Peter", "Mary", "Ali"] * 10)]),
     "iban": ("x", ["DE89370400440532013000", "GB82 WEST 1234 5698 7654 32", "FR1420041010050500013M02606"]),
     "credit-card": ("x", ["4111111111111111", "5500 0055 5555 5559", "340000000000009"]),
     "ip-address": ("x", [f"10.0.0.{i}" for i in range(N)] + ["2001:db8::1"]),

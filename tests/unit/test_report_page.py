@@ -11,7 +11,7 @@ import pytest
 import tablecloak as tc
 
 VOID = {"meta", "br", "rect", "line", "path", "circle"}
-SECTIONS = ["Alerts", "Goals", "Risk", "Utility", "What changed", "Method", "Reproduction"]
+SECTIONS = ["Alerts", "Goals", "Risk", "Attacks", "Utility", "What changed", "Method", "Reproduction"]
 
 
 class Reader(HTMLParser):
@@ -89,7 +89,7 @@ def test_the_verdicts_are_those_of_the_run(tmp_path, people):
 def test_metrics_that_apply_are_listed_with_their_values(tmp_path, people):
     text, _, release = written(tmp_path, people, small_policy())
     texts = Reader(text).texts
-    for found in release.measure("discernibility", "classification", "igpl", "hellinger"):
+    for found in release.measure("discernibility", "classification", "igpl"):
         at = texts.index(found.name)
         better = "higher" if found.name == "igpl" else "lower"
         assert texts[at + 1 : at + 4] == [f"{found.value:,.4g}", better, found.description]

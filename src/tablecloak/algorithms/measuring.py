@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.target import TARGET_LOSSES
 from tablecloak.data.coded import CodedTable
+from tablecloak.data.domain import Domain
+from tablecloak.data.reading import read_labels
 from tablecloak.metrics import Details, Measurement, ReleaseCounts
-from tablecloak.metrics.details import Target, Tuples, column_of_boxes
+from tablecloak.metrics.details import ColumnDetails, Target, Tuples, column_of_boxes, column_of_sets
+from tablecloak.metrics.records import RecordColumn, Records, exact_cells, smallest_codes, unit_line
 from tablecloak.registry import find
 from tablecloak.stats.classes import Counted
 
@@ -23,7 +28,6 @@ def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
     losses = solution.losses(table.domains)
     sizes = solution.stats(table).size
     is_released = sizes > 0
-    has_no_boxes = solution.bucketing is not None or solution.sets is not None
     return ReleaseCounts(
         sizes=sizes[is_released],
         losses=losses[is_released],
@@ -31,8 +35,8 @@ def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
         n_suppressed=table.n_rows - int(sizes.sum()),
         k=k,
         weights=tuple(d.weight for d in table.domains),
-        # where groups keep their own values, or publish sets, the boxes looked at here are not what is published
-        look_closer=None if has_no_boxes else lambda: _details(table, solution, is_released),
+        # where groups keep their own values, the boxes looked at here are not what is published
+        look_closer=None if solution.bucketing else lambda: _details(table, solution, is_released),
     )
 
 
@@ -40,20 +44,55 @@ def _details(table: CodedTable, solution: Solution, is_released: NDArray[np.bool
     """What only some metrics ask for."""
     lo, hi = solution.lo[is_released], solution.hi[is_released]
     nodes = None if solution.nodes is None else solution.nodes[is_released]
-    columns = tuple(
-        column_of_boxes(d, lo[:, i], hi[:, i], table.originals(i), None if nodes is None else nodes[:, i])
-        for i, d in enumerate(table.domains)
-    )
+    sets = None if solution.sets is None else solution.sets[is_released]
+
+    def column(i: int, d: Domain) -> ColumnDetails:
+        if sets is not None and sets[:, i].any():
+            return column_of_sets(d, sets[:, i], table.originals(i))
+        return column_of_boxes(d, lo[:, i], hi[:, i], table.originals(i), None if nodes is None else nodes[:, i])
+
+    columns = tuple(column(i, d) for i, d in enumerate(table.domains))
+    shown = tuple(_as_published(c, d, solution, is_released) for c, d in zip(columns, table.domains, strict=True))
     number = np.cumsum(is_released) - 1
     classes = np.where(solution.class_of_tuple < 0, -1, number[solution.class_of_tuple])
     published = table.class_stats(classes, len(lo), own_totals=True).hist_of(Counted.SENSITIVE)
     targets = {name: Target(name, hist, table.totals[name]) for name, hist in published.items()}
-    return Details(columns, targets, lambda: _tuples(table))
+    return Details(columns, targets, lambda: _tuples(table), lambda: _records(table, shown, classes))
+
+
+def _as_published(
+    column: ColumnDetails, domain: Domain, solution: Solution, is_released: NDArray[np.bool_]
+) -> ColumnDetails:
+    """The column with what its readers see: a center is taken for the value nearest to it."""
+    labels = (solution.centers or {}).get(domain.name)
+    if labels is None:
+        return column
+    reading = read_labels(pl.Series([*labels.names, None], dtype=pl.String), domain)
+    return replace(column, cell=labels.of_class[is_released].astype(np.int64), coverage=reading.coverage)
 
 
 def _tuples(table: CodedTable) -> Tuples:
     weights = table.weights if len(table.weights) else np.ones(table.n_tuples, np.int64)
     return Tuples(tuple(table.quasi_codes(i) for i in range(table.space.n_dims)), weights)
+
+
+def _records(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: NDArray[np.int64]) -> Records:
+    """Originals and published records over quasi-identifiers and sensitive columns."""
+    kept = np.flatnonzero(classes >= 0)
+    weights = table.weights if len(table.weights) else np.ones(table.n_tuples, np.int64)
+    found = [
+        RecordColumn(
+            column.name, smallest_codes(table.quasi_codes(i), column.n_codes), column.cell[classes[kept]],
+            column.coverage, column.n_codes, column.places,
+        )
+        for i, column in enumerate(columns)
+    ]  # fmt: skip
+    for domain, codes in table.attributes():
+        before = smallest_codes(codes, domain.n_values)
+        cells = exact_cells(domain.n_values)
+        places = unit_line(domain.numbers)
+        found.append(RecordColumn(domain.name, before, codes[kept], cells, domain.n_values, places, is_quasi=False))
+    return Records(tuple(found), weights, weights[kept])
 
 
 def best_by(metric: str, problem: Problem, solutions: Iterable[Solution], target: str | None) -> Solution:

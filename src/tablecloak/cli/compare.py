@@ -1,36 +1,69 @@
-"""`tablecloak compare`: a release beside its original."""
+"""`tablecloak compare`: a release beside its original, or two releases beside each other."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tablecloak.cli.columns import column_names
-from tablecloak.cli.output import emit
+from tablecloak.cli.output import emit, remark
 from tablecloak.cli.policies import read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
 
 
 def compare(
-    original: Annotated[Path, typer.Argument(help="The data as it was.")],
-    release: Annotated[Path, typer.Argument(help="The data as published, by any tool; - is stdin.")],
+    a: Annotated[Path, typer.Argument(help="The data as it was; with --original, the first of two releases.")],
+    b: Annotated[Path, typer.Argument(help="The data as published, by any tool; - is stdin.")],
     *,
+    original: Annotated[
+        Path | None, typer.Option("--original", help="The data as it was, to compare the releases A and B.")
+    ] = None,
     policy: Annotated[Path | None, typer.Option("--policy", "-p", help="Policy with quasi-identifiers.")] = None,
     quasi: Annotated[
         str | None, typer.Option("--quasi", metavar="A,B,..", help="Quasi-identifiers, instead of the policy's.")
     ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Column that models learn to predict, from release and original.")
+    ] = None,
+    learner: Annotated[str, typer.Option("--learner", help="How: forest, logistic, tree or bayes.")] = "forest",
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Page to write, one file that needs nothing else.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     settings: Settings,
 ) -> None:
-    """Compare risk, loss and distributions before and after. Shows no cell of either file."""
-    with readable(release) as published:
-        from tablecloak.comparison import compare_files
-        from tablecloak.report import profile_lines
+    """Compare a release with its original, or two releases of one original: risk, attacks, utility. Shows no cell."""
+    with readable(b) as published:
+        from tablecloak.contrast import contrast_files, judge_files
+        from tablecloak.report import contrast_lines
 
         assert published is not None
-        wanted = None if policy is None else read_policy(policy, None, settings)
-        names = column_names(quasi) if quasi is not None else ()
-        report = compare_files(original, published, policy=wanted, quasi=names).to_dict()
-    emit(settings, report, profile_lines.compare_lines(report))
+        options: dict[str, Any] = {
+            "policy": None if policy is None else read_policy(policy, None, settings),
+            "quasi": column_names(quasi) if quasi is not None else (),
+            "target": target,
+            "learner": learner,
+        }
+        if original is None:
+            report = judge_files(a, published, **options).to_dict()
+            lines = contrast_lines.judged_lines(report)
+        else:
+            report = contrast_files(a, published, original, **options).to_dict()
+            lines = contrast_lines.contrast_lines(report)
+    if html is not None:
+        _write_page(html, report, force=force)
+    emit(settings, report, lines)
+    if html is not None:
+        remark(settings, f"Wrote {html}.")
+
+
+def _write_page(path: Path, report: dict[str, Any], *, force: bool) -> None:
+    from tablecloak.io.atomic import replace_when_done
+    from tablecloak.report.contrast_page import contrast_page, judged_page
+
+    write = contrast_page if "rows" in report else judged_page
+    with replace_when_done(path, force=force) as partial:
+        partial.write_text(write(report), encoding="utf-8")

@@ -15,6 +15,9 @@ from tablecloak.cli.streams import readable
 def inspect_data(
     data: Annotated[Path, typer.Argument(help="Data to look at; - is stdin.")],
     *,
+    people: Annotated[
+        int | None, typer.Option("--people", min=1, help="People that the data is a sample of.", show_default=False)
+    ] = None,
     settings: Settings,
 ) -> None:
     """Profile a table: types, what columns look like, suggested roles, who stands alone. Shows no cell of it."""
@@ -23,6 +26,6 @@ def inspect_data(
         from tablecloak.report import profile_lines
 
         assert source is not None
-        profile = inspect_file(source).to_dict()
+        profile = inspect_file(source, population=people).to_dict()
     profile["file"]["path"] = str(data)
     emit(settings, profile, profile_lines.inspect_lines(profile))

@@ -79,6 +79,25 @@ class Domain:
         scaled = offsets / offsets[-1] if offsets[-1] > 0 else np.zeros(len(offsets))
         return np.concatenate([np.zeros(int(self.has_missing)), scaled])
 
+    def line(self) -> FloatArray | None:
+        """Place of every code of numbers or dates on a line from 0 to 1, NaN for the missing value; None for others.
+
+        Unlike `positions`, also for codes that are leaves of a hierarchy.
+        """
+        if not self.type.is_ordered:
+            return None
+        if self.hierarchy is None:
+            places = self.positions()
+        else:
+            leaves = self.hierarchy.leaf_labels
+            places = np.array([np.nan if leaf is None else float(parse(leaf, self.type.value).lo) for leaf in leaves])
+            low = np.nanmin(places, initial=np.inf)
+            width = np.nanmax(places, initial=-np.inf) - low
+            places = (places - low) / width if width > 0 else places * 0
+        if self.has_missing:
+            places[0] = np.nan
+        return places
+
     def loss(self, lo: IntArray, hi: IntArray) -> FloatArray:
         """Normalised certainty penalty of publishing code intervals, each in [0, 1]."""
         if self.hierarchy:

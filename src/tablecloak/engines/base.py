@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -83,6 +83,7 @@ class Recount:
     labels: Mapping[str, Distinct]  # published labels by quasi-identifier
     is_suppressed: NDArray[np.bool_] | None  # (rows of the file,) None: no row is
     classes: NDArray[np.integer] | None = None  # (n_rows,) the class of every record
+    codes: Mapping[str, Codes] = field(default_factory=dict)  # (n_rows,) by counted attribute, where kept
 
 
 class Engine(Protocol):

@@ -101,7 +101,8 @@ class LocalEngine:
         stats = count_classes(classes, len(firsts), {d.name: (codes, d) for d, codes in counted})
         published = {name: column.only(firsts).index.astype(np.int64) for name, column in labels.items()}
         n_suppressed = 0 if is_star is None else int(is_star.sum())
-        return Recount(replace(stats, labels=published), frame.height, n_suppressed, labels, is_star, classes)
+        codes = {d.name: column for d, column in counted}
+        return Recount(replace(stats, labels=published), frame.height, n_suppressed, labels, is_star, classes, codes)
 
 
 def _counted(table: Table, sensitive: Sequence[SensitiveColumn]) -> list[tuple[SensitiveDomain, Codes]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec
@@ -10,15 +10,17 @@ from typing import Any, Concatenate, ParamSpec
 import numpy as np
 
 from tablecloak.metrics.details import Details
+from tablecloak.metrics.records import Records
 from tablecloak.registry import find, known, register
+from tablecloak.rng import child
 from tablecloak.stats.classes import FloatArray, IntArray
 
 __all__ = ["Amount", "DoesNotApplyError", "Measurement", "ReleaseCounts", "every", "for_reports", "measure", "metric"]
 
 P = ParamSpec("P")
 _on_request: set[str] = set()
-# Too dear to be measured without being asked for: every class is held against every original.
-_DEAR = ("ambiguity-data",)
+# Too dear to be measured without being asked for: one holds every class against every original, one learns.
+_DEAR = ("ambiguity-data", "learning")
 
 
 class DoesNotApplyError(Exception):
@@ -43,6 +45,14 @@ class ReleaseCounts:
         if self.look_closer is None:
             raise DoesNotApplyError("only class sizes and losses were counted")
         return self.look_closer()
+
+    @cached_property
+    def records(self) -> Records:
+        """Originals and published records over the same columns, counted when the first metric asks for them."""
+        make = self.details.records
+        if make is None:
+            raise DoesNotApplyError("the originals were not kept")
+        return make().grouped().with_suppressed(self.n_suppressed).sampled(child(0, "originals"))
 
     @property
     def n_records(self) -> int:
@@ -80,6 +90,8 @@ class Amount:
 
     value: float
     per_column: Mapping[str, float] | None = None
+    error: float | None = None  # standard error, where the number comes from a sample
+    note: str | None = None  # what it was counted on, where that is not everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +104,8 @@ class Measurement:
     per_column: Mapping[str, float] | None = None
     higher_is_better: bool = False
     reason: str | None = None  # why there is no value
+    error: float | None = None  # standard error, where the value comes from a sample
+    note: str | None = None  # what it was counted on, where that is not everything
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; a value that is not finite becomes null."""
@@ -102,6 +116,8 @@ class Measurement:
             "per_column": self.per_column,
             **({"higher_is_better": True} if self.higher_is_better else {}),
             **({"reason": self.reason} if self.reason else {}),
+            **({"error": self.error} if self.error is not None else {}),
+            **({"note": self.note} if self.note else {}),
         }
 
 
@@ -127,7 +143,9 @@ def metric(
                 found = amount(counts, *args, **kwargs)
             except DoesNotApplyError as exc:
                 return Measurement(name, np.nan, description, None, higher_is_better, str(exc))
-            return Measurement(name, found.value, description, found.per_column, higher_is_better)
+            return Measurement(
+                name, found.value, description, found.per_column, higher_is_better, None, found.error, found.note
+            )
 
         return register("metrics", name)(measured)
 
@@ -139,9 +157,9 @@ def every() -> list[str]:
     return list(known("metrics"))
 
 
-def for_reports(counts: ReleaseCounts) -> list[Measurement]:
+def for_reports(counts: ReleaseCounts, *, without: Collection[str] = ()) -> list[Measurement]:
     """Every metric that applies to a release and costs little, on request or not."""
-    found = measure(counts, [name for name in every() if name not in _DEAR])
+    found = measure(counts, [name for name in every() if name not in _DEAR and name not in without])
     return [m for m in found if m.reason is None and np.isfinite(m.value)]
 
 

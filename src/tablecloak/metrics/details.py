@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tablecloak.data.coverage import Coverage
-from tablecloak.data.domain import Domain, DomainKind
+from tablecloak.data.domain import ANYTHING, Domain, DomainKind
+from tablecloak.metrics.records import Records
 from tablecloak.stats.classes import FloatArray, Histogram, IntArray
 
-__all__ = ["ColumnDetails", "Details", "Target", "Tuples", "column_of_boxes"]
+__all__ = ["ColumnDetails", "Details", "Target", "Tuples", "column_of_boxes", "column_of_sets"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +29,7 @@ class ColumnDetails:
     is_ordered: bool = False  # numbers or dates
     levels: IntArray | None = None  # (n_cells,) steps from the leaves up; None: there is no hierarchy
     height: int = 0  # steps from the leaves to the root
+    places: FloatArray | None = None  # (n_codes,) of numbers and dates on a line from 0 to 1, NaN for the missing value
 
     @property
     def n_codes(self) -> int:
@@ -104,6 +107,7 @@ class Details:
     columns: tuple[ColumnDetails, ...]
     targets: Mapping[str, Target] = field(default_factory=dict)  # the first is the one meant if none is named
     tuples: Callable[[], Tuples] | None = None
+    records: Callable[[], Records] | None = None
 
 
 def column_of_boxes(
@@ -124,7 +128,27 @@ def column_of_boxes(
         levels, height = tree.heights[node], tree.height
     return ColumnDetails(
         domain.name, cell.astype(np.int64), Coverage(begin, end, {}), losses, originals,
-        domain.has_missing, domain.type.is_ordered, levels, height,
+        domain.has_missing, domain.type.is_ordered, levels, height, domain.line(),
+    )  # fmt: skip
+
+
+def column_of_sets(domain: Domain, sets: NDArray[np.uint64], originals: IntArray) -> ColumnDetails:
+    """The details of a column whose classes publish sets of codes (bit c: code c)."""
+    masks, cell = np.unique(sets, return_inverse=True)
+    members = [[code for code in range(domain.n_codes) if mask >> code & 1] for mask in masks.tolist()]
+    # what is published as * stands for every value, the missing one included
+    every = list(range(domain.n_codes))
+    texts = domain.set_labels(masks)
+    members = [every if text == ANYTHING else codes for text, codes in zip(texts, members, strict=True)]
+    lo, hi = np.array([codes[0] for codes in members]), np.array([codes[-1] for codes in members])
+    listed = {i: frozenset(codes) for i, codes in enumerate(members) if codes[-1] - codes[0] + 1 != len(codes)}
+    tree = domain.hierarchy
+    levels = None
+    if tree is not None:
+        levels = tree.heights[[tree.lca_range(a, b) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]]
+    return ColumnDetails(
+        domain.name, cell.astype(np.int64), Coverage(lo, hi, listed), domain.set_loss(masks), originals,
+        domain.has_missing, domain.type.is_ordered, levels, tree.height if tree else 0, domain.line(),
     )  # fmt: skip
 
 

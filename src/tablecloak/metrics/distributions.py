@@ -10,18 +10,18 @@ from tablecloak.metrics.base import Amount, ReleaseCounts
 from tablecloak.metrics.details import ColumnDetails
 from tablecloak.stats.classes import FloatArray
 
-__all__ = ["DISTRIBUTION_METRICS", "mean_distance"]
+__all__ = ["DISTRIBUTION_METRICS", "distributions", "mean_distance"]
 
-DISTRIBUTION_METRICS = ("hellinger", "kl", "lp-norm")
+DISTRIBUTION_METRICS = ("emd", "hellinger", "kl", "lp-norm")
 
 
 def mean_distance(counts: ReleaseCounts, distance: Callable[[FloatArray, FloatArray], float]) -> Amount:
     """Mean over columns of a distance between the original distribution and the rebuilt one."""
-    found = np.array([distance(*_distributions(counts, column)) for column in counts.details.columns])
+    found = np.array([distance(*distributions(counts, column)) for column in counts.details.columns])
     return Amount(float(found @ counts.importance()), counts.by_column(found))
 
 
-def _distributions(counts: ReleaseCounts, column: ColumnDetails) -> tuple[FloatArray, FloatArray]:
+def distributions(counts: ReleaseCounts, column: ColumnDetails) -> tuple[FloatArray, FloatArray]:
     """Original and rebuilt shares of every code; a suppressed record may have any value."""
     of_cell = np.bincount(column.cell, weights=counts.sizes, minlength=len(column.losses)).astype(np.float64)
     rebuilt = column.spread(of_cell) + counts.n_suppressed / max(1, column.n_codes)

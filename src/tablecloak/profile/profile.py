@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,13 @@ from tablecloak.io.tabular import read_frame, require_rows
 from tablecloak.profile.column import Codes, Column, column_of
 from tablecloak.profile.detector import detect, percent
 from tablecloak.profile.roles import Advice, advise
+from tablecloak.profile.structure import Structure, Telling, find_structure, telling_of
 from tablecloak.profile.uniqueness import ColumnSet, Risk, class_sizes, risk_of_sizes, singling_sets
+from tablecloak.risks.population import PopulationUniqueness, estimate_all
 
 __all__ = ["ColumnProfile", "FileFacts", "Profile", "inspect_file", "inspect_frame"]
 
+NO_STRUCTURE = Structure((), ())
 DELIMITED = ("csv", "tsv")
 
 
@@ -43,6 +46,7 @@ class ColumnProfile:
 
     column: Column
     advice: Advice
+    evidence: tuple[str, ...] = ()  # what else speaks for or against the role, in words that contain no value
 
     @property
     def name(self) -> str:
@@ -64,6 +68,7 @@ class ColumnProfile:
             "detector": advice.detector,
             "role": str(advice.role),
             "reason": advice.reason,
+            "evidence": list(self.evidence),
         }
 
 
@@ -76,6 +81,9 @@ class Profile:
     sets: tuple[ColumnSet, ...]  # small sets of quasi-identifiers that single out the most records
     risk: Risk | None  # on the suggested quasi-identifiers; None if there are none
     file: FileFacts | None = None
+    structure: Structure = NO_STRUCTURE  # keys and dependencies among columns that are no identifiers
+    telling: tuple[Telling, ...] = ()  # columns that say much about a sensitive one
+    population: tuple[PopulationUniqueness, ...] = ()  # estimates, where the size of the population is known
 
     def with_role(self, *roles: Role) -> list[str]:
         """The columns for which one of the roles is suggested."""
@@ -95,6 +103,9 @@ class Profile:
             "quasi": self.quasi,
             "sets": [found.to_dict() for found in self.sets],
             "risk": self.risk.to_dict() if self.risk else None,
+            **self.structure.to_dict(),
+            "telling": [found.to_dict() for found in self.telling],
+            "population": [found.to_dict() for found in self.population],
         }
 
     def __str__(self) -> str:
@@ -102,37 +113,77 @@ class Profile:
         return "\n".join([*lines, str(self.risk) if self.risk else "no quasi-identifier found"])
 
 
-def inspect_file(path: Path) -> Profile:
-    """The profile of a file."""
+def inspect_file(path: Path, *, population: int | None = None) -> Profile:
+    """The profile of a file.
+
+    Args:
+        population: number of people that the file is a sample of.
+    """
     layout = sniff(Source(path))
     text = [column.name for column in layout.columns if column.type is ColumnType.TEXT]
     frame = require_rows(read_frame(path, categorical=text), path)
-    return replace(_profile(frame), file=_facts(path, layout))
+    return replace(_profile(frame, population), file=_facts(path, layout))
 
 
-def inspect_frame(data: Any) -> Profile:
-    """The profile of a polars, pandas or Arrow frame: types, distinct values, suggested roles, uniqueness, risk."""
+def inspect_frame(data: Any, *, population: int | None = None) -> Profile:
+    """The profile of a polars, pandas or Arrow frame: types, distinct values, suggested roles, uniqueness, risk.
+
+    Args:
+        population: number of people that the frame is a sample of; None estimates nothing about them.
+    """
     frame = from_frame(data)
     if not frame.height or not frame.width:
         raise DataError("the table has no rows", hint="pass a table with at least one row")
-    return _profile(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)))
+    return _profile(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)), population)
 
 
-def _profile(frame: pl.DataFrame) -> Profile:
+def _profile(frame: pl.DataFrame, population: int | None = None) -> Profile:
     described = [column_of(frame[name]) for name in frame.columns]
     columns = [ColumnProfile(column, advise(column, detect(column))) for column, _ in described]
     codes = {column.name: coded for column, coded in described}
-    return _with_uniqueness(frame.height, columns, codes)
+    return _with_structure(_with_uniqueness(frame.height, columns, codes, population), codes)
 
 
-def _with_uniqueness(n_rows: int, columns: list[ColumnProfile], codes: Mapping[str, Codes]) -> Profile:
+def _with_uniqueness(
+    n_rows: int, columns: list[ColumnProfile], codes: Mapping[str, Codes], population: int | None
+) -> Profile:
     quasi = {c.name: codes[c.name] for c in columns if c.role is Role.QUASI}
     if not quasi:
         return Profile(n_rows, tuple(columns), (), None)
     sets = singling_sets(quasi)
-    risk = risk_of_sizes(class_sizes(list(quasi.values())))
+    sizes = class_sizes(list(quasi.values()))
     told = [_with_partners(column, sets[0]) if sets else column for column in columns]
-    return Profile(n_rows, tuple(told), tuple(sets), risk)
+    estimates = () if population is None else tuple(estimate_all(sizes, population))
+    return Profile(n_rows, tuple(told), tuple(sets), risk_of_sizes(sizes), population=estimates)
+
+
+def _with_structure(profile: Profile, codes: Mapping[str, Codes]) -> Profile:
+    """The profile with keys, dependencies and what columns tell about sensitive ones."""
+    apart = profile.with_role(Role.IDENTIFIER, Role.DROP)
+    plain = {name: column for name, column in codes.items() if name not in apart}
+    structure = find_structure(plain)
+    telling = telling_of(plain, profile.with_role(Role.SENSITIVE))
+    columns = tuple(_with_evidence(column, structure, telling) for column in profile.columns)
+    return replace(profile, columns=columns, structure=structure, telling=tuple(telling))
+
+
+def _with_evidence(profile: ColumnProfile, structure: Structure, telling: Sequence[Telling]) -> ColumnProfile:
+    """What speaks for the role of a column; what it tells about a sensitive one also joins the reason."""
+    column, advice = profile.column, profile.advice
+    counted = (
+        "every value differs" if column.is_unique else f"{column.n_distinct:,} values in {column.n_present:,} cells"
+    )
+    told = [t.sentence for t in telling if t.column == column.name]
+    found = [
+        f"looks like: {advice.looks_like}" + (f" (detector {advice.detector})" if advice.detector else ""),
+        counted,
+        *told,
+        *(f"part of a key: {', '.join(key)}" for key in structure.keys if column.name in key),
+        *(f"decided by {', '.join(d.columns)}" for d in structure.dependencies if d.decides == column.name),
+    ]
+    if told and advice.role is not Role.SENSITIVE:
+        advice = replace(advice, reason=f"{advice.reason}; {told[0]}")
+    return replace(profile, advice=advice, evidence=tuple(found))
 
 
 def _with_partners(column: ColumnProfile, worst: ColumnSet) -> ColumnProfile:

@@ -14,9 +14,9 @@ __all__ = ["bars", "histogram", "paired_bars", "steps"]
 
 WIDTH = 420
 ROW = 26
-LABEL = 132  # room for the names of bars
+LABEL = 142  # room for the names of bars
 VALUE = 48  # room for their numbers
-MOST_CHARACTERS = 18
+MOST_CHARACTERS = 20
 HEIGHT = 210
 CHARACTER = 6.2  # width of one at the size of ticks
 
@@ -56,9 +56,15 @@ def bars(
 
 
 def paired_bars(
-    title: str, labels: Sequence[str], before: Sequence[float], after: Sequence[float], *, show: Show = percent
+    title: str,
+    labels: Sequence[str],
+    before: Sequence[float],
+    after: Sequence[float],
+    *,
+    show: Show = percent,
+    names: tuple[str, str] = ("before", "after"),
 ) -> Html:
-    """Two horizontal bars per label, one above the other: before and after."""
+    """Two horizontal bars per label, one above the other: before and after, or as `names` says."""
     top = _top([*before, *after], None)
     height = ROW + 8
     rows = [
@@ -69,7 +75,7 @@ def paired_bars(
         )
         for i, (label, b, a) in enumerate(zip(labels, before, after, strict=True))
     ]
-    return _svg(title, _compared(labels, before, after, show), len(labels) * height, rows)
+    return _svg(title, _compared(labels, before, after, show, names), len(labels) * height, rows)
 
 
 def histogram(title: str, labels: Sequence[str], values: Sequence[float], *, axis: str, show: Show = number) -> Html:
@@ -160,6 +166,12 @@ def _listed(labels: Sequence[str], values: Sequence[float], show: Show) -> str:
     return "; ".join(f"{label}: {show(value)}" for label, value in zip(labels, values, strict=True))
 
 
-def _compared(labels: Sequence[str], before: Sequence[float], after: Sequence[float], show: Show) -> str:
+def _compared(
+    labels: Sequence[str],
+    before: Sequence[float],
+    after: Sequence[float],
+    show: Show,
+    names: tuple[str, str] = ("before", "after"),
+) -> str:
     pairs = zip(labels, before, after, strict=True)
-    return "; ".join(f"{label}: {show(b)} before, {show(a)} after" for label, b, a in pairs)
+    return "; ".join(f"{label}: {show(b)} {names[0]}, {show(a)} {names[1]}" for label, b, a in pairs)

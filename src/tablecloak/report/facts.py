@@ -6,7 +6,7 @@ Only counts, shares and bins of at least `floor` records leave this module.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Recount
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.models.base import PrivacyModel
+from tablecloak.report.attacked import attacks_on
 from tablecloak.report.bins import Bins, category_bins, ordered_bins, quasi_bins
+from tablecloak.risks.base import Exposure as Attacked
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain
 from tablecloak.values import parse
 
@@ -83,6 +85,7 @@ class Facts:
     n_records_near_limit: int
     quasi: tuple[QuasiFacts, ...]
     sensitive: tuple[SensitiveFacts, ...]
+    attacks: tuple[Attacked, ...] = ()
 
 
 SKEWED = 0.8
@@ -110,7 +113,8 @@ def collect(
     """Count what a report shows. Cost: one pass over the codes of each column."""
     floor = _floor(models)
     quasi = tuple(_quasi(name, recount, coverage[name], before, floor) for name in recount.labels)
-    return _facts(recount.stats, recount.stats.size, quasi, before, models, types)
+    facts = _facts(recount.stats, recount.stats.size, quasi, before, models, types)
+    return replace(facts, attacks=attacks_on(recount))
 
 
 def collect_groups(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tablecloak.report import charts, groups
@@ -11,11 +10,13 @@ from tablecloak.report.alerts import Alert, alerts
 from tablecloak.report.bins import Bins
 from tablecloak.report.facts import Facts
 from tablecloak.report.html import Html, Node, el, join
+from tablecloak.report.judged import READ, attack_parts, distance_charts, utility_parts
+from tablecloak.report.parts import caption, chart_figure, document, listed, number, section, table
 from tablecloak.report.subject import Step, Subject
 
 __all__ = ["page", "summary"]
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+BEFORE_AFTER = ("before", "after")
 MOST_SIZES = 10
 COVERED = {True: "Every published cell covers its original.", False: "A published cell does not cover its original.",
            None: "Whether cells cover their originals was not checked."}  # fmt: skip
@@ -23,22 +24,9 @@ COVERED = {True: "Every published cell covers its original.", False: "A publishe
 
 def page(subject: Subject) -> str:
     """The whole report."""
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        el("title", f"{subject.name}: privacy report"),
-        el("style", style()),
-    )
-    sections = [_banner, _alerts, _goals, _risk, _utility, _changes, _method, _reproduction]
-    body = el("body", el("main", [section(subject) for section in sections], _footer(subject)))
-    return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
-
-
-def style() -> Html:
-    """The style sheet of a report."""
-    return Html(files("tablecloak.report").joinpath("report.css").read_text(encoding="utf-8"))
+    sections = [_banner, _alerts, _goals, _risk, _attacks, _utility, _changes, _method, _reproduction]
+    written = [write(subject) for write in sections]
+    return document(f"{subject.name}: privacy report", written, _footer(subject))
 
 
 def summary(run: dict[str, Any]) -> str:
@@ -46,7 +34,7 @@ def summary(run: dict[str, Any]) -> str:
     rows = [_goal_row(verdict, "") for verdict in run["verdicts"]]
     totals = f"{run['rows']:,} records in {run['classes']:,} classes, {run['suppressed']:,} suppressed"
     loss = "" if run["loss"] is None else f", loss {run['loss']:.3f}"
-    return el("div", el("strong", _verdict_word(run)), f" {totals}{loss}", _table(GOAL_HEADS, rows))
+    return el("div", el("strong", _verdict_word(run)), f" {totals}{loss}", table(GOAL_HEADS, rows))
 
 
 def _verdict_word(run: Any) -> str:
@@ -85,7 +73,7 @@ def _plain_summary(subject: Subject) -> str:
     smallest = facts.class_sizes[0][0] if facts.class_sizes else 0
     parts = [
         f"Of {facts.before.n_records:,} records, {facts.after.n_records:,} are published. "
-        f"Each of them looks like at least {smallest - 1:,} others in {_listed([q.name for q in facts.quasi])}."
+        f"Each of them looks like at least {smallest - 1:,} others in {listed([q.name for q in facts.quasi])}."
         if smallest
         else "Nothing is published.",
         _singled_out(facts),
@@ -104,8 +92,8 @@ def _singled_out(facts: Facts) -> str:
 def _alerts(subject: Subject) -> Html:
     found = alerts(subject)
     if not found:
-        return _section("Alerts", el("p", "Nothing to look at."))
-    return _section("Alerts", el("ul", [_alert(a) for a in found], class_="alerts"))
+        return section("Alerts", el("p", "Nothing to look at."))
+    return section("Alerts", el("ul", [_alert(a) for a in found], class_="alerts"))
 
 
 def _alert(alert: Alert) -> Html:
@@ -120,10 +108,10 @@ GOAL_HEADS = ("goal", "holds", "required", "observed", "margin", "worst class")
 def _goals(subject: Subject) -> Html:
     verdicts = zip(subject.run["verdicts"], subject.models, strict=True)
     rows = [_goal_row(verdict, model.sense) for verdict, model in verdicts]
-    return _section(
+    return section(
         "Goals",
-        _table(GOAL_HEADS, rows),
-        _caption(
+        table(GOAL_HEADS, rows),
+        caption(
             "Observed is the level of the worst class of the published table, counted again from its own cells. "
             "The margin is its distance to what is required: 0 is just enough, below 0 is too little. "
             "Worst class is the number of records in it."
@@ -136,9 +124,9 @@ def _goal_row(verdict: Any, sense: str) -> list[Node]:
     return [
         f"{verdict['model']} ({params})",
         el("span", "✓ yes" if verdict["holds"] else "✗ no", class_="pass" if verdict["holds"] else "fail"),
-        f"{sense} {_number(verdict['required'])}".strip(),
-        _number(verdict["achieved"]),
-        _number(verdict["margin"]),
+        f"{sense} {number(verdict['required'])}".strip(),
+        number(verdict["achieved"]),
+        number(verdict["margin"]),
         f"{verdict['worst_class_size']:,} records",
     ]
 
@@ -156,13 +144,18 @@ def _risk(subject: Subject) -> Html:
         list(measures.values()),
         *([getattr(e, key) for key in measures] for e in (before, after)),
     )
-    return _section(
+    return section(
         "Risk",
-        el("div", _chart(chart, None), el("div", _table(("risk", "before", "after"), rows)), class_="pair"),
-        _table(groups.GUESS_HEADS, groups.guesses(subject)) if subject.blocks else None,
-        _caption(groups.RISK)
+        el(
+            "div",
+            chart_figure(chart, None, names=BEFORE_AFTER),
+            el("div", table(("risk", "before", "after"), rows)),
+            class_="pair",
+        ),
+        table(groups.GUESS_HEADS, groups.guesses(subject)) if subject.blocks else None,
+        caption(groups.RISK)
         if subject.blocks
-        else _caption(
+        else caption(
             "The prosecutor knows that a person is in the table, and all quasi-identifiers of that person. "
             "The risk of a record is the chance of picking it from its class: 1 divided by the size of the class. "
             "A record is unique if no other shares its quasi-identifiers."
@@ -170,27 +163,35 @@ def _risk(subject: Subject) -> Html:
     )
 
 
+def _attacks(subject: Subject) -> Html:
+    exposures = [exposure.to_dict() for exposure in subject.facts.attacks]
+    before = {"prosecutor": subject.facts.before.highest, "marketer": subject.facts.before.average}
+    return section("Attacks", *attack_parts(exposures, before))
+
+
 def _utility(subject: Subject) -> Html:
     facts = subject.facts
     if subject.blocks:
-        return _section("Utility", el("div", _sizes_chart(facts, "group", groups.SIZES), class_="charts"))
-    shown = [_loss_chart(subject), _sizes_chart(facts)]
+        return section("Utility", el("div", _sizes_chart(facts, "group", groups.SIZES), class_="charts"))
+    shown = [_loss_chart(subject), *distance_charts(subject.run["metrics"]), _sizes_chart(facts)]
     shown += [_bins_chart(f"{q.name}, before and after", q.bins, facts.floor, _GENERALIZED) for q in facts.quasi]
     shown += [_bins_chart(f"{s.name} (sensitive)", s.bins, facts.floor, _SENSITIVE) for s in facts.sensitive]
-    return _section("Utility", el("div", shown, class_="charts"), _metrics(subject))
+    metrics = subject.run["metrics"]
+    return section("Utility", *utility_parts(metrics), el("div", shown, class_="charts"), _further_metrics(metrics))
 
 
-def _metrics(subject: Subject) -> Html | None:
-    """The information metrics that apply, each with a line that says how to read it."""
-    if not subject.measurements:
+def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Html | None:
+    """The other information metrics that apply, each with a line that says how to read it."""
+    rows: list[list[Node]] = [
+        [name, number(m["value"]), "higher" if m.get("higher_is_better") else "lower", m["description"]]
+        for name, m in metrics.items()
+        if name not in READ and m["value"] is not None
+    ]
+    if not rows:
         return None
     heads = ("metric", "value", "better", "how to read it")
-    rows: list[list[Node]] = [
-        [m["name"], _number(m["value"]), "higher" if m.get("higher_is_better") else "lower", m["description"]]
-        for m in subject.measurements
-    ]
-    caption = "Only releases of the same table can be compared by these numbers."
-    return el("div", el("h3", "Information metrics"), _table(heads, rows), _caption(caption))
+    how = caption("Only releases of the same table can be compared by these numbers.")
+    return el("div", el("h3", "Information metrics"), table(heads, rows), how)
 
 
 _GENERALIZED = (
@@ -203,7 +204,7 @@ _SENSITIVE = "Values are published as they are, so only suppressed records can m
 def _loss_chart(subject: Subject) -> Html:
     per_column = (subject.run["metrics"].get("gcp") or {}).get("per_column") or {}
     chart = charts.bars("Detail lost by column", list(per_column), list(per_column.values()), top=1.0)
-    return _chart(chart, "0% means every value is published exactly, 100% that nothing is said about the column.")
+    return chart_figure(chart, "0% means every value is published exactly, 100% that nothing is said about the column.")
 
 
 _SIZES = "Number of classes by size. Bars far to the right are classes with more generalization than needed."
@@ -211,7 +212,7 @@ _SIZES = "Number of classes by size. Bars far to the right are classes with more
 
 def _sizes_chart(facts: Facts, unit: str = "class", how: str = _SIZES) -> Html:
     labels, counts = _size_bands(facts.class_sizes)
-    return _chart(charts.histogram(f"{unit.title()} sizes", labels, counts, axis=f"records in a {unit}"), how)
+    return chart_figure(charts.histogram(f"{unit.title()} sizes", labels, counts, axis=f"records in a {unit}"), how)
 
 
 def _size_bands(sizes: Sequence[tuple[int, int]]) -> tuple[list[str], list[float]]:
@@ -242,19 +243,8 @@ def _bins_chart(title: str, bins: Bins | None, floor: int, how: str) -> Html:
         return el("figure", el("h3", title), el("p", text, class_="nothing"))
     draw = charts.steps if bins.edges else charts.paired_bars
     chart = draw(title, bins.edges or bins.labels, bins.before, bins.after)
-    return _chart(chart, f"{how} Groups of fewer than {floor} records are joined.", legend=True, title=title)
-
-
-def _chart(chart: Html, how: str | None, *, legend: bool = False, title: str | None = None) -> Html:
-    heading = title or chart.partition("<title>")[2].partition("</title>")[0]
-    key = _legend() if legend or how is None else None
-    return el("figure", el("h3", title or Html(heading)), key, chart, el("figcaption", how) if how else None)
-
-
-def _legend() -> Html:
-    return el(
-        "p", el("span", class_="swatch one"), "before ", el("span", class_="swatch two"), "after", class_="legend"
-    )
+    how = f"{how} Groups of fewer than {floor} records are joined."
+    return chart_figure(chart, how, names=BEFORE_AFTER, title=title)
 
 
 def _changes(subject: Subject) -> Html:
@@ -269,10 +259,10 @@ def _changes(subject: Subject) -> Html:
     for names, what in ((subject.kept, "kept as it is"), (subject.starred, "starred"), (subject.left_out, "left out")):
         rows += [[name, what, "–", "–", "0%" if what == "kept as it is" else "100%", "–"] for name in names]
     heads = ("column", "what happened", "values before", "values after", "cells changed", "detail lost")
-    return _section(
+    return section(
         "What changed",
-        _table(heads, rows),
-        _caption("Suppressed records count as changed in every quasi-identifier. Columns that the policy does not name "
+        table(heads, rows),
+        caption("Suppressed records count as changed in every quasi-identifier. Columns that the policy does not name "
                  "are left out unless it says others: keep."),
     )  # fmt: skip
 
@@ -282,7 +272,7 @@ def _happened(subject: Subject, column: str, otherwise: str) -> str:
 
 
 def _method(subject: Subject) -> Html:
-    return _section(
+    return section(
         "Method",
         el("dl", _step("algorithm", subject.algorithm), [_step("goal", model) for model in subject.models],
            class_="method"),
@@ -306,15 +296,15 @@ def _reproduction(subject: Subject) -> Html:
     hashes: list[list[Node]] = [[k, el("code", v or "none")] for k, v in certificate["sha256"].items()]
     versions: list[list[Node]] = [[k, v or "not installed"] for k, v in certificate["versions"].items()]
     seconds: list[list[Node]] = [[k, f"{v:.2f} s"] for k, v in subject.run["seconds"].items()]
-    return _section(
+    return section(
         "Reproduction",
         el("h3", "Policy"),
         el("pre", certificate["policy"].strip()),
         el("h3", "SHA-256"),
-        _table(("file", "hash"), hashes, class_="hashes"),
+        table(("file", "hash"), hashes, class_="hashes"),
         el("div",
-           el("div", el("h3", "Versions"), _table(("what", "version"), versions)),
-           el("div", el("h3", "Time"), _table(("phase", "seconds"), seconds)), class_="pair"),
+           el("div", el("h3", "Versions"), table(("what", "version"), versions)),
+           el("div", el("h3", "Time"), table(("phase", "seconds"), seconds)), class_="pair"),
         el("p", f"Engine {certificate['engine']}."),
     )  # fmt: skip
 
@@ -324,30 +314,3 @@ def _footer(subject: Subject) -> Html:
     floor = subject.facts.floor
     shown = f"No value of the original is named; what charts show are shares of groups of at least {floor} records."
     return el("footer", el("p", f"{made} {shown}"))
-
-
-def _section(title: str, *content: Node) -> Html:
-    return el("section", el("h2", title), *content)
-
-
-def _caption(text: str) -> Html:
-    return el("p", text, class_="caption")
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[Node]], **attributes: str) -> Html:
-    """A table whose cells carry the name of their column, so that a narrow screen can stack them."""
-    body = [el("tr", [_cell(head, cell) for head, cell in zip(heads, row, strict=True)]) for row in rows]
-    head = el("thead", el("tr", [el("th", h, scope="col") for h in heads]))
-    return el("table", head, el("tbody", body), **attributes)
-
-
-def _cell(head: str, cell: Node) -> Html:
-    return el("td", cell, data_head=head, class_="none" if cell == "–" else None)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"

@@ -32,12 +32,29 @@ def inspect_lines(profile: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text("Columns that single people out:", "bold")
         for found in profile["sets"][:MOST_SETS]:
             yield Text(f"  {found['unique_share']:>6.1%} unique on {', '.join(found['columns'])}")
+    yield from _structure_lines(profile)
     if profile["risk"] is None:
         yield Text("No column looks like something others know about a person.")
     else:
         yield Text(f"Risk as it stands: {_risk_sentence(profile['risk'], profile['quasi'])}")
     if profile["file"]:
         yield Text(f"Next: tablecloak init {profile['file']['path']}")
+
+
+def _structure_lines(profile: Mapping[str, Any]) -> Iterator[Text]:
+    """Keys, dependencies, and what is estimated for the population."""
+    if profile["keys"]:
+        shown = "; ".join(", ".join(key) for key in profile["keys"][:MOST_SETS])
+        yield Text("Keys, on which every record is unique: ", "bold") + Text(shown)
+    decided = profile["dependencies"][:MOST_SETS]
+    if decided:
+        shown = "; ".join(f"{', '.join(d['columns'])} decides {d['decides']}" for d in decided)
+        yield Text("Dependencies: ", "bold") + Text(shown)
+    for found in profile["population"]:
+        yield Text(
+            f"In the population ({found['method']}): {found['given_sample_unique']:.1%} of the unique records are "
+            "unique there too"
+        )
 
 
 def _file_line(profile: Mapping[str, Any]) -> str:
@@ -112,13 +129,30 @@ def compare_lines(report: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield table
     yield Text()
     yield _column_table(report["columns"])
-    yield Text("L1 (at most 2), Hellinger (at most 1) and KL: 0 means the same distribution as in the original.", "dim")
+    yield Text(
+        "L1 (at most 2), Hellinger, EMD (at most 1) and KL: 0 is the same distribution as in the original.", "dim"
+    )
     yield Text(
         "Values: exact as published, or spread evenly over what a label covers; without suppressed records.", "dim"
     )
     yield Text()
     yield _metric_table(report["metrics"])
+    if report.get("learning"):
+        yield Text()
+        yield from _learning_lines(report["learning"])
     for note in report["notes"]:
+        yield Text(f"Note: {note}")
+
+
+def _learning_lines(found: Mapping[str, Any]) -> Iterator[Text]:
+    yield Text(
+        f"Predicting {found['target']} ({found['learner']}, {found['n_tested']:,} originals held out): "
+        f"trained on the release {found['release']:.1%}, on the original {found['original']:.1%}, "
+        f"most frequent value {found['majority']:.1%} (± {found['error']:.1%})"
+    )
+    if found["kept"] is not None:
+        yield Text(f"The release keeps {found['kept']:.0%} of what can be learned.")
+    for note in found["notes"]:
         yield Text(f"Note: {note}")
 
 
@@ -127,13 +161,25 @@ def _metric_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
     table = _table("metric", "value", "", right=(1,))
     for name, found in metrics.items():
         value = "" if found["value"] is None else f"{found['value']:,.4g}"
+        if found.get("error") is not None:
+            value += f" ± {found['error']:.2g}"
         table.add_row(name, value, Text(found.get("reason") or found["description"], "dim"))
     return table
 
 
 def _column_table(columns: list[Mapping[str, Any]]) -> Table:
     table = _table(
-        "column", "role", "distinct", "after", "loss", "L1", "Hellinger", "KL", "values", right=(2, 3, 4, 5, 6, 7)
+        "column",
+        "role",
+        "distinct",
+        "after",
+        "loss",
+        "L1",
+        "Hellinger",
+        "KL",
+        "EMD",
+        "values",
+        right=(2, 3, 4, 5, 6, 7, 8),
     )
     for column in columns:
         table.add_row(
@@ -146,8 +192,8 @@ def _column_table(columns: list[Mapping[str, Any]]) -> Table:
 
 def _distances(found: Mapping[str, float | None] | None) -> list[str]:
     if found is None:
-        return [""] * 3
-    return ["infinite" if found[name] is None else f"{found[name]:.3f}" for name in ("l1", "hellinger", "kl")]
+        return [""] * 4
+    return ["infinite" if found[name] is None else f"{found[name]:.3f}" for name in ("l1", "hellinger", "kl", "emd")]
 
 
 def _share(share: float) -> str:

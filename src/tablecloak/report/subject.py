@@ -40,4 +40,3 @@ class Subject:
     starred: Sequence[str] = ()
     left_out: Sequence[str] = ()  # named in the policy and not published
     blocks: Sequence[Sequence[str]] = ()  # of releases in groups: columns whose cells still belong together
-    measurements: Sequence[Mapping[str, Any]] = ()  # information metrics as plain values

@@ -56,6 +56,7 @@ def certificate_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     yield from verify_lines(report)
     for number, check in enumerate(report["checks"]):
         yield _labelled("" if number else "checked", _checked(check))
+    yield _labelled("", Text(report["summary"], "dim"))
 
 
 def _checked(check: Mapping[str, Any]) -> Text:

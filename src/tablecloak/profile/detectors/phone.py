@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.column import Column
@@ -21,4 +23,26 @@ def phone(column: Column) -> Match | None:
     share = column.share(_NUMBER if column.named(WORDS) else _INTERNATIONAL)
     if share < 0.8:
         return None
-    return Match(f"phone number ({percent(share)})", Role.IDENTIFIER, "reaches one person", 0.9)
+    check = _check()
+    known = "" if check is None else f", {percent(column.share(check))} in a known plan"
+    return Match(f"phone number ({percent(share)}{known})", Role.IDENTIFIER, "reaches one person", 0.9)
+
+
+@cache
+def _check() -> Callable[[str], bool] | None:
+    """Whether a number exists in a numbering plan, where phonenumbers is installed (the extra `pii`)."""
+    try:
+        import phonenumbers
+    except ImportError:
+        return None
+
+    def is_valid(text: str) -> bool:
+        for region in (None, "US", "GB", "DE", "FR"):
+            try:
+                if phonenumbers.is_valid_number(phonenumbers.parse(text, region)):
+                    return True
+            except phonenumbers.NumberParseException:
+                continue
+        return False
+
+    return is_valid

@@ -13,12 +13,23 @@ _US = re.compile(r"\d{5}(-\d{4})?").fullmatch
 _UK = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}").fullmatch
 _CANADA = re.compile(r"[A-CEGHJ-NPR-TVXY]\d[A-Z] ?\d[A-Z]\d").fullmatch
 _ANY = re.compile(r"[A-Za-z0-9][A-Za-z0-9 -]{1,9}").fullmatch
-COUNTRIES = (("UK postcode", _UK), ("Canadian postal code", _CANADA))
+_NETHERLANDS = re.compile(r"[1-9]\d{3} ?[A-Z]{2}").fullmatch
+_POLAND = re.compile(r"\d{2}-\d{3}").fullmatch
+_PORTUGAL = re.compile(r"\d{4}-\d{3}").fullmatch
+_BRAZIL = re.compile(r"\d{5}-\d{3}").fullmatch
+COUNTRIES = (
+    ("UK postcode", _UK),
+    ("Canadian postal code", _CANADA),
+    ("Dutch postcode", _NETHERLANDS),
+    ("Polish postcode", _POLAND),
+    ("Portuguese postcode", _PORTUGAL),
+    ("Brazilian postcode", _BRAZIL),
+)
 
 
 @detector("postcode")
 def postcode(column: Column) -> Match | None:
-    """Postal codes: a telling header, or the pattern of the United Kingdom or Canada."""
+    """Postal codes: a telling header, or the pattern of a country whose codes look like nothing else."""
     if column.type not in (ColumnType.TEXT, ColumnType.INTEGER):
         return None
     reason = "where a person lives is widely known"

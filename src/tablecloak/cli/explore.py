@@ -1,0 +1,55 @@
+"""`tablecloak explore`: what variants of a policy risk and what they keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tablecloak.cli.output import emit, progress_for, remark
+from tablecloak.cli.policies import PolicyFile, Set, read_policy
+from tablecloak.cli.settings import Settings
+from tablecloak.cli.streams import readable
+from tablecloak.errors import PolicyError
+
+
+def explore(
+    policy: PolicyFile,
+    data: Annotated[Path | None, typer.Argument(help="Data to explore, instead of the policy's input.")] = None,
+    *,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="NAME=VALUES", help="As in k=2..20 or algorithm=mondrian,auto. Repeatable."),
+    ] = None,
+    risk: Annotated[
+        str, typer.Option("--risk", help="What counts as risk: highest, average, unique or guess.")
+    ] = "highest",
+    utility: Annotated[str, typer.Option("--utility", help="The metric that counts as what is lost.")] = "gcp",
+    html: Annotated[Path | None, typer.Option("--html", help="Page to write, with the frontier as a chart.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    changes: Set = None,
+    settings: Settings,
+) -> None:
+    """Compare variants of a policy by risk and utility, and find the knee of the frontier. Writes no release."""
+    if not vary:
+        raise PolicyError("nothing varies", hint="--vary k=2..20 --vary algorithm=mondrian,auto")
+    with readable(data) as source, progress_for(settings) as progress:
+        wanted = read_policy(policy, changes, settings, source=source)
+        from tablecloak.exploration import explore_policy
+        from tablecloak.policy.variations import parse_axis
+        from tablecloak.report import frontier
+
+        axes = [parse_axis(text) for text in vary]
+        report = explore_policy(
+            wanted, axes, risk=risk, utility=utility, threads=settings.threads, progress=progress
+        ).to_dict()
+        if html is not None:
+            from tablecloak.io.atomic import replace_when_done
+            from tablecloak.report.frontier_page import page
+
+            with replace_when_done(html, force=force) as partial:
+                partial.write_text(page(report, policy.name), encoding="utf-8")
+    emit(settings, report, frontier.lines(report))
+    if html is not None:
+        remark(settings, f"Wrote {html}.")

@@ -1,0 +1,154 @@
+"""Contrast: releases judged on the same axes of risk and utility, alone or two side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tablecloak.attacking import AttackReport, attack_files
+from tablecloak.comparison import Comparison, compare_files
+from tablecloak.policy.schema import Policy
+from tablecloak.report.attacked import TRIED
+
+__all__ = ["Contrast", "Judged", "Row", "contrast_files", "judge_files"]
+
+# Metrics of which more is better are marked so; these say how much, which is neither good nor bad.
+NEUTRAL = frozenset({"average-class-size"})
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A release beside its original: comparison and attacks."""
+
+    name: str
+    comparison: Comparison
+    attacks: AttackReport
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak compare --json`."""
+        return {"release": self.name, **self.comparison.to_dict(), "attacks": self.attacks.to_dict()["attacks"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One axis on which two releases are compared."""
+
+    axis: str  # risk, attack, utility or learning
+    name: str
+    original: float | None
+    values: tuple[float | None, float | None]
+    higher_is_better: bool = False
+
+    @property
+    def better(self) -> int | None:
+        """0 or 1 for the better release, None where neither is."""
+        a, b = self.values
+        if a is None or b is None or a == b or self.name in NEUTRAL:
+            return None
+        return int((b > a) == self.higher_is_better)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "axis": self.axis,
+            "name": self.name,
+            "original": self.original,
+            "a": self.values[0],
+            "b": self.values[1],
+            "better": None if self.better is None else "ab"[self.better],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two releases of one original."""
+
+    a: Judged
+    b: Judged
+
+    def rows(self) -> Iterator[Row]:
+        """All axes, risk first."""
+        yield from _risk_rows(self.a.comparison, self.b.comparison)
+        yield from _attack_rows(self.a.attacks, self.b.attacks)
+        yield from _utility_rows(self.a.comparison, self.b.comparison)
+        yield from _learning_rows(self.a.comparison, self.b.comparison)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak compare --original --json`."""
+        rows = [row.to_dict() for row in self.rows()]
+        return {
+            "quasi": list(self.a.comparison.quasi),
+            "rows": rows,
+            "a": self.a.to_dict(),
+            "b": self.b.to_dict(),
+        }
+
+
+def judge_files(
+    original: Path,
+    release: Path,
+    *,
+    policy: Policy | None = None,
+    quasi: Sequence[str] = (),
+    target: str | None = None,
+    learner: str = "forest",
+) -> Judged:
+    """Compare a release with its original, and attack both."""
+    comparison = compare_files(original, release, policy=policy, quasi=quasi, target=target, learner=learner)
+    attacks = attack_files(original, release, policy=policy, quasi=comparison.quasi, kinds=TRIED)
+    return Judged(release.name, comparison, attacks)
+
+
+def contrast_files(
+    a: Path,
+    b: Path,
+    original: Path,
+    *,
+    policy: Policy | None = None,
+    quasi: Sequence[str] = (),
+    target: str | None = None,
+    learner: str = "forest",
+) -> Contrast:
+    """Judge two releases of one original on the same axes, by the same quasi-identifiers."""
+    first = judge_files(original, a, policy=policy, quasi=quasi, target=target, learner=learner)
+    same = first.comparison.quasi
+    return Contrast(first, judge_files(original, b, policy=policy, quasi=same, target=target, learner=learner))
+
+
+def _risk_rows(a: Comparison, b: Comparison) -> Iterator[Row]:
+    for name, key in (("unique records", "unique_share"), ("highest risk", "highest"), ("average risk", "average")):
+        yield Row("risk", name, getattr(a.before, key), (getattr(a.after, key), getattr(b.after, key)))
+
+
+def _attack_rows(a: AttackReport, b: AttackReport) -> Iterator[Row]:
+    earlier = {e.attack: e.finding for e in a.before or ()}
+    for left, right in zip(a.after, b.after, strict=True):
+        if left.finding is None and right.finding is None:
+            continue
+        before = earlier.get(left.attack)
+        values = (
+            left.finding.average if left.finding else None,
+            right.finding.average if right.finding else None,
+        )
+        yield Row("attack", left.attack, before.average if before else None, values)
+
+
+def _utility_rows(a: Comparison, b: Comparison) -> Iterator[Row]:
+    share = [c.n_suppressed / max(1, c.before.n_records) for c in (a, b)]
+    yield Row("utility", "suppressed", None, (share[0], share[1]))
+    for left, right in zip(a.metrics, b.metrics, strict=True):
+        values = (_finite(left.value), _finite(right.value))
+        if values != (None, None):
+            yield Row("utility", left.name, None, values, left.higher_is_better)
+
+
+def _learning_rows(a: Comparison, b: Comparison) -> Iterator[Row]:
+    if a.learning and b.learning:
+        name = f"accuracy for {a.learning.target}"
+        yield Row("learning", name, a.learning.original, (a.learning.release, b.learning.release), True)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,77 @@
+"""Correlation of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
+from tablecloak.metrics.joint import mean_of_pairs
+from tablecloak.metrics.records import RecordColumn, Records, pairs_of
+from tablecloak.stats.classes import FloatArray, IntArray
+
+__all__ = ["correlation_error"]
+
+
+@metric("correlation-error", on_request=True)
+def correlation_error(counts: ReleaseCounts) -> Amount:
+    """Correlation error: how much the correlation of two numeric columns or dates changed, on average over pairs.
+
+      error(A, B) = |Pearson's r in the original - Pearson's r in the release|
+
+    In the release a cell has the mean and the mean square of the values it covers; two cells of a record are taken as
+    independent inside what they cover. Empty cells are left out. Lower is better.
+    Reference: Pearson's product-moment correlation.
+    """
+    records = counts.records
+    numeric = [i for i, column in enumerate(records.columns) if column.places is not None]
+    if len(numeric) < 2:
+        raise DoesNotApplyError("there are no two columns of numbers or dates")
+    found = {}
+    for i, j in pairs_of(records.columns):
+        if i in numeric and j in numeric:
+            before, after = _correlations(records, records.columns[i], records.columns[j])
+            if np.isfinite(before):
+                found[i, j] = abs(before - (after if np.isfinite(after) else 0.0))
+    return mean_of_pairs(records, found)
+
+
+def _correlations(records: Records, a: RecordColumn, b: RecordColumn) -> tuple[float, float]:
+    assert a.places is not None
+    assert b.places is not None
+    x, y = a.places[a.before], b.places[b.before]
+    before = _pearson(x, y, x * x, y * y, records.weights_before)
+    (mean_a, square_a), (mean_b, square_b) = _moments(a), _moments(b)
+    return before, _pearson(
+        mean_a[a.cells], mean_b[b.cells], square_a[a.cells], square_b[b.cells], records.weights_after
+    )
+
+
+def _moments(column: RecordColumn) -> tuple[FloatArray, FloatArray]:
+    """Mean and mean square of the values of every cell, NaN where it covers none, (n_cells,) each."""
+    assert column.places is not None
+    is_value = ~np.isnan(column.places)
+    places = np.where(is_value, column.places, 0.0)
+    coverage = column.coverage
+    sums = []
+    for quantity in (is_value.astype(np.float64), places, places**2):
+        running = np.concatenate([[0.0], np.cumsum(quantity)])
+        found = running[coverage.hi + 1] - running[coverage.lo]
+        for cell, members in coverage.sets.items():
+            found[cell] = quantity[sorted(members)].sum()
+        sums.append(found)
+    n = np.where(sums[0] > 0, sums[0], np.nan)
+    return sums[1] / n, sums[2] / n
+
+
+def _pearson(x: FloatArray, y: FloatArray, xx: FloatArray, yy: FloatArray, weights: IntArray) -> float:
+    """Pearson's r from values and their squares; NaN where a column does not vary."""
+    known = ~(np.isnan(x) | np.isnan(y))
+    w = weights[known].astype(np.float64)
+    if not w.sum():
+        return np.nan
+    share = w / w.sum()
+    mean_x, mean_y = float(share @ x[known]), float(share @ y[known])
+    spread = (float(share @ xx[known]) - mean_x**2) * (float(share @ yy[known]) - mean_y**2)
+    if spread <= 1e-24:
+        return np.nan
+    return float((share @ (x[known] * y[known]) - mean_x * mean_y) / np.sqrt(spread))
