@@ -43,6 +43,4 @@ def class_sizes(columns: Sequence[Codes]) -> IntArray:
 
 def _keys(columns: Sequence[Codes]) -> NDArray[np.uint64]:
     layout = plan_layout([int(codes.max(initial=0)) + 1 for codes in columns])
-    return pack(
-        [codes.astype(np.uint64, copy=False) if codes.dtype.kind == "i" else codes for codes in columns], layout
-    )  # type: ignore[misc]
+    return pack([codes if codes.dtype.kind == "u" else codes.astype(np.uint64) for codes in columns], layout)  # type: ignore[misc]
