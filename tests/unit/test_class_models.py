@@ -176,8 +176,8 @@ def test_written_release_is_recounted_with_its_persons(tmp_path):
     raw = few_persons()
     release = pipeline.anonymize(raw, policy_for({"model": "k-anonymity", "k": 4}, person="person"))
     release.write(tmp_path / "release.csv")
-    domain, codes = release._originals.persons
-    everyone_is_one = replace(release._originals, persons=(domain, np.zeros_like(codes)))
+    ((domain, codes),) = release._originals.unpublished
+    everyone_is_one = replace(release._originals, unpublished=((domain, np.zeros_like(codes)),))
     object.__setattr__(release, "_originals", everyone_is_one)
     with pytest.raises(GoalNotMet, match="k-anonymity reaches 1 where 4 is required"):
         release.write(tmp_path / "again.csv")

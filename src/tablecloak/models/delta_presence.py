@@ -83,8 +83,8 @@ class ConfidentDeltaPresence(PrivacyModel):
     Formula: Pr(delta_min <= |E| / (|E| + Binomial(people - n, p)) <= delta_max) >= c for every class E. Binomial sums
     of more than 10,000 terms are taken from the normal distribution.
 
-    Protects from: learning who is in the table, where attackers know a population that the publisher does not. Not
-    from: record or attribute linkage.
+    Protects from: learning who is in the table, where attackers know a population that the publisher does not.
+    Not from: record or attribute linkage.
     Reference: Nergiz, Clifton, Delta-presence without complete world knowledge, IEEE TKDE 2010.
     """
 
