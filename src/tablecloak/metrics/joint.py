@@ -94,7 +94,8 @@ def _spread_product(records: Records, binned: list[tuple[IntArray, int]], start:
 def _by_group(groups: Groups, bins: IntArray, n_bins: int, weights: IntArray) -> FloatArray:
     """Records in every bin of an exact column, by group, (n_groups, n_bins)."""
     n_groups = len(groups.weights)
-    return np.bincount(groups.of_record * n_bins + bins, weights, n_groups * n_bins).reshape(n_groups, n_bins)
+    counted = np.bincount(groups.of_record * n_bins + bins, weights, n_groups * n_bins)
+    return counted.reshape(n_groups, n_bins).astype(np.float64)
 
 
 def mean_of_pairs(records: Records, distances: dict[tuple[int, int], float]) -> Amount:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tablecloak.errors import DataError, MissingExtra, PolicyError, did_you_mean
 from tablecloak.metrics.records import RecordColumn, Records, bins_of, weighted_counts
@@ -102,7 +103,7 @@ def learn(
     )
 
 
-def _rows(tables: Sequence[FloatArray], places: Sequence[IntArray]) -> FloatArray:
+def _rows(tables: Sequence[FloatArray], places: Sequence[NDArray[np.integer[Any]]]) -> FloatArray:
     """Features of records, given by the code or cell each has in every column."""
     return np.concatenate([table[place] for table, place in zip(tables, places, strict=True)], axis=1)
 

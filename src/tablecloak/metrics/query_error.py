@@ -97,7 +97,7 @@ def _estimate(records: Records, query: Query) -> float:
             if number in groups.exact:
                 column = records.columns[number]
                 hits = hits * column.overlap(*asked[number])[column.cells]
-        weights = np.bincount(groups.of_record, weights=hits, minlength=len(weights))
+        weights = np.bincount(groups.of_record, weights=hits, minlength=len(weights)).astype(np.float64)
     for number in asked:
         if number in groups.spread:
             column = records.columns[number]

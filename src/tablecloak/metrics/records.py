@@ -117,7 +117,7 @@ class Records:
             firsts, of_record = _grouped([self.columns[i] for i in spread], n)
         else:
             firsts, of_record = np.zeros(min(n, 1), np.int64), np.zeros(n, np.int64)
-        weights = np.bincount(of_record, weights=self.weights_after, minlength=len(firsts))
+        weights = np.bincount(of_record, weights=self.weights_after, minlength=len(firsts)).astype(np.float64)
         return Groups(spread, exact, of_record, firsts, weights)
 
     @cached_property

@@ -119,7 +119,7 @@ def _algorithm(policy: Policy, kind: str) -> dict[str, Any]:
     cls = find("algorithms", kind)
     own = policy.algorithm
     if own.name == kind:
-        given = {f.name: getattr(own, f.name) for f in fields(own)}  # type: ignore[arg-type]
+        given = {f.name: getattr(own, f.name) for f in fields(own)}
         return {"kind": kind, **{name: value for name, value in given.items() if isinstance(value, str | int | float)}}
     limit = getattr(own, "suppression_limit", 0.0)
     knows_it = "suppression_limit" in {f.name for f in fields(cls)}

@@ -120,7 +120,7 @@ def shown_value(name: str, found: Mapping[str, Any]) -> str:
     """The value of a metric with its standard error."""
     if found["value"] is None:
         return "–"
-    show = (lambda x: f"{x:.1%}") if name in SHARES else (lambda x: f"{x:.3f}")
+    show = charts.percent if name in SHARES else _decimal
     error = found.get("error")
     return show(found["value"]) + (f" ± {show(error)}" if error is not None else "")
 
