@@ -9,10 +9,11 @@ from counted import stats_of_classes
 from effort import often
 from random_tables import coded_table
 from tablecloak.kernels.prices import FULL, make_prices
-from tablecloak.kernels.reference_refine import cell_prices
+from tablecloak.kernels.reference_changes import cell_prices
 from tablecloak.kernels.reference_refine import refine as refine_reference
 from tablecloak.kernels.reference_rules import admitted as admitted_reference
 from tablecloak.kernels.rules import Kind, Rules, only_size
+from tablecloak.kernels.steps import Steps
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
 
@@ -23,6 +24,12 @@ RULES = {
     "recursive": (Kind.RECURSIVE, 3.0, 2),
     "equal": (Kind.EQUAL_DISTANCE, 0.45, 0),
     "ordered": (Kind.ORDERED_DISTANCE, 0.4, 0),
+}
+
+HOW = {
+    "steps": Steps(sweeps=3, near=3, pooled=60, alone=100, noise=0.3, turn=1),
+    "seed": 5,
+    "stop": np.zeros(1, np.int64),
 }
 
 
@@ -80,8 +87,8 @@ def test_compiled_equals_reference(seed, name, sets):
 
     codes, weights, values, classes, prices, rules = block(seed, name, sets=sets)
     one, other = classes.copy(), classes.copy()
-    assert refine_reference(codes, weights, values, one, prices, rules, sweeps=3) == refine_compiled(
-        codes, weights, values, other, prices, rules, sweeps=3
+    assert refine_reference(codes, weights, values, one, prices, rules, **HOW) == refine_compiled(
+        codes, weights, values, other, prices, rules, **HOW
     )
     assert one.tolist() == other.tolist()
 
@@ -92,7 +99,7 @@ def test_compiled_equals_reference(seed, name, sets):
 def test_refining_lowers_the_price_and_keeps_the_goal(seed, name, sets):
     codes, weights, values, classes, prices, rules = block(seed, name, sets=sets)
     start = price_of(codes, weights, classes, prices)
-    before, after = refine_reference(codes, weights, values, classes, prices, rules, sweeps=3)
+    before, after = refine_reference(codes, weights, values, classes, prices, rules, **HOW)
     assert (before, after) == (start, price_of(codes, weights, classes, prices))
     assert after < before
     for c in np.unique(classes):
