@@ -47,8 +47,9 @@ EFFORTS = {
 }
 # Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
 UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0)
-# Tables this small are refined by numpy; for larger ones all but the fast effort wait for the compiler, once ever.
 SMALL = 400
+# numpy refines tables this small as compiled kernels do.
+TINY = 50
 # A round that lowers the loss by less than this share is the last.
 WORTH = 0.001
 # Classes of more tuples than this are shared out before they are built anew: growing costs the square of their number.
@@ -61,8 +62,9 @@ NOISE = 0.3
 class Auto:
     """Cut the table top-down where that saves most loss, then refine neighbouring classes block by block.
 
-    A refinement moves tuples to cheaper classes, puts the outliers of a class elsewhere, dissolves, splits and reshapes
-    classes; every change lowers the loss and is admitted by the goal. Equal rows stay together.
+    A refinement moves tuples to cheaper classes, puts the outliers of a class elsewhere, dissolves classes, and pools
+    neighbouring classes to build them anew; every change lowers the loss and is admitted by the goal. Where the goal
+    speaks of sensitive values, classes grown towards it are another start. Equal rows stay together.
     Cost: near-linear in the number of different rows for a given effort.
     """
 
@@ -106,7 +108,7 @@ class Auto:
         return min(asked, default=float("inf"))
 
     def _kernels(self, n_tuples: int) -> ModuleType:
-        waits = self.effort != "fast" and n_tuples > SMALL
+        waits = self.effort not in ("fast", "balanced") and n_tuples > SMALL  # for the compiler, once ever
         return kernels.choose(max(n_tuples, kernels.COMPILED_FROM) if waits else n_tuples)
 
     def _refined(
@@ -114,7 +116,7 @@ class Auto:
     ) -> IntArray:
         table = problem.table
         chosen = self._kernels(table.n_tuples)
-        is_slow = chosen.__name__.endswith("reference") and table.n_tuples > SMALL
+        is_slow = chosen.__name__.endswith("reference") and table.n_tuples > TINY
         effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
         rules, counted, is_whole = rules_of(problem.goal, table)
         refinery = Refinery(
@@ -123,6 +125,8 @@ class Auto:
         )  # fmt: skip
         random = rng.child(problem.seed, "auto")
         losses = _losses(table, classes, is_set)
+        if len(rules.kind) and not is_slow:
+            classes, losses = self._better_start(refinery, effort, classes, losses, is_set, progress)
         for i in range(effort.rounds):
             n_classes = int(classes.max()) + 1
             steps = _steps(effort, i, n_classes, table.n_tuples, has_rules=len(rules.kind) > 0)
@@ -139,6 +143,22 @@ class Auto:
             if last.sum() - losses.sum() < WORTH * last.sum():
                 break
         return classes
+
+    def _better_start(
+        self, refinery: Refinery, effort: _Effort, classes: IntArray, losses: FloatArray, is_set: NDArray[np.bool_],
+        progress: Progress,
+    ) -> tuple[IntArray, FloatArray]:  # fmt: skip
+        """The cuts, or classes grown towards the rules from equal shares of the whole table, whichever loses less."""
+        problem = refinery.problem
+        shared = share_out(problem, np.zeros_like(classes), list(refinery.counted), GROWN)
+        n_parts = int(shared.max()) + 1
+        if n_parts < 2 and problem.table.n_tuples > 2 * GROWN:
+            return classes, losses
+        lost = _losses(problem.table, shared, is_set)
+        steps = Steps(sweeps=effort.sweeps, alone=2 * GROWN)
+        grown = refinery.refine(shared, lost, np.arange(n_parts), n_parts, steps, progress)
+        lost = _losses(problem.table, grown, is_set)
+        return (grown, lost) if lost.sum() < losses.sum() else (classes, losses)
 
 
 def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rules: bool) -> Steps:

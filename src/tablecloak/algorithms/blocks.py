@@ -60,10 +60,7 @@ class Refinery:
         stop = np.zeros(1, np.int64)
         blocks = _dearest(_blocks(classes, order, n_blocks), classes, losses, self.most_tuples)
         with ThreadPoolExecutor(max(1, self.problem.threads)) as pool:
-            running = [
-                pool.submit(self._refined, classes, block, steps, i, stop)
-                for i, block in enumerate(blocks)
-            ]
+            running = [pool.submit(self._refined, classes, block, steps, i, stop) for i, block in enumerate(blocks)]
             self._watch(running, blocks, stop, progress)
             refined = [future.result() for future in running]
             found = classes.copy()

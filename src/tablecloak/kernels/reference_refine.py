@@ -33,7 +33,7 @@ def refine(
         last = now
         for change in (move_tuples, trim_classes, dissolve_classes):
             change(block, rules, stop)
-        rebuild_pools(block, rules, 0, SPLIT_UP_TO, 0.0, seed, grows=False, stop=stop)
+        rebuild_pools(block, rules, 0, SPLIT_UP_TO, 0.0, seed, grows=True, stop=stop)
         grows = len(rules.kind) > 0 and (sweep + steps.turn) % 2 == 0
         rebuild_pools(block, rules, steps.near, steps.pooled, steps.noise, seed + sweep, grows=grows, stop=stop)
         now = block.total()

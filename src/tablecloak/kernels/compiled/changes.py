@@ -8,7 +8,6 @@ from tablecloak.kernels.compiled.jit import inner_jit, jit
 from tablecloak.kernels.compiled.rules import admitted
 from tablecloak.kernels.compiled.states import (
     FAR,
-    MOST,
     SET,
     State,
     admits_with,

@@ -142,7 +142,7 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):  
             least[i], nearest[i] = NEVER, n
             for r in range(n_live):
                 j = live[r]
-                if j != i and j != a:
+                if j != i and j != a:  # noqa: PLR1714
                     score = _score(prices, lo, hi, size, price, jitter, i, j, enough, least[i])
                     _offer(score, i, j, nearest, least)
         for q in range(n_live):

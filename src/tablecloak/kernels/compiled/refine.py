@@ -51,7 +51,7 @@ def refine(
         move_tuples(state, prices, rules, spare, stop)
         trim_classes(state, prices, rules, spare, stop)
         dissolve_classes(state, prices, rules, spare, stop)
-        rebuild_pools(state, prices, rules, 0, SPLIT_UP_TO, 0.0, seed, False, stop, spare)
+        rebuild_pools(state, prices, rules, 0, SPLIT_UP_TO, 0.0, seed, True, stop, spare)
         grows = len(rules.kind) > 0 and (sweep + steps.turn) % 2 == 0
         near = (steps.near, steps.pooled, steps.noise, seed + sweep)
         rebuild_pools(state, prices, rules, *near, grows, stop, spare)
