@@ -98,7 +98,9 @@ def test_threads_do_not_change_the_result(monkeypatch):
 
     monkeypatch.setattr(kernels, "COMPILED_FROM", 1)
     monkeypatch.setitem(
-        auto.EFFORTS, "fast", auto._Effort(rounds=3, sweeps=2, pairs=1, fewest=10, merges=100, all_merges=10**9)
+        auto.EFFORTS,
+        "fast",
+        auto._Effort(rounds=3, sweeps=2, pairs=1, fewest=10, merges=100, all_merges=10**9, most_tuples=10**9),
     )
     table = coded_table(np.random.default_rng(6), 3000)
     one, two = (Auto(effort="fast").solve(Problem(table, goal_of("k"), threads), silent) for threads in (1, 2))

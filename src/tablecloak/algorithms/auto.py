@@ -38,16 +38,22 @@ class _Effort:
     fewest: int  # classes of a block
     merges: int  # of tuples compared when pools are built anew, for each tuple
     all_merges: int  # the same for the whole table: larger tables have smaller pools
+    most_tuples: int  # looked at in all rounds together; the dearest blocks come first
 
 
 EFFORTS = {
-    "fast": _Effort(rounds=1, sweeps=2, pairs=2_000_000, fewest=30, merges=0, all_merges=0),
-    "balanced": _Effort(rounds=3, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000),
-    "best": _Effort(rounds=40, sweeps=3, pairs=50_000_000, fewest=300, merges=600, all_merges=1 << 60),
+    "fast": _Effort(rounds=1, sweeps=2, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=1_000_000),
+    "balanced": _Effort(
+        rounds=3, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=2_000_000
+    ),
+    "best": _Effort(
+        rounds=40, sweeps=3, pairs=50_000_000, fewest=300, merges=600, all_merges=1 << 60, most_tuples=1 << 60
+    ),
 }
-# Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
-UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0)
+# Of larger tables numpy looks at this many tuples.
 SMALL = 400
+# Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
+UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0, most_tuples=SMALL)
 # numpy refines tables this small as compiled kernels do.
 TINY = 50
 # A round that lowers the loss by less than this share is the last.
@@ -121,13 +127,13 @@ class Auto:
         rules, counted, is_whole = rules_of(problem.goal, table)
         refinery = Refinery(
             problem, make_prices(table.space, is_set), rules, counted, is_whole, deadline, chosen,
-            most_tuples=SMALL if is_slow else table.n_tuples,
+            most_tuples=effort.most_tuples,
         )  # fmt: skip
         random = rng.child(problem.seed, "auto")
         losses = _losses(table, classes, is_set)
-        if len(rules.kind) and not is_slow:
+        if len(rules.kind) and not is_slow and table.n_tuples <= effort.most_tuples:
             classes, losses = self._better_start(refinery, effort, classes, losses, is_set, progress)
-        for i in range(effort.rounds):
+        for i in range(max(1, min(effort.rounds, effort.most_tuples // table.n_tuples))):
             n_classes = int(classes.max()) + 1
             steps = _steps(effort, i, n_classes, table.n_tuples, has_rules=len(rules.kind) > 0)
             if (n_classes < 2 and not steps.alone) or refinery.is_over(progress):
