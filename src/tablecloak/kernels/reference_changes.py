@@ -46,13 +46,18 @@ class Block:
     def __init__(
         self, codes: IntArray, weights: IntArray, values: IntArray, class_of: IntArray, prices: Prices
     ) -> None:
-        self.codes, self.weights, self.values, self.class_of, self.prices = codes, weights, values, class_of, prices
+        self.codes, self.weights, self.values, self.prices = codes, weights, values, prices
         self.n_dims = codes.shape[1]
-        self.n_used = int(class_of.max()) + 1
-        self.room = 2 * self.n_used + 8
         self.is_set = prices.kind == SET
         self.flat = np.flatnonzero(prices.kind == TABLE)  # dimensions priced in one go
         self.others = np.flatnonzero(prices.kind != TABLE).tolist()
+        self.assign(class_of)
+
+    def assign(self, class_of: IntArray) -> None:
+        """Give every tuple another class; those of class -1 wait for one."""
+        self.class_of = class_of
+        self.n_used = int(class_of.max()) + 1
+        self.room = 2 * self.n_used + 8
         self.size, self.price = np.zeros(self.room, np.int64), np.zeros(self.room, np.int64)
         self.lo, self.hi = (np.zeros((self.n_dims, self.room), np.int64) for _ in range(2))
         for g in range(self.n_used):

@@ -107,7 +107,8 @@ def _next_helper(
     """Place of the free tuple that widens a class least among those that help it towards its rules, -1: none."""
     codes = block.codes.T[:, free]
     now = shortfall(rules, hist, size)
-    for q in np.argsort(block.box_price(*block.joined(lo, hi, codes, codes)), kind="stable").tolist():
+    order: list[int] = np.argsort(block.box_price(*block.joined(lo, hi, codes, codes)), kind="stable").tolist()
+    for q in order:
         i = int(free[q])
         after = shortfall(rules, hist + hists[i], size + int(block.weights[i]))
         if after <= TOLERANCE or after < now - TOLERANCE:
@@ -118,7 +119,7 @@ def _next_helper(
 def _grown(block: Block, rules: Rules, seed: int) -> bool:
     """Grow the classes of a block and place what is left; whether every tuple found a class."""
     class_of = grow_classes(block, rules, seed % len(block.codes))
-    block.__init__(block.codes, block.weights, block.values, class_of, block.prices)  # type: ignore[misc]
+    block.assign(class_of)
     left = np.flatnonzero(class_of < 0).tolist()
     if class_of.max() < 0:
         return False
@@ -200,5 +201,5 @@ def _merged(part: Block, rules: Rules, noise: float, seed: int) -> bool:
     class_of = agglomerate(part, rules, noise, seed)
     if class_of is None:
         return False
-    part.__init__(part.codes, part.weights, part.values, class_of, part.prices)  # type: ignore[misc]
+    part.assign(class_of)
     return True

@@ -34,4 +34,5 @@ if not config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
 jit: Any = njit(cache=True, nogil=True)
 leaf_jit: Any = njit(cache=True, nogil=True, inline="never")
 # Called by other kernels only: what Python would need to call it is not compiled.
-inner_jit: Any = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_any_njit: Any = njit  # its type hints leave these options out
+inner_jit: Any = _any_njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
