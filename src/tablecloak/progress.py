@@ -26,6 +26,10 @@ class Progress(Protocol):
     def finish(self, note: str = "") -> None:
         """The phase ends with a short remark (counts only, never values)."""
 
+    def stopping(self) -> bool:
+        """Whether the user wants the best answer so far; work that has none goes on."""
+        return False
+
 
 class Silent:
     """Says nothing."""
@@ -38,6 +42,9 @@ class Silent:
 
     def finish(self, note: str = "") -> None:
         pass
+
+    def stopping(self) -> bool:
+        return False
 
 
 silent: Progress = Silent()

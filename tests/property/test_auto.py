@@ -14,6 +14,7 @@ from tablecloak.algorithms.auto import Auto, _losses
 from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.blocks import compact
 from tablecloak.algorithms.mondrian import Mondrian
+from tablecloak.algorithms.sharing import share_out
 from tablecloak.data.labels import labels_of_classes
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
@@ -96,7 +97,11 @@ def test_threads_do_not_change_the_result(monkeypatch):
     from tablecloak.algorithms import auto
 
     monkeypatch.setattr(kernels, "COMPILED_FROM", 1)
-    monkeypatch.setitem(auto.EFFORTS, "fast", auto._Effort(rounds=3, sweeps=2, pairs=1, fewest=10))
+    monkeypatch.setitem(
+        auto.EFFORTS,
+        "fast",
+        auto._Effort(rounds=3, sweeps=2, pairs=1, fewest=10, merges=100, all_merges=10**9, most_tuples=10**9),
+    )
     table = coded_table(np.random.default_rng(6), 3000)
     one, two = (Auto(effort="fast").solve(Problem(table, goal_of("k"), threads), silent) for threads in (1, 2))
     assert one.class_of_tuple.tolist() == two.class_of_tuple.tolist()
@@ -109,6 +114,53 @@ def test_an_expired_time_limit_still_gives_a_valid_release():
     solution = Auto(effort="best", time_limit=1e-9).solve(Problem(table, goal), silent)
     assert goal.admits(solution.stats(table)).all()
     assert (solution.class_of_tuple >= 0).all()
+
+
+class Impatient:
+    """Asks to stop as soon as refining begins."""
+
+    def __init__(self):
+        self.phase = ""
+
+    def start(self, phase, total=None):
+        self.phase = phase
+
+    def advance(self, done):
+        pass
+
+    def finish(self, note=""):
+        pass
+
+    def stopping(self):
+        return self.phase == "refine"
+
+
+@pytest.mark.parametrize("name", ["k", "entropy"])
+def test_asked_to_stop_it_keeps_a_valid_release_no_worse_than_its_start(name):
+    table, goal = coded_table(np.random.default_rng(7), 300), goal_of(name)
+    solution = Auto().solve(Problem(table, goal), Impatient())
+    assert goal.admits(solution.stats(table)).all()
+    start = Mondrian().solve(Problem(table, goal), silent)
+    assert loss_of(table, solution.class_of_tuple) <= loss_of(table, start.class_of_tuple)
+
+
+@pytest.mark.parametrize(
+    ("effort", "time_limit", "seconds"), [(3, None, 3), (3.5, 2, 2), ("best", 7, 7), ("fast", None, np.inf)]
+)
+def test_the_shorter_of_both_limits_counts(effort, time_limit, seconds):
+    assert Auto(effort=effort, time_limit=time_limit).seconds == seconds
+
+
+def test_shares_of_a_class_hold_its_sensitive_values_in_its_proportions():
+    table = coded_table(np.random.default_rng(12), 400)
+    problem = Problem(table, goal_of("t"))
+    shared = share_out(problem, np.zeros(table.n_tuples, np.int64), [0], 120)
+    values = table.sensitive_codes(0)
+    n_parts = shared.max() + 1
+    assert n_parts == -(-table.n_tuples // 120)
+    for v in np.unique(values):
+        in_parts = np.bincount(shared[values == v], minlength=n_parts)
+        assert in_parts.max() - in_parts.min() <= 1
 
 
 @pytest.mark.parametrize("name", ["k", "distinct", "t"])
@@ -131,6 +183,9 @@ def test_progress_reports_the_loss_of_every_round():
 
         def finish(self, note=""):
             self.found.append(note)
+
+        def stopping(self):
+            return False
 
     notes = Notes()
     Auto().solve(Problem(coded_table(np.random.default_rng(9), 200), goal_of("k")), notes)

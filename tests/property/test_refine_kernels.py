@@ -9,10 +9,12 @@ from counted import stats_of_classes
 from effort import often
 from random_tables import coded_table
 from tablecloak.kernels.prices import FULL, make_prices
-from tablecloak.kernels.reference_refine import cell_prices
+from tablecloak.kernels.reference_changes import cell_prices
 from tablecloak.kernels.reference_refine import refine as refine_reference
 from tablecloak.kernels.reference_rules import admitted as admitted_reference
+from tablecloak.kernels.reference_rules import shortfall as shortfall_reference
 from tablecloak.kernels.rules import Kind, Rules, only_size
+from tablecloak.kernels.steps import Steps
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
 
@@ -23,6 +25,12 @@ RULES = {
     "recursive": (Kind.RECURSIVE, 3.0, 2),
     "equal": (Kind.EQUAL_DISTANCE, 0.45, 0),
     "ordered": (Kind.ORDERED_DISTANCE, 0.4, 0),
+}
+
+HOW = {
+    "steps": Steps(sweeps=2, near=3, pooled=60, alone=100, noise=0.3, turn=1),
+    "seed": 5,
+    "stop": np.zeros(1, np.int64),
 }
 
 
@@ -36,7 +44,7 @@ def rules_with(name, min_size, shares):
     )  # fmt: skip
 
 
-def block(seed, name, *, sets=False, min_size=3, n=120):
+def block(seed, name, *, sets=False, min_size=3, n=72):
     """A random block whose classes all satisfy the rules: (codes, weights, values, classes, prices, rules)."""
     random = np.random.default_rng(seed)
     table = coded_table(random, n)
@@ -80,8 +88,8 @@ def test_compiled_equals_reference(seed, name, sets):
 
     codes, weights, values, classes, prices, rules = block(seed, name, sets=sets)
     one, other = classes.copy(), classes.copy()
-    assert refine_reference(codes, weights, values, one, prices, rules, sweeps=3) == refine_compiled(
-        codes, weights, values, other, prices, rules, sweeps=3
+    assert refine_reference(codes, weights, values, one, prices, rules, **HOW) == refine_compiled(
+        codes, weights, values, other, prices, rules, **HOW
     )
     assert one.tolist() == other.tolist()
 
@@ -92,7 +100,7 @@ def test_compiled_equals_reference(seed, name, sets):
 def test_refining_lowers_the_price_and_keeps_the_goal(seed, name, sets):
     codes, weights, values, classes, prices, rules = block(seed, name, sets=sets)
     start = price_of(codes, weights, classes, prices)
-    before, after = refine_reference(codes, weights, values, classes, prices, rules, sweeps=3)
+    before, after = refine_reference(codes, weights, values, classes, prices, rules, **HOW)
     assert (before, after) == (start, price_of(codes, weights, classes, prices))
     assert after < before
     for c in np.unique(classes):
@@ -100,6 +108,34 @@ def test_refining_lowers_the_price_and_keeps_the_goal(seed, name, sets):
         assert weights[part].sum() >= rules.min_size
         if len(rules.kind):
             assert holds(rules, values[:, 0], weights, part)
+
+
+@pytest.mark.parametrize("kind", ["compiled", "reference"])
+def test_nothing_changes_once_asked_to_stop(kind):
+    from tablecloak import kernels
+
+    codes, weights, values, classes, prices, rules = block(3, "entropy")
+    asked = HOW | {"stop": np.ones(1, np.int64)}
+    chosen = kernels.choose(0, compiled=kind == "compiled")
+    before, after = chosen.refine(codes, weights, values, found := classes.copy(), prices, rules, **asked)
+    assert before == after
+    assert found.tolist() == classes.tolist()
+
+
+@pytest.mark.parametrize("model", RULES)
+def test_a_class_falls_short_exactly_when_its_rules_do_not_hold(model):
+    from tablecloak.kernels.compiled.rules import shortfall as shortfall_compiled
+
+    random = np.random.default_rng(9)
+    shares = np.array([0.1, 0.2, 0.3, 0.4])
+    rules = rules_with(model, 1, shares)
+    for counts in random.integers(0, 5, (200, 4)):
+        size = int(counts.sum())
+        if size == 0 or len(rules.kind) == 0:
+            continue
+        short = shortfall_reference(rules, counts, size)
+        assert (short <= 1e-9) == admitted_reference(rules, counts, size) or model == "recursive"
+        assert abs(short - shortfall_compiled(rules, counts, size)) < 1e-9
 
 
 def test_prices_are_the_losses_of_the_domains():

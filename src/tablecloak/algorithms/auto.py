@@ -16,9 +16,11 @@ from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.blocks import Refinery, compact, near_order
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.rules import rules_of
+from tablecloak.algorithms.sharing import share_out
 from tablecloak.algorithms.suppress import suppress
 from tablecloak.data.coded import CodedTable
 from tablecloak.kernels.prices import MOST_SET_VALUES, make_prices
+from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
@@ -34,32 +36,47 @@ class _Effort:
     sweeps: int  # in every block
     pairs: int  # of tuples and classes compared in one sweep over the table; blocks are as large as that allows
     fewest: int  # classes of a block
+    merges: int  # of tuples compared when pools are built anew, for each tuple
+    all_merges: int  # the same for the whole table: larger tables have smaller pools
+    most_tuples: int  # looked at in all rounds together; the dearest blocks come first
 
 
 EFFORTS = {
-    "fast": _Effort(rounds=1, sweeps=2, pairs=2_000_000, fewest=30),
-    "balanced": _Effort(rounds=2, sweeps=2, pairs=5_000_000, fewest=50),
-    "best": _Effort(rounds=12, sweeps=4, pairs=100_000_000, fewest=300),
+    "fast": _Effort(rounds=1, sweeps=2, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=1_000_000),
+    "balanced": _Effort(
+        rounds=3, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=2_000_000
+    ),
+    "best": _Effort(
+        rounds=40, sweeps=3, pairs=50_000_000, fewest=300, merges=600, all_merges=1 << 60, most_tuples=1 << 60
+    ),
 }
-# Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
-UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12)
-# Tables this small are refined by numpy; for larger ones all but the fast effort wait for the compiler, once ever.
+# Of larger tables numpy looks at this many tuples.
 SMALL = 400
+# Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
+UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0, most_tuples=SMALL)
+# numpy refines tables this small as compiled kernels do.
+TINY = 50
 # A round that lowers the loss by less than this share is the last.
 WORTH = 0.001
+# Classes of more tuples than this are shared out before they are built anew: growing costs the square of their number.
+GROWN = 2000
+MOST_NEAR = 8
+NOISE = 0.3
 
 
-@algorithm("auto")
+@algorithm("auto", minimizes="NCP")
 class Auto:
     """Cut the table top-down where that saves most loss, then refine neighbouring classes block by block.
 
-    A refinement moves tuples to cheaper classes, puts the outliers of a class elsewhere, dissolves, splits and reshapes
-    classes; every change lowers the loss and is admitted by the goal. Equal rows stay together.
+    A refinement moves tuples to cheaper classes, puts the outliers of a class elsewhere, dissolves classes, and pools
+    neighbouring classes to build them anew; every change lowers the loss and is admitted by the goal. Where the goal
+    speaks of sensitive values, classes grown towards it are another start. Equal rows stay together.
     Cost: near-linear in the number of different rows for a given effort.
     """
 
     effort: Annotated[
-        Literal["fast", "balanced", "best"], Field(description="how long to look for a release with less loss")
+        Literal["fast", "balanced", "best"] | Annotated[float, Field(gt=0)],
+        Field(description="how long to look for a release with less loss; a number: seconds"),
     ] = "balanced"
     time_limit: Annotated[
         float | None, Field(gt=0, description="seconds after which the best release found so far is taken")
@@ -79,7 +96,7 @@ class Auto:
         return None
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
-        deadline = time.monotonic() + (self.time_limit or float("inf"))
+        deadline = time.monotonic() + self.seconds
         start = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
         is_set = _set_dims(problem.table) if self.labels == "set" else np.zeros(problem.table.space.n_dims, bool)
         classes = self._refined(problem, start.class_of_tuple, is_set, deadline, progress)
@@ -90,8 +107,14 @@ class Auto:
         trimmed = suppress(problem, solution, budget)
         return _solution(problem.table, trimmed.class_of_tuple, is_set)
 
+    @property
+    def seconds(self) -> float:
+        """How long the search may take."""
+        asked = [limit for limit in (self.effort, self.time_limit) if isinstance(limit, int | float)]
+        return min(asked, default=float("inf"))
+
     def _kernels(self, n_tuples: int) -> ModuleType:
-        waits = self.effort != "fast" and n_tuples > SMALL
+        waits = self.effort not in ("fast", "balanced") and n_tuples > SMALL  # for the compiler, once ever
         return kernels.choose(max(n_tuples, kernels.COMPILED_FROM) if waits else n_tuples)
 
     def _refined(
@@ -99,18 +122,21 @@ class Auto:
     ) -> IntArray:
         table = problem.table
         chosen = self._kernels(table.n_tuples)
-        is_slow = chosen.__name__.endswith("reference") and table.n_tuples > SMALL
-        effort = UNCOMPILED if is_slow else EFFORTS[self.effort]
+        is_slow = chosen.__name__.endswith("reference") and table.n_tuples > TINY
+        effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
         rules, counted, is_whole = rules_of(problem.goal, table)
         refinery = Refinery(
-            problem, make_prices(table.space, is_set), rules, counted, is_whole, effort.sweeps, deadline, chosen,
-            most_tuples=SMALL if is_slow else table.n_tuples,
+            problem, make_prices(table.space, is_set), rules, counted, is_whole, deadline, chosen,
+            most_tuples=effort.most_tuples,
         )  # fmt: skip
         random = rng.child(problem.seed, "auto")
         losses = _losses(table, classes, is_set)
-        for i in range(effort.rounds):
+        if len(rules.kind) and not is_slow and table.n_tuples <= effort.most_tuples:
+            classes, losses = self._better_start(refinery, effort, classes, losses, is_set, progress)
+        for i in range(max(1, min(effort.rounds, effort.most_tuples // table.n_tuples))):
             n_classes = int(classes.max()) + 1
-            if n_classes < 2 or time.monotonic() >= deadline:
+            steps = _steps(effort, i, n_classes, table.n_tuples, has_rules=len(rules.kind) > 0)
+            if (n_classes < 2 and not steps.alone) or refinery.is_over(progress):
                 break
             n_blocks = max(1, round(n_classes / max(effort.fewest, effort.pairs // table.n_tuples)))
             emphasis = random.choice([0.25, 1.0, 4.0], table.space.n_dims)
@@ -118,11 +144,42 @@ class Auto:
             order = near_order(problem, classes, emphasis) if i and n_blocks > 1 else np.arange(n_classes)
             progress.finish(f"loss {_mean(losses, table):.4f}")
             progress.start("refine", table.n_tuples)
-            classes = refinery.refine(classes, losses, order, n_blocks, progress)
+            classes = refinery.refine(classes, losses, order, n_blocks, steps, progress)
             last, losses = losses, _losses(table, classes, is_set)
             if last.sum() - losses.sum() < WORTH * last.sum():
                 break
         return classes
+
+    def _better_start(
+        self, refinery: Refinery, effort: _Effort, classes: IntArray, losses: FloatArray, is_set: NDArray[np.bool_],
+        progress: Progress,
+    ) -> tuple[IntArray, FloatArray]:  # fmt: skip
+        """The cuts, or classes grown towards the rules from equal shares of the whole table, whichever loses less."""
+        problem = refinery.problem
+        shared = share_out(problem, np.zeros_like(classes), list(refinery.counted), GROWN)
+        n_parts = int(shared.max()) + 1
+        if n_parts < 2 and problem.table.n_tuples > 2 * GROWN:
+            return classes, losses
+        lost = _losses(problem.table, shared, is_set)
+        steps = Steps(sweeps=effort.sweeps, alone=2 * GROWN)
+        grown = refinery.refine(shared, lost, np.arange(n_parts), n_parts, steps, progress)
+        lost = _losses(problem.table, grown, is_set)
+        return (grown, lost) if lost.sum() < losses.sum() else (classes, losses)
+
+
+def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rules: bool) -> Steps:
+    """What one round does to its blocks; pools are as large as the effort allows."""
+    merges = min(effort.merges, effort.all_merges // max(1, n_tuples))
+    members = max(1.0, n_tuples / n_classes)
+    near = min(MOST_NEAR, int((merges / members) ** 0.5) - 1)
+    return Steps(
+        sweeps=effort.sweeps,
+        near=max(1, near),
+        pooled=min(SPLIT_UP_TO, int(2 * members * (near + 1))) if near > 1 else SPLIT_UP_TO,
+        alone=2 * GROWN if has_rules and turn == 0 and effort.pairs else 0,
+        noise=NOISE if turn else 0.0,
+        turn=turn,
+    )
 
 
 def _set_dims(table: CodedTable) -> NDArray[np.bool_]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from types import ModuleType
 
@@ -17,6 +17,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.kernels.prices import Prices
 from tablecloak.kernels.rules import Rules
 from tablecloak.kernels.space import pack, plan_layout
+from tablecloak.kernels.steps import Steps
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import Progress, silent
@@ -25,6 +26,7 @@ __all__ = ["Refinery", "compact", "near_order"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,25 +38,31 @@ class Refinery:
     rules: Rules
     counted: Sequence[int]  # sensitive attributes that the rules count
     judges_all: bool  # the rules are the whole goal, so refined classes need no second look
-    sweeps: int
     deadline: float  # on the clock of `time.monotonic`
     kernels: ModuleType
     most_tuples: int  # looked at in one pass; the dearest blocks come first
 
+    def is_over(self, progress: Progress) -> bool:
+        """Whether the time is up or the user has asked to stop."""
+        return time.monotonic() >= self.deadline or progress.stopping()
+
     def refine(
-        self, classes: IntArray, losses: FloatArray, order: IntArray, n_blocks: int, progress: Progress
+        self, classes: IntArray, losses: FloatArray, order: IntArray, n_blocks: int, steps: Steps, progress: Progress
     ) -> IntArray:
         """Classes after one pass over blocks of classes that follow each other in an order.
 
         Args:
             losses: (n_classes,) loss of all records of a class together.
 
-        Blocks that have not begun at the deadline keep their classes; so do blocks that end with a class the goal does
+        Blocks that have not begun when time is up keep their classes; so do blocks that end with a class the goal does
         not admit.
         """
+        stop = np.zeros(1, np.int64)
         blocks = _dearest(_blocks(classes, order, n_blocks), classes, losses, self.most_tuples)
         with ThreadPoolExecutor(max(1, self.problem.threads)) as pool:
-            refined = _told(pool.map(lambda block: self._refined(classes, block), blocks), progress, blocks)
+            running = [pool.submit(self._refined, classes, block, steps, i, stop) for i, block in enumerate(blocks)]
+            self._watch(running, blocks, stop, progress)
+            refined = [future.result() for future in running]
             found = classes.copy()
             base = len(losses)
             for block, own in zip(blocks, refined, strict=True):
@@ -64,13 +72,29 @@ class Refinery:
             return compact(found)
         return self._admitted(classes, compact(found), blocks)
 
-    def _refined(self, classes: IntArray, block: IntArray) -> IntArray:
+    def _watch(
+        self, running: list[Future[IntArray]], blocks: list[IntArray], stop: IntArray, progress: Progress
+    ) -> None:
+        """Tell how far the blocks are, and ask them to end when time is up."""
+        try:
+            left = set(running)
+            while left:
+                left = wait(left, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED).not_done
+                progress.advance(sum(len(b) for b, f in zip(blocks, running, strict=True) if f.done()))
+                if self.is_over(progress):
+                    stop[0] = 1
+        except BaseException:
+            stop[0] = 1
+            raise
+
+    def _refined(self, classes: IntArray, block: IntArray, steps: Steps, number: int, stop: IntArray) -> IntArray:
         own = compact(classes[block])
-        if time.monotonic() < self.deadline and own.max() > 0:
+        if stop[0] == 0 and (own.max() > 0 or steps.alone > 0):
             table = self.problem.table
             self.kernels.refine(
                 self._codes(block), table.weights[block] if len(table.weights) else np.ones(len(block), np.int64),
-                self._values(block), own, self.prices, self.rules, sweeps=self.sweeps,
+                self._values(block), own, self.prices, self.rules,
+                steps=steps, seed=(self.problem.seed + 7919 * number + 104729 * steps.turn) & 0x7FFFFFFF, stop=stop,
             )  # fmt: skip
         return own
 
@@ -106,16 +130,6 @@ class Refinery:
             if not ok[after[block]].all():
                 result[block] = before[block]
         return compact(result)
-
-
-def _told(parts: Iterable[IntArray], progress: Progress, blocks: list[IntArray]) -> list[IntArray]:
-    found = []
-    done = 0
-    for part in parts:
-        found.append(part)
-        done += len(blocks[len(found) - 1])
-        progress.advance(done)
-    return found
 
 
 def compact(classes: IntArray) -> IntArray:

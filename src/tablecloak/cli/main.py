@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -36,6 +36,7 @@ from tablecloak.cli import (
     schema,
     verify,
 )
+from tablecloak.cli.interrupts import wish
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
 from tablecloak.errors import CloakError, PolicyError
@@ -44,6 +45,7 @@ from tablecloak.progress import Cancelled
 __all__ = ["app", "main"]
 
 INTERRUPTED = 130
+STOPPING = b"\nstopping: the best release found so far is kept; Ctrl-C again abandons the run\n"
 
 app = typer.Typer(
     name="tablecloak",
@@ -125,12 +127,15 @@ def _prepare_process() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _interrupted(number: int, _frame: object) -> NoReturn:
-    """Remove unfinished files and end at once.
+def _interrupted(number: int, _frame: object) -> None:
+    """Keep the best answer if a search has one to refine; else remove unfinished files and end at once.
 
     An exception raised here could be swallowed by whatever runs at this moment (a destructor, a callback
     of the import system), and the run would go on or hang.
     """
+    if number == signal.SIGINT and wish.stop():
+        os.write(sys.stderr.fileno(), STOPPING)
+        return
     discard_unfinished()
     if sys.stderr.isatty():
         os.write(sys.stderr.fileno(), b"\x1b[?25h\n")  # progress bars hide the cursor

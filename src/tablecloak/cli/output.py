@@ -76,10 +76,10 @@ def stderr() -> Console:
 @contextmanager
 def progress_for(settings: Settings) -> Iterator[Progress]:
     """Bars on a terminal, nothing for machines or when asked to be quiet."""
-    from tablecloak.progress import silent
-
     if settings.quiet or settings.json:
-        yield silent
+        from tablecloak.cli.interrupts import Quiet
+
+        yield Quiet()
         return
     from tablecloak.cli.progress import RichProgress
 

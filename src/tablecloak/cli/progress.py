@@ -10,6 +10,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from tablecloak.cli.interrupts import wish
+
 __all__ = ["RichProgress"]
 
 BAR_WIDTH = 12
@@ -26,6 +28,7 @@ class RichProgress:
         self._begin = 0.0
 
     def start(self, phase: str, total: int | None = None) -> None:
+        wish.enter(phase)
         self._phase, self._total, self._begin = phase, total, time.perf_counter()
         if self._console.is_terminal:
             self._live = Live(self._line(0), console=self._console, refresh_per_second=8, transient=True)
@@ -35,7 +38,11 @@ class RichProgress:
         if self._live is not None:
             self._live.update(self._line(done))
 
+    def stopping(self) -> bool:
+        return wish.is_stopping
+
     def finish(self, note: str = "") -> None:
+        wish.enter("")
         self.stop()
         seconds = f"{time.perf_counter() - self._begin:.1f} s"
         bar = "█" * BAR_WIDTH

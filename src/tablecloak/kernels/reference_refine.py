@@ -1,332 +1,15 @@
-"""Plain-numpy refinement of the classes of a block: the same changes, in the same order, as `compiled/refine.py`."""
+"""Plain-numpy refinement of the classes of a block: the same steps, in the same order, as `compiled/refine.py`."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tablecloak.kernels.prices import LINE, SET, SPAN, TABLE, Prices
-from tablecloak.kernels.reference_rules import admitted
+from tablecloak.kernels.prices import Prices
+from tablecloak.kernels.reference_changes import Block, dissolve_classes, move_tuples, trim_classes
+from tablecloak.kernels.reference_pools import rebuild_pools
 from tablecloak.kernels.rules import Rules
 from tablecloak.kernels.space import IntArray
+from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 
 __all__ = ["refine"]
-
-PAIRS_UP_TO, GROW_UP_TO, STARTS = 48, 600, 3
-Bools = NDArray[np.bool_]
-
-
-def cell_prices(prices: Prices, d: int, lo: IntArray, hi: IntArray) -> IntArray:
-    """Prices of boxes in one dimension; of a set only `lo` counts."""
-    kind, n, start = int(prices.kind[d]), int(prices.n[d]), int(prices.start[d])
-    table = prices.table
-    if kind == TABLE:
-        looked_up: IntArray = table[start + lo * n + hi].astype(np.int64)
-        return looked_up
-    if kind == SET:
-        count = np.bitwise_count(lo.astype(np.uint64)).astype(np.int64)
-        mixed = (count > 1) & ((lo & 1) > 0) & (table[start] >= 0)
-        return np.where(mixed, table[start], table[start + 1 + count]).astype(np.int64)
-    mixed = (lo == 0) & (table[start] >= 0)
-    if kind == LINE:
-        price = np.where(mixed, table[start], table[start + 1 + hi].astype(np.int64) - table[start + 1 + lo])
-    elif kind == SPAN:
-        price = np.where(mixed, table[start], table[start + 1 + np.maximum(hi - lo, 0)])
-    else:
-        rows = table[start + lo[..., None] * 2 * n + np.arange(2 * n)]
-        holds = rows[..., :n] >= hi[..., None]
-        depth = n - 1 - np.argmax(holds[..., ::-1], axis=-1)
-        price = np.take_along_axis(rows, n + depth[..., None], axis=-1)[..., 0]
-    return np.where(lo >= hi, 0, price).astype(np.int64)
-
-
-class _Block:
-    """Tuples with their classes, and the box, size and price of every class."""
-
-    def __init__(
-        self, codes: IntArray, weights: IntArray, values: IntArray, class_of: IntArray, prices: Prices
-    ) -> None:
-        self.codes, self.weights, self.values, self.class_of, self.prices = codes, weights, values, class_of, prices
-        self.n_dims = codes.shape[1]
-        self.n_used = int(class_of.max()) + 1
-        self.room = 2 * self.n_used + 8
-        self.is_set = prices.kind == SET
-        self.flat = np.flatnonzero(prices.kind == TABLE)  # dimensions priced in one go
-        self.others = np.flatnonzero(prices.kind != TABLE).tolist()
-        self.size, self.price = np.zeros(self.room, np.int64), np.zeros(self.room, np.int64)
-        self.lo, self.hi = (np.zeros((self.n_dims, self.room), np.int64) for _ in range(2))
-        for g in range(self.n_used):
-            self.rebuild(g)
-
-    def members(self, g: int) -> IntArray:
-        return np.flatnonzero(self.class_of == g)
-
-    def box(self, members: IntArray) -> tuple[IntArray, IntArray]:
-        """Lowest and highest codes; of a set its mask, twice."""
-        part = self.codes[members]
-        union = np.bitwise_or.reduce(part, axis=0)
-        return np.where(self.is_set, union, part.min(axis=0)), np.where(self.is_set, union, part.max(axis=0))
-
-    def box_price(self, lo: IntArray, hi: IntArray) -> IntArray:
-        """Prices of boxes given as (n_dims, n)."""
-        p = self.prices
-        place = p.start[self.flat, None] + lo[self.flat] * p.n[self.flat, None] + hi[self.flat]
-        total: IntArray = p.table[place].sum(axis=0, dtype=np.int64)
-        for d in self.others:
-            total += cell_prices(p, d, lo[d], hi[d])
-        return total
-
-    def joined(self, lo: IntArray, hi: IntArray, other_lo: IntArray, other_hi: IntArray) -> tuple[IntArray, IntArray]:
-        """Boxes (n_dims, n) united with other boxes."""
-        is_set = self.is_set[:, None]
-        if not self.is_set.any():
-            return np.minimum(lo, other_lo), np.maximum(hi, other_hi)
-        return (
-            np.where(is_set, lo | other_lo, np.minimum(lo, other_lo)),
-            np.where(is_set, lo | other_lo, np.maximum(hi, other_hi)),
-        )
-
-    def rebuild(self, g: int) -> None:
-        members = self.members(g)
-        self.lo[:, g], self.hi[:, g] = self.box(members)
-        self.size[g] = self.weights[members].sum()
-        self.price[g] = self.box_price(self.lo[:, g : g + 1], self.hi[:, g : g + 1])[0]
-
-    def clear(self, g: int) -> None:
-        self.size[g] = self.price[g] = 0
-
-    def priced(self, members: IntArray) -> int:
-        lo, hi = self.box(members)
-        return int(self.box_price(lo[:, None], hi[:, None])[0])
-
-    def holds(self, rules: Rules, members: IntArray) -> bool:
-        """Whether a class of these members would satisfy the goal."""
-        size = int(self.weights[members].sum())
-        if size < rules.min_size or len(rules.kind) == 0:
-            return size >= rules.min_size
-        hist = np.zeros(len(rules.shares), np.int64)
-        for v in range(self.values.shape[1]):
-            np.add.at(hist, self.values[members, v], self.weights[members])
-        return admitted(rules, hist, size)
-
-    def cheapest(
-        self, rules: Rules, i: int, own: int, best: int, tentative: dict[int, list[int]] | None = None
-    ) -> tuple[int, int]:
-        """The class that a tuple joins at least added price, below `best`: (class or -1, added price)."""
-        used = slice(0, self.n_used)
-        code = self.codes[i][:, None]
-        price = self.box_price(*self.joined(self.lo[:, used], self.hi[:, used], code, code))
-        size = self.size[used]
-        added = (size + self.weights[i]) * price - size * self.price[used]
-        added[(size == 0)] = best
-        if own < self.n_used:
-            added[own] = best
-        if len(rules.kind) == 0:
-            g = int(np.argmin(added))
-            return (g, int(added[g])) if added[g] < best else (-1, best)
-        for g in np.argsort(added, kind="stable").tolist():
-            if added[g] >= best:
-                break
-            extra = (tentative or {}).get(g, [])
-            if self.holds(rules, np.concatenate([self.members(g), np.array([*extra, i], np.int64)])):
-                return g, int(added[g])
-        return -1, best
-
-    def relocate(self, rules: Rules, members: IntArray, own: int, budget: int) -> bool:
-        """Move tuples out of a class if others take them for less than the budget; all or none."""
-        before: dict[int, tuple[IntArray, IntArray, int, int]] = {}
-        joins: dict[int, list[int]] = {}
-        left = budget
-        for i in members.tolist():
-            g, added = self.cheapest(rules, i, own, left, joins)
-            if g < 0:
-                for h, (lo, hi, size, price) in before.items():
-                    self.lo[:, h], self.hi[:, h], self.size[h], self.price[h] = lo, hi, size, price
-                return False
-            left -= added
-            if g not in before:
-                before[g] = (self.lo[:, g].copy(), self.hi[:, g].copy(), int(self.size[g]), int(self.price[g]))
-            joins.setdefault(g, []).append(i)
-            lo, hi = self.joined(self.lo[:, g : g + 1], self.hi[:, g : g + 1], *2 * (self.codes[i][:, None],))
-            self.lo[:, g], self.hi[:, g] = lo[:, 0], hi[:, 0]
-            self.size[g] += self.weights[i]
-            self.price[g] = self.box_price(lo, hi)[0]
-        for g, joined in joins.items():
-            self.class_of[joined] = g
-        return True
-
-    def total(self) -> int:
-        return int((self.size * self.price).sum())
-
-    def free_class(self) -> int:
-        free = np.flatnonzero(self.size[: self.n_used] == 0)
-        if len(free):
-            return int(free[0])
-        if self.n_used < self.room:
-            self.n_used += 1
-            return self.n_used - 1
-        return -1
-
-
-def _move_tuples(block: _Block, rules: Rules) -> None:
-    for i in range(len(block.codes)):
-        g = int(block.class_of[i])
-        if block.price[g] == 0 or block.size[g] - block.weights[i] < max(1, rules.min_size):
-            continue
-        members = block.members(g)
-        rest = members[members != i]
-        if not block.holds(rules, rest):
-            continue
-        saved = int(block.size[g] * block.price[g] - (block.size[g] - block.weights[i]) * block.priced(rest))
-        to, _ = block.cheapest(rules, i, g, saved)
-        if to >= 0:
-            block.class_of[i] = to
-            block.rebuild(g)
-            block.rebuild(to)
-
-
-def _dissolve_classes(block: _Block, rules: Rules) -> None:
-    for g in range(block.n_used):
-        if block.size[g] == 0 or block.price[g] == 0:
-            continue
-        if block.relocate(rules, block.members(g), g, int(block.size[g] * block.price[g])):
-            block.clear(g)
-
-
-def _kept_by_trim(block: _Block, rules: Rules, members: IntArray, g: int, d: int) -> Bools | None:
-    """Members that stay in the trim that saves most per record put out, None if there is none."""
-    prices = block.prices
-    codes, inverse = np.unique(block.codes[members, d], return_inverse=True)
-    if block.is_set[d]:
-        order = np.argsort(codes.astype(np.uint64))
-        kept = [(mask, None) for mask in (~codes[order] & block.lo[d, g]).tolist() if mask]
-        stays = [(block.codes[members, d] & mask) > 0 for mask, _ in kept]
-        ends = [(mask, 0) for mask, _ in kept]
-    else:
-        n = len(codes)
-        pairs = [(a, b) for a in range(n) for b in range(n - 1, a - 1, -1)]
-        if n > PAIRS_UP_TO:
-            pairs = [(a, b) for a, b in pairs if a == 0 or b == n - 1]
-        stays = [(inverse >= a) & (inverse <= b) for a, b in pairs]
-        ends = [(int(codes[a]), int(codes[b])) for a, b in pairs]
-    size, price = int(block.size[g]), int(block.price[g])
-    own = int(cell_prices(prices, d, block.lo[d, g : g + 1], block.hi[d, g : g + 1])[0])
-    best, found = -1.0, None
-    if not ends:
-        return None
-    lows, highs = (np.array(side, np.int64) for side in zip(*ends, strict=True))
-    for stay, kept_price in zip(stays, cell_prices(prices, d, lows, highs), strict=True):
-        n_kept = int(block.weights[members[stay]].sum())
-        if n_kept < rules.min_size or n_kept == size or (kept_price >= own and not block.is_set[d]):
-            continue
-        saved = (size * price - n_kept * (price - own + int(kept_price))) / (size - n_kept)
-        if saved > best:
-            best, found = saved, stay
-    return found
-
-
-def _trim_classes(block: _Block, rules: Rules) -> None:
-    for g in range(block.n_used):
-        for d in range(block.n_dims):
-            if block.size[g] == 0 or block.size[g] <= rules.min_size:
-                break
-            if cell_prices(block.prices, d, block.lo[d, g : g + 1], block.hi[d, g : g + 1])[0] == 0:
-                continue
-            members = block.members(g)
-            stays = _kept_by_trim(block, rules, members, g, d)
-            if stays is None or not block.holds(rules, members[stays]):
-                continue
-            kept = int(block.weights[members[stays]].sum()) * block.priced(members[stays])
-            if block.relocate(rules, members[~stays], g, int(block.size[g] * block.price[g]) - kept):
-                block.rebuild(g)
-
-
-def _grown(block: _Block, rules: Rules, members: IntArray, seed: int) -> Bools | None:
-    """Grow a class from a seed by the member that widens it least until it satisfies the goal; take what is free."""
-    is_in = np.zeros(len(members), bool)
-    codes = block.codes[members].T  # (n_dims, n)
-    lo = hi = codes[:, seed : seed + 1]
-    new = seed
-    while True:
-        is_in[new] = True
-        lo, hi = block.joined(lo, hi, codes[:, new : new + 1], codes[:, new : new + 1])
-        is_enough = block.holds(rules, members[is_in])
-        out = np.flatnonzero(~is_in)
-        if len(out) == 0:
-            return is_in if is_enough else None
-        price = block.box_price(*block.joined(lo, hi, codes[:, out], codes[:, out]))
-        new = int(out[np.argmin(price)])
-        if is_enough and price.min() > block.box_price(lo, hi)[0]:
-            return is_in
-
-
-def _split_members(block: _Block, rules: Rules, members: IntArray, limit: int) -> Bools | None:
-    """The cheapest of a few ways to part members in two classes, below a limit: who goes to the second."""
-    codes = block.codes[members].T
-    best, found = limit, None
-    for start in range(min(STARTS, len(members))):
-        place = start * (len(members) - 1) // max(1, STARTS - 1)
-        one = codes[:, place : place + 1]
-        seed = int(np.argmax(block.box_price(*block.joined(one, one, codes, codes))))
-        is_in = _grown(block, rules, members, seed)
-        if is_in is None or is_in.all() or not block.holds(rules, members[~is_in]):
-            continue
-        sides = (members[is_in], members[~is_in])
-        total = sum(int(block.weights[side].sum()) * block.priced(side) for side in sides)
-        if total < best:
-            best, found = total, is_in
-    return found
-
-
-def _assign(block: _Block, members: IntArray, is_second: Bools, one: int, two: int) -> None:
-    block.class_of[members] = np.where(is_second, two, one)
-    block.rebuild(one)
-    block.rebuild(two)
-
-
-def _split_classes(block: _Block, rules: Rules) -> None:
-    g = -1
-    while g + 1 < block.n_used:
-        g += 1
-        if block.size[g] == 0 or block.size[g] < 2 * rules.min_size or block.price[g] == 0:
-            continue
-        members = block.members(g)
-        if not 2 <= len(members) <= GROW_UP_TO:
-            continue
-        is_second = _split_members(block, rules, members, int(block.size[g] * block.price[g]))
-        if is_second is None:
-            continue
-        new = block.free_class()
-        if new < 0:
-            break
-        _assign(block, members, is_second, g, new)
-
-
-def _nearest(block: _Block, g: int) -> int:
-    used = slice(0, block.n_used)
-    price = block.box_price(
-        *block.joined(block.lo[:, used], block.hi[:, used], block.lo[:, g : g + 1], block.hi[:, g : g + 1])
-    )
-    size = block.size[used]
-    added = (size + size[g]) * price - size * block.price[used] - size[g] * block.price[g]
-    open_classes = np.flatnonzero((size > 0) & (np.arange(block.n_used) != g))
-    return int(open_classes[np.argmin(added[open_classes])]) if len(open_classes) else -1
-
-
-def _reshape_pairs(block: _Block, rules: Rules) -> None:
-    for g in range(block.n_used):
-        if block.size[g] == 0 or block.price[g] == 0:
-            continue
-        h = _nearest(block, g)
-        if h < 0:
-            continue
-        members = np.flatnonzero((block.class_of == g) | (block.class_of == h))
-        if len(members) > GROW_UP_TO:
-            continue
-        now = int(block.size[g] * block.price[g] + block.size[h] * block.price[h])
-        is_second = _split_members(block, rules, members, now)
-        if is_second is not None:
-            _assign(block, members, is_second, g, h)
 
 
 def refine(
@@ -337,16 +20,23 @@ def refine(
     prices: Prices,
     rules: Rules,
     *,
-    sweeps: int,
+    steps: Steps,
+    seed: int,
+    stop: IntArray,
 ) -> tuple[int, int]:
     """Change the classes of tuples, in place, as long as that lowers their total price: (price before, price after)."""
-    block = _Block(codes, weights, values, class_of, prices)
+    block = Block(codes, weights, values, class_of, prices)
     before = now = block.total()
-    for _ in range(sweeps):
+    if steps.alone:
+        rebuild_pools(block, rules, 0, steps.alone, 0.0, seed, grows=True, stop=stop)
+    for sweep in range(steps.sweeps):
         last = now
-        for change in (_move_tuples, _trim_classes, _dissolve_classes, _split_classes, _reshape_pairs):
-            change(block, rules)
+        for change in (move_tuples, trim_classes, dissolve_classes):
+            change(block, rules, stop)
+        rebuild_pools(block, rules, 0, SPLIT_UP_TO, 0.0, seed, grows=True, stop=stop)
+        grows = len(rules.kind) > 0 and (sweep + steps.turn) % 2 == 0
+        rebuild_pools(block, rules, steps.near, steps.pooled, steps.noise, seed + sweep, grows=grows, stop=stop)
         now = block.total()
-        if (last - now) * 2000 < last:
+        if (last - now) * 2000 < last or stop[0]:
             break
     return before, now

@@ -9,7 +9,9 @@ import numpy as np
 from tablecloak.kernels.rules import TOLERANCE, Kind, Rules
 from tablecloak.kernels.space import FloatArray, IntArray
 
-__all__ = ["admitted"]
+__all__ = ["admitted", "shortfall"]
+
+FAR = 1e6
 
 
 def admitted(rules: Rules, hist: IntArray, size: int) -> bool:
@@ -54,3 +56,24 @@ _HOLDS: dict[Kind, Callable[[IntArray, FloatArray, int, float, int], bool]] = {
     Kind.EQUAL_DISTANCE: _equal_distance,
     Kind.ORDERED_DISTANCE: _ordered_distance,
 }
+
+
+def shortfall(rules: Rules, hist: IntArray, size: int) -> float:
+    """How far a class is from satisfying its rules about values, 0 if it does; the size is not counted."""
+    total = 0.0
+    for kind, a, b, limit, order in zip(rules.kind, rules.start, rules.end, rules.limit, rules.order, strict=True):
+        counts, shares = hist[a:b], rules.shares[a:b]
+        found = counts[counts > 0]
+        if kind == Kind.DISTINCT:
+            total += max(0.0, limit - len(found))
+        elif kind == Kind.ENTROPY:
+            total += max(0.0, limit - np.exp(np.log(size) - (found * np.log(found)).sum() / size))
+        elif kind == Kind.RECURSIVE:
+            ranked = np.sort(counts)[::-1]
+            rest = size - int(ranked[: order - 1].sum())
+            total += max(0.0, ranked[0] / rest - limit) if rest > 0 else FAR - len(found)
+        elif kind == Kind.EQUAL_DISTANCE:
+            total += max(0.0, np.maximum(counts / size - shares, 0.0).sum() - limit)
+        elif len(counts) > 1:
+            total += max(0.0, np.abs(np.cumsum(counts / size - shares)[:-1]).sum() / (len(counts) - 1) - limit)
+    return float(total)

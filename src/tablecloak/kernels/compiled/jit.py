@@ -14,7 +14,7 @@ from typing import Any
 from numba import config as _config
 from numba import njit
 
-__all__ = ["jit", "leaf_jit"]
+__all__ = ["inner_jit", "jit", "leaf_jit"]
 
 
 def _sources() -> bytes:
@@ -33,3 +33,6 @@ if not config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
 
 jit: Any = njit(cache=True, nogil=True)
 leaf_jit: Any = njit(cache=True, nogil=True, inline="never")
+# Called by other kernels only: what Python would need to call it is not compiled.
+_any_njit: Any = njit  # its type hints leave these options out
+inner_jit: Any = _any_njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -6,10 +6,11 @@ import numpy as np
 
 from tablecloak.kernels.compiled.jit import jit
 
-__all__ = ["admitted"]
+__all__ = ["admitted", "shortfall"]
 
 DISTINCT, ENTROPY, RECURSIVE, EQUAL_DISTANCE, ORDERED_DISTANCE = 0, 1, 2, 3, 4
 TOLERANCE = 1e-9
+FAR = 1e6  # shortfall of a class in which nothing remains without its largest counts
 
 
 @jit
@@ -32,11 +33,19 @@ def _effective_values(counts, size):  # type: ignore[no-untyped-def]
 @jit
 def _infimum_c(counts, size, l):  # type: ignore[no-untyped-def]  # noqa: E741
     """Largest count over what remains without the l - 1 largest; infinite where nothing remains."""
-    ranked = np.sort(counts)
-    rest = float(size)
-    for r in range(min(l - 1, ranked.size)):
-        rest -= ranked[ranked.size - 1 - r]
-    return ranked[-1] / rest if rest > 0 else np.inf
+    largest = np.int64(0)
+    for c in counts:
+        largest = max(largest, c)
+    left = counts.copy()
+    rest = np.int64(size)
+    for _ in range(min(l - 1, left.size)):
+        top = 0
+        for v in range(left.size):
+            if left[v] > left[top]:
+                top = v
+        rest -= left[top]
+        left[top] = 0
+    return largest / rest if rest > 0 else np.inf
 
 
 @jit
@@ -85,3 +94,26 @@ def admitted(rules, hist, size):  # type: ignore[no-untyped-def]
         if not ok:
             return False
     return True
+
+
+@jit
+def shortfall(rules, hist, size):  # type: ignore[no-untyped-def]
+    """How far a class is from satisfying its rules about values, 0 if it does; the size is not counted."""
+    total = 0.0
+    for r in range(rules.kind.size):
+        begin, end = rules.start[r], rules.end[r]
+        counts = hist[begin:end]
+        kind = rules.kind[r]
+        limit = rules.limit[r]
+        if kind == DISTINCT:
+            total += max(0.0, limit - _distinct(counts))
+        elif kind == ENTROPY:
+            total += max(0.0, limit - _effective_values(counts, size))
+        elif kind == RECURSIVE:
+            found = _infimum_c(counts, size, rules.order[r])
+            total += max(0.0, found - limit) if found < FAR else FAR - _distinct(counts)
+        elif kind == EQUAL_DISTANCE:
+            total += max(0.0, _equal_distance(counts, rules.shares[begin:end], size) - limit)
+        else:
+            total += max(0.0, _ordered_distance(counts, rules.shares[begin:end], size) - limit)
+    return total

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tablecloak.kernels.compiled.jit import jit, leaf_jit
+from tablecloak.kernels.compiled.jit import inner_jit, leaf_jit
 from tablecloak.kernels.compiled.rules import admitted
 
 TABLE, LINE, SPAN, BRANCH, SET = 0, 1, 2, 3, 4
@@ -86,7 +86,24 @@ def widened(prices, d, lo, hi, code):  # type: ignore[no-untyped-def]
     return interval_price(prices.table, prices.kind[d], prices.n[d], prices.start[d], min(lo, code), max(hi, code))
 
 
-@jit
+@inner_jit
+def sort_up(numbers):  # type: ignore[no-untyped-def]
+    """Sort in place, ascending: Shell's method, because numpy's takes seconds to compile."""
+    gap = 1
+    while gap < numbers.size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for a in range(gap, numbers.size):
+            x = numbers[a]
+            b = a
+            while b >= gap and numbers[b - gap] > x:
+                numbers[b] = numbers[b - gap]
+                b -= gap
+            numbers[b] = x
+        gap //= 3
+
+
+@inner_jit
 def members_of(state, g):  # type: ignore[no-untyped-def]
     """Members of a class, ascending."""
     found = np.empty(state.n_members[g], np.int64)
@@ -96,11 +113,11 @@ def members_of(state, g):  # type: ignore[no-untyped-def]
         found[n] = i
         n += 1
         i = state.following[i]
-    found.sort()
+    sort_up(found)
     return found
 
 
-@jit
+@inner_jit
 def clear(state, g):  # type: ignore[no-untyped-def]
     state.head[g] = -1
     state.n_members[g] = 0
@@ -116,7 +133,7 @@ def link(state, i, g):  # type: ignore[no-untyped-def]
     state.n_members[g] += 1
 
 
-@jit
+@inner_jit
 def unlink(state, i):  # type: ignore[no-untyped-def]
     g = state.class_of[i]
     j = state.head[g]
@@ -129,7 +146,7 @@ def unlink(state, i):  # type: ignore[no-untyped-def]
     state.n_members[g] -= 1
 
 
-@jit
+@inner_jit
 def rebuild(state, prices, g):  # type: ignore[no-untyped-def]
     """Count a class again from its members."""
     n_dims = state.codes.shape[1]
@@ -172,7 +189,7 @@ def rebuild(state, prices, g):  # type: ignore[no-untyped-def]
     state.price[g] = price
 
 
-@jit
+@inner_jit
 def price_without(state, prices, i):  # type: ignore[no-untyped-def]
     """Price of one record of the class of a tuple once the tuple has left; others must remain."""
     g = state.class_of[i]
@@ -188,7 +205,7 @@ def price_without(state, prices, i):  # type: ignore[no-untyped-def]
     return price
 
 
-@jit
+@inner_jit
 def admits_with(state, rules, g, i, sign, spare):  # type: ignore[no-untyped-def]
     """Whether a class satisfies the goal once a tuple has joined (sign 1) or left (sign -1)."""
     size = state.size[g] + sign * state.weights[i]
@@ -202,7 +219,7 @@ def admits_with(state, rules, g, i, sign, spare):  # type: ignore[no-untyped-def
     return admitted(rules, spare, size)
 
 
-@jit
+@inner_jit
 def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-untyped-def]
     """The class that a tuple joins at least added price, below `best`: (class or -1, added price)."""
     found = -1
@@ -232,7 +249,7 @@ def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-unty
     return found, best
 
 
-@jit
+@inner_jit
 def join(state, prices, i, g):  # type: ignore[no-untyped-def]
     """Widen a class by a tuple without making the tuple its member; `rebuild` must follow."""
     price = np.int64(0)
