@@ -6,11 +6,13 @@ Data flows one way. A release reaches its final name only after it was read back
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak import kernels
@@ -23,6 +25,7 @@ from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
 from tablecloak.engines.base import Answer, Coding, Engine, Table
+from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine, parse_bytes
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
 from tablecloak.io.atomic import Outputs, writing
@@ -34,11 +37,13 @@ from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
 from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files
 from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
+from tablecloak.policy.load import dump_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
 from tablecloak.registry import find
 from tablecloak.release import VerifiedRelease, read_release, reserve, verified, write_release, write_separated
+from tablecloak.report.certificate import sha256_text
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     Separated,
@@ -82,20 +87,40 @@ class _Solved:
         return self.answer.solution
 
 
-def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress: Progress = silent) -> VerifiedRelease:
+def anonymize(
+    data: Any,
+    policy: Policy,
+    *,
+    threads: int | None = None,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    progress: Progress = silent,
+) -> VerifiedRelease:
     """A verified release of a polars, pandas or Arrow frame.
+
+    Args:
+        engine: auto, local or duckdb; auto takes duckdb where the frame is large for the memory.
+        memory: what the run may take, as in "8GB"; None: the memory of the machine.
 
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
-    timed, engine = Timed(progress), LocalEngine()
     frame = from_frame(data)
+    demand = Demand(engine, None if memory is None else parse_bytes(memory), threads=threads)
+    choice = choose(demand, int(frame.estimated_size()))
+    with closing(open_engine(choice, demand)) as opened:
+        return _anonymize(opened, frame, policy, choice, Timed(progress), threads)
+
+
+def _anonymize(
+    engine: Engine, frame: pl.DataFrame, policy: Policy, choice: Choice, timed: Timed, threads: int | None
+) -> VerifiedRelease:
     plan = make_plan(policy, frame.columns, is_reported=True)
     table: Table = engine.read(frame, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
     worker, table = _in_memory(engine, table, plan)
     solved = _solve(worker, table, plan, timed, threads)
     published = _publish(worker, solved, plan, timed)
     counts = counts_of(solved.coding, solved.answer, plan)
-    report = _report(solved, counts, plan, published.verification, timed, engine)
+    report = _report(solved, counts, plan, published.verification, timed, choice)
     recoding = None if solved.solution.bucketing else _recoding(solved, plan)
     side = worker.frame(published.side) if published.side else None
     return VerifiedRelease(worker.frame(published.main), report, recoding, plan, published.originals, counts, side)
@@ -108,29 +133,58 @@ def run(
     threads: int | None = None,
     force: bool = False,
     dry_run: bool = False,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    spill: Path | None = None,
+    resume: bool = False,
 ) -> RunReport:
-    """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified."""
-    timed, engine = Timed(progress), LocalEngine()
+    """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified.
+
+    Args:
+        engine: auto, local, duckdb or spark; auto decides by the size of the input.
+        memory: what the run may take, as in "8GB"; None: the memory of the machine.
+        spill: folder for what does not fit memory; None: beside the output.
+        resume: go on where a killed run of the same policy and input stopped.
+    """
     source = source_of(policy)
     if policy.output_path is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
+    demand = Demand(engine, None if memory is None else parse_bytes(memory), spill, threads, resume)
+    choice = choose(demand, bytes_in_memory(sniff(source)))
     with Outputs(force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
-        plan, table = _read(engine, source, policy, timed)
-        refuse_documents(plan, files)
-        worker, table = _in_memory(engine, table, plan)
-        solved = _solve(worker, table, plan, timed, threads)
-        del table
-        published = _publish(worker, solved, plan, timed, files)
-        if files and files.recoding:
-            with writing(files.recoding):
-                _recoding(solved, plan).write(files.recoding)
-        counts = counts_of(solved.coding, solved.answer, plan)
-        report = _report(solved, counts, plan, published.verification, timed, engine)
-        if files and files.are_wanted:
-            with timed.phase("report"):
-                write_documents(files, with_files(report, policy).to_dict(), plan, published.facts)
-    return report if dry_run else with_files(report, policy)
+        opened = open_engine(
+            choice, demand, output=policy.output_path if files else None, inputs=[source.path],
+            identity={"the policy": sha256_text(dump_policy(policy))},
+        )  # fmt: skip
+        with closing(opened):
+            return _run(opened, source, policy, choice, Timed(progress), threads, files)
+
+
+def _run(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    choice: Choice,
+    timed: Timed,
+    threads: int | None,
+    files: Documents | None,
+) -> RunReport:
+    plan, table = _read(engine, source, policy, timed)
+    refuse_documents(plan, files)
+    worker, table = _in_memory(engine, table, plan)
+    solved = _solve(worker, table, plan, timed, threads)
+    del table
+    published = _publish(worker, solved, plan, timed, files)
+    if files and files.recoding:
+        with writing(files.recoding):
+            _recoding(solved, plan).write(files.recoding)
+    counts = counts_of(solved.coding, solved.answer, plan)
+    report = _report(solved, counts, plan, published.verification, timed, choice)
+    if files and files.are_wanted:
+        with timed.phase("report"):
+            write_documents(files, with_files(report, policy).to_dict(), plan, published.facts)
+    return report if files is None else with_files(report, policy)
 
 
 def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
@@ -456,7 +510,7 @@ def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored:
 
 
 def _report(
-    solved: _Solved, counts: ReleaseCounts, plan: Plan, verification: Verification, timed: Timed, engine: Engine
+    solved: _Solved, counts: ReleaseCounts, plan: Plan, verification: Verification, timed: Timed, choice: Choice
 ) -> RunReport:
     return RunReport(
         verification,
@@ -464,9 +518,10 @@ def _report(
         timed.seconds,
         [sentence(m) for m in plan.goal.models],
         plan.algorithm.name,
-        engine.name,
+        choice.name,
         solved.n_missing_dropped,
         plan.goal.notes,
+        engine_reason=choice.why,
     )
 
 
