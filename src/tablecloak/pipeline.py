@@ -20,12 +20,13 @@ from tablecloak.algorithms.base import Problem, Publishes, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.view import LatticeView
+from tablecloak.amounts import parse_bytes
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
 from tablecloak.engines.base import Answer, Coding, Engine, Table
-from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine, parse_bytes
+from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
 from tablecloak.io.atomic import Outputs, writing

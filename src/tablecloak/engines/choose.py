@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tablecloak.amounts import show_bytes
 from tablecloak.engines.base import Engine
 from tablecloak.engines.local import LocalEngine
 from tablecloak.engines.rundir import RunFolder
 from tablecloak.errors import MissingExtra, PolicyError, did_you_mean
 from tablecloak.io.sources import Layout
 
-__all__ = ["NAMES", "Choice", "Demand", "bytes_in_memory", "choose", "open_engine", "parse_bytes"]
+__all__ = ["NAMES", "Choice", "Demand", "bytes_in_memory", "choose", "open_engine"]
 
 NAMES = ("auto", "local", "duckdb", "spark")
 # A run holds the table a few times over, so `auto` works in memory only below this share of it.
@@ -23,7 +24,6 @@ LOCAL_SHARE = 0.25
 BYTES_PER_CELL = 16
 # Text grows little when it is read; compressed text about this much.
 COMPRESSION = 5
-UNITS = ("", "K", "M", "G", "T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,6 @@ class Choice:
     memory: int
 
 
-def parse_bytes(text: str | int) -> int:
-    """Bytes from a number or a text such as 8GB or 512M."""
-    import re
-
-    if isinstance(text, int):
-        return text
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
-    if match is None:
-        raise PolicyError(f"memory {text} is not an amount", hint="write 8GB or 512MB")
-    base = 1024 if match[3] else 1000
-    return int(float(match[1]) * base ** UNITS.index(match[2].upper()))
-
-
 def bytes_in_memory(layout: Layout) -> int:
     """About what a table takes once it is read."""
     if layout.format == "parquet" and layout.n_rows_hint:
@@ -77,12 +64,14 @@ def choose(demand: Demand, n_bytes: int) -> Choice:
         return Choice(demand.engine, "asked for", memory)
     if demand.spark is not None:
         return Choice("spark", "a cluster is named", memory)
-    size = f"the table takes about {show(n_bytes)} in memory"
+    size = f"the table takes about {show_bytes(n_bytes)} in memory"
     if n_bytes <= LOCAL_SHARE * memory:
-        return Choice("local", f"{size}, at most {LOCAL_SHARE:.0%} of {show(memory)}", memory)
+        return Choice("local", f"{size}, at most {LOCAL_SHARE:.0%} of {show_bytes(memory)}", memory)
     if importlib.util.find_spec("duckdb") is None:
-        return Choice("local", f"{size}, more than {LOCAL_SHARE:.0%} of {show(memory)}, but DuckDB is missing", memory)
-    return Choice("duckdb", f"{size}, more than {LOCAL_SHARE:.0%} of {show(memory)}", memory)
+        return Choice(
+            "local", f"{size}, more than {LOCAL_SHARE:.0%} of {show_bytes(memory)}, but DuckDB is missing", memory
+        )
+    return Choice("duckdb", f"{size}, more than {LOCAL_SHARE:.0%} of {show_bytes(memory)}", memory)
 
 
 def machine_memory() -> int:
@@ -124,11 +113,3 @@ def _spark(demand: Demand) -> Engine:
     module = importlib.import_module("tablecloak.engines.spark")
     engine: Engine = module.SparkEngine(demand)
     return engine
-
-
-def show(n_bytes: int) -> str:
-    """A size as people write it."""
-    for unit, size in (("GB", 10**9), ("MB", 10**6)):
-        if n_bytes >= size:
-            return f"{n_bytes / size:.3g} {unit}"
-    return f"{n_bytes / 1000:.3g} kB"

@@ -17,6 +17,7 @@ from tablecloak.kernels.space import Keys
 __all__ = ["KeyCounter"]
 
 IntArray = NDArray[np.int64]
+LEAST_MEMORY = 64_000_000
 
 
 class KeyCounter:
@@ -36,7 +37,7 @@ class KeyCounter:
         self._path.unlink(missing_ok=True)
         with failing("opening the counter", folder):
             self._connection = duckdb.connect(str(self._path))
-            self._run(f"SET memory_limit = '{memory // 1_000_000}MB'")
+            self._run(f"SET memory_limit = '{max(memory, LEAST_MEMORY) // 1_000_000}MB'")
             self._run(f"SET threads = {threads}")
             self._run(f"SET temp_directory = '{str(folder).replace(chr(39), chr(39) * 2)}'")
             self._run("SET preserve_insertion_order = false")
