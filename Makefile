@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types layers fast bench bench-quality docs wheel clean
+.PHONY: demo test check lint types layers fast bench bench-quality bench-scale docs wheel clean
 
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
@@ -33,6 +33,9 @@ bench: $(STAMP)
 bench-quality: $(STAMP)
 	$(BIN)/python -m benchmarks.quality --json docs/quality.jsonl --svg docs/quality.svg --page docs/benchmarks.md
 	$(BIN)/python -m benchmarks.kmember
+
+bench-scale: $(STAMP)
+	$(BIN)/python -m benchmarks.scale
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

@@ -340,7 +340,7 @@ def _columns(
     ways: Mapping[str, QuasiColumn] = {}
     if known is not None:
         ways = {way.name: way for way in plan.quasi_columns(table_of(known))}
-    for name, labels in recount.labels.items():
+    for name, labels in recount.cells.items():
         published = labels.index.astype(np.int64)
         texts = tuple(labels.values.cast(pl.String).to_list())
         if known is None:

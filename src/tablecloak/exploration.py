@@ -16,7 +16,7 @@ import numpy as np
 from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.feasibility import require_feasible
-from tablecloak.engines.base import Coding, Engine, Table
+from tablecloak.engines.base import Answer, Coding, Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import CloakError, GoalNotMet, PolicyError, did_you_mean
 from tablecloak.io.frames import from_frame
@@ -29,7 +29,7 @@ from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_per
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.variations import Axis, Variant, axis_of, variants
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.report.facts import Before, Exposure, exposure, original_sizes
+from tablecloak.report.facts import Before, Exposure, exposure
 from tablecloak.report.frontier import Knee, knee_of, on_frontier
 from tablecloak.stats.classes import Counted
 
@@ -255,8 +255,8 @@ class _Workshop:
         """The exposure of the original on the quasi-identifiers."""
         if not self._codings:
             return Exposure(self.table.n_rows, 0, 0.0, 0.0)
-        _, table, coding = next(iter(self._codings.values()))
-        return _original_exposure(coding, table.n_rows)
+        _, _, coding = next(iter(self._codings.values()))
+        return Before.of(coding).exposure
 
     def point(self, variant: Variant, plan: Plan | CloakError) -> Point:
         """What one variant comes to."""
@@ -267,8 +267,8 @@ class _Workshop:
         begin = time.perf_counter()
         try:
             settled, table, coding = self._coded(plan)
-            require_feasible(coding.table, settled.goal)
-            problem = Problem(coding.table, settled.goal, 1, policy.seed, given_groups(table, settled))
+            require_feasible(coding.whole(), settled.goal)
+            problem = Problem(coding.table, settled.goal, 1, policy.seed, given_groups(self.engine, table, settled))
             solution = settled.algorithm.solve(problem, silent)
             _require_found(solution, coding, settled)
         except CloakError as error:
@@ -280,9 +280,9 @@ class _Workshop:
         key = (*needs, plan.goal.needs, tuple(guards_of(plan.goal)))
         with self._lock:
             if key not in self._codings:
-                table, _ = without_missing(self.table, plan)
-                table, settled = settle_persons(table, plan)
-                whole, counted = with_population(table, settled)
+                table, _ = without_missing(self.engine, self.table, plan)
+                table, settled = settle_persons(self.engine, table, plan)
+                whole, counted = with_population(self.engine, table, settled)
                 quasi = settled.quasi_columns(whole)
                 coding = self.engine.contingency(whole, quasi, counted, by_row=plan.algorithm.needs_rows)
                 self._codings[key] = settled, table, coding
@@ -290,11 +290,11 @@ class _Workshop:
         return replace(plan, goal=replace(plan.goal, counts_persons=settled.goal.counts_persons)), table, coding
 
     def _measured(self, about: Point, plan: Plan, coding: Coding, solution: Solution, seconds: float) -> Point:
-        counts = counts_of(coding, solution, plan)
         stats = solution.stats(coding.table)
+        counts = counts_of(coding, Answer(solution, stats.size), plan)
         # groups of exact values hide no one among others
         is_exact = solution.bucketing is not None
-        found = _original_exposure(coding, coding.table.n_rows) if is_exact else exposure(counts.sizes)
+        found = Before.of(coding).exposure if is_exact else exposure(counts.sizes)
         tops = [h.max_by_class(h.shares()).max(initial=0.0) for h in stats.hist_of(Counted.SENSITIVE).values()]
         wanted = list(dict.fromkeys(["gcp", self.utility]))
         return replace(
@@ -318,8 +318,3 @@ def _require_found(solution: Solution, coding: Coding, plan: Plan) -> None:
     stats = solution.stats(coding.table)
     if not plan.goal.admits(stats)[stats.size > 0].all():
         raise GoalNotMet("the search found no classes that all satisfy the goal", result={"holds": False})
-
-
-def _original_exposure(coding: Coding, n_rows: int) -> Exposure:
-    domains = {d.name: d for d in coding.table.domains}
-    return exposure(original_sizes(Before(domains, coding.codes, n_rows)))

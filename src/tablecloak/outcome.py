@@ -12,7 +12,7 @@ from typing import Any
 
 from tablecloak.algorithms import measuring
 from tablecloak.algorithms.base import Solution
-from tablecloak.engines.base import Coding
+from tablecloak.engines.base import Answer, Coding
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.plan import Plan
@@ -57,6 +57,7 @@ class RunReport:
     recoding: str | None = None
     report: str | None = None
     certificate: str | None = None
+    engine_reason: str = ""  # why this engine
     peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
 
     @property
@@ -75,6 +76,7 @@ class RunReport:
             "goals": self.goals,
             "algorithm": self.algorithm,
             "engine": self.engine,
+            **({"engine_reason": self.engine_reason} if self.engine_reason else {}),
             "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
             "peak_memory_bytes": self.peak_memory_bytes,
             "output": self.output,
@@ -123,9 +125,12 @@ class CheckReport:
         }
 
 
-def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
+def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:
     """What metrics measure of a solution."""
-    return measuring.counts_of(coding.table, solution, plan.goal.min_size)
+    solution = answer.solution
+    is_here = len(solution.class_of_tuple) == coding.n_tuples  # of a large table, the classes of tuples are on disk
+    table = (lambda: coding.table) if is_here else None
+    return measuring.counts(coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, table)
 
 
 def reported(counts: ReleaseCounts) -> list[Measurement]:
@@ -136,7 +141,8 @@ def reported(counts: ReleaseCounts) -> list[Measurement]:
 
 def loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:
     """Global certainty penalty of a solution."""
-    return measure(counts_of(coding, solution, plan), ["gcp"])[0].value
+    answer = Answer(solution, solution.sizes(coding.table))
+    return measure(counts_of(coding, answer, plan), ["gcp"])[0].value
 
 
 def sentence(model: PrivacyModel) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 
 from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import fit_domain
-from tablecloak.engines.base import Recount, SensitiveColumn, Table
+from tablecloak.engines.base import Engine, Recount, SensitiveColumn, Table
 from tablecloak.engines.local import table_of
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.io.sniff import sniff
@@ -46,26 +46,27 @@ def read_population(plan: Plan, table: Table | None = None) -> pl.DataFrame:
     return frame.select(pl.col(theirs).alias(ours) for ours, theirs in names.items())
 
 
-def with_population(table: Table, plan: Plan) -> tuple[Table, list[SensitiveColumn]]:
+def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, list[SensitiveColumn]]:
     """The table with one more column, where the goal asks for it, and everything in it that is counted.
 
     The column says how many people of the population have exactly the quasi-identifiers of a record. Only the first
     record with a combination carries the number, so that sums over a class count nobody twice.
     """
     for name in guards_of(plan.goal):
-        if name not in table.frame.columns:
+        if name not in table.types:
             raise DataError(f"there is no column '{name}'", hint="it says what people guard", location=table.name)
     if Needs.POPULATION not in plan.goal.needs or plan.policy.population is None:
         return table, plan.sensitive_columns(table)
+    frame = engine.frame(table)
     keys = [pl.col(name).cast(pl.String) for name in plan.quasi]
     everybody = read_population(plan, table)
     people = everybody.select(keys).group_by(plan.quasi).len(POPULATION)
-    rows = table.frame.select(keys).with_columns(pl.int_range(pl.len()).over(plan.quasi).alias("\0place"))
+    rows = frame.select(keys).with_columns(pl.int_range(pl.len()).over(plan.quasi).alias("\0place"))
     found = rows.join(people, on=plan.quasi, how="left", nulls_equal=True, maintain_order="left")
     weights = found.select(
         pl.when(pl.col("\0place") == 0).then(pl.col(POPULATION).fill_null(0)).otherwise(0).cast(pl.Int64)
     ).to_series()
-    widened = table_of(table.frame.with_columns(weights.alias(POPULATION)), table.name)
+    widened = table_of(frame.with_columns(weights.alias(POPULATION)), table.name)
     counted = plan.sensitive_columns(widened)
     return widened, [replace(c, n_people=everybody.height) if c.name == POPULATION else c for c in counted]
 
@@ -77,7 +78,7 @@ def with_people(recount: Recount, plan: Plan) -> Recount:
     people = table_of(read_population(plan))
     ways = {way.name: way for way in plan.quasi_columns(people)}
     columns = []
-    for name, labels in recount.labels.items():
+    for name, labels in recount.cells.items():
         domain, codes = fit_domain(people.frame[name], people.types[name], make_hierarchy=ways[name].make_hierarchy)
         coverage = coverage_of(labels.values, domain)
         columns.append(Quasi(name, labels.index.astype(np.int64), (), domain, coverage, people=codes.astype(np.int64)))
@@ -88,7 +89,8 @@ def with_people(recount: Recount, plan: Plan) -> Recount:
     if counts is None:
         raise DataError("classes and people are too many to compare each with each", hint="use a smaller population")
     hist = _one_number_per_class(counts.astype(np.float64), recount, people.n_rows)
-    return replace(recount, stats=replace(recount.stats, hist={**recount.stats.hist, POPULATION: hist}))
+    stats = replace(recount.stats, hist={**recount.stats.hist, POPULATION: hist})
+    return replace(recount, parts=(stats,))
 
 
 def _one_number_per_class(numbers: np.ndarray, recount: Recount, n_people: int) -> Histogram:

@@ -6,7 +6,7 @@ Data flows one way. A release reaches its final name only after it was read back
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,27 +20,32 @@ from tablecloak.algorithms.base import Problem, Publishes, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.view import LatticeView
-from tablecloak.data.domain import Domain
+from tablecloak.amounts import parse_bytes
+from tablecloak.data.coded import CodedTable
+from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
-from tablecloak.engines.base import Coding, Engine, Table
+from tablecloak.engines.base import Answer, Coding, Engine, Table
+from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
-from tablecloak.io.tabular import require_rows
+from tablecloak.io.tabular import refuse_empty
 from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
 from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, reported, sentence, with_files
 from tablecloak.outside import with_population
 from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_persons, source_of, without_missing
+from tablecloak.policy.load import dump_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
 from tablecloak.registry import find
 from tablecloak.release import VerifiedRelease, read_release, reserve, verified, write_release, write_separated
+from tablecloak.report.certificate import sha256_text
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     Separated,
@@ -52,6 +57,7 @@ from tablecloak.separation import (
     side_path,
     verify_separated,
 )
+from tablecloak.stats.classes import Needs
 from tablecloak.verification import Originals, Verification, require, verify
 
 __all__ = [
@@ -77,27 +83,52 @@ class _Solved:
 
     table: Table
     coding: Coding
-    solution: Solution
+    answer: Answer
     n_missing_dropped: int
 
+    @property
+    def solution(self) -> Solution:
+        return self.answer.solution
 
-def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress: Progress = silent) -> VerifiedRelease:
+
+def anonymize(
+    data: Any,
+    policy: Policy,
+    *,
+    threads: int | None = None,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    progress: Progress = silent,
+) -> VerifiedRelease:
     """A verified release of a polars, pandas or Arrow frame.
+
+    Args:
+        engine: auto, local or duckdb; auto takes duckdb where the frame is large for the memory.
+        memory: what the run may take, as in "8GB"; None: the memory of the machine.
 
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
-    timed, engine = Timed(progress), LocalEngine()
     frame = from_frame(data)
+    demand = Demand(engine, None if memory is None else parse_bytes(memory), threads=threads)
+    choice = choose(demand, int(frame.estimated_size()))
+    with closing(open_engine(choice, demand)) as opened:
+        return _anonymize(opened, frame, policy, choice, Timed(progress), threads)
+
+
+def _anonymize(
+    engine: Engine, frame: pl.DataFrame, policy: Policy, choice: Choice, timed: Timed, threads: int | None
+) -> VerifiedRelease:
     plan = make_plan(policy, frame.columns, is_reported=True)
-    table = table_of(_as_categories(frame.select(plan.wanted), plan))
-    solved = _solve(engine, table, plan, timed, threads)
-    published = _publish(engine, solved, plan, timed)
-    counts = counts_of(solved.coding, solved.solution, plan)
-    report = _report(solved, counts, plan, published.verification, timed, engine)
+    table: Table = engine.read(frame, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
+    worker, table = _in_memory(engine, table, plan)
+    solved = _solve(worker, table, plan, timed, threads)
+    published = _publish(worker, solved, plan, timed)
+    counts = counts_of(solved.coding, solved.answer, plan)
+    report = _report(solved, counts, plan, published.verification, timed, choice)
     recoding = None if solved.solution.bucketing else _recoding(solved, plan)
-    side = published.side.frame if published.side else None
+    side = worker.frame(published.side) if published.side else None
     return VerifiedRelease(
-        published.main.frame, report, recoding, plan, published.originals, counts, side, published.blocks
+        worker.frame(published.main), report, recoding, plan, published.originals, counts, side, published.blocks
     )
 
 
@@ -108,32 +139,62 @@ def run(
     threads: int | None = None,
     force: bool = False,
     dry_run: bool = False,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    spill: Path | None = None,
+    resume: bool = False,
 ) -> RunReport:
-    """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified."""
-    timed, engine = Timed(progress), LocalEngine()
+    """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified.
+
+    Args:
+        engine: auto, local, duckdb or spark; auto decides by the size of the input.
+        memory: what the run may take, as in "8GB"; None: the memory of the machine.
+        spill: folder for what does not fit memory; None: beside the output.
+        resume: go on where a killed run of the same policy and input stopped.
+    """
     source = source_of(policy)
     if policy.output_path is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
+    demand = Demand(engine, None if memory is None else parse_bytes(memory), spill, threads, resume)
+    choice = choose(demand, bytes_in_memory(sniff(source)))
     with Outputs(force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
-        plan, table = _read(engine, source, policy, timed)
-        refuse_recoding(plan, files.recoding if files else None)
-        solved = _solve(engine, table, plan, timed, threads)
-        del table
-        published = _publish(engine, solved, plan, timed, files)
-        if files and files.recoding:
-            with writing(files.recoding):
-                _recoding(solved, plan).write(files.recoding)
-        counts = counts_of(solved.coding, solved.solution, plan)
-        report = _report(solved, counts, plan, published.verification, timed, engine)
-        if files and files.are_wanted:
-            if files.report is not None:
-                with timed.phase("utility"):
-                    report = replace(report, measurements=reported(counts))
-            with timed.phase("report"):
-                said = with_files(report, policy).to_dict()
-                write_documents(files, said, plan, published.facts, published.blocks)
-    return report if dry_run else with_files(report, policy)
+        opened = open_engine(
+            choice, demand, output=policy.output_path if files else None, inputs=[source.path],
+            identity={"the policy": sha256_text(dump_policy(policy))},
+        )  # fmt: skip
+        with closing(opened):
+            return _run(opened, source, policy, choice, Timed(progress), threads, files)
+
+
+def _run(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    choice: Choice,
+    timed: Timed,
+    threads: int | None,
+    files: Documents | None,
+) -> RunReport:
+    plan, table = _read(engine, source, policy, timed)
+    refuse_recoding(plan, files.recoding if files else None)
+    worker, table = _in_memory(engine, table, plan)
+    solved = _solve(worker, table, plan, timed, threads)
+    del table
+    published = _publish(worker, solved, plan, timed, files)
+    if files and files.recoding:
+        with writing(files.recoding):
+            _recoding(solved, plan).write(files.recoding)
+    counts = counts_of(solved.coding, solved.answer, plan)
+    report = _report(solved, counts, plan, published.verification, timed, choice)
+    if files and files.are_wanted:
+        if files.report is not None:
+            with timed.phase("utility"):
+                report = replace(report, measurements=reported(counts))
+        with timed.phase("report"):
+            said = with_files(report, policy).to_dict()
+            write_documents(files, said, plan, published.facts, published.blocks)
+    return report if files is None else with_files(report, policy)
 
 
 def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
@@ -146,13 +207,13 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
     if policy.input is None:
         return CheckReport(goals, algorithm, engine.name, notes=Goal(tuple(policy.goals)).notes)
     plan, table = _read(engine, source_of(policy), policy, timed)
-    table, _ = without_missing(table, plan)
-    table, plan = settle_persons(table, plan)
+    table, _ = without_missing(engine, table, plan)
+    table, plan = settle_persons(engine, table, plan)
     coding = _code(engine, table, plan)
-    require_feasible(coding.table, plan.goal)
-    is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
-    tried = _try(coding, plan, plan.goal, given_groups(table, plan)) if is_small else None
-    whole = coding.table.whole()
+    require_feasible(coding.whole(), plan.goal)
+    is_small = coding.n_tuples <= TRY_LOSS_UP_TO
+    tried = _try(coding, plan, plan.goal, given_groups(engine, table, plan)) if is_small else None
+    whole = coding.whole()
     return CheckReport(
         goals,
         algorithm,
@@ -160,7 +221,7 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         rows=table.n_rows,
         columns=len(plan.publication.columns),
         quasi=tuple(plan.quasi),
-        tuples=coding.table.n_tuples,
+        tuples=coding.n_tuples,
         feasible=_is_feasible(plan.goal, coding, tried),
         loss=loss_of(coding, plan, tried) if tried else None,
         notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
@@ -178,10 +239,10 @@ def explore(
     timed, engine = Timed(progress), LocalEngine()
     search = _lattice_search(policy, algorithm)
     plan, table = _read(engine, source_of(policy), policy.model_copy(update={"algorithm": search}), timed)
-    table, _ = without_missing(table, plan)
-    table, plan = settle_persons(table, plan)
+    table, _ = without_missing(engine, table, plan)
+    table, plan = settle_persons(engine, table, plan)
     coding = _code(engine, table, plan)
-    require_feasible(coding.table, plan.goal)
+    require_feasible(coding.whole(), plan.goal)
     with timed.phase("solve") as notes:
         view = search.view(Problem(coding.table, plan.goal, 1, policy.seed), timed.inner)
         notes.append(f"{view.checks:,} of {view.lattice.size:,} nodes counted")
@@ -198,7 +259,7 @@ def verify_file(
     with timed.phase("read"):
         plan = make_plan(_published_part(policy), sniff(Source(release)).names, location=str(release))
         table = read_release(engine, release, plan)
-        require_rows(table.frame, release)
+        refuse_empty(table.n_rows, str(release))
     originals = None
     if original is not None:
         with timed.phase("original"):
@@ -220,7 +281,9 @@ def verify_certificate(
     return Certified(verification, [*checks, *missing])
 
 
-def _verify_groups(engine: Engine, release: Path, policy: Policy, original: Path | None, timed: Timed) -> Verification:
+def _verify_groups(
+    engine: LocalEngine, release: Path, policy: Policy, original: Path | None, timed: Timed
+) -> Verification:
     """Recount the groups of a finished file and, where there is one, of the table beside it."""
     with timed.phase("read"):
         is_apart = policy.algorithm.publishes is Publishes.SEPARATED
@@ -247,7 +310,7 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
     frame = from_frame(release)
     if policy.algorithm.publishes.is_bucketing:
         beside = None if side is None else table_of(from_frame(side))
-        plan = make_plan(_published_part(policy), [*frame.columns, *(beside.frame.columns if beside else [])])
+        plan = make_plan(_published_part(policy), [*frame.columns, *(beside.types if beside else [])])
         before = None if original is None else table_of(from_frame(original))
         return verify_separated(engine, Separated(table_of(frame), beside), plan, original=before)
     plan = make_plan(_published_part(policy), frame.columns)
@@ -276,21 +339,21 @@ def apply_file(
     with Outputs(force=force) as outputs:
         target = outputs.add(output)
         plan, table = _read(engine, source_of(policy), policy, timed)
-        table, n_dropped = without_missing(table, plan)
+        table, n_dropped = without_missing(engine, table, plan)
         with timed.phase("recode", table.n_rows) as notes:
-            classes = stored.classes_of(table.frame)
+            classes = stored.classes_of(engine.frame(table, plan.quasi))
             limit = (
                 getattr(plan.algorithm, "suppression_limit", 0.0) if suppression_limit is None else suppression_limit
             )
             counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
             classes = _without_weak_classes(counted, plan, classes, stored, limit)
-            release, rows = engine.recode(table, classes, stored.labels(), plan.publication)
+            release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
             notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
-        release = write_release(engine, release, target, plan, timed)
+        written = write_release(engine, release, target, plan, timed, stored.labels())
         with timed.phase("verify"):
             originals = _code_originals(engine, table, plan, rows)
             originals = replace(originals, unpublished=counted.table.unpublished())
-            verification = require(verify(engine, release, plan, originals))
+            verification = require(verify(engine, written, plan, originals))
     return RunReport(
         verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
         n_dropped, plan.goal.notes, str(output),
@@ -303,54 +366,71 @@ def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple
         plan = make_plan(policy, layout.names, location=str(source.path))
         kernels.preload(layout.n_rows_hint or 0)
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
-        require_rows(table.frame, source.path)
+        refuse_empty(table.n_rows, str(source.path))
         notes.append(f"{table.n_rows:,} rows")
     return plan, table
 
 
-def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
-    table, counted = with_population(table, plan)
-    return engine.contingency(table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows)
+def _in_memory(engine: Engine, table: Table, plan: Plan) -> tuple[Engine, Table]:
+    """Methods that move rows about, a shuffle, guards and a population need all rows at hand; else this is refused."""
+    needs_rows = plan.algorithm.publishes.is_bucketing or plan.publication.shuffle_seed is not None
+    if not needs_rows and Needs.POPULATION not in plan.goal.needs and not guards_of(plan.goal):
+        return engine, table
+    return LocalEngine(), table_of(engine.frame(table), table.name)
+
+
+def _code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
+    table, counted = with_population(engine, table, plan)
+    return engine.contingency(
+        table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows, progress=progress,
+        stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,
+    )  # fmt: skip
 
 
 def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int | None) -> _Solved:
     with timed.phase("code", table.n_rows) as notes:
-        table, n_dropped = without_missing(table, plan)
-        table, plan = settle_persons(table, plan)
+        table, n_dropped = without_missing(engine, table, plan)
+        table, plan = settle_persons(engine, table, plan)
         refuse_persons(plan)
-        coding, given = _code(engine, table, plan), given_groups(table, plan)
-        notes.append(f"{coding.table.n_tuples:,} distinct tuples")
+        coding, given = _code(engine, table, plan, timed.inner), given_groups(engine, table, plan)
+        in_shards = f" in {len(coding.shards):,} shards" if len(coding.shards) > 1 else ""
+        notes.append(f"{coding.n_tuples:,} distinct tuples{in_shards}")
         # what remains to be published; generalised quasi-identifiers live on as codes
         coded = () if plan.algorithm.publishes.is_bucketing else plan.quasi
         rest = [c for c in plan.publication.columns if c not in coded and c not in plan.publication.starred]
-        table = Table(table.frame.select(rest), table.types, table.name)
-    is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
+        table = engine.select(table, rest)
+    is_small = coding.n_tuples <= TRY_LOSS_UP_TO
     require_feasible(
-        coding.table, plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g, given))) if is_small else None
+        coding.whole(), plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g, given))) if is_small else None
     )
-    with timed.phase("solve", coding.table.n_tuples) as notes:
-        problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed, given)
+
+    def search(tuples: CodedTable) -> Solution:
+        problem = Problem(tuples, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed, given)
         solution = plan.algorithm.solve(problem, timed.inner)
-        _require_found(solution, coding, plan.goal)
-        notes.append("; ".join([f"{solution.n_classes:,} classes", *solution.notes]))
-    return _Solved(table, coding, solution, n_dropped)
+        _require_found(solution, tuples, plan.goal)
+        return solution
+
+    with timed.phase("solve", coding.n_tuples) as notes:
+        answer = engine.solve(coding, search)
+        notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
+    return _Solved(table, coding, answer, n_dropped)
 
 
-def _require_found(solution: Solution, coding: Coding, goal: Goal) -> None:
+def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:
     """Fail early where the search could not satisfy a model that is not monotone; the recount would fail anyway."""
     if goal.is_monotone:
         return
-    stats = solution.stats(coding.table)
+    stats = solution.stats(tuples)
     _, others = goal.parts()
     weak = ~others.admits(stats) & (stats.size > 0)
     if weak.any():
         n_weak = int(stats.size[weak].sum())
         names = ", ".join(m.name for m in others.models)
-        enough = np.ceil(1000 * n_weak / coding.table.n_rows) / 1000
+        enough = np.ceil(1000 * n_weak / tuples.n_rows) / 1000
         raise GoalNotMet(
             f"the search found no classes that all satisfy {names}: {int(weak.sum()):,} of {stats.n_classes:,}, "
             f"with {n_weak:,} records, do not",
-            result={"holds": False, "rows": coding.table.n_rows, "weak_rows": n_weak},
+            result={"holds": False, "rows": tuples.n_rows, "weak_rows": n_weak},
             hint=f"algorithm.suppression_limit: {enough:g} may leave them out; or relax {names}. Nothing was written",
         )
 
@@ -376,8 +456,10 @@ def _publish(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: D
 
 
 def _publish_classes(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None) -> _Published:
-    release, rows = _recode(engine, solved, plan, timed)
-    release = write_release(engine, release, files.release, plan, timed) if files else release
+    with timed.phase("recode", solved.table.n_rows):
+        labels = _labels(solved, plan)
+        release, rows = engine.recode(solved.table, solved.coding, solved.answer, labels, plan.publication)
+    release = write_release(engine, release, files.release, plan, timed, labels) if files else release
     originals = _originals(solved, rows)
     with timed.phase("verify") as notes:
         verification, facts = verified(engine, release, plan, originals, files)
@@ -386,41 +468,34 @@ def _publish_classes(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, 
 
 
 def _publish_groups(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None) -> _Published:
+    assert isinstance(engine, LocalEngine)
     with timed.phase("recode", solved.table.n_rows):
-        separated = separate(solved.table, solved.solution, solved.coding.table, plan)
+        table = table_of(engine.frame(solved.table), solved.table.name)
+        separated = separate(table, solved.solution, solved.coding.table, plan)
     found = write_separated(engine, separated, files, plan, timed) if files else separated
     with timed.phase("verify") as notes:
-        verification = verify_separated(engine, found, plan, intended=separated, original=solved.table)
+        verification = verify_separated(engine, found, plan, intended=separated, original=table)
         notes.append(f"{verification.n_classes:,} groups recounted")
     originals = _originals(solved, None)
     facts = facts_of_groups(engine, found, plan, originals) if files and files.report else None
     return _Published(found.main, found.side, originals, require(verification), facts, separated.blocks)
 
 
-def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:
-    coded, solution = solved.coding.table, solved.solution
-    with timed.phase("recode", solved.table.n_rows):
-        labels = solution.published(coded.domains)
-        release, rows = engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
-        if plan.algorithm.publishes is Publishes.CENTERS:
-            release = table_of(_with_numbers(release.frame, coded.domains), release.name)
-        return release, rows
-
-
-def _with_numbers(frame: pl.DataFrame, domains: Sequence[Domain]) -> pl.DataFrame:
-    """Means of numbers as numbers."""
+def _labels(solved: _Solved, plan: Plan) -> dict[str, ClassLabels]:
+    """What each class publishes; means of numbers are numbers."""
+    domains = solved.coding.domains
+    labels = solved.solution.published(domains)
+    if plan.algorithm.publishes is not Publishes.CENTERS:
+        return labels
     numeric = [d.name for d in domains if d.hierarchy is None and d.type in (ColumnType.INTEGER, ColumnType.FLOAT)]
-    return frame.with_columns(pl.col(numeric).cast(pl.String).cast(pl.Float64))
+    return {n: replace(of_class, are_numbers=n in numeric) for n, of_class in labels.items()}
 
 
 def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
-    coded = solved.coding.table
-    row_of = np.arange(coded.n_rows) if rows is None else rows
-    domains = {d.name: d for d in coded.domains}
-    return Originals(
-        domains, solved.coding.codes, coded.n_rows, row_of,
-        sensitive=coded.sensitive, totals=coded.totals, unpublished=coded.unpublished(),
-    )  # fmt: skip
+    coding = solved.coding
+    is_here = bool(coding.codes)
+    row_of = np.arange(coding.n_rows) if rows is None and is_here else rows
+    return Originals(coding, row_of, unpublished=coding.table.unpublished() if is_here else ())
 
 
 def _without_persons(verification: Verification, policy: Policy) -> Verification:
@@ -434,9 +509,8 @@ def _without_persons(verification: Verification, policy: Policy) -> Verification
 def _code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
     coding = engine.contingency(table, plan.quasi_columns(table), plan.guard_columns(table), by_row=True)
     is_shuffled = plan.publication.shuffle_seed is not None
-    domains = {d.name: d for d in coding.table.domains}
     unpublished = () if is_shuffled and rows is None else coding.table.unpublished()
-    return Originals(domains, coding.codes, table.n_rows, rows, order_is_known=not is_shuffled, unpublished=unpublished)
+    return Originals(coding, rows, order_is_known=not is_shuffled, unpublished=unpublished)
 
 
 def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, limit: float) -> IntArray:
@@ -455,7 +529,7 @@ def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored:
 
 
 def _report(
-    solved: _Solved, counts: ReleaseCounts, plan: Plan, verification: Verification, timed: Timed, engine: Engine
+    solved: _Solved, counts: ReleaseCounts, plan: Plan, verification: Verification, timed: Timed, choice: Choice
 ) -> RunReport:
     return RunReport(
         verification,
@@ -463,9 +537,10 @@ def _report(
         timed.seconds,
         [sentence(m) for m in plan.goal.models],
         plan.algorithm.name,
-        engine.name,
+        choice.name,
         solved.n_missing_dropped,
         plan.goal.notes,
+        engine_reason=choice.why,
     )
 
 
@@ -502,16 +577,10 @@ def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
 
 
 def _recoding(solved: _Solved, plan: Plan) -> Recoding:
-    return Recoding.of(solved.solution, solved.coding.table.domains, plan.policy)
+    return Recoding.of(solved.solution, solved.coding.domains, plan.policy)
 
 
 def _published_part(policy: Policy) -> Policy:
     """The policy as it applies to a finished release: only the columns that a recount looks at."""
     judged = policy.columns_with(Role.QUASI, Role.SENSITIVE)
     return policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
-
-
-def _as_categories(frame: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    schema = frame.schema
-    text = [n for n in [*plan.quasi, *plan.sensitive] if schema[n] == pl.String]
-    return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame

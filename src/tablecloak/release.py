@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.documents import Documents, write_documents
 from tablecloak.engines.base import Engine, Table
@@ -21,6 +22,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
 from tablecloak.recoding import Recoding
 from tablecloak.report.facts import Facts
+from tablecloak.report.terminal import show_bytes
 from tablecloak.separation import (
     Separated,
     facts_of_groups,
@@ -84,7 +86,7 @@ class VerifiedRelease:
                 said = replace(self.report, verification=verification, output=str(path), measurements=measured)
                 write_documents(files, said.to_dict(), self._plan, facts)
 
-    def _write_groups(self, engine: Engine, files: Documents) -> None:
+    def _write_groups(self, engine: LocalEngine, files: Documents) -> None:
         refuse_recoding(self._plan, files.recoding)
         side = None if self.side is None else table_of(self.side)
         meant = Separated(table_of(self.frame), side, self._blocks)
@@ -106,21 +108,24 @@ def reserve(outputs: Outputs, policy: Policy) -> Documents:
     return Documents(release, policy.output_path.name, report, certificate, recoding, policy.input_path, side)
 
 
-def write_release(engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed) -> Table:
+def write_release(
+    engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed, labels: Mapping[str, ClassLabels]
+) -> Table:
     """Write the release under a temporary name and read back what was written."""
     output = plan.policy.output
     with timed.phase("write", release.n_rows) as notes:
         engine.write(
-            release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None
-        )
-        notes.append(f"{release.n_rows:,} rows")
-    labels = _labels_in(release.frame)
+            release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None,
+            progress=timed.inner,
+        )  # fmt: skip
+        notes.append(f"{release.n_rows:,} rows, {show_bytes(target.stat().st_size)}")
     del release
     with timed.phase("read back"):
-        return read_release(engine, target, plan, labels)
+        # what was meant to be written; any other text in the file is found and counted all the same
+        return read_release(engine, target, plan, {n: c.texts for n, c in labels.items() if not c.are_numbers})
 
 
-def write_separated(engine: Engine, separated: Separated, files: Documents, plan: Plan, timed: Timed) -> Separated:
+def write_separated(engine: LocalEngine, separated: Separated, files: Documents, plan: Plan, timed: Timed) -> Separated:
     """Write the tables of a separated release under temporary names and read back what was written."""
     output = plan.policy.output
     kind, delimiter = (output.format, output.delimiter) if output else (None, None)
@@ -130,11 +135,6 @@ def write_separated(engine: Engine, separated: Separated, files: Documents, plan
             engine.write(separated.side, files.side, kind=kind, delimiter=delimiter)
     with timed.phase("read back"):
         return read_separated(engine, files.release, files.side, plan, separated)
-
-
-def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """What was meant to be written; any other text in the file is found and counted all the same."""
-    return {n: d.categories.to_list() for n, d in frame.schema.items() if isinstance(d, pl.Enum) and len(d.categories)}
 
 
 def read_release(engine: Engine, path: Path, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:

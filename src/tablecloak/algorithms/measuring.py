@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,23 +20,33 @@ from tablecloak.metrics.records import RecordColumn, Records, exact_cells, small
 from tablecloak.registry import find
 from tablecloak.stats.classes import Counted
 
-__all__ = ["best_by", "counts_of"]
+__all__ = ["best_by", "counts", "counts_of"]
 
 
 def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
     """The counts of a solution; `k` is the class size asked for."""
-    losses = solution.losses(table.domains)
-    sizes = solution.stats(table).size
+    return counts(table.domains, solution, solution.stats(table).size, table.n_rows, k, lambda: table)
+
+
+def counts(
+    domains: Sequence[Domain],
+    solution: Solution,
+    sizes: NDArray[np.int64],
+    n_rows: int,
+    k: int,
+    table: Callable[[], CodedTable] | None,
+) -> ReleaseCounts:
+    """The counts of classes of the given sizes; what looks closer needs the table."""
     is_released = sizes > 0
     return ReleaseCounts(
         sizes=sizes[is_released],
-        losses=losses[is_released],
-        columns=tuple(d.name for d in table.domains),
-        n_suppressed=table.n_rows - int(sizes.sum()),
+        losses=solution.losses(domains)[is_released],
+        columns=tuple(d.name for d in domains),
+        n_suppressed=n_rows - int(sizes.sum()),
         k=k,
-        weights=tuple(d.weight for d in table.domains),
+        weights=tuple(d.weight for d in domains),
         # where groups keep their own values, the boxes looked at here are not what is published
-        look_closer=None if solution.bucketing else lambda: _details(table, solution, is_released),
+        look_closer=None if solution.bucketing or table is None else lambda: _details(table(), solution, is_released),
     )
 
 

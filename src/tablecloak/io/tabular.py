@@ -19,7 +19,7 @@ from tablecloak.io.sniff import sniff, truncated
 from tablecloak.io.sources import WRITABLE, Layout, Source, format_and_compression
 from tablecloak.io.stats_files import READERS, read_stats_file
 
-__all__ = ["read_frame", "require_rows", "write_frame"]
+__all__ = ["read_frame", "refuse_empty", "require_rows", "wanted_columns", "write_frame"]
 
 
 def read_frame(
@@ -42,7 +42,7 @@ def read_frame(
     """
     source = source if isinstance(source, Source) else Source(Path(source))
     layout = sniff(source)
-    wanted = _wanted(layout, columns, source.path)
+    wanted = wanted_columns(layout, columns, source.path)
     if layout.format in ("csv", "tsv"):
         return read_delimited(source, layout, wanted, categorical, labels or {})
     frame = typed(_read_typed(source.path, layout, wanted), source, layout)
@@ -51,12 +51,18 @@ def read_frame(
 
 def require_rows(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
     """The frame itself, or a DataError if it has no rows."""
-    if frame.height:
-        return frame
-    raise DataError("has a header but no rows", hint="check how it was exported", location=str(path))
+    refuse_empty(frame.height, str(path))
+    return frame
 
 
-def _wanted(layout: Layout, columns: Sequence[str] | None, path: Path) -> list[str]:
+def refuse_empty(n_rows: int, location: str) -> None:
+    """Raise a DataError if a table has no rows."""
+    if n_rows == 0:
+        raise DataError("has a header but no rows", hint="check how it was exported", location=location)
+
+
+def wanted_columns(layout: Layout, columns: Sequence[str] | None, path: Path) -> list[str]:
+    """The columns to read, all where none are named; raises DataError for one that is not there."""
     if columns is None:
         return list(layout.names)
     known = set(layout.names)
