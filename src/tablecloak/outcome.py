@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Solution
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Coding
+from tablecloak.io.places import Place
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
 from tablecloak.metrics.details import Details, Target, Tuples, column_of_boxes
 from tablecloak.models.base import PrivacyModel, parameters
@@ -174,12 +175,12 @@ def sentence(model: PrivacyModel) -> str:
 def with_files(report: RunReport, policy: Policy) -> RunReport:
     """The report of a run that wrote the files its policy names."""
 
-    def named(path: Path | None) -> str | None:
+    def named(path: Place | None) -> str | None:
         return None if path is None else str(path)
 
     return replace(
         report,
-        output=named(policy.output_path),
+        output=named(policy.output_place),
         side_output=named(side_output_path(policy)),
         recoding=named(policy.recoding_path),
         report=named(policy.report_path),

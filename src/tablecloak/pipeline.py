@@ -28,6 +28,7 @@ from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import from_frame
+from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import require_rows
@@ -108,7 +109,7 @@ def run(
     """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified."""
     timed, engine = Timed(progress), LocalEngine()
     source = source_of(policy)
-    if policy.output_path is None and not dry_run:
+    if policy.output_place is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
     with Outputs(force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
@@ -181,14 +182,14 @@ def explore(
 
 
 def verify_file(
-    release: Path, policy: Policy, *, original: Path | None = None, progress: Progress = silent
+    release: Place, policy: Policy, *, original: Place | None = None, progress: Progress = silent
 ) -> Verification:
     """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
     timed, engine = Timed(progress), LocalEngine()
     if policy.algorithm.publishes.is_bucketing:
         return _verify_groups(engine, release, policy, original, timed)
     with timed.phase("read"):
-        plan = make_plan(_published_part(policy), sniff(Source(release)).names, location=str(release))
+        plan = make_plan(_published_part(policy), sniff(Source.of(release)).names, location=str(release))
         table = read_release(engine, release, plan)
         require_rows(table.frame, release)
     originals = None
@@ -201,7 +202,7 @@ def verify_file(
 
 
 def verify_certificate(
-    release: Path, certificate: Path, *, original: Path | None = None, progress: Progress = silent
+    release: Place, certificate: Path, *, original: Place | None = None, progress: Progress = silent
 ) -> Certified:
     """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
     policy, certified, missing = certified_policy(certificate)
@@ -209,12 +210,14 @@ def verify_certificate(
     return Certified(verification, [*check_certificate(certified, policy, verification, release, original), *missing])
 
 
-def _verify_groups(engine: Engine, release: Path, policy: Policy, original: Path | None, timed: Timed) -> Verification:
+def _verify_groups(
+    engine: Engine, release: Place, policy: Policy, original: Place | None, timed: Timed
+) -> Verification:
     """Recount the groups of a finished file and, where there is one, of the table beside it."""
     with timed.phase("read"):
         is_apart = policy.algorithm.publishes is Publishes.SEPARATED
-        side = side_path(release) if is_apart else None
-        names = [*sniff(Source(release)).names, *(sniff(Source(side)).names if side else [])]
+        side = side_path(_as_path(release)) if is_apart else None
+        names = [*sniff(Source.of(release)).names, *(sniff(Source(side)).names if side else [])]
         plan = make_plan(_published_part(policy), names, location=str(release))
         separated = read_separated(engine, release, side, plan)
     table = None
@@ -224,6 +227,12 @@ def _verify_groups(engine: Engine, release: Path, policy: Policy, original: Path
             table = engine.read(source, columns=[*plan.quasi, *plan.sensitive], categorical=())
     with timed.phase("verify"):
         return verify_separated(engine, separated, plan, original=table)
+
+
+def _as_path(place: Place) -> Path:
+    if isinstance(place, Path):
+        return place
+    raise IncompatibleChoice("such a release is two files, and this is a table of a database", hint="name its file")
 
 
 def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:
@@ -246,8 +255,8 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
 
 def apply_file(
     recoding: Path,
-    data: Path,
-    output: Path,
+    data: str | Place,
+    output: str | Place,
     *,
     suppression_limit: float | None = None,
     force: bool = False,
@@ -263,7 +272,9 @@ def apply_file(
     stored = read_recoding(recoding)
     policy = stored.policy.with_files(source=data, target=output)
     with Outputs(force=force) as outputs:
-        target = outputs.add(output)
+        place = policy.output_place
+        assert place is not None
+        target = outputs.add_place(place, is_folder=bool(policy.output and policy.output.is_folder))
         plan, table = _read(engine, source_of(policy), policy, timed)
         table, n_dropped = without_missing(table, plan)
         with timed.phase("recode", table.n_rows) as notes:
@@ -282,17 +293,17 @@ def apply_file(
             verification = require(verify(engine, release, plan, originals))
     return RunReport(
         verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
-        n_dropped, plan.goal.notes, str(output),
+        n_dropped, plan.goal.notes, str(place),
     )  # fmt: skip
 
 
 def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[Plan, Table]:
     with timed.phase("read") as notes:
         layout = sniff(source)
-        plan = make_plan(policy, layout.names, location=str(source.path))
+        plan = make_plan(policy, layout.names, location=source.location)
         kernels.preload(layout.n_rows_hint or 0)
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
-        require_rows(table.frame, source.path)
+        require_rows(table.frame, source.location)
         notes.append(f"{table.n_rows:,} rows")
     return plan, table
 

@@ -12,11 +12,12 @@ from tablecloak.cli.output import emit
 from tablecloak.cli.policies import read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
+from tablecloak.io.places import place_of
 
 
 def compare(
-    original: Annotated[Path, typer.Argument(help="The data as it was.")],
-    release: Annotated[Path, typer.Argument(help="The data as published, by any tool; - is stdin.")],
+    original: Annotated[str, typer.Argument(help="The data as it was.")],
+    release: Annotated[str, typer.Argument(help="The data as published, by any tool; - is stdin.")],
     *,
     policy: Annotated[Path | None, typer.Option("--policy", "-p", help="Policy with quasi-identifiers.")] = None,
     quasi: Annotated[
@@ -32,5 +33,5 @@ def compare(
         assert published is not None
         wanted = None if policy is None else read_policy(policy, None, settings)
         names = column_names(quasi) if quasi is not None else ()
-        report = compare_files(original, published, policy=wanted, quasi=names).to_dict()
+        report = compare_files(place_of(original), published, policy=wanted, quasi=names).to_dict()
     emit(settings, report, profile_lines.compare_lines(report))

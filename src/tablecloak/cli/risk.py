@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +13,7 @@ from tablecloak.cli.streams import readable
 
 
 def risk(
-    data: Annotated[Path, typer.Argument(help="Data to look at, original or release; - is stdin.")],
+    data: Annotated[str, typer.Argument(help="Data to look at, original or release; - is stdin.")],
     *,
     quasi: Annotated[
         str, typer.Option("--quasi", metavar="A,B,..", help="Columns that others may know about a person.")

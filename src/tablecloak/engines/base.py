@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Codes, Distinct, MakeHierarchy
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
+from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.stats.classes import ClassStats
 
@@ -98,8 +98,10 @@ class Engine(Protocol):
     ) -> Table:
         """The wanted columns of a source; `labels` are the values some text columns are expected to have."""
 
-    def write(self, table: Table, path: Path, *, kind: str | None, delimiter: str | None) -> None:
-        """Write a table to a file."""
+    def write(
+        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None
+    ) -> None:
+        """Write a table to a file, a folder that exists or a database."""
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Publication, QuasiColumn, Recount, SensitiveColumn, Table
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
+from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
@@ -50,10 +50,12 @@ class LocalEngine:
         labels: Mapping[str, Sequence[str]] | None = None,
     ) -> Table:
         frame = read_frame(source, columns=columns, categorical=categorical, labels=labels)
-        return table_of(frame, str(source.path))
+        return table_of(frame, source.location)
 
-    def write(self, table: Table, path: Path, *, kind: str | None, delimiter: str | None) -> None:
-        write_frame(table.frame, path, format=kind, delimiter=delimiter)
+    def write(
+        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None
+    ) -> None:
+        write_frame(table.frame, place, format=kind, delimiter=delimiter, rows_per_file=rows_per_file)
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool
