@@ -130,7 +130,7 @@ def compare_frames(
         notes = (*notes, f"the release has {recount.n_rows - before.height:,} rows more than the original")
     k = Goal(tuple(policy.goals)).min_size if policy else None
     ways = plan.quasi_columns(table_of(before))
-    read = [PublishedColumn.of(before[way.name], way, recount.labels[way.name]) for way in ways]
+    read = [PublishedColumn.of(before[way.name], way, recount.cells[way.name]) for way in ways]
     judged = [_quasi_column(column, n_suppressed) for column in read]
     others = [_other_column(before[name], after[name]) for name in before.columns if name in _rest(after, names)]
     return Comparison(

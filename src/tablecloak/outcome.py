@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Solution
 from tablecloak.data.coded import CodedTable
-from tablecloak.engines.base import Coding
+from tablecloak.engines.base import Answer, Coding
 from tablecloak.io.places import Place
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
 from tablecloak.metrics.details import Details, Target, Tuples, column_of_boxes
@@ -122,18 +122,18 @@ class CheckReport:
         }
 
 
-def counts_of(coding: Coding, solution: Solution, plan: Plan) -> ReleaseCounts:
+def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:
     """What metrics measure of a solution."""
-    domains = coding.table.domains
+    domains, solution, sizes = coding.domains, answer.solution, answer.sizes
     losses = solution.losses(domains)
-    sizes = solution.stats(coding.table).size
     is_released = sizes > 0
-    has_no_boxes = solution.bucketing is not None or solution.sets is not None
+    # in several shards, tuples are never at hand together
+    has_no_boxes = solution.bucketing is not None or solution.sets is not None or len(coding.shards) > 1
     return ReleaseCounts(
         sizes=sizes[is_released],
         losses=losses[is_released],
         columns=tuple(d.name for d in domains),
-        n_suppressed=coding.table.n_rows - int(sizes.sum()),
+        n_suppressed=coding.n_rows - int(sizes.sum()),
         k=plan.goal.min_size,
         weights=tuple(d.weight for d in domains),
         # where groups keep their own values, or publish sets, the boxes looked at here are not what is published
@@ -163,7 +163,8 @@ def _tuples(table: CodedTable) -> Tuples:
 
 def loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:
     """Global certainty penalty of a solution."""
-    return measure(counts_of(coding, solution, plan), ["gcp"])[0].value
+    answer = Answer(solution, solution.sizes(coding.table))
+    return measure(counts_of(coding, answer, plan), ["gcp"])[0].value
 
 
 def sentence(model: PrivacyModel) -> str:

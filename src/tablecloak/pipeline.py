@@ -6,13 +6,11 @@ Data flows one way. A release reaches its final name only after it was read back
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak import kernels
@@ -20,10 +18,11 @@ from tablecloak.algorithms.base import Problem, Publishes, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.view import LatticeView
-from tablecloak.data.domain import Domain
+from tablecloak.data.coded import CodedTable
+from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
-from tablecloak.engines.base import Coding, Engine, Table
+from tablecloak.engines.base import Answer, Coding, Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
 from tablecloak.io.atomic import Outputs, writing
@@ -31,7 +30,7 @@ from tablecloak.io.frames import from_frame
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
-from tablecloak.io.tabular import require_rows
+from tablecloak.io.tabular import refuse_empty
 from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
 from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files
@@ -76,8 +75,12 @@ class _Solved:
 
     table: Table
     coding: Coding
-    solution: Solution
+    answer: Answer
     n_missing_dropped: int
+
+    @property
+    def solution(self) -> Solution:
+        return self.answer.solution
 
 
 def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress: Progress = silent) -> VerifiedRelease:
@@ -88,14 +91,15 @@ def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress
     timed, engine = Timed(progress), LocalEngine()
     frame = from_frame(data)
     plan = make_plan(policy, frame.columns, is_reported=True)
-    table = table_of(_as_categories(frame.select(plan.wanted), plan))
-    solved = _solve(engine, table, plan, timed, threads)
-    published = _publish(engine, solved, plan, timed)
-    counts = counts_of(solved.coding, solved.solution, plan)
+    table: Table = engine.read(frame, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
+    worker, table = _in_memory(engine, table, plan)
+    solved = _solve(worker, table, plan, timed, threads)
+    published = _publish(worker, solved, plan, timed)
+    counts = counts_of(solved.coding, solved.answer, plan)
     report = _report(solved, counts, plan, published.verification, timed, engine)
     recoding = None if solved.solution.bucketing else _recoding(solved, plan)
-    side = published.side.frame if published.side else None
-    return VerifiedRelease(published.main.frame, report, recoding, plan, published.originals, counts, side)
+    side = worker.frame(published.side) if published.side else None
+    return VerifiedRelease(worker.frame(published.main), report, recoding, plan, published.originals, counts, side)
 
 
 def run(
@@ -115,13 +119,14 @@ def run(
         files = None if dry_run else reserve(outputs, policy)
         plan, table = _read(engine, source, policy, timed)
         refuse_documents(plan, files)
-        solved = _solve(engine, table, plan, timed, threads)
+        worker, table = _in_memory(engine, table, plan)
+        solved = _solve(worker, table, plan, timed, threads)
         del table
-        published = _publish(engine, solved, plan, timed, files)
+        published = _publish(worker, solved, plan, timed, files)
         if files and files.recoding:
             with writing(files.recoding):
                 _recoding(solved, plan).write(files.recoding)
-        counts = counts_of(solved.coding, solved.solution, plan)
+        counts = counts_of(solved.coding, solved.answer, plan)
         report = _report(solved, counts, plan, published.verification, timed, engine)
         if files and files.are_wanted:
             with timed.phase("report"):
@@ -139,13 +144,13 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
     if policy.input is None:
         return CheckReport(goals, algorithm, engine.name, notes=Goal(tuple(policy.goals)).notes)
     plan, table = _read(engine, source_of(policy), policy, timed)
-    table, _ = without_missing(table, plan)
-    table, plan = settle_persons(table, plan)
+    table, _ = without_missing(engine, table, plan)
+    table, plan = settle_persons(engine, table, plan)
     coding = _code(engine, table, plan)
-    require_feasible(coding.table, plan.goal)
-    is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
-    tried = _try(coding, plan, plan.goal, given_groups(table, plan)) if is_small else None
-    whole = coding.table.whole()
+    require_feasible(coding.whole(), plan.goal)
+    is_small = coding.n_tuples <= TRY_LOSS_UP_TO
+    tried = _try(coding, plan, plan.goal, given_groups(engine, table, plan)) if is_small else None
+    whole = coding.whole()
     return CheckReport(
         goals,
         algorithm,
@@ -153,7 +158,7 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         rows=table.n_rows,
         columns=len(plan.publication.columns),
         quasi=tuple(plan.quasi),
-        tuples=coding.table.n_tuples,
+        tuples=coding.n_tuples,
         feasible=_is_feasible(plan.goal, coding, tried),
         loss=loss_of(coding, plan, tried) if tried else None,
         notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
@@ -171,10 +176,10 @@ def explore(
     timed, engine = Timed(progress), LocalEngine()
     search = _lattice_search(policy, algorithm)
     plan, table = _read(engine, source_of(policy), policy.model_copy(update={"algorithm": search}), timed)
-    table, _ = without_missing(table, plan)
-    table, plan = settle_persons(table, plan)
+    table, _ = without_missing(engine, table, plan)
+    table, plan = settle_persons(engine, table, plan)
     coding = _code(engine, table, plan)
-    require_feasible(coding.table, plan.goal)
+    require_feasible(coding.whole(), plan.goal)
     with timed.phase("solve") as notes:
         view = search.view(Problem(coding.table, plan.goal, 1, policy.seed), timed.inner)
         notes.append(f"{view.checks:,} of {view.lattice.size:,} nodes counted")
@@ -191,7 +196,7 @@ def verify_file(
     with timed.phase("read"):
         plan = make_plan(_published_part(policy), sniff(Source.of(release)).names, location=str(release))
         table = read_release(engine, release, plan)
-        require_rows(table.frame, release)
+        refuse_empty(table.n_rows, str(release))
     originals = None
     if original is not None:
         with timed.phase("original"):
@@ -211,7 +216,7 @@ def verify_certificate(
 
 
 def _verify_groups(
-    engine: Engine, release: Place, policy: Policy, original: Place | None, timed: Timed
+    engine: LocalEngine, release: Place, policy: Policy, original: Place | None, timed: Timed
 ) -> Verification:
     """Recount the groups of a finished file and, where there is one, of the table beside it."""
     with timed.phase("read"):
@@ -245,7 +250,7 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
     frame = from_frame(release)
     if policy.algorithm.publishes.is_bucketing:
         beside = None if side is None else table_of(from_frame(side))
-        plan = make_plan(_published_part(policy), [*frame.columns, *(beside.frame.columns if beside else [])])
+        plan = make_plan(_published_part(policy), [*frame.columns, *(beside.types if beside else [])])
         before = None if original is None else table_of(from_frame(original))
         return verify_separated(engine, Separated(table_of(frame), beside), plan, original=before)
     plan = make_plan(_published_part(policy), frame.columns)
@@ -276,21 +281,21 @@ def apply_file(
         assert place is not None
         target = outputs.add_place(place, is_folder=bool(policy.output and policy.output.is_folder))
         plan, table = _read(engine, source_of(policy), policy, timed)
-        table, n_dropped = without_missing(table, plan)
+        table, n_dropped = without_missing(engine, table, plan)
         with timed.phase("recode", table.n_rows) as notes:
-            classes = stored.classes_of(table.frame)
+            classes = stored.classes_of(engine.frame(table, plan.quasi))
             limit = (
                 getattr(plan.algorithm, "suppression_limit", 0.0) if suppression_limit is None else suppression_limit
             )
             counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
             classes = _without_weak_classes(counted, plan, classes, stored, limit)
-            release, rows = engine.recode(table, classes, stored.labels(), plan.publication)
+            release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
             notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
-        release = write_release(engine, release, target, plan, timed)
+        written = write_release(engine, release, target, plan, timed, stored.labels())
         with timed.phase("verify"):
             originals = _code_originals(engine, table, plan, rows)
             originals = replace(originals, persons=counted.table.persons())
-            verification = require(verify(engine, release, plan, originals))
+            verification = require(verify(engine, written, plan, originals))
     return RunReport(
         verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
         n_dropped, plan.goal.notes, str(place),
@@ -303,55 +308,69 @@ def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple
         plan = make_plan(policy, layout.names, location=source.location)
         kernels.preload(layout.n_rows_hint or 0)
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
-        require_rows(table.frame, source.location)
+        refuse_empty(table.n_rows, source.location)
         notes.append(f"{table.n_rows:,} rows")
     return plan, table
 
 
-def _code(engine: Engine, table: Table, plan: Plan) -> Coding:
+def _in_memory(engine: Engine, table: Table, plan: Plan) -> tuple[Engine, Table]:
+    """Methods that move rows about, and a shuffle, need all rows at hand; where they do not fit, this is refused."""
+    if not plan.algorithm.publishes.is_bucketing and plan.publication.shuffle_seed is None:
+        return engine, table
+    return LocalEngine(), table_of(engine.frame(table), table.name)
+
+
+def _code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
     return engine.contingency(
-        table, plan.quasi_columns(table), plan.sensitive_columns(table), by_row=plan.algorithm.needs_rows
-    )
+        table, plan.quasi_columns(table), plan.sensitive_columns(table),
+        by_row=plan.algorithm.needs_rows, may_shard=plan.algorithm.may_shard, progress=progress,
+    )  # fmt: skip
 
 
 def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int | None) -> _Solved:
     with timed.phase("code", table.n_rows) as notes:
-        table, n_dropped = without_missing(table, plan)
-        table, plan = settle_persons(table, plan)
+        table, n_dropped = without_missing(engine, table, plan)
+        table, plan = settle_persons(engine, table, plan)
         refuse_persons(plan)
-        coding, given = _code(engine, table, plan), given_groups(table, plan)
-        notes.append(f"{coding.table.n_tuples:,} distinct tuples")
+        coding, given = _code(engine, table, plan, timed.inner), given_groups(engine, table, plan)
+        in_shards = f" in {len(coding.shards):,} shards" if len(coding.shards) > 1 else ""
+        notes.append(f"{coding.n_tuples:,} distinct tuples{in_shards}")
         # what remains to be published; generalised quasi-identifiers live on as codes
         coded = () if plan.algorithm.publishes.is_bucketing else plan.quasi
         rest = [c for c in plan.publication.columns if c not in coded and c not in plan.publication.starred]
-        table = Table(table.frame.select(rest), table.types, table.name)
-    is_small = coding.table.n_tuples <= TRY_LOSS_UP_TO
+        table = engine.select(table, rest)
+    is_small = coding.n_tuples <= TRY_LOSS_UP_TO
     require_feasible(
-        coding.table, plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g, given))) if is_small else None
+        coding.whole(), plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g, given))) if is_small else None
     )
-    with timed.phase("solve", coding.table.n_tuples) as notes:
-        problem = Problem(coding.table, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed, given)
+
+    def search(tuples: CodedTable) -> Solution:
+        problem = Problem(tuples, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed, given)
         solution = plan.algorithm.solve(problem, timed.inner)
-        _require_found(solution, coding, plan.goal)
-        notes.append("; ".join([f"{solution.n_classes:,} classes", *solution.notes]))
-    return _Solved(table, coding, solution, n_dropped)
+        _require_found(solution, tuples, plan.goal)
+        return solution
+
+    with timed.phase("solve", coding.n_tuples) as notes:
+        answer = engine.solve(coding, search)
+        notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
+    return _Solved(table, coding, answer, n_dropped)
 
 
-def _require_found(solution: Solution, coding: Coding, goal: Goal) -> None:
+def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:
     """Fail early where the search could not satisfy a model that is not monotone; the recount would fail anyway."""
     if goal.is_monotone:
         return
-    stats = solution.stats(coding.table)
+    stats = solution.stats(tuples)
     _, others = goal.parts()
     weak = ~others.admits(stats) & (stats.size > 0)
     if weak.any():
         n_weak = int(stats.size[weak].sum())
         names = ", ".join(m.name for m in others.models)
-        enough = np.ceil(1000 * n_weak / coding.table.n_rows) / 1000
+        enough = np.ceil(1000 * n_weak / tuples.n_rows) / 1000
         raise GoalNotMet(
             f"the search found no classes that all satisfy {names}: {int(weak.sum()):,} of {stats.n_classes:,}, "
             f"with {n_weak:,} records, do not",
-            result={"holds": False, "rows": coding.table.n_rows, "weak_rows": n_weak},
+            result={"holds": False, "rows": tuples.n_rows, "weak_rows": n_weak},
             hint=f"algorithm.suppression_limit: {enough:g} may leave them out; or relax {names}. Nothing was written",
         )
 
@@ -376,8 +395,10 @@ def _publish(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: D
 
 
 def _publish_classes(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None) -> _Published:
-    release, rows = _recode(engine, solved, plan, timed)
-    release = write_release(engine, release, files.release, plan, timed) if files else release
+    with timed.phase("recode", solved.table.n_rows):
+        labels = _labels(solved, plan)
+        release, rows = engine.recode(solved.table, solved.coding, solved.answer, labels, plan.publication)
+    release = write_release(engine, release, files.release, plan, timed, labels) if files else release
     originals = _originals(solved, rows)
     with timed.phase("verify") as notes:
         verification, facts = verified(engine, release, plan, originals, files)
@@ -386,39 +407,32 @@ def _publish_classes(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, 
 
 
 def _publish_groups(engine: Engine, solved: _Solved, plan: Plan, timed: Timed, files: Documents | None) -> _Published:
+    assert isinstance(engine, LocalEngine)
     with timed.phase("recode", solved.table.n_rows):
-        separated = separate(solved.table, solved.solution, solved.coding.table, plan)
+        table = table_of(engine.frame(solved.table), solved.table.name)
+        separated = separate(table, solved.solution, solved.coding.table, plan)
     found = write_separated(engine, separated, files, plan, timed) if files else separated
     with timed.phase("verify") as notes:
-        verification = verify_separated(engine, found, plan, intended=separated, original=solved.table)
+        verification = verify_separated(engine, found, plan, intended=separated, original=table)
         notes.append(f"{verification.n_classes:,} groups recounted")
     return _Published(found.main, found.side, _originals(solved, None), require(verification))
 
 
-def _recode(engine: Engine, solved: _Solved, plan: Plan, timed: Timed) -> tuple[Table, IntArray | None]:
-    coded, solution = solved.coding.table, solved.solution
-    with timed.phase("recode", solved.table.n_rows):
-        labels = solution.published(coded.domains)
-        release, rows = engine.recode(solved.table, solution.class_of_row(coded), labels, plan.publication)
-        if plan.algorithm.publishes is Publishes.CENTERS:
-            release = table_of(_with_numbers(release.frame, coded.domains), release.name)
-        return release, rows
-
-
-def _with_numbers(frame: pl.DataFrame, domains: Sequence[Domain]) -> pl.DataFrame:
-    """Means of numbers as numbers."""
+def _labels(solved: _Solved, plan: Plan) -> dict[str, ClassLabels]:
+    """What each class publishes; means of numbers are numbers."""
+    domains = solved.coding.domains
+    labels = solved.solution.published(domains)
+    if plan.algorithm.publishes is not Publishes.CENTERS:
+        return labels
     numeric = [d.name for d in domains if d.hierarchy is None and d.type in (ColumnType.INTEGER, ColumnType.FLOAT)]
-    return frame.with_columns(pl.col(numeric).cast(pl.String).cast(pl.Float64))
+    return {n: replace(of_class, are_numbers=n in numeric) for n, of_class in labels.items()}
 
 
 def _originals(solved: _Solved, rows: IntArray | None) -> Originals:
-    coded = solved.coding.table
-    row_of = np.arange(coded.n_rows) if rows is None else rows
-    domains = {d.name: d for d in coded.domains}
-    return Originals(
-        domains, solved.coding.codes, coded.n_rows, row_of,
-        sensitive=coded.sensitive, totals=coded.totals, persons=coded.persons(),
-    )  # fmt: skip
+    coding = solved.coding
+    is_here = bool(coding.codes)
+    row_of = np.arange(coding.n_rows) if rows is None and is_here else rows
+    return Originals(coding, row_of, persons=coding.table.persons() if is_here else None)
 
 
 def _without_persons(verification: Verification, policy: Policy) -> Verification:
@@ -431,9 +445,7 @@ def _without_persons(verification: Verification, policy: Policy) -> Verification
 
 def _code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
     coding = engine.contingency(table, plan.quasi_columns(table), [], by_row=True)
-    is_shuffled = plan.publication.shuffle_seed is not None
-    domains = {d.name: d for d in coding.table.domains}
-    return Originals(domains, coding.codes, table.n_rows, rows, order_is_known=not is_shuffled)
+    return Originals(coding, rows, order_is_known=plan.publication.shuffle_seed is None)
 
 
 def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, limit: float) -> IntArray:
@@ -499,16 +511,10 @@ def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
 
 
 def _recoding(solved: _Solved, plan: Plan) -> Recoding:
-    return Recoding.of(solved.solution, solved.coding.table.domains, plan.policy)
+    return Recoding.of(solved.solution, solved.coding.domains, plan.policy)
 
 
 def _published_part(policy: Policy) -> Policy:
     """The policy as it applies to a finished release: only the columns that a recount looks at."""
     judged = policy.columns_with(Role.QUASI, Role.SENSITIVE)
     return policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
-
-
-def _as_categories(frame: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    schema = frame.schema
-    text = [n for n in [*plan.quasi, *plan.sensitive] if schema[n] == pl.String]
-    return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Algorithm
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.data.table import ColumnType, Role
-from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, Table
+from tablecloak.engines.base import Engine, Publication, QuasiColumn, SensitiveColumn, Table
 from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.sources import Source
@@ -76,7 +76,7 @@ class Plan:
         if Needs.JOINT in self.goal.needs and len(columns) > 1:
             columns.append(SensitiveColumn(JOINT_NAME, joins=tuple(self.counted)))
         person = self.person
-        if person is not None and person in table.frame.columns:
+        if person is not None and person in table.types:
             columns.append(SensitiveColumn(person, is_person=True))
         return columns
 
@@ -205,42 +205,42 @@ def _refuse_items(policy: Policy) -> None:
         raise IncompatibleChoice("no column has the role quasi", hint="give role: quasi to what others may know")
 
 
-def without_missing(table: Table, plan: Plan) -> tuple[Table, int]:
+def without_missing(engine: Engine, table: Table, plan: Plan) -> tuple[Table, int]:
     """The table after rows with missing cells were left out where the policy says so, and how many were."""
     policy = plan.policy
     if table.n_rows == 0:
         raise DataError("there are no rows", hint="give a table with at least one row", location=table.name)
-    for name in [*plan.quasi, *plan.sensitive]:
-        n_missing = table.frame[name].null_count()
-        if n_missing and policy.missing_of(name) is Missing.ERROR:
+    summaries = engine.summarize(table, [*plan.quasi, *plan.sensitive])
+    for name, summary in summaries.items():
+        if summary.n_missing and policy.missing_of(name) is Missing.ERROR:
             raise DataError(
-                f"column '{name}' has {n_missing:,} empty cells and the policy says missing: error",
+                f"column '{name}' has {summary.n_missing:,} empty cells and the policy says missing: error",
                 hint="fill them, or use missing: value or missing: drop",
                 location=table.name,
             )
-    drops = [n for n in [*plan.quasi, *plan.sensitive] if policy.missing_of(n) is Missing.DROP]
-    if not drops or not any(table.frame[n].null_count() for n in drops):
+    drops = [n for n, summary in summaries.items() if summary.n_missing and policy.missing_of(n) is Missing.DROP]
+    if not drops:
         return table, 0
-    frame = table.frame.drop_nulls(drops)
-    if frame.height == 0:
+    rest = engine.select(table, list(table.types), without_missing=drops)
+    if rest.n_rows == 0:
         raise DataError(
             "no rows are left: each has an empty cell where the policy says missing: drop",
             hint="use missing: value, or drop the column that is empty",
             location=table.name,
         )
-    return Table(frame, table.types, table.name), table.n_rows - frame.height
+    return rest, table.n_rows - rest.n_rows
 
 
-def given_groups(table: Table, plan: Plan) -> NDArray[np.int64] | None:
+def given_groups(engine: Engine, table: Table, plan: Plan) -> NDArray[np.int64] | None:
     """The group of every row, where the policy names a column that says so; numbered in the order of its values."""
     column = plan.algorithm.group_column
     if column is None:
         return None
-    if column not in table.frame.columns:
+    if column not in table.types:
         raise IncompatibleChoice(
             f"the column '{column}' that names the groups is not read", hint=f"columns.{column}.role: keep"
         )
-    return table.frame[column].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    return engine.frame(table, [column])[column].rank("dense").fill_null(0).to_numpy().astype(np.int64)
 
 
 def _refuse_two_persons(policy: Policy) -> None:
@@ -251,10 +251,10 @@ def _refuse_two_persons(policy: Policy) -> None:
         )
 
 
-def settle_persons(table: Table, plan: Plan) -> tuple[Table, Plan]:
+def settle_persons(engine: Engine, table: Table, plan: Plan) -> tuple[Table, Plan]:
     """Where no person has several rows, counting rows is counting persons: leave their key out."""
     person = plan.person
-    if person is None or table.frame[person].n_unique() < table.n_rows:
+    if person is None or engine.summarize(table, [person], distinct=True)[person].n_distinct != table.n_rows:
         return table, plan
     goal = replace(plan.goal, counts_persons=False)
-    return Table(table.frame.drop(person), table.types, table.name), replace(plan, goal=goal)
+    return engine.select(table, [c for c in table.types if c != person]), replace(plan, goal=goal)

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
+from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.documents import Documents, write_documents
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.io.atomic import Outputs
+from tablecloak.io.parts import size_of
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
@@ -22,6 +24,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
 from tablecloak.recoding import Recoding
 from tablecloak.report.facts import Facts
+from tablecloak.report.terminal import show_bytes
 from tablecloak.separation import (
     Separated,
     read_separated,
@@ -82,7 +85,7 @@ class VerifiedRelease:
                 said = replace(self.report, verification=verification, output=str(path)).to_dict()
                 write_documents(files, said, self._plan, facts)
 
-    def _write_groups(self, engine: Engine, files: Documents) -> None:
+    def _write_groups(self, engine: LocalEngine, files: Documents) -> None:
         refuse_documents(self._plan, files)
         meant = Separated(table_of(self.frame), None if self.side is None else table_of(self.side))
         written = write_separated(engine, meant, files, self._plan, Timed())
@@ -101,25 +104,25 @@ def reserve(outputs: Outputs, policy: Policy) -> Documents:
     return Documents(release, place.name, report, certificate, recoding, policy.input_path, side)
 
 
-def write_release(engine: Engine, release: Table, target: Place, plan: Plan, timed: Timed) -> Table:
+def write_release(
+    engine: Engine, release: Table, target: Place, plan: Plan, timed: Timed, labels: Mapping[str, ClassLabels]
+) -> Table:
     """Write the release under a temporary name and read back what was written."""
     output = plan.policy.output
     with timed.phase("write", release.n_rows) as notes:
         engine.write(
-            release,
-            target,
-            kind=output.format if output else None,
-            delimiter=output.delimiter if output else None,
-            rows_per_file=output.rows_per_file if output else None,
-        )
-        notes.append(f"{release.n_rows:,} rows")
-    labels = _labels_in(release.frame)
+            release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None,
+            rows_per_file=output.rows_per_file if output else None, progress=timed.inner,
+        )  # fmt: skip
+        size = f", {show_bytes(size_of(target))}" if isinstance(target, Path) else ""
+        notes.append(f"{release.n_rows:,} rows{size}")
     del release
     with timed.phase("read back"):
-        return read_release(engine, target, plan, labels)
+        # what was meant to be written; any other text in the file is found and counted all the same
+        return read_release(engine, target, plan, {n: c.texts for n, c in labels.items() if not c.are_numbers})
 
 
-def write_separated(engine: Engine, separated: Separated, files: Documents, plan: Plan, timed: Timed) -> Separated:
+def write_separated(engine: LocalEngine, separated: Separated, files: Documents, plan: Plan, timed: Timed) -> Separated:
     """Write the tables of a separated release under temporary names and read back what was written."""
     output = plan.policy.output
     kind, delimiter = (output.format, output.delimiter) if output else (None, None)
@@ -129,11 +132,6 @@ def write_separated(engine: Engine, separated: Separated, files: Documents, plan
             engine.write(separated.side, files.side, kind=kind, delimiter=delimiter)
     with timed.phase("read back"):
         return read_separated(engine, files.release, files.side, plan, separated)
-
-
-def _labels_in(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """What was meant to be written; any other text in the file is found and counted all the same."""
-    return {n: d.categories.to_list() for n, d in frame.schema.items() if isinstance(d, pl.Enum) and len(d.categories)}
 
 
 def read_release(engine: Engine, place: Place, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:

@@ -15,8 +15,8 @@ from tablecloak.algorithms.base import Bucketing, Publishes, Solution
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Engine, Table
-from tablecloak.engines.local import table_of
+from tablecloak.engines.base import Engine
+from tablecloak.engines.local import LocalEngine, LocalTable, table_of
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
@@ -46,8 +46,8 @@ NOTE = "exact values are published: whoever knows a person's quasi-identifiers s
 class Separated:
     """A release in groups: the main table and, where sensitive columns stand apart, the table beside it."""
 
-    main: Table
-    side: Table | None
+    main: LocalTable
+    side: LocalTable | None
     blocks: tuple[tuple[str, ...], ...] = ()  # columns whose rows belong together, as far as known
 
 
@@ -101,7 +101,7 @@ def refuse_persons(plan: Plan) -> None:
         )
 
 
-def separate(table: Table, solution: Solution, coded: CodedTable, plan: Plan) -> Separated:
+def separate(table: LocalTable, solution: Solution, coded: CodedTable, plan: Plan) -> Separated:
     """The release of a solution whose classes are groups; groups are numbered from 1."""
     bucketing = solution.bucketing
     assert bucketing is not None
@@ -153,7 +153,7 @@ def _blocks(shown: Sequence[str], bucketing: Bucketing, plan: Plan) -> tuple[tup
 
 
 def read_separated(
-    engine: Engine, main: Place, side: Path | None, plan: Plan, written: Separated | None = None
+    engine: LocalEngine, main: Place, side: Path | None, plan: Plan, written: Separated | None = None
 ) -> Separated:
     """A separated release as it stands in its files; types are those it was written with, where they are known."""
     tables = [_read(engine, main, plan, written.main if written else None)]
@@ -163,7 +163,7 @@ def read_separated(
     return Separated(tables[0], tables[1] if side is not None else None, blocks)
 
 
-def _read(engine: Engine, place: Place, plan: Plan, written: Table | None) -> Table:
+def _read(engine: LocalEngine, place: Place, plan: Plan, written: LocalTable | None) -> LocalTable:
     chosen = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None}
     types = {**(dict(written.types) if written else chosen), GROUP: ColumnType.INTEGER}
     kind = plan.policy.output.format if plan.policy.output else None
@@ -176,7 +176,7 @@ def verify_separated(
     plan: Plan,
     *,
     intended: Separated | None = None,
-    original: Table | None = None,
+    original: LocalTable | None = None,
 ) -> Verification:
     """Recount the groups of a separated release from its own cells.
 
@@ -202,7 +202,7 @@ def verify_separated(
     )
 
 
-def _judged(found: Separated, plan: Plan) -> Table:
+def _judged(found: Separated, plan: Plan) -> LocalTable:
     """One row per record with its group and sensitive values."""
     table = found.side or found.main
     frame = table.frame
@@ -214,10 +214,10 @@ def _judged(found: Separated, plan: Plan) -> Table:
     if found.side is not None and COUNT in frame.columns:
         counts = frame[COUNT].to_numpy()
         frame = frame[np.repeat(np.arange(frame.height), np.maximum(counts, 0))]
-    return Table(frame.select(GROUP, *plan.counted), table.types, table.name)
+    return LocalTable(frame.select(GROUP, *plan.counted), table.types, table.name)
 
 
-def _groups_agree(found: Separated, judged: Table) -> bool:
+def _groups_agree(found: Separated, judged: LocalTable) -> bool:
     """Whether every group has as many records in the main table as values beside it."""
     sizes = [t.frame.group_by(GROUP).len().sort(GROUP) for t in (found.main, judged)]
     return sizes[0].equals(sizes[1])
@@ -235,7 +235,7 @@ def _rows_of(separated: Separated, block: Sequence[str]) -> pl.DataFrame:
     return _sorted(table.frame.select(GROUP, *block, *counted))
 
 
-def _keeps_values(found: Separated, original: Table, plan: Plan) -> bool:
+def _keeps_values(found: Separated, original: LocalTable, plan: Plan) -> bool:
     """Whether every column holds the values of the original, each as often."""
     return all(_column(found, name).equals(_sorted(original.frame.select(name))) for name in _published(plan))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ from tablecloak.algorithms.base import Publishes
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.data.pairs import PAIRS_UP_TO, consistency_of
-from tablecloak.engines.base import Engine, Recount, Table
+from tablecloak.engines.base import Coding, Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.models.concealment import PairModel
 from tablecloak.plan import Plan
+from tablecloak.progress import Progress, silent
 from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.stats.classes import Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
@@ -64,43 +65,58 @@ class Verification:
 class Originals:
     """The coded originals of a release.
 
-    `row_of` says which original each published row (suppressed ones included) comes from; None where it is not known.
+    `row_of` says which original each published row (suppressed ones included) comes from; None where it is not known,
+    or where the engine keeps rows to itself.
     """
 
-    domains: Mapping[str, Domain]
-    codes: Mapping[str, Codes]  # (n_originals,) by quasi-identifier
-    n_rows: int
-    row_of: IntArray | None = field(default=None)
+    coding: Coding
+    row_of: IntArray | None = None
     order_is_known: bool = True  # rows are in the order of the originals, all or some of them
-    sensitive: tuple[SensitiveDomain, ...] = ()
-    totals: Mapping[str, IntArray] = field(default_factory=dict)  # records of each sensitive value, by attribute
-    persons: Persons | None = None  # who each original belongs to, where a person may have several
+    persons: Persons | None = None  # who each original belongs to, where a person may have several and rows are here
+
+    @property
+    def domains(self) -> dict[str, Domain]:
+        return {d.name: d for d in self.coding.domains}
+
+    @property
+    def codes(self) -> Mapping[str, Codes]:
+        """(n_originals,) by quasi-identifier."""
+        return self.coding.codes
+
+    @property
+    def n_rows(self) -> int:
+        return self.coding.n_rows
 
 
-def verify(engine: Engine, release: Table, plan: Plan, originals: Originals | None = None) -> Verification:
+def verify(
+    engine: Engine, release: Table, plan: Plan, originals: Originals | None = None, progress: Progress = silent
+) -> Verification:
     """Recount a release and, given its originals, check that every cell covers its own."""
-    recount = _recount(engine, release, plan, originals)
+    recount = _recount(engine, release, plan, originals, progress)
     return _verification(recount, plan, originals, {} if originals is None else _coverage(recount, originals))
 
 
-def verify_with_facts(engine: Engine, release: Table, plan: Plan, originals: Originals) -> tuple[Verification, Facts]:
+def verify_with_facts(
+    engine: Engine, release: Table, plan: Plan, originals: Originals, progress: Progress = silent
+) -> tuple[Verification, Facts]:
     """The same, and from the same recount what a report shows."""
-    recount = _recount(engine, release, plan, originals)
+    recount = _recount(engine, release, plan, originals, progress)
     coverage = _coverage(recount, originals)
-    before = Before(originals.domains, originals.codes, originals.n_rows, originals.sensitive, originals.totals)
+    before = Before.of(originals.coding)
     facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types)
     return _verification(recount, plan, originals, coverage), facts
 
 
-def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | None) -> Recount:
+def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | None, progress: Progress) -> Recount:
     recount = engine.class_stats(
-        release, plan.quasi, plan.sensitive_columns(release), stars_are_suppressed=plan.stars_are_suppressed
-    )
+        release, plan.quasi, plan.sensitive_columns(release), stars_are_suppressed=plan.stars_are_suppressed,
+        originals=originals.coding if originals else None, progress=progress,
+    )  # fmt: skip
     return recount if originals is None or originals.persons is None else _with_persons(recount, originals)
 
 
 def _coverage(recount: Recount, originals: Originals) -> dict[str, Coverage]:
-    return {name: coverage_of(column.values, originals.domains[name]) for name, column in recount.labels.items()}
+    return {name: coverage_of(labels, originals.domains[name]) for name, labels in recount.labels.items()}
 
 
 def _verification(
@@ -110,13 +126,15 @@ def _verification(
     notes: tuple[str, ...] = ()
     if plan.algorithm.publishes is Publishes.CENTERS:
         notes = (CENTERS_NOTE,)
+    elif not recount.cells:
+        covers = recount.covers
     elif originals is not None:
         covers, notes = covers_originals(recount, originals, coverage)
     verdicts, remarks = _judged(plan.goal, recount, originals if covers else None, coverage)
     n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
     return Verification(
         verdicts=verdicts,
-        n_classes=recount.stats.n_classes,
+        n_classes=recount.n_classes,
         n_rows=recount.n_rows,
         n_suppressed=n_left_out,
         covers=covers,
@@ -128,7 +146,7 @@ def _judged(
     goal: Goal, recount: Recount, originals: Originals | None, coverage: Mapping[str, Coverage]
 ) -> tuple[list[Verdict], list[str]]:
     """One verdict per model; class sizes only bound what pairs of original and release reach, so those are asked."""
-    verdicts, notes = goal.verdicts(recount.stats), []
+    verdicts, notes = goal.verdicts_of(recount.parts), []
     open_ = [i for i, m in enumerate(goal.models) if Needs.ORIGINAL in m.needs and not verdicts[i].holds]
     pairs = _pairs(recount, originals, coverage) if open_ and originals else None
     for i in open_:
@@ -146,6 +164,8 @@ def _judged(
 
 def _pairs(recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]) -> Consistency | None:
     """Which published rows could be which published originals; None for tables that are too large."""
+    if not recount.cells:
+        return None
     rows = originals.row_of
     if rows is not None and recount.is_suppressed is not None:
         rows = rows[~recount.is_suppressed]
@@ -155,7 +175,7 @@ def _pairs(recount: Recount, originals: Originals, coverage: Mapping[str, Covera
     sides = [
         (coverage[name], column,
          originals.codes[name] if rows is None else originals.codes[name][rows])
-        for name, column in recount.labels.items()
+        for name, column in recount.cells.items()
     ]  # fmt: skip
     is_in_order = all(c.holds(column, codes).all() for c, column, codes in sides)
     return consistency_of([(c, column.index, codes) for c, column, codes in sides], is_in_order=is_in_order)
@@ -170,7 +190,8 @@ def _with_persons(recount: Recount, originals: Originals) -> Recount:
     if recount.is_suppressed is not None:
         of_row = of_row[~recount.is_suppressed]
     counted = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
-    return replace(recount, stats=replace(recount.stats, hist={**recount.stats.hist, domain.name: counted}))
+    stats = replace(recount.stats, hist={**recount.stats.hist, domain.name: counted})
+    return replace(recount, parts=(stats,))
 
 
 def require(verification: Verification) -> Verification:
@@ -193,7 +214,7 @@ def covers_originals(
     recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]
 ) -> tuple[bool | None, tuple[str, ...]]:
     """Whether every published cell covers its original, and remarks on how that was decided."""
-    sides = [(coverage[name], column, originals.codes[name]) for name, column in recount.labels.items()]
+    sides = [(coverage[name], column, originals.codes[name]) for name, column in recount.cells.items()]
     if originals.row_of is not None or recount.n_rows == originals.n_rows:
         rows = originals.row_of
         if rows is not None and recount.is_suppressed is not None:

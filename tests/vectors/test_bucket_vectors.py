@@ -76,7 +76,7 @@ def test_permutation_shuffles_every_column_into_every_order():
     data = table_of(TABLE)
     plan = make_plan(policy("permutation", 2, groups="class"), TABLE.columns)
     coded = LocalEngine().contingency(data, plan.quasi_columns(data), plan.sensitive_columns(data), by_row=True).table
-    groups = given_groups(data, plan)
+    groups = given_groups(LocalEngine(), data, plan)
     pairs = Counter()
     for seed in range(480):
         age, zipcode = (shuffled(coded, groups, (name,), seed).source for name in ("age", "zipcode"))

@@ -604,7 +604,7 @@ def labels_of(records, people, algorithm, goals):
     data = table_of(pl.DataFrame(records))
     plan = make_plan(policy, data.frame.columns)
     coded = LocalEngine().contingency(data, plan.quasi_columns(data), plan.sensitive_columns(data), by_row=True).table
-    solution = plan.algorithm.solve(Problem(coded, plan.goal, given=given_groups(data, plan)), silent)
+    solution = plan.algorithm.solve(Problem(coded, plan.goal, given=given_groups(LocalEngine(), data, plan)), silent)
     published = solution.published(coded.domains)
     cells = {n: published[n].publish(n, solution.class_of_tuple).to_list() for n in ("Gender", "Age", "Zip")}
     return {r["ID"]: tuple(cells[n][i] for n in cells) for i, r in enumerate(records)}, solution

@@ -72,6 +72,10 @@ class Auto:
         Field(description="hierarchy: publish its nodes; set: publish any set of values, whatever the hierarchy"),
     ] = "hierarchy"
 
+    @property
+    def may_shard(self) -> bool:
+        return True
+
     def refuses(self, goal: Goal) -> str | None:
         unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
         if unsafe:

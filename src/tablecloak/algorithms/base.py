@@ -25,6 +25,8 @@ __all__ = ["Algorithm", "Block", "Bucketing", "CutTree", "Problem", "Publishes",
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 A = TypeVar("A")
+# What an algorithm need not define.
+DERIVED = ("publishes", "group_column", "needs_rows", "needs_hierarchies", "needs_sensitive", "may_shard")
 
 
 class Publishes(enum.StrEnum):
@@ -122,6 +124,12 @@ class Solution:
         """The class of every row (-1: suppressed)."""
         return self.class_of_tuple if table.tuple_of_row is None else self.class_of_tuple[table.tuple_of_row]
 
+    def sizes(self, table: CodedTable) -> IntArray:
+        """Records of every class, suppressed ones not counted."""
+        kept = self.class_of_tuple >= 0
+        weights = table.weights[kept] if len(table.weights) else None
+        return np.bincount(self.class_of_tuple[kept], weights=weights, minlength=self.n_classes).astype(np.int64)
+
     def stats(self, table: CodedTable) -> ClassStats:
         """Statistics of the classes as a reader of the release counts them: without suppressed records."""
         return table.class_stats(self.class_of_tuple, self.n_classes, own_totals=True)
@@ -157,6 +165,11 @@ class Algorithm(Protocol):
         """The search looks at sensitive attributes even where the goal does not."""
         return False
 
+    @property
+    def may_shard(self) -> bool:
+        """Parts of a table, cut apart by quasi-identifiers, may be solved one by one."""
+        return False
+
     def refuses(self, goal: Goal) -> str | None:
         """Why this goal cannot be enforced, or None."""
 
@@ -170,7 +183,14 @@ def algorithm(name: str) -> Callable[[type[A]], type[A]]:
     def decorate(cls: type[A]) -> type[A]:
         checked = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
         checked.name = name  # type: ignore[attr-defined]
-        for attribute in ("publishes", "group_column", "needs_rows", "needs_hierarchies", "needs_sensitive"):
+        for attribute in (
+            "publishes",
+            "group_column",
+            "needs_rows",
+            "needs_hierarchies",
+            "needs_sensitive",
+            "may_shard",
+        ):
             if not hasattr(checked, attribute):
                 setattr(checked, attribute, vars(Algorithm)[attribute])
         return cast(type[A], register("algorithms", name)(checked))

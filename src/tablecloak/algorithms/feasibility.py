@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from tablecloak.data.coded import CodedTable
 from tablecloak.errors import Infeasible
 from tablecloak.models.base import Goal, PrivacyModel, Verdict, parameters
 from tablecloak.stats.classes import ClassStats
@@ -17,15 +16,15 @@ __all__ = ["require_feasible"]
 TRY_LOSS_UP_TO = 50_000
 
 
-def require_feasible(table: CodedTable, goal: Goal, loss_of: Callable[[Goal], float] | None = None) -> None:
+def require_feasible(whole: ClassStats, goal: Goal, loss_of: Callable[[Goal], float] | None = None) -> None:
     """Raise Infeasible, with the best achievable levels and relaxations that work, if no release can satisfy the goal.
 
     Uniting classes never breaks a monotone model, so the most general table, one class, is the best there is.
 
     Args:
+        whole: the table as one class.
         loss_of: solves a relaxed goal and returns its information loss.
     """
-    whole = table.whole()
     verdicts = goal.verdicts(whole)
     # a model that is not monotone may hold on parts although it does not on the whole
     failing = [i for i, v in enumerate(verdicts) if not v.holds and goal.models[i] in goal.parts()[0].models]
@@ -33,7 +32,7 @@ def require_feasible(table: CodedTable, goal: Goal, loss_of: Callable[[Goal], fl
         return
     relaxations = [_tried(g, text, loss_of) for g, text in _relaxed_goals(goal, verdicts, failing) if _holds(g, whole)]
     raise Infeasible(
-        "infeasible  " + "; ".join(_reason(verdicts[i], table.n_rows) for i in failing),
+        "infeasible  " + "; ".join(_reason(verdicts[i], whole.n_records) for i in failing),
         best=[{"model": verdicts[i].model, **verdicts[i].to_dict()} for i in failing],
         relaxations=relaxations,
     )

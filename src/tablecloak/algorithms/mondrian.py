@@ -54,6 +54,10 @@ class Mondrian:
     ] = 0.0
 
     @property
+    def may_shard(self) -> bool:
+        return True
+
+    @property
     def needs_rows(self) -> bool:
         return self.mode == "relaxed"
 

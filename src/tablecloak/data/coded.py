@@ -32,7 +32,7 @@ class CodedTable:
     space: Space
     keys: Keys  # (n_words, n_tuples)
     weights: IntArray  # (n_tuples,) or empty: one row each
-    tuple_of_row: NDArray[np.uint32] | None  # (n_rows,) or None: row i is tuple i
+    tuple_of_row: NDArray[np.uint32] | None  # (n_rows,) None: row i is tuple i, or rows are not in memory
     totals: Mapping[str, IntArray]  # counts of each sensitive value in the table, by attribute
 
     @property
@@ -41,7 +41,9 @@ class CodedTable:
 
     @property
     def n_rows(self) -> int:
-        return self.n_tuples if self.tuple_of_row is None else len(self.tuple_of_row)
+        if self.tuple_of_row is not None:
+            return len(self.tuple_of_row)
+        return int(self.weights.sum()) if len(self.weights) else self.n_tuples
 
     def quasi_codes(self, dim: int) -> IntArray:
         """Code of every tuple in one quasi dimension."""

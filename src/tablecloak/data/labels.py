@@ -22,19 +22,24 @@ class ClassLabels:
 
     names: tuple[str, ...]  # distinct labels
     of_class: NDArray[np.uint32]  # (n_classes,) index into names; len(names) is the missing cell
+    are_numbers: bool = False  # published as such
+
+    @property
+    def texts(self) -> list[str]:
+        """Every text a cell may show."""
+        return list(self.names) if ANYTHING in self.names else [*self.names, ANYTHING]
 
     def publish(self, name: str, classes: IntArray) -> pl.Series:
         """The cells of rows given by class number."""
-        names = list(self.names)
-        if ANYTHING not in names:
-            names.append(ANYTHING)
+        names = self.texts
         missing = len(names)
         of_class = np.where(self.of_class == len(self.names), missing, self.of_class).astype(np.uint32)
         of_class = np.append(of_class, np.uint32(names.index(ANYTHING)))  # class -1 finds the last
         cells = pl.Series(name, of_class[classes])
         if (of_class == missing).any():
             cells = cells.to_frame().select(pl.col(name).replace({missing: None})).to_series()
-        return cells.cat.to(pl.Enum(names))
+        texts = cells.cat.to(pl.Enum(names))
+        return texts.cast(pl.String).cast(pl.Float64) if self.are_numbers else texts
 
 
 def labels_of_classes(

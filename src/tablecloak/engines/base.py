@@ -1,37 +1,69 @@
-"""The engine seam: nothing row-at-a-time, every answer a count, a coded table or another table."""
+"""The engine seam: nothing row-at-a-time, every answer a count, coded tuples or another table.
+
+A table is a handle: only the engine that made it knows where its rows are. Whatever grows with the number of rows stays
+with the engine (in memory, in files or on a cluster); what crosses the seam grows with distinct tuples, classes and
+labels at most. `docs/engines.md` says how to write one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak.algorithms.base import CutTree, Solution
 from tablecloak.data.coded import CodedTable
-from tablecloak.data.domain import Codes, Distinct, MakeHierarchy
+from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.stats.classes import ClassStats
+from tablecloak.progress import Progress, silent
+from tablecloak.stats.classes import ClassStats, SensitiveDomain, one_class
 
-__all__ = ["Coding", "Engine", "Publication", "QuasiColumn", "Recount", "SensitiveColumn", "Table"]
+__all__ = [
+    "Answer",
+    "Coding",
+    "Engine",
+    "Publication",
+    "QuasiColumn",
+    "Recount",
+    "Search",
+    "SensitiveColumn",
+    "Summary",
+    "Table",
+]
+
+IntArray = NDArray[np.int64]
+# From the tuples of a shard to its classes; it can be sent to another process.
+Search = Callable[[CodedTable], Solution]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """A table an engine holds: rows in their order, columns with their types."""
-
-    frame: pl.DataFrame
-    types: Mapping[str, ColumnType]
-    name: str  # what messages call it: a path, or "the table"
+class Table(Protocol):
+    """Rows that an engine holds, in their order."""
 
     @property
-    def n_rows(self) -> int:
-        return self.frame.height
+    def types(self) -> Mapping[str, ColumnType]:
+        """Columns in their order, with their types."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it: a path, or "the table"."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one pass over a column counts."""
+
+    n_missing: int
+    n_distinct: int | None = None  # None: it was not asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +87,49 @@ class SensitiveColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coding:
-    """A coded table together with the quasi codes of every row, which a release is later held against."""
+    """A table as codes: its tuples in one piece or, where they do not fit memory together, in shards.
 
-    table: CodedTable
-    codes: Mapping[str, Codes]  # (n_rows,) by quasi-identifier
+    Shards are cut apart by quasi-identifiers, so that equal tuples are in one shard; all share domains and totals.
+    """
+
+    domains: tuple[Domain, ...]
+    sensitive: tuple[SensitiveDomain, ...]
+    n_rows: int
+    n_tuples: int
+    totals: Mapping[str, IntArray]  # counts of each sensitive value in the table, by attribute
+    shards: Sequence[CodedTable]  # an engine may read each one when it is asked for
+    cuts: CutTree | None = None  # lead to the shards: class c of this tree is shard c; None: there is one shard
+    codes: Mapping[str, Codes] = field(default_factory=dict)  # (n_rows,) by quasi-identifier, where rows are in memory
+    rows: Any = None  # how the engine finds its rows again
+
+    @property
+    def table(self) -> CodedTable:
+        """The tuples, where they are in one piece."""
+        (only,) = self.shards
+        return only
+
+    def whole(self) -> ClassStats:
+        """Statistics of the table as one class: the most general release there is."""
+        return one_class(self.n_rows, [(s, self.totals[s.name]) for s in self.sensitive])
+
+    def originals(self, dim: int) -> IntArray:
+        """Records with each code of a quasi-identifier, (n_codes,)."""
+        if self.codes:
+            domain = self.domains[dim]
+            return np.bincount(self.codes[domain.name], minlength=domain.n_codes)
+        counts: IntArray = np.sum([shard.originals(dim) for shard in self.shards], axis=0)
+        return counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """The classes of all shards, numbered through.
+
+    Where there are several shards, the class of each tuple is only known to the engine and `class_of_tuple` is empty.
+    """
+
+    solution: Solution
+    sizes: IntArray  # (n_classes,) records, suppressed ones not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +144,26 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recount:
-    """What counting a finished table says."""
+    """What counting a finished table says; its classes come in one part or in several that share no class."""
 
-    stats: ClassStats
+    parts: Sequence[ClassStats]  # labels of classes are places in `labels`
     n_rows: int  # published records, suppressed ones not counted
     n_suppressed: int  # records published as *
-    labels: Mapping[str, Distinct]  # published labels by quasi-identifier
-    is_suppressed: NDArray[np.bool_] | None  # (rows of the file,) None: no row is
-    classes: NDArray[np.integer] | None = None  # (n_rows,) the class of every record
+    labels: Mapping[str, pl.Series]  # different published labels by quasi-identifier
+    covers: bool | None = None  # every cell covers its original, where the engine looked
+    cells: Mapping[str, Distinct] = field(default_factory=dict)  # label of every record, where rows are in memory
+    is_suppressed: NDArray[np.bool_] | None = None  # (rows of the file,) None: no row is, or rows are not in memory
+    classes: NDArray[np.integer] | None = None  # (n_rows,) the class of every record, where rows are in memory
+
+    @property
+    def stats(self) -> ClassStats:
+        """Statistics of all classes, where they are in one part."""
+        (only,) = self.parts
+        return only
+
+    @property
+    def n_classes(self) -> int:
+        return sum(part.n_classes for part in self.parts)
 
 
 class Engine(Protocol):
@@ -90,7 +173,7 @@ class Engine(Protocol):
 
     def read(
         self,
-        source: Source,
+        source: Source | pl.DataFrame,
         *,
         columns: Sequence[str] | None,
         categorical: Collection[str],
@@ -99,25 +182,58 @@ class Engine(Protocol):
         """The wanted columns of a source; `labels` are the values some text columns are expected to have."""
 
     def write(
-        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None
-    ) -> None:
+        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,
+        progress: Progress = silent,
+    ) -> None:  # fmt: skip
         """Write a table to a file, a folder that exists or a database."""
 
+    def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> Table:
+        """Some columns, and only the rows in which none of the columns `without_missing` is empty."""
+
+    def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> Mapping[str, Summary]:
+        """Counts of columns; different values, the missing one included, only where asked for."""
+
+    def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """The rows in memory; raises IncompatibleChoice where they do not fit."""
+
     def contingency(
-        self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool
-    ) -> Coding:
-        """Code the quasi-identifiers and sensitive attributes."""
+        self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
+        may_shard: bool = False, progress: Progress = silent,
+    ) -> Coding:  # fmt: skip
+        """Code the quasi-identifiers and sensitive attributes.
+
+        Args:
+            by_row: every row is a tuple of its own.
+            may_shard: the search may be run on parts of the table, one after the other.
+        """
+
+    def solve(self, coding: Coding, search: Search) -> Answer:
+        """Search every shard where it lies, and keep which class each of its rows is in."""
 
     def recode(
-        self,
-        table: Table,
-        class_of_row: NDArray[np.int64],
-        labels: Mapping[str, ClassLabels],
-        publication: Publication,
-    ) -> tuple[Table, NDArray[np.int64] | None]:
-        """The release, and which row of the table each of its rows comes from (None: the same row)."""
+        self, table: Table, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels], publication: Publication
+    ) -> tuple[Table, IntArray | None]:
+        """The release, and which row of the table each of its rows comes from.
+
+        None: the same row, or the engine finds it by itself. What is published is computed when it is written.
+        """
 
     def class_stats(
-        self, release: Table, quasi: Sequence[str], sensitive: Sequence[SensitiveColumn], *, stars_are_suppressed: bool
+        self,
+        release: Table,
+        quasi: Sequence[str],
+        sensitive: Sequence[SensitiveColumn],
+        *,
+        stars_are_suppressed: bool,
+        originals: Coding | None = None,
+        progress: Progress = silent,
     ) -> Recount:
-        """Count the classes of a finished table from its published cells."""
+        """Count the classes of a finished table from its published cells.
+
+        Args:
+            originals: the coded table it was made from by this engine, whose rows are in the same order; where rows are
+                not in memory, the engine holds every cell against its original and counts the persons of classes.
+        """
+
+    def close(self) -> None:
+        """Remove what the engine keeps on disk; a second call does nothing."""

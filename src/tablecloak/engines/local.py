@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,25 +15,55 @@ from tablecloak.data.coded import code_table
 from tablecloak.data.domain import ANYTHING, Codes, Distinct, distinct_of, fit_domain, fit_persons, fit_sensitive
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Coding, Publication, QuasiColumn, Recount, SensitiveColumn, Table
+from tablecloak.engines.base import (
+    Answer,
+    Coding,
+    Publication,
+    QuasiColumn,
+    Recount,
+    Search,
+    SensitiveColumn,
+    Summary,
+    Table,
+)
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
+from tablecloak.progress import Progress, silent
 from tablecloak.rng import child
 from tablecloak.stats.classes import SensitiveDomain, count_classes
 from tablecloak.stats.joint import combine
 
-__all__ = ["LocalEngine", "table_of"]
+__all__ = ["LocalEngine", "LocalTable", "table_of"]
 
 IntArray = NDArray[np.int64]
 
 
-def table_of(frame: pl.DataFrame, name: str = "the table") -> Table:
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalTable:
+    """A table in memory."""
+
+    frame: pl.DataFrame
+    types: Mapping[str, ColumnType]
+    name: str
+
+    @property
+    def n_rows(self) -> int:
+        return self.frame.height
+
+
+def table_of(frame: pl.DataFrame, name: str = "the table") -> LocalTable:
     """A frame as a table, with the types its columns have."""
-    return Table(frame, {c: column_type(c, dtype) for c, dtype in frame.schema.items()}, name)
+    return LocalTable(frame, {c: column_type(c, dtype) for c, dtype in frame.schema.items()}, name)
+
+
+def _local(table: Table) -> LocalTable:
+    """What every table of this engine is."""
+    assert isinstance(table, LocalTable)
+    return table
 
 
 class LocalEngine:
@@ -43,34 +73,67 @@ class LocalEngine:
 
     def read(
         self,
-        source: Source,
+        source: Source | pl.DataFrame,
         *,
         columns: Sequence[str] | None,
         categorical: Collection[str],
         labels: Mapping[str, Sequence[str]] | None = None,
-    ) -> Table:
+    ) -> LocalTable:
+        if isinstance(source, pl.DataFrame):
+            frame = source if columns is None else source.select(columns)
+            return table_of(_as_categories(frame, categorical))
         frame = read_frame(source, columns=columns, categorical=categorical, labels=labels)
         return table_of(frame, source.location)
 
     def write(
-        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None
-    ) -> None:
-        write_frame(table.frame, place, format=kind, delimiter=delimiter, rows_per_file=rows_per_file)
+        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,
+        progress: Progress = silent,  # noqa: ARG002
+    ) -> None:  # fmt: skip
+        write_frame(_local(table).frame, place, format=kind, delimiter=delimiter, rows_per_file=rows_per_file)
+
+    def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> LocalTable:
+        frame = _local(table).frame
+        kept = frame.drop_nulls(without_missing) if without_missing else frame
+        return LocalTable(kept.select(columns), {c: table.types[c] for c in columns}, table.name)
+
+    def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
+        series = {c: _local(table).frame[c] for c in columns}
+        return {c: Summary(s.null_count(), s.n_unique() if distinct else None) for c, s in series.items()}
+
+    def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        frame = _local(table).frame
+        return frame if columns is None else frame.select(columns)
 
     def contingency(
-        self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool
-    ) -> Coding:
+        self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
+        may_shard: bool = False, progress: Progress = silent,  # noqa: ARG002
+    ) -> Coding:  # fmt: skip
+        table = _local(table)
         coded = [
             fit_domain(_finite(table, q.name), table.types[q.name], make_hierarchy=q.make_hierarchy, weight=q.weight)
             for q in quasi
         ]
         counted = _counted(table, sensitive)
         codes = {domain.name: column for domain, column in coded}
-        return Coding(code_table(coded, counted, by_row=by_row), codes)
+        tuples = code_table(coded, counted, by_row=by_row)
+        return Coding(
+            tuples.domains, tuples.sensitive, table.n_rows, tuples.n_tuples, tuples.totals, (tuples,), codes=codes
+        )
+
+    def solve(self, coding: Coding, search: Search) -> Answer:
+        solution = search(coding.table)
+        return Answer(solution, solution.sizes(coding.table))
 
     def recode(
+        self, table: Table, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels], publication: Publication
+    ) -> tuple[LocalTable, IntArray | None]:
+        return self.publish(table, answer.solution.class_of_row(coding.table), labels, publication)
+
+    def publish(
         self, table: Table, class_of_row: IntArray, labels: Mapping[str, ClassLabels], publication: Publication
-    ) -> tuple[Table, IntArray | None]:
+    ) -> tuple[LocalTable, IntArray | None]:
+        """The release of rows whose class is known, and where each of its rows comes from (None: the same row)."""
+        table = _local(table)
         rows = _published_rows(class_of_row, publication)
         classes = class_of_row if rows is None else class_of_row[rows]
         is_star = classes < 0 if publication.keeps_suppressed and (classes < 0).any() else None
@@ -86,9 +149,16 @@ class LocalEngine:
         return table_of(pl.DataFrame([cells(name) for name in publication.columns]), "the release"), rows
 
     def class_stats(
-        self, release: Table, quasi: Sequence[str], sensitive: Sequence[SensitiveColumn], *, stars_are_suppressed: bool
+        self,
+        release: Table,
+        quasi: Sequence[str],
+        sensitive: Sequence[SensitiveColumn],
+        *,
+        stars_are_suppressed: bool,
+        originals: Coding | None = None,  # noqa: ARG002
+        progress: Progress = silent,  # noqa: ARG002
     ) -> Recount:
-        frame = release.frame
+        frame = _local(release).frame
         labels = {name: distinct_of(_text(frame[name])) for name in quasi}
         hidden = [_is_hidden(frame[s.name], release.types[s.name]) for s in sensitive] if stars_are_suppressed else []
         is_star = _stars(labels, hidden, frame.height) if stars_are_suppressed else None
@@ -99,14 +169,26 @@ class LocalEngine:
         layout = plan_layout([len(column.values) for column in labels.values()])
         keys = pack([column.recoded(_numbers(len(column.values))) for column in labels.values()], layout)
         firsts, classes = kernels.choose(frame.height).group(keys)
-        counted = _counted(Table(frame, release.types, release.name), sensitive)
+        counted = _counted(LocalTable(frame, release.types, release.name), sensitive)
         stats = count_classes(classes, len(firsts), {d.name: (codes, d) for d, codes in counted})
         published = {name: column.only(firsts).index.astype(np.int64) for name, column in labels.items()}
         n_suppressed = 0 if is_star is None else int(is_star.sum())
-        return Recount(replace(stats, labels=published), frame.height, n_suppressed, labels, is_star, classes)
+        return Recount(
+            (replace(stats, labels=published),), frame.height, n_suppressed, {n: c.values for n, c in labels.items()},
+            cells=labels, is_suppressed=is_star, classes=classes,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        pass
 
 
-def _counted(table: Table, sensitive: Sequence[SensitiveColumn]) -> list[tuple[SensitiveDomain, Codes]]:
+def _as_categories(frame: pl.DataFrame, categorical: Collection[str]) -> pl.DataFrame:
+    """Text that will be coded as categories, as files are read."""
+    text = [n for n, dtype in frame.schema.items() if n in categorical and dtype == pl.String]
+    return frame.with_columns(pl.col(text).cast(pl.Categorical)) if text else frame
+
+
+def _counted(table: LocalTable, sensitive: Sequence[SensitiveColumn]) -> list[tuple[SensitiveDomain, Codes]]:
     """Domain and codes of every attribute to count, in the given order."""
     found: list[tuple[SensitiveDomain, Codes]] = []
     for s in sensitive:
@@ -120,7 +202,7 @@ def _counted(table: Table, sensitive: Sequence[SensitiveColumn]) -> list[tuple[S
     return found
 
 
-def _finite(table: Table, name: str) -> pl.Series:
+def _finite(table: LocalTable, name: str) -> pl.Series:
     series = table.frame[name]
     if table.types[name] is not ColumnType.FLOAT:
         return series

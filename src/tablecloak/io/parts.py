@@ -17,7 +17,7 @@ from tablecloak.io.cells import infer_type
 from tablecloak.io.frames import DTYPES
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 
-__all__ = ["Part", "is_many", "parts_of", "read_parts", "sniff_parts"]
+__all__ = ["Part", "is_many", "parts_of", "read_parts", "size_of", "sniff_parts"]
 
 MISSING = "__HIVE_DEFAULT_PARTITION__"
 # Formats whose types are guessed from cells, so that one file may see less than all do.
@@ -59,6 +59,11 @@ def parts_of(path: Path) -> list[Part]:
                 location=str(part.path),
             )  # fmt: skip
     return parts
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all in a folder or pattern."""
+    return sum(part.path.stat().st_size for part in parts_of(path)) if is_many(path) else path.stat().st_size
 
 
 def _files(path: Path) -> tuple[Path, list[Path]]:

@@ -22,7 +22,7 @@ from tablecloak.io.sniff import sniff, truncated
 from tablecloak.io.sources import WRITABLE, Layout, Source, format_and_compression
 from tablecloak.io.stats_files import READERS, read_stats_file
 
-__all__ = ["read_frame", "require_rows", "write_frame"]
+__all__ = ["read_frame", "refuse_empty", "require_rows", "write_frame"]
 
 ROWS_PER_FILE = 1_000_000
 
@@ -77,9 +77,14 @@ def _typed(frame: pl.DataFrame, source: Source, layout: Layout, categorical: Col
 
 def require_rows(frame: pl.DataFrame, path: Place | str) -> pl.DataFrame:
     """The frame itself, or a DataError if it has no rows."""
-    if frame.height:
-        return frame
-    raise DataError("has a header but no rows", hint="check how it was exported", location=str(path))
+    refuse_empty(frame.height, str(path))
+    return frame
+
+
+def refuse_empty(n_rows: int, location: str) -> None:
+    """Raise a DataError if a table has no rows."""
+    if n_rows == 0:
+        raise DataError("has a header but no rows", hint="check how it was exported", location=location)
 
 
 def _wanted(layout: Layout, columns: Sequence[str] | None, location: str) -> list[str]:

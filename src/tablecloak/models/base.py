@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
 from tablecloak.kernels.rules import Kind
 from tablecloak.registry import register
-from tablecloak.stats.classes import ClassStats, Counted, FloatArray, Histogram, IntArray, Needs
+from tablecloak.stats.classes import ClassStats, Counted, FloatArray, Histogram, IntArray, Needs, side_by_side
 
 __all__ = [
     "Condition",
@@ -41,7 +41,7 @@ TOLERANCE = 1e-9
 # What a model need not define.
 DERIVED = (
     "monotone", "sense", "min_size", "size_decides", "conditions", "margin", "in_search", "note", "remarks", "rule",
-    "relaxed",
+    "relaxed", "is_asked_of_classes",
 )  # fmt: skip
 
 M = TypeVar("M")
@@ -140,6 +140,11 @@ class PrivacyModel(Protocol):
     def remarks(self, whole: ClassStats) -> Iterable[str]:  # noqa: ARG002
         """What can be said about reaching the model on a table, given as one class."""
         return ()
+
+    @property
+    def is_asked_of_classes(self) -> bool:
+        """Every class is judged for itself, whatever other classes there are."""
+        return self.in_search is self
 
     def rule(self) -> tuple[Kind, float, int] | None:
         """The model as a rule that kernels can judge class by class: (kind, limit, order); None if it has no such form.
@@ -327,6 +332,20 @@ class Goal:
         """One verdict per model, in the order of the policy."""
         return [_verdict(m, stats) for m in self.models]
 
+    def verdicts_of(self, parts: Sequence[ClassStats]) -> list[Verdict]:
+        """The same for classes that come in several parts, which all know the totals of the table.
+
+        One part at a time is enough for what is asked of every class alone; other models see all classes together.
+        """
+        if len(parts) == 1:
+            return self.verdicts(parts[0])
+        found = [[_verdict(m, part) if m.is_asked_of_classes else None for m in self.models] for part in parts]
+        together = None if all(m.is_asked_of_classes for m in self.models) else side_by_side(parts)
+        return [
+            _worst(column) if together is None or m.is_asked_of_classes else _verdict(m, together)
+            for m, column in zip(self.models, zip(*found, strict=True), strict=True)
+        ]
+
 
 def _union(needs: Iterable[Needs]) -> Needs:
     total = Needs.SIZE
@@ -350,6 +369,16 @@ def _verdict(a_model: PrivacyModel, stats: ClassStats) -> Verdict:
         worst_class_size=int(stats.size[shown.worst_class]),
         conditions=tuple(asked) if len(asked) > 1 else (),
     )
+
+
+def _worst(verdicts: Iterable[Verdict | None]) -> Verdict:
+    """The verdict on parts of a table that the table deserves; that on a part without classes says nothing."""
+    known = [v for v in verdicts if v is not None]
+    spoken = [v for v in known if not np.isnan(v.margin)] or known
+    least = min(spoken, key=lambda v: v.margin)
+    columns = zip(*(v.conditions for v in spoken), strict=True)
+    conditions = tuple(min(column, key=lambda c: c.margin) for column in columns)
+    return replace(least, holds=all(v.holds for v in known), conditions=conditions)
 
 
 def _condition_verdict(condition: Condition, n_classes: int) -> ConditionVerdict:

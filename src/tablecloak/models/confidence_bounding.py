@@ -86,6 +86,10 @@ class ConfidenceBounding(PrivacyModel):
             return None
         return f"{self.name}: the search asks it of every class, which implies it for all records that agree on x"
 
+    @property
+    def is_asked_of_classes(self) -> bool:
+        return all(rule.x is None for rule in self.rules)
+
     def levels(self, stats: ClassStats) -> FloatArray:
         return self._confidence(stats, self.rules[0])
 

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak import kernels
+from tablecloak.data.coded import CodedTable
 from tablecloak.data.coverage import Coverage
-from tablecloak.data.domain import Codes, Domain
+from tablecloak.data.domain import Domain
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Recount
+from tablecloak.engines.base import Coding, Recount
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.models.base import PrivacyModel
 from tablecloak.report.bins import Bins, category_bins, ordered_bins, quasi_bins
-from tablecloak.stats.classes import Counted, Histogram, SensitiveDomain
+from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain
 from tablecloak.values import parse
 
 __all__ = ["Before", "Exposure", "Facts", "QuasiFacts", "SensitiveFacts", "collect", "exposure"]
@@ -93,10 +95,18 @@ class Before:
     """The coded originals."""
 
     domains: Mapping[str, Domain]
-    codes: Mapping[str, Codes]  # (n_rows,) by quasi-identifier
+    counts: Mapping[str, IntArray]  # records with each code, by quasi-identifier
+    exposure: Exposure
     n_rows: int
     sensitive: Sequence[SensitiveDomain] = ()
     totals: Mapping[str, IntArray] = field(default_factory=dict)  # by sensitive column, over all originals
+
+    @classmethod
+    def of(cls, coding: Coding) -> Before:
+        """What is said about the originals. Cost: one pass over the codes of each column."""
+        counts = {d.name: coding.originals(i) for i, d in enumerate(coding.domains)}
+        domains = {d.name: d for d in coding.domains}
+        return cls(domains, counts, _original_exposure(coding), coding.n_rows, coding.sensitive, coding.totals)
 
 
 def collect(
@@ -107,22 +117,23 @@ def collect(
     models: Sequence[PrivacyModel],
     types: Mapping[str, ColumnType],
 ) -> Facts:
-    """Count what a report shows. Cost: one pass over the codes of each column."""
+    """Count what a report shows."""
     smallest = max((m.min_size for m in models), default=1)
     floor = max(LEAST_FLOOR, smallest)
-    sizes = recount.stats.size
+    sizes = np.concatenate([part.size for part in recount.parts])
     is_near = sizes <= NEAR * smallest
     values, n_classes = np.unique(sizes, return_counts=True)
     return Facts(
         floor=floor,
-        before=exposure(original_sizes(before)),
+        before=before.exposure,
         after=exposure(sizes),
         class_sizes=tuple(zip(values.tolist(), n_classes.tolist(), strict=True)),
         n_near_limit=int(is_near.sum()),
         n_records_near_limit=int(sizes[is_near].sum()),
         quasi=tuple(_quasi(name, recount, coverage[name], before, floor) for name in recount.labels),
         sensitive=tuple(
-            _sensitive(h, types[n], before, floor) for n, h in recount.stats.hist_of(Counted.SENSITIVE).items()
+            _sensitive([part.hist[n] for part in recount.parts], types[n], before, floor)
+            for n in recount.parts[0].hist_of(Counted.SENSITIVE)
         ),
     )
 
@@ -134,12 +145,36 @@ def exposure(sizes: IntArray) -> Exposure:
     return Exposure(n, int((sizes == 1).sum()), highest, len(sizes) / max(1, n))
 
 
-def original_sizes(before: Before) -> IntArray:
-    """How many originals share each combination of quasi-identifiers, (n_combinations,)."""
-    widths = [d.n_codes for d in before.domains.values()]
-    columns = [before.codes[name] for name in before.domains]
-    if np.prod(widths, dtype=np.float64) <= min(DENSE_KEYS, 16 * before.n_rows):
-        key = np.zeros(before.n_rows, np.int64)
+def _original_exposure(coding: Coding) -> Exposure:
+    """The exposure of the originals; equal combinations of quasi-identifiers are in one shard."""
+    widths = [d.n_codes for d in coding.domains]
+    if coding.codes:
+        return exposure(original_sizes([coding.codes[d.name] for d in coding.domains], widths))
+    parts = [exposure(_shard_sizes(shard)) for shard in coding.shards]
+    combinations = sum(part.average * part.n_records for part in parts)
+    return Exposure(
+        coding.n_rows,
+        sum(part.n_unique for part in parts),
+        max((part.highest for part in parts), default=0.0),
+        combinations / max(1, coding.n_rows),
+    )
+
+
+def _shard_sizes(shard: CodedTable) -> IntArray:
+    """How many records share each combination of quasi-identifiers in a shard."""
+    columns: list[NDArray[Any]] = [shard.quasi_codes(dim) for dim in range(shard.space.n_dims)]
+    if len(shard.weights) == 0:
+        return original_sizes(columns, shard.space.n_codes.tolist())
+    keys = pack(columns, plan_layout(shard.space.n_codes.tolist()))
+    firsts, combination = kernels.choose(shard.n_tuples).group(keys)
+    return np.bincount(combination, weights=shard.weights, minlength=len(firsts)).astype(np.int64)
+
+
+def original_sizes(columns: Sequence[NDArray[Any]], widths: Sequence[int]) -> IntArray:
+    """How many records share each combination of codes, (n_combinations,)."""
+    n_rows = len(columns[0])
+    if np.prod(widths, dtype=np.float64) <= min(DENSE_KEYS, 16 * n_rows):
+        key = np.zeros(n_rows, np.int64)
         for codes, width in zip(columns, widths, strict=True):
             key *= width
             key += codes
@@ -150,15 +185,15 @@ def original_sizes(before: Before) -> IntArray:
         ordered = np.sort(keys[0])
         begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
         return np.diff(np.concatenate([[0], begins, [len(ordered)]]))
-    firsts, combination = kernels.choose(before.n_rows).group(keys)
+    firsts, combination = kernels.choose(n_rows).group(keys)
     return np.bincount(combination, minlength=len(firsts))
 
 
 def _quasi(name: str, recount: Recount, coverage: Coverage, before: Before, floor: int) -> QuasiFacts:
     domain, labels = before.domains[name], recount.labels[name]
-    counts = np.bincount(labels.index, minlength=len(labels.values))
-    originals = np.bincount(before.codes[name], minlength=domain.n_codes)
-    names = labels.values.to_list()
+    counts: IntArray = np.sum([_records_by_label(part, name, len(labels)) for part in recount.parts], axis=0)
+    originals = before.counts[name]
+    names = labels.to_list()
     n_same = int(counts[_is_exact(names, coverage, domain)].sum())
     return QuasiFacts(
         name,
@@ -167,6 +202,11 @@ def _quasi(name: str, recount: Recount, coverage: Coverage, before: Before, floo
         changed=1 - n_same / max(1, before.n_rows),
         bins=quasi_bins(domain, originals, coverage, names=names, counts=counts, floor=floor),
     )
+
+
+def _records_by_label(stats: ClassStats, name: str, n_labels: int) -> IntArray:
+    assert stats.labels is not None
+    return np.bincount(stats.labels[name], weights=stats.size, minlength=n_labels).astype(np.int64)
 
 
 def _is_exact(names: Sequence[str | None], coverage: Coverage, domain: Domain) -> NDArray[np.bool_]:
@@ -179,17 +219,16 @@ def _is_exact(names: Sequence[str | None], coverage: Coverage, domain: Domain) -
     return is_one
 
 
-def _sensitive(hist: Histogram, column: ColumnType, before: Before, floor: int) -> SensitiveFacts:
-    entry_share = hist.counts / np.maximum(hist.sum_by_class(hist.counts), 1)[hist.entry_class()]
-    top = np.zeros(hist.n_classes)
-    np.maximum.at(top, hist.entry_class(), entry_share)
+def _sensitive(parts: Sequence[Histogram], column: ColumnType, before: Before, floor: int) -> SensitiveFacts:
+    hist = parts[0]  # all know domain and totals of the release
+    tops = [h.max_by_class(h.shares()) for h in parts]
     return SensitiveFacts(
         hist.domain.name,
         distinct_before=int((before.totals[hist.domain.name] > 0).sum()),
         distinct_after=int((hist.totals > 0).sum()),
         top_share=float(hist.total_shares().max(initial=0)),
-        worst_top_share=float(top.max(initial=0)),
-        n_skewed=int((top >= SKEWED).sum()),
+        worst_top_share=max((float(top.max(initial=0)) for top in tops), default=0.0),
+        n_skewed=sum(int((top >= SKEWED).sum()) for top in tops),
         bins=_sensitive_bins(hist, column, before, floor),
     )
 

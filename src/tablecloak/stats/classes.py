@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from tablecloak.hierarchy.hierarchy import Hierarchy
 
-__all__ = ["ClassStats", "Counted", "Histogram", "Needs", "SensitiveDomain", "count_classes"]
+__all__ = [
+    "ClassStats",
+    "Counted",
+    "Histogram",
+    "Needs",
+    "SensitiveDomain",
+    "count_classes",
+    "one_class",
+    "side_by_side",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -194,11 +203,29 @@ def number_rows(columns: Sequence[IntArray], n: int) -> tuple[IntArray, int]:
     return group, n_groups
 
 
+def one_class(n_records: int, totals: Sequence[tuple[SensitiveDomain, IntArray]]) -> ClassStats:
+    """Statistics of a table as one class, given how often each value of every attribute occurs."""
+    hist = {}
+    for domain, counts in totals:
+        codes = np.flatnonzero(counts)
+        hist[domain.name] = Histogram(domain, np.array([0, len(codes)]), codes, counts[codes], counts)
+    return ClassStats(np.array([n_records]), hist)
+
+
 def concat(parts: list[ClassStats]) -> ClassStats:
     """All classes of several statistics, one after the other; totals of the parts are added."""
     size = np.concatenate([p.size for p in parts])
     names = parts[0].hist
     return ClassStats(size, {name: _concat_histograms([p.hist[name] for p in parts]) for name in names})
+
+
+def side_by_side(parts: Sequence[ClassStats]) -> ClassStats:
+    """All classes of parts of one table, each of which knows the labels and the totals of the table."""
+    together = concat(list(parts))
+    hist = {name: replace(h, totals=parts[0].hist[name].totals) for name, h in together.hist.items()}
+    names = parts[0].labels
+    labels = None if names is None else {n: np.concatenate([(p.labels or {})[n] for p in parts]) for n in names}
+    return replace(together, hist=hist, labels=labels)
 
 
 def _concat_histograms(parts: list[Histogram]) -> Histogram:
