@@ -323,7 +323,8 @@ def _in_memory(engine: Engine, table: Table, plan: Plan) -> tuple[Engine, Table]
 def _code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
     return engine.contingency(
         table, plan.quasi_columns(table), plan.sensitive_columns(table),
-        by_row=plan.algorithm.needs_rows, may_shard=plan.algorithm.may_shard, progress=progress,
+        by_row=plan.algorithm.needs_rows, progress=progress,
+        stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,
     )  # fmt: skip
 
 

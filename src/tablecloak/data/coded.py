@@ -13,7 +13,7 @@ from tablecloak.data.domain import Codes, Domain
 from tablecloak.kernels.space import IntArray, Keys, Layout, Space, pack, plan_layout, unpack
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, count_classes
 
-__all__ = ["CodedTable", "code_table", "make_space"]
+__all__ = ["CodedTable", "code_table", "has_repeats", "make_space", "tuples_of"]
 
 SAMPLE = 1 << 16
 # Grouping pays only if it leaves clearly fewer tuples than rows.
@@ -142,9 +142,20 @@ def code_table(
     keys = pack([codes for _, codes in quasi] + [codes for _, codes in sensitive], layout)
     totals = {s.name: np.bincount(codes, minlength=s.n_values).astype(np.int64) for s, codes in sensitive}
     domains = tuple(d for d, _ in quasi)
-    space = make_space(domains, layout)
-    attributes = tuple(s for s, _ in sensitive)
-    if by_row or not _has_repeats(keys):
+    return tuples_of(keys, make_space(domains, layout), domains, tuple(s for s, _ in sensitive), totals, by_row=by_row)
+
+
+def tuples_of(
+    keys: Keys,
+    space: Space,
+    domains: tuple[Domain, ...],
+    attributes: tuple[SensitiveDomain, ...],
+    totals: Mapping[str, IntArray],
+    *,
+    by_row: bool = False,
+) -> CodedTable:
+    """The coded table of packed rows; equal ones are united where it pays."""
+    if by_row or not has_repeats(keys):
         return CodedTable(domains, attributes, space, keys, np.zeros(0, np.int64), None, totals)
     firsts, tuple_of_row = kernels.choose(keys.shape[1]).group(keys)
     weights = np.bincount(tuple_of_row, minlength=len(firsts)).astype(np.int64)
@@ -152,7 +163,7 @@ def code_table(
     return CodedTable(domains, attributes, space, grouped, weights, tuple_of_row, totals)
 
 
-def _has_repeats(keys: Keys) -> bool:
+def has_repeats(keys: Keys) -> bool:
     """Whether uniting equal tuples pays, judged on rows spread over the table.
 
     Distinct counts grow slower than rows, so a sample overstates the share of distinct tuples.

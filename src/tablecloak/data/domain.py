@@ -28,9 +28,12 @@ __all__ = [
     "DomainKind",
     "MakeHierarchy",
     "distinct_of",
+    "domain_of",
     "fit_domain",
     "fit_persons",
     "fit_sensitive",
+    "persons_of",
+    "sensitive_of",
 ]
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -123,7 +126,7 @@ class Domain:
         """The lowest hierarchy node that holds each code interval."""
         assert self.hierarchy is not None
         # many classes share few intervals, so each interval is looked up once
-        pairs, of_class = np.unique(lo * self.n_codes + hi, return_inverse=True)
+        pairs, of_class = np.unique(lo.astype(np.int64) * self.n_codes + hi, return_inverse=True)
         ends = zip(*(side.tolist() for side in np.divmod(pairs, self.n_codes)), strict=True)
         return np.fromiter((self.hierarchy.lca_range(a, b) for a, b in ends), np.int64, len(pairs))[of_class]
 
@@ -196,9 +199,16 @@ def fit_domain(
 ) -> tuple[Domain, Codes]:
     """The domain of a quasi-identifier and the codes of its rows, in one pass over the rows."""
     distinct = distinct_of(series)
-    hierarchy = make_hierarchy(distinct.values.drop_nulls()) if make_hierarchy else None
-    domain = _domain_of(series.name, distinct.values, column_type, hierarchy, weight)
+    domain = domain_of(distinct.values, column_type, make_hierarchy=make_hierarchy, weight=weight)
     return domain, domain.codes(distinct)
+
+
+def domain_of(
+    distinct: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0
+) -> Domain:
+    """The domain of a quasi-identifier, given its different values (null included)."""
+    hierarchy = make_hierarchy(distinct.drop_nulls()) if make_hierarchy else None
+    return _domain_of(distinct.name, distinct, column_type, hierarchy, weight)
 
 
 def fit_sensitive(
@@ -206,15 +216,21 @@ def fit_sensitive(
 ) -> tuple[SensitiveDomain, Codes]:
     """The domain of a sensitive attribute and the codes of its rows; the missing value comes first."""
     distinct = distinct_of(series)
-    hierarchy = make_hierarchy(distinct.values.drop_nulls()) if make_hierarchy else None
-    domain = _domain_of(series.name, distinct.values, column_type, hierarchy, 1.0)
+    counted, domain = sensitive_of(distinct.values, column_type, make_hierarchy=make_hierarchy)
+    return counted, domain.codes(distinct)
+
+
+def sensitive_of(
+    distinct: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None
+) -> tuple[SensitiveDomain, Domain]:
+    """The domain of a sensitive attribute, given its different values (null included), and how these are coded."""
+    domain = domain_of(distinct, column_type, make_hierarchy=make_hierarchy)
     if domain.hierarchy:
         labels = domain.hierarchy.labels[: domain.hierarchy.n_leaves]
     else:
         labels = (*([None] if domain.has_missing else []), *(format_value(v) for v in domain.values.to_list()))
     numbers = _numbers(domain, labels) if column_type.is_ordered else None
-    counted = SensitiveDomain(series.name, labels, column_type.is_ordered, domain.hierarchy, numbers)
-    return counted, domain.codes(distinct)
+    return SensitiveDomain(distinct.name, labels, column_type.is_ordered, domain.hierarchy, numbers), domain
 
 
 def _numbers(domain: Domain, labels: Sequence[str | None]) -> FloatArray:
@@ -230,8 +246,12 @@ def fit_persons(series: pl.Series) -> tuple[SensitiveDomain, Codes]:
     """The keys of persons as a counted attribute; empty cells count as one person, so no crowd is overstated."""
     distinct = distinct_of(series)
     n = len(distinct.values)
-    domain = SensitiveDomain(series.name, (None,) * n, kind=Counted.PERSON)
-    return domain, distinct.recoded(np.arange(n, dtype=np.uint32))
+    return persons_of(series.name, n), distinct.recoded(np.arange(n, dtype=np.uint32))
+
+
+def persons_of(name: str, n: int) -> SensitiveDomain:
+    """The domain of so many persons."""
+    return SensitiveDomain(name, (None,) * n, kind=Counted.PERSON)
 
 
 def _domain_of(

@@ -74,7 +74,7 @@ def _named(domain: Domain, nodes: IntArray) -> ClassLabels:
 
 def _labels_of(domain: Domain, lo: IntArray, hi: IntArray) -> ClassLabels:
     # few classes differ in one column, so texts are made once for every different interval
-    pairs, pair_of_class = np.unique(lo * domain.n_codes + hi, return_inverse=True)
+    pairs, pair_of_class = np.unique(lo.astype(np.int64) * domain.n_codes + hi, return_inverse=True)
     return _compact(domain.labels(*np.divmod(pairs, domain.n_codes)), pair_of_class)
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "Recount",
     "Search",
     "SensitiveColumn",
+    "StandsAlone",
     "Summary",
     "Table",
 ]
@@ -41,6 +42,8 @@ __all__ = [
 IntArray = NDArray[np.int64]
 # From the tuples of a shard to its classes; it can be sent to another process.
 Search = Callable[[CodedTable], Solution]
+# Which parts of a table, given as classes, satisfy the goal, so that each may be a shard.
+StandsAlone = Callable[[ClassStats], NDArray[np.bool_]]
 
 
 class Table(Protocol):
@@ -198,13 +201,13 @@ class Engine(Protocol):
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
-        may_shard: bool = False, progress: Progress = silent,
+        stands_alone: StandsAlone | None = None, progress: Progress = silent,
     ) -> Coding:  # fmt: skip
         """Code the quasi-identifiers and sensitive attributes.
 
         Args:
             by_row: every row is a tuple of its own.
-            may_shard: the search may be run on parts of the table, one after the other.
+            stands_alone: which parts of the table may be searched for themselves; None: only all of it.
         """
 
     def solve(self, coding: Coding, search: Search) -> Answer:

@@ -23,6 +23,7 @@ from tablecloak.engines.base import (
     Recount,
     Search,
     SensitiveColumn,
+    StandsAlone,
     Summary,
     Table,
 )
@@ -106,7 +107,7 @@ class LocalEngine:
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
-        may_shard: bool = False, progress: Progress = silent,  # noqa: ARG002
+        stands_alone: StandsAlone | None = None, progress: Progress = silent,  # noqa: ARG002
     ) -> Coding:  # fmt: skip
         table = _local(table)
         coded = [
