@@ -109,9 +109,10 @@ def run(
     threads: int | None = None,
     force: bool = False,
     dry_run: bool = False,
+    engine: Engine | None = None,
 ) -> RunReport:
     """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified."""
-    timed, engine = Timed(progress), LocalEngine()
+    timed, engine = Timed(progress), engine or LocalEngine()
     source = source_of(policy)
     if policy.output_place is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
@@ -304,7 +305,7 @@ def apply_file(
 
 def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[Plan, Table]:
     with timed.phase("read") as notes:
-        layout = sniff(source)
+        layout = engine.layout(source)
         plan = make_plan(policy, layout.names, location=source.location)
         kernels.preload(layout.n_rows_hint or 0)
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])

@@ -21,7 +21,7 @@ from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.io.places import Place
-from tablecloak.io.sources import Source
+from tablecloak.io.sources import Layout, Source
 from tablecloak.progress import Progress, silent
 from tablecloak.stats.classes import ClassStats, SensitiveDomain, one_class
 
@@ -173,6 +173,9 @@ class Engine(Protocol):
     """Nothing row-at-a-time; results equal those of the local engine."""
 
     name: str
+
+    def layout(self, source: Source) -> Layout:
+        """Names and types of the columns of a source."""
 
     def read(
         self,

@@ -30,7 +30,8 @@ from tablecloak.engines.base import (
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
 from tablecloak.io.places import Place
-from tablecloak.io.sources import Source
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.progress import Progress, silent
@@ -71,6 +72,9 @@ class LocalEngine:
     """Everything in memory on this machine."""
 
     name = "local"
+
+    def layout(self, source: Source) -> Layout:
+        return sniff(source)
 
     def read(
         self,

@@ -17,7 +17,7 @@ from tablecloak.io.cells import infer_type
 from tablecloak.io.frames import DTYPES
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 
-__all__ = ["Part", "is_many", "parts_of", "read_parts", "size_of", "sniff_parts"]
+__all__ = ["Part", "is_many", "parts_of", "read_part", "read_parts", "size_of", "sniff_parts"]
 
 MISSING = "__HIVE_DEFAULT_PARTITION__"
 # Formats whose types are guessed from cells, so that one file may see less than all do.
@@ -165,11 +165,11 @@ def _key_type(key: str, source: Source, parts: Sequence[Part]) -> ColumnType:
 def read_parts(source: Source, layout: Layout, wanted: list[str], read_file: ReadFile) -> pl.DataFrame:
     """The rows of all files, file after file."""
     parts = parts_of(source.path)
-    frames = [_read_part(source, layout, part, wanted, read_file) for part in parts]
+    frames = [read_part(source, layout, part, wanted, read_file) for part in parts]
     unlike = [name for name in wanted if not _is_one_kind([f.schema[name] for f in frames])]
     if unlike:  # a type guessed from the first cells did not hold for all: such a column is text
         text = replace(layout, columns=tuple(_as_text(c, unlike) for c in layout.columns))
-        frames = [_read_part(source, text, part, wanted, read_file) for part in parts]
+        frames = [read_part(source, text, part, wanted, read_file) for part in parts]
     return pl.concat(_alike(frames, wanted), how="vertical")
 
 
@@ -185,7 +185,8 @@ def _kind(dtype: pl.DataType) -> pl.DataType:
     return pl.String() if isinstance(dtype, (pl.Categorical, pl.Enum)) else dtype
 
 
-def _read_part(source: Source, layout: Layout, part: Part, wanted: list[str], read_file: ReadFile) -> pl.DataFrame:
+def read_part(source: Source, layout: Layout, part: Part, wanted: list[str], read_file: ReadFile) -> pl.DataFrame:
+    """The wanted columns of one file; `layout` is that of all files together."""
     keys = [name for name in wanted if layout.column(name).is_folder]
     inside = [name for name in wanted if name not in keys] or [layout.names[0]]  # which at least says how many rows
     text = {n: ColumnType.TEXT for n in inside if layout.type_of(n) is ColumnType.TEXT}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -15,14 +16,14 @@ from tablecloak.io.database import read_table, write_table
 from tablecloak.io.delimited import read_delimited, typed
 from tablecloak.io.excel import read_excel, write_excel
 from tablecloak.io.frames import normalize
-from tablecloak.io.parts import is_many, read_parts
+from tablecloak.io.parts import Part, is_many, read_part, read_parts
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.protect import protect_frame
 from tablecloak.io.sniff import sniff, truncated
 from tablecloak.io.sources import WRITABLE, Layout, Source, format_and_compression
 from tablecloak.io.stats_files import READERS, read_stats_file
 
-__all__ = ["read_frame", "refuse_empty", "require_rows", "write_frame"]
+__all__ = ["read_frame", "read_slice", "refuse_empty", "require_rows", "write_frame"]
 
 ROWS_PER_FILE = 1_000_000
 
@@ -73,6 +74,26 @@ def _read_one(
 
 def _typed(frame: pl.DataFrame, source: Source, layout: Layout, categorical: Collection[str]) -> pl.DataFrame:
     return _with_categories(normalize(typed(frame, source, layout)), layout, categorical)
+
+
+def read_slice(source: Source, layout: Layout, part: Part, columns: Sequence[str], rows: slice | None) -> pl.DataFrame:
+    """Some columns of one file of a source whose layout is known, all rows or, of Parquet, some; text as String.
+
+    Types are those of the layout: a cell that has another one is an error, because other files were read by then.
+    """
+
+    def read_file(file: Source, names: list[str]) -> pl.DataFrame:
+        if rows is None:
+            inside = {c.name: c.type for c in layout.columns if not c.is_folder}
+            return read_frame(replace(file, types={**inside, **file.types}), columns=names)
+        known = replace(layout, columns=tuple(c for c in layout.columns if c.name in names))
+        try:
+            chosen = pl.scan_parquet(file.path, glob=False).slice(rows.start, rows.stop - rows.start).select(names)
+            return _typed(chosen.collect(), file, known, ())
+        except (pl.exceptions.PolarsError, OSError) as exc:
+            raise truncated(file.path, "Parquet") from exc
+
+    return read_part(source, layout, part, list(columns), read_file)
 
 
 def require_rows(frame: pl.DataFrame, path: Place | str) -> pl.DataFrame:

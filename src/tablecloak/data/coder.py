@@ -1,0 +1,145 @@
+"""Coding a column batch by batch: first its different values, then the code of every row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.data.domain import TABLE_RANGE, Codes
+from tablecloak.errors import DataError
+
+__all__ = ["Coder", "Values"]
+
+IntArray = NDArray[np.int64]
+
+
+class Values:
+    """The different values of a column, collected from batches.
+
+    Args:
+        all_categories: those of an Enum are its categories, whether or not they occur.
+    """
+
+    def __init__(self, name: str, *, all_categories: bool = False) -> None:
+        self.name = name
+        self._all_categories = all_categories
+        self._known: pl.Series | None = None
+        self._has_missing = False
+
+    def add(self, series: pl.Series) -> None:
+        """Note the values of a batch."""
+        self._has_missing = self._has_missing or series.null_count() > 0
+        if isinstance(series.dtype, pl.Enum) and self._all_categories:
+            found = series.dtype.categories.alias(self.name)
+        else:
+            found = series.unique().drop_nulls()
+            found = found.cast(pl.String) if isinstance(series.dtype, pl.Categorical | pl.Enum) else found
+        self._known = found if self._known is None else pl.concat([self._known, found]).unique()
+
+    def __len__(self) -> int:
+        return (0 if self._known is None else len(self._known)) + self._has_missing
+
+    def series(self) -> pl.Series:
+        """All of them in ascending order, those of an Enum in their own; the missing one comes last."""
+        known = pl.Series(self.name, [], dtype=pl.String) if self._known is None else self._known
+        known = known.rename(self.name)
+        return pl.concat([known.sort(), known.clear(1)]) if self._has_missing else known.sort()
+
+
+class Coder:
+    """Values of a column to codes by look-up, for values that are all known."""
+
+    def __init__(self, name: str, values: pl.Series, codes: IntArray) -> None:
+        """Code `codes[i]` stands for `values[i]`."""
+        self.name = name
+        n_codes = int(codes.max(initial=0)) + 1
+        dtype = np.uint8 if n_codes <= 1 << 8 else np.uint16 if n_codes <= 1 << 16 else np.uint32
+        is_missing = values.is_null().to_numpy()
+        self._missing = codes[is_missing].astype(dtype)  # none or one
+        known = values.filter(values.is_not_null())
+        self._codes = codes[~is_missing].astype(dtype)
+        self._is_text = known.dtype == pl.String
+        if self._is_text:
+            self._enum = pl.Enum(known)
+        else:
+            numbers = _numbers(known)
+            order = np.argsort(numbers)
+            self._numbers, self._codes = numbers[order], self._codes[order]
+            self._table = _table(self._numbers, self._codes)
+        self._of_enum: tuple[pl.DataType, NDArray[Any]] | None = None
+
+    def codes(self, series: pl.Series) -> Codes:
+        """The code of every row; raises DataError if a value is not known."""
+        missing = series.null_count()
+        if missing and len(self._missing) == 0:
+            raise self._unknown()
+        found = self._text_codes(series) if self._is_text else self._number_codes(series)
+        if missing:
+            found = np.where(series.is_null().to_numpy(), self._missing[0], found)
+        return found
+
+    def _text_codes(self, series: pl.Series) -> Codes:
+        if isinstance(series.dtype, pl.Enum):
+            if self._of_enum is None or self._of_enum[0] != series.dtype:
+                self._of_enum = (series.dtype, self._cast_codes(series.dtype.categories))
+            table = self._of_enum[1]
+            places = series.to_physical()
+            places = places.fill_null(0) if places.null_count() else places
+            return table[places.to_numpy()] if len(table) else np.zeros(len(series), self._codes.dtype)
+        return self._cast_codes(series)
+
+    def _cast_codes(self, series: pl.Series) -> Codes:
+        try:
+            places = series.cast(self._enum).to_physical()
+        except pl.exceptions.InvalidOperationError:
+            raise self._unknown() from None  # its message shows a value
+        places = places.fill_null(0) if places.null_count() else places
+        return self._codes[places.to_numpy()] if len(self._codes) else np.zeros(len(series), self._missing.dtype)
+
+    def _number_codes(self, series: pl.Series) -> Codes:
+        present = series.drop_nulls() if series.null_count() else series
+        numbers = _numbers(present)
+        if self._table is not None:
+            low, table, is_known = self._table
+            inside = (numbers >= low) & (numbers < low + len(table))
+            places = np.where(inside, numbers - low, 0).astype(np.int64)
+            if not (inside & is_known[places]).all():
+                raise self._unknown()
+            codes = table[places]
+        else:
+            places = np.minimum(np.searchsorted(self._numbers, numbers), max(0, len(self._numbers) - 1))
+            if len(numbers) and (len(self._numbers) == 0 or (self._numbers[places] != numbers).any()):
+                raise self._unknown()
+            codes = self._codes[places]
+        if len(present) == len(series):
+            return codes
+        all_codes = np.zeros(len(series), codes.dtype)
+        all_codes[series.is_not_null().to_numpy()] = codes
+        return all_codes
+
+    def _unknown(self) -> DataError:
+        return DataError(
+            f"column '{self.name}' has values that were not there when it was read first",
+            hint="the input changed meanwhile; run again when it no longer does",
+        )
+
+
+def _numbers(series: pl.Series) -> NDArray[Any]:
+    physical = series.cast(pl.UInt8) if series.dtype == pl.Boolean else series.to_physical()
+    return physical.to_numpy()
+
+
+def _table(numbers: NDArray[Any], codes: Codes) -> tuple[int, Codes, NDArray[np.bool_]] | None:
+    """A look-up table where numbers are whole and close together: (first number, codes, which of them occur)."""
+    if len(numbers) == 0 or numbers.dtype.kind == "f" or int(numbers[-1]) - int(numbers[0]) >= TABLE_RANGE:
+        return None
+    low = int(numbers[0])
+    places = (numbers - numbers[0]).astype(np.int64)
+    table = np.zeros(int(places[-1]) + 1, codes.dtype)
+    is_known = np.zeros(len(table), bool)
+    table[places] = codes
+    is_known[places] = True
+    return low, table, is_known
