@@ -58,9 +58,10 @@ def people(n: int = ROWS, seed: int = 5) -> pl.DataFrame:
 
 
 COLUMNS = "{id: keep, name: identifier, age: quasi, sex: quasi, zip: quasi, disease: sensitive, note: keep}"
+LT = "{model: l-diversity, l: 2}, {model: t-closeness, t: 0.4}"
 POLICIES = {
     "mondrian": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}]",
-    "k, l and t": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 4}}, {{model: l-diversity, l: 2}}, {{model: t-closeness, t: 0.4}}]",
+    "k, l and t": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 4}}, {LT}]",
     "auto": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}]\nalgorithm: {{kind: auto, effort: fast}}",
     "flash with stars": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 6}}]\n"
     "algorithm: {kind: flash, suppression_limit: 0.05}\noutput: {path: x, suppressed: star}",
@@ -105,3 +106,104 @@ def test_spark_releases_what_the_local_engine_does(
     theirs, there = run(POLICIES[name], tmp_path, data, "spark.parquet", spark)
     assert theirs == ours
     assert read_frame(there).equals(read_frame(here))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_folders_in_and_out(kind: str, spark: Any, tmp_path: Path) -> None:
+    frame = people(900)
+    for (sex,), rows in frame.drop_nulls("sex").group_by("sex", maintain_order=True):
+        folder = tmp_path / "in" / f"sex={sex}"
+        folder.mkdir(parents=True)
+        for i in range(2):
+            part = rows.drop("sex").filter(pl.col("id") % 2 == i)
+            part.write_csv(folder / f"{i}.csv") if kind == "csv" else part.write_parquet(folder / f"{i}.parquet")
+    text = f"{POLICIES['mondrian']}\noutput: {{path: x, format: {kind}}}"
+    ours, here = run(text, tmp_path, f"{tmp_path}/in", "local/")
+    theirs, there = run(text, tmp_path, f"{tmp_path}/in", "spark/", spark)
+    assert theirs == ours
+    assert len(list(there.iterdir())) == 4
+    assert read_frame(there).equals(read_frame(here))
+    assert read_frame(there)["note"].null_count() > 0
+    single, file = run(text, tmp_path, f"{tmp_path}/in", f"one.{kind}", spark)
+    assert single == ours
+    assert read_frame(file).equals(read_frame(here))
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_tables_of_the_catalog_in_and_out(
+    spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spark.session.read.parquet(str(data)).write.mode("overwrite").saveAsTable("people")
+    text = f"{POLICIES['mondrian']}\noutput: {{uri: 'spark://', table: release}}"
+    policy = parse_policy(text, name="p", base=tmp_path).with_files(source="spark://?table=people")
+    try:
+        report = pipeline.run(policy, engine=spark)
+        assert report.verification.holds
+        assert report.verification.covers
+        assert report.output == "spark://?table=release"
+        ours, here = run(POLICIES["mondrian"], tmp_path, data, "local.parquet")
+        release = pl.from_arrow(spark.session.table("release").toArrow())
+        assert isinstance(release, pl.DataFrame)
+        assert release.sort("id").equals(read_frame(here).sort("id"))
+        assert report.verification.n_classes == ours["classes"]
+        with pytest.raises(PolicyError, match="exists already"):
+            pipeline.run(policy, engine=spark)
+        pipeline.run(policy, engine=spark, force=True)
+        names = {table.name for table in spark.session.catalog.listTables()}
+        assert names == {"people", "release"}
+    finally:
+        for name in ("people", "release"):
+            spark.session.sql(f"DROP TABLE IF EXISTS {name}")
+        import shutil
+
+        shutil.rmtree(tmp_path / "spark-warehouse", ignore_errors=True)
+
+
+def test_a_release_that_fails_leaves_nothing_behind(
+    spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise GoalNotMet("no", result={})
+
+    monkeypatch.setattr(pipeline, "verified", refuse)
+    with pytest.raises(GoalNotMet):
+        run(POLICIES["mondrian"], tmp_path, data, "spark.parquet", spark)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_wrong_with_the_data_is_said_without_showing_it(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    text = "columns: {age: {role: quasi, type: integer}, sex: quasi}\ngoals: [{model: k-anonymity, k: 2}]"
+    for name, cell in (("a", "1"), ("b", "secretvalue")):
+        (tmp_path / "in" / f"{name}.csv").write_text(f"age,sex\n{cell},F\n2,M\n")
+    with pytest.raises(DataError, match="column 'age' is declared integer, but 1 cells are not") as caught:
+        run(text, tmp_path, f"{tmp_path}/in", "x.csv", spark)
+    assert "secretvalue" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_a_damaged_part_is_named(spark: Any, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    whole = data.read_bytes()
+    (tmp_path / "in" / "1.parquet").write_bytes(whole)
+    (tmp_path / "in" / "2.parquet").write_bytes(whole[:4000] + bytes(2000) + whole[6000:])
+    with pytest.raises(DataError, match="damaged or cut off"):
+        run(POLICIES["every type"], tmp_path, f"{tmp_path}/in", "x.parquet", spark)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
+
+
+@pytest.mark.parametrize("algorithm", ["k-member", "anatomy"])
+def test_what_needs_all_rows_in_memory_is_refused(algorithm: str, spark: Any, data: Path, tmp_path: Path) -> None:
+    goal = "{model: k-anonymity, k: 5}" if algorithm == "k-member" else "{model: l-diversity, l: 2}"
+    text = f"columns: {COLUMNS}\ngoals: [{goal}]\nalgorithm: {algorithm}"
+    policy = parse_policy(text, name="p", base=tmp_path).with_files(source=data, target=tmp_path / "x.parquet")
+    with pytest.raises(IncompatibleChoice):
+        pipeline.run(policy, engine=spark)
+
+
+def test_databases_and_other_formats_are_refused(spark: Any, data: Path, tmp_path: Path) -> None:
+    for target in ("x.jsonl", "x.csv.gz"):
+        with pytest.raises(IncompatibleChoice, match="Spark"):
+            run(POLICIES["mondrian"], tmp_path, data, target, spark)
+    assert list(tmp_path.iterdir()) == []

@@ -46,6 +46,7 @@ from tablecloak.engines.spark_tasks import (
     CodeTask,
     CombineTask,
     FileRows,
+    Guarded,
     Lookup,
     PublishTask,
     Slice,
@@ -57,6 +58,7 @@ from tablecloak.engines.spark_tasks import (
     descend,
 )
 from tablecloak.errors import CloakError, DataError, EngineError, IncompatibleChoice, PolicyError
+from tablecloak.io.database import Transaction, openers
 from tablecloak.io.extras import require_package
 from tablecloak.io.frames import DTYPES
 from tablecloak.io.parts import Part, is_many, parts_of
@@ -121,6 +123,7 @@ class SparkEngine:
         self._is_own = session is None
         self._folders: list[Path] = []
         self.session = session or _session(master or DEFAULT_MASTER, memory)
+        openers["spark"] = self.open_table
         unfinished.add(self)
 
     # Reading -------------------------------------------------------------------------------------------------------
@@ -199,14 +202,15 @@ class SparkEngine:
         """The task on all rows of a table, as a DataFrame that is computed when it is asked for."""
         if isinstance(table.rows, FileRows):
             n = len(table.rows.slices)
-            return self.session.range(0, n, 1, n).mapInArrow(task, schema)
+            return self.session.range(0, n, 1, n).mapInArrow(Guarded(task), schema)
         from pyspark.sql import functions as f
 
         names = dict.fromkeys([*columns, *table.rows.drops])
-        casts = [_quoted(f, n).cast(_SPARK_TYPES[table.types[n]]).alias(n) for n in names if n in table.types]
-        casts += [_quoted(f, n) for n in names if n not in table.types]
+        types = table.publish.types if table.publish else table.types  # of the original
+        casts = [_quoted(f, n).cast(_SPARK_TYPES[types[n]]).alias(n) for n in names if n in types]
+        casts += [_quoted(f, n) for n in names if n not in types]
         chosen = self.session.table(table.table).select(*casts, f.monotonically_increasing_id().alias(ROW))
-        return chosen.mapInArrow(task, schema)
+        return chosen.mapInArrow(Guarded(task), schema)
 
     def _values(self, table: SparkTable, columns: Sequence[str]) -> Any:
         return self._mapped(table, ValuesTask(table.rows, tuple(columns)), VALUES, columns).distinct()
@@ -245,7 +249,7 @@ class SparkEngine:
         columns = counts.fit_columns(values, found.types, quasi, sensitive, found.name)
         person = next((s.name for s in sensitive if s.is_person), None)
         task = CodeTask(found.rows, columns.coders, columns.packing, person)
-        tuples = self._tuples(found, task, columns)
+        tuples = counts.in_local_order(self._tuples(found, task, columns), columns, sensitive)
         coded = counts.coded_tuples(tuples, columns, sensitive)
         return Coding(
             coded.domains, coded.sensitive, found.n_rows, coded.n_tuples, coded.totals, (coded,),
@@ -303,7 +307,7 @@ class SparkEngine:
                         path.replace(place / f"part-{number:05d}.{kind}")
                 else:
                     join = CombineTask(tuple(paths), place, kind)
-                    self.session.range(0, 1, 1, 1).mapInArrow(join, "id bigint").toArrow()
+                    self.session.range(0, 1, 1, 1).mapInArrow(Guarded(join), "id bigint").toArrow()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -315,7 +319,7 @@ class SparkEngine:
         with _explained("writing the release", str(place)):
             published.drop(ROW).write.saveAsTable(place.table)
 
-    def open_table(self, target: DatabaseTable, *, force: bool) -> tuple[DatabaseTable, SparkSession]:
+    def open_table(self, target: DatabaseTable, force: bool) -> tuple[DatabaseTable, Transaction]:
         """A temporary table for a release, which gets its name when it was recounted."""
         assert target.table is not None
         with _explained("looking for the table", str(target)):
@@ -325,7 +329,7 @@ class SparkEngine:
             raise PolicyError("the output exists already", hint=hint, location=str(target))
         schema, dot, _ = target.table.rpartition(".")
         partial = f"{schema}{dot}tablecloak_{secrets.token_hex(6)}"
-        return replace(target, table=partial), SparkSession(self.session, target, partial)
+        return replace(target, table=partial), _Release(self.session, target, partial)
 
     # Recounting ----------------------------------------------------------------------------------------------------
 
@@ -364,6 +368,7 @@ class SparkEngine:
 
     def close(self) -> None:
         self.discard()
+        openers.pop("spark", None)
         if self._is_own:
             with contextlib.suppress(Exception):
                 self.session.stop()
@@ -371,7 +376,7 @@ class SparkEngine:
 
 
 @dataclass(slots=True, eq=False)
-class SparkSession:
+class _Release:
     """A release in Spark's catalog that has a temporary name as yet."""
 
     session: Any

@@ -29,6 +29,7 @@ __all__ = [
     "covers_originals",
     "fit_columns",
     "fit_labels",
+    "in_local_order",
     "plain",
     "recounted",
     "with_persons",
@@ -120,6 +121,14 @@ class Tuples:
         return cls(codes, persons, found["n"].to_numpy(), found.drop("n", "first"))
 
 
+def in_local_order(tuples: Tuples, columns: Columns, sensitive: Sequence[SensitiveColumn]) -> Tuples:
+    """The tuples as the local engine numbers them: a search may look at them one after the other."""
+    keys = coded_tuples(tuples, columns, sensitive).keys
+    n_rows = int(tuples.weights.sum())
+    firsts, _ = kernels.choose(n_rows).group(keys, n_rows)
+    return _only(tuples, firsts)
+
+
 def coded_tuples(tuples: Tuples, columns: Columns, sensitive: Sequence[SensitiveColumn]) -> CodedTable:
     """What a search looks at."""
     n_quasi = len(columns.domains)
@@ -165,7 +174,7 @@ def recounted(
         is_star = _stars(tuples, columns, values, quasi, hidden)
         if is_star.any() and not is_star.all():
             n_suppressed = int(tuples.weights[is_star].sum())
-            tuples = _only(tuples, ~is_star)
+            tuples = _only(tuples, np.flatnonzero(~is_star))
     labels = tuples.codes[: len(quasi)]
     packed = pack([c.astype(np.uint32) for c in labels], plan_layout(columns.widths[: len(quasi)]))
     firsts, classes = kernels.choose(packed.shape[1]).group(packed)
@@ -178,10 +187,10 @@ def recounted(
     return Recount((stats,), int(tuples.weights.sum()), n_suppressed, {name: values[name] for name in quasi})
 
 
-def _only(tuples: Tuples, kept: NDArray[np.bool_]) -> Tuples:
-    codes = tuple(column[kept] for column in tuples.codes)
-    persons = None if tuples.persons is None else tuples.persons[kept]
-    return Tuples(codes, persons, tuples.weights[kept], tuples.keys.filter(pl.Series(kept)))
+def _only(tuples: Tuples, chosen: IntArray) -> Tuples:
+    codes = tuple(column[chosen] for column in tuples.codes)
+    persons = None if tuples.persons is None else tuples.persons[chosen]
+    return Tuples(codes, persons, tuples.weights[chosen], tuples.keys[chosen])
 
 
 def _stars(

@@ -11,7 +11,8 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -26,6 +27,7 @@ from tablecloak.data.domain import ANYTHING
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Publication
+from tablecloak.errors import CloakError
 from tablecloak.io.frames import normalize
 from tablecloak.io.parts import Part
 from tablecloak.io.sources import Layout, Source
@@ -37,6 +39,7 @@ __all__ = [
     "CodeTask",
     "CombineTask",
     "FileRows",
+    "Guarded",
     "Lookup",
     "PublishTask",
     "Slice",
@@ -50,8 +53,24 @@ __all__ = [
 
 IntArray = NDArray[np.int64]
 Frames: TypeAlias = Iterator[pl.DataFrame]
-ROW = "\0row"  # the number of a row, in the order of the source
+ROW = "__tablecloak_row__"  # the number of a row, in the order of the source
 FILE_ROWS = 40  # bits for the rows of one file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guarded:
+    """A task whose unexpected errors tell their kind only: Spark logs their text, which may show cells of the data."""
+
+    task: Callable[[Iterator[Any]], Iterator[Any]]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from self.task(batches)
+        except (CloakError, GeneratorExit):
+            raise
+        except Exception as exc:
+            where = traceback.extract_tb(exc.__traceback__)[-1]
+            raise RuntimeError(f"{type(exc).__name__} in {where.name}, line {where.lineno}") from None
 
 
 class Rows(Protocol):
@@ -89,7 +108,7 @@ class FileRows:
                 yield self._read(self.slices[number], columns, numbered=numbered)
 
     def _read(self, one: Slice, columns: Sequence[str], *, numbered: bool) -> pl.DataFrame:
-        wanted = list(dict.fromkeys([*columns, *self.drops]))
+        wanted = list(dict.fromkeys([*columns, *self.drops])) or [self.layout.names[0]]
         rows = None if one.rows is None else slice(*one.rows)
         frame = read_slice(self.source, self.layout, one.part, wanted, rows)
         if numbered:

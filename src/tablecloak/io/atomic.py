@@ -15,7 +15,7 @@ import polars as pl
 
 from tablecloak.cleanup import unfinished
 from tablecloak.errors import DataError, EngineError, PolicyError
-from tablecloak.io.database import Session, open_session
+from tablecloak.io.database import Transaction, open_session
 from tablecloak.io.places import DatabaseTable, Place
 
 __all__ = ["Outputs", "replace_when_done", "writing"]
@@ -30,7 +30,7 @@ class Outputs:
     def __init__(self, *, force: bool = False) -> None:
         self.force = force
         self._partial: dict[Path, Path] = {}  # target -> temporary file or folder
-        self._sessions: list[Session] = []  # open transactions of databases
+        self._sessions: list[Transaction] = []  # open transactions of databases
         unfinished.add(self)
 
     def add_place(self, place: Place, *, is_folder: bool = False) -> Place:

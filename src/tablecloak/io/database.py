@@ -9,23 +9,23 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import polars as pl
 
 from tablecloak.data.table import ColumnType
-from tablecloak.errors import CloakError, DataError, EngineError, PolicyError
+from tablecloak.errors import CloakError, DataError, EngineError, IncompatibleChoice, PolicyError
 from tablecloak.io.cells import infer_type
 from tablecloak.io.credentials import REFERENCE_HINT, read_secret
 from tablecloak.io.extras import require_package
 from tablecloak.io.places import DatabaseTable
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 
-__all__ = ["Session", "open_session", "read_table", "sniff_table", "write_table"]
+__all__ = ["Session", "Transaction", "open_session", "openers", "read_table", "sniff_table", "write_table"]
 
 BATCH_ROWS = 1 << 16
 SAMPLE_ROWS = 10_000
@@ -38,6 +38,20 @@ _POSTGRES = {
 }  # fmt: skip
 _SQLITE = {"text": ColumnType.TEXT, "real": ColumnType.FLOAT, "integer": ColumnType.INTEGER}
 _SENTINELS = {"text": "'-'", "real": "0.5", "integer": "0"}
+
+
+class Transaction(Protocol):
+    """A release that has a temporary name as yet."""
+
+    def commit(self) -> None:
+        """Give it its name."""
+
+    def discard(self) -> None:
+        """Undo what was not committed; a second call does nothing."""
+
+
+# How engines begin a release in a database that only they can reach, by scheme.
+openers: dict[str, Callable[[DatabaseTable, bool], tuple[DatabaseTable, Transaction]]] = {}
 
 
 @dataclass(slots=True, eq=False)
@@ -70,13 +84,15 @@ class Session:
             self.target.file.unlink(missing_ok=True)
 
 
-def open_session(target: DatabaseTable, *, force: bool) -> tuple[DatabaseTable, Session]:
+def open_session(target: DatabaseTable, *, force: bool) -> tuple[DatabaseTable, Transaction]:
     """A temporary table for a release, and the transaction that it lives in.
 
     Raises: PolicyError if there is a table of that name already and it must not be replaced.
     """
     if target.table is None:
         raise PolicyError("a release cannot be written to a query", hint="name a table", location=str(target))
+    if target.scheme in openers:
+        return openers[target.scheme](target, force)
     if not force and _exists(target):
         hint = "use --force to replace it, or another name"
         raise PolicyError("the output exists already", hint=hint, location=str(target))
@@ -151,6 +167,8 @@ def _connection(table: DatabaseTable) -> Iterator[Any]:
 
 
 def _connect(table: DatabaseTable, *, may_create: bool = False) -> Any:
+    if table.scheme not in _DRIVERS:
+        raise IncompatibleChoice(f"only the {table.scheme} engine reaches such tables", hint=f"--engine {table.scheme}")
     driver = require_package(_DRIVERS[table.scheme], extra="sql", purpose=f"{table.scheme} databases")
     require_package("pyarrow", extra="sql", purpose="databases")
     if table.scheme == "sqlite":

@@ -15,7 +15,7 @@ from tablecloak.io.credentials import REFERENCE_HINT, is_reference
 
 __all__ = ["SCHEMES", "DatabaseTable", "Place", "database_table", "is_uri", "place_of"]
 
-SCHEMES = ("postgresql", "sqlite")
+SCHEMES = ("postgresql", "sqlite", "spark")
 _OWN_KEYS = ("table", "query", "password")
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/").match
 
