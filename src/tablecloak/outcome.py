@@ -56,6 +56,7 @@ class RunReport:
     recoding: str | None = None
     report: str | None = None
     certificate: str | None = None
+    engine_reason: str = ""  # why this engine
     peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
 
     @property
@@ -74,6 +75,7 @@ class RunReport:
             "goals": self.goals,
             "algorithm": self.algorithm,
             "engine": self.engine,
+            **({"engine_reason": self.engine_reason} if self.engine_reason else {}),
             "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
             "peak_memory_bytes": self.peak_memory_bytes,
             "output": self.output,
@@ -127,8 +129,9 @@ def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:
     domains, solution, sizes = coding.domains, answer.solution, answer.sizes
     losses = solution.losses(domains)
     is_released = sizes > 0
-    # in several shards, tuples are never at hand together
-    has_no_boxes = solution.bucketing is not None or solution.sets is not None or len(coding.shards) > 1
+    # of a large table, the classes of tuples are on disk
+    has_no_boxes = solution.bucketing is not None or solution.sets is not None
+    has_no_boxes = has_no_boxes or len(solution.class_of_tuple) != coding.n_tuples
     return ReleaseCounts(
         sizes=sizes[is_released],
         losses=losses[is_released],

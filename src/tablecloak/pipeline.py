@@ -6,11 +6,13 @@ Data flows one way. A release reaches its final name only after it was read back
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak import kernels
@@ -18,15 +20,18 @@ from tablecloak.algorithms.base import Problem, Publishes, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.view import LatticeView
+from tablecloak.amounts import parse_bytes
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
 from tablecloak.engines.base import Answer, Coding, Engine, Table
+from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import from_frame
+from tablecloak.io.parts import files_of
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
@@ -35,11 +40,13 @@ from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
 from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files
 from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
+from tablecloak.policy.load import dump_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
 from tablecloak.registry import find
 from tablecloak.release import VerifiedRelease, read_release, reserve, verified, write_release, write_separated
+from tablecloak.report.certificate import sha256_text
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     Separated,
@@ -83,20 +90,40 @@ class _Solved:
         return self.answer.solution
 
 
-def anonymize(data: Any, policy: Policy, *, threads: int | None = None, progress: Progress = silent) -> VerifiedRelease:
+def anonymize(
+    data: Any,
+    policy: Policy,
+    *,
+    threads: int | None = None,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    progress: Progress = silent,
+) -> VerifiedRelease:
     """A verified release of a polars, pandas or Arrow frame.
+
+    Args:
+        engine: auto, local or duckdb; auto takes duckdb where the frame is large for the memory.
+        memory: what the run may take, as in "8GB"; None: the memory of the machine.
 
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
-    timed, engine = Timed(progress), LocalEngine()
     frame = from_frame(data)
+    demand = Demand(engine, None if memory is None else parse_bytes(memory), threads=threads)
+    choice = choose(demand, int(frame.estimated_size()))
+    with closing(open_engine(choice, demand)) as opened:
+        return _anonymize(opened, frame, policy, choice, Timed(progress), threads)
+
+
+def _anonymize(
+    engine: Engine, frame: pl.DataFrame, policy: Policy, choice: Choice, timed: Timed, threads: int | None
+) -> VerifiedRelease:
     plan = make_plan(policy, frame.columns, is_reported=True)
     table: Table = engine.read(frame, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
     worker, table = _in_memory(engine, table, plan)
     solved = _solve(worker, table, plan, timed, threads)
     published = _publish(worker, solved, plan, timed)
     counts = counts_of(solved.coding, solved.answer, plan)
-    report = _report(solved, counts, plan, published.verification, timed, engine)
+    report = _report(solved, counts, plan, published.verification, timed, choice)
     recoding = None if solved.solution.bucketing else _recoding(solved, plan)
     side = worker.frame(published.side) if published.side else None
     return VerifiedRelease(worker.frame(published.main), report, recoding, plan, published.originals, counts, side)
@@ -109,30 +136,77 @@ def run(
     threads: int | None = None,
     force: bool = False,
     dry_run: bool = False,
-    engine: Engine | None = None,
+    engine: str | Engine = "auto",
+    memory: str | int | None = None,
+    spill: Path | None = None,
+    resume: bool = False,
+    spark: str | None = None,
 ) -> RunReport:
-    """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified."""
-    timed, engine = Timed(progress), engine or LocalEngine()
+    """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified.
+
+    Args:
+        engine: auto, local, duckdb or spark; auto decides by the size of the input. Or one that is open already.
+        memory: what the run may take, as in "8GB"; None: the memory of the machine.
+        spill: folder for what does not fit memory; None: beside the output.
+        resume: go on where a killed run of the same policy and input stopped.
+        spark: address of a cluster, as in spark://host:port, local[2] or sc://host:port.
+    """
     source = source_of(policy)
     if policy.output_place is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
+    if not isinstance(engine, str):
+        return _run_on(
+            engine, source, policy, Choice(engine.name, "given", 0), Timed(progress), threads, force, dry_run
+        )
+    demand = Demand(engine, None if memory is None else parse_bytes(memory), spill, threads, resume, spark)
+    choice = choose(demand, 0 if source.is_on_spark else bytes_in_memory(sniff(source)))
+    opened = open_engine(
+        choice, demand, output=None if dry_run else policy.output_path, inputs=files_of(source),
+        identity={"the policy": sha256_text(dump_policy(policy))},
+    )  # fmt: skip
+    with closing(opened):
+        return _run_on(opened, source, policy, choice, Timed(progress), threads, force, dry_run)
+
+
+def _run_on(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    choice: Choice,
+    timed: Timed,
+    threads: int | None,
+    force: bool,
+    dry_run: bool,
+) -> RunReport:
     with Outputs(force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
-        plan, table = _read(engine, source, policy, timed)
-        refuse_documents(plan, files)
-        worker, table = _in_memory(engine, table, plan)
-        solved = _solve(worker, table, plan, timed, threads)
-        del table
-        published = _publish(worker, solved, plan, timed, files)
-        if files and files.recoding:
-            with writing(files.recoding):
-                _recoding(solved, plan).write(files.recoding)
-        counts = counts_of(solved.coding, solved.answer, plan)
-        report = _report(solved, counts, plan, published.verification, timed, engine)
-        if files and files.are_wanted:
-            with timed.phase("report"):
-                write_documents(files, with_files(report, policy).to_dict(), plan, published.facts)
-    return report if dry_run else with_files(report, policy)
+        return _run(engine, source, policy, choice, timed, threads, files)
+
+
+def _run(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    choice: Choice,
+    timed: Timed,
+    threads: int | None,
+    files: Documents | None,
+) -> RunReport:
+    plan, table = _read(engine, source, policy, timed)
+    refuse_documents(plan, files)
+    worker, table = _in_memory(engine, table, plan)
+    solved = _solve(worker, table, plan, timed, threads)
+    del table
+    published = _publish(worker, solved, plan, timed, files)
+    if files and files.recoding:
+        with writing(files.recoding):
+            _recoding(solved, plan).write(files.recoding)
+    counts = counts_of(solved.coding, solved.answer, plan)
+    report = _report(solved, counts, plan, published.verification, timed, choice)
+    if files and files.are_wanted:
+        with timed.phase("report"):
+            write_documents(files, with_files(report, policy).to_dict(), plan, published.facts)
+    return report if files is None else with_files(report, policy)
 
 
 def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
@@ -466,7 +540,7 @@ def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored:
 
 
 def _report(
-    solved: _Solved, counts: ReleaseCounts, plan: Plan, verification: Verification, timed: Timed, engine: Engine
+    solved: _Solved, counts: ReleaseCounts, plan: Plan, verification: Verification, timed: Timed, choice: Choice
 ) -> RunReport:
     return RunReport(
         verification,
@@ -474,9 +548,10 @@ def _report(
         timed.seconds,
         [sentence(m) for m in plan.goal.models],
         plan.algorithm.name,
-        engine.name,
+        choice.name,
         solved.n_missing_dropped,
         plan.goal.notes,
+        engine_reason=choice.why,
     )
 
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from tablecloak import registry
+from tablecloak.amounts import parse_bytes
 from tablecloak.cli import list_things
-from tablecloak.cli.settings import parse_bytes
 from tablecloak.errors import PolicyError
 
 COMMANDS = ["demo", "check", "run", "verify", "apply", "list", "schema", "hierarchy"]

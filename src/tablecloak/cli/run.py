@@ -27,6 +27,7 @@ def run(
     ] = None,
     changes: Set = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a killed run stopped.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     settings: Settings,
 ) -> None:
@@ -43,8 +44,9 @@ def run(
         from tablecloak.report import terminal
 
         report = pipeline.run(
-            wanted, progress=progress, threads=settings.threads, force=force, dry_run=dry_run
-        ).to_dict()
+            wanted, progress=progress, threads=settings.threads, force=force, dry_run=dry_run,
+            engine=settings.engine, memory=limit, spill=settings.spill, resume=resume, spark=settings.spark,
+        ).to_dict()  # fmt: skip
     if target == STREAM:
         for line in terminal.run_lines(report):
             remark(settings, line)
@@ -52,4 +54,4 @@ def run(
         emit(settings, report, terminal.run_lines(report))
     if limit is not None and report["peak_memory_bytes"] > limit:
         used = terminal.show_bytes(report["peak_memory_bytes"])
-        remark(settings, f"used {used}, more than --memory {settings.memory}: the local engine works in memory")
+        remark(settings, f"used {used}, more than --memory {settings.memory}")

@@ -5,20 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tablecloak.errors import PolicyError
-
-__all__ = ["Engine", "Settings", "accepting_settings", "keep_settings", "parse_bytes"]
+__all__ = ["Engine", "Settings", "accepting_settings", "keep_settings"]
 
 PANEL = "Options of every command"
-UNITS = ("", "K", "M", "G", "T")
 
 
 class Engine(StrEnum):
@@ -26,6 +23,8 @@ class Engine(StrEnum):
 
     AUTO = "auto"
     LOCAL = "local"
+    DUCKDB = "duckdb"
+    SPARK = "spark"
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:  # noqa: A002
@@ -42,22 +41,21 @@ class Settings:
     no_color: Annotated[bool, _option("--no-color", help="Plain text; the variable NO_COLOR does the same.")] = False
     threads: Annotated[int | None, _option("--threads", min=1, help="Threads to use; all by default.")] = None
     seed: Annotated[int | None, _option("--seed", min=0, help="Replaces the seed of the policy.")] = None
-    memory: Annotated[str | None, _option("--memory", help="Warn if more than this is used, as in 8GB.")] = None
-    engine: Annotated[Engine, _option("--engine", help="This release has one engine, local.")] = Engine.AUTO
+    memory: Annotated[
+        str | None, _option("--memory", help="What may be used, as in 8GB; by default what there is.")
+    ] = None
+    engine: Annotated[Engine, _option("--engine", help="What does the work; auto decides by the size.")] = Engine.AUTO
+    spark: Annotated[
+        str | None, _option("--spark", help="Cluster, as in spark://host:port, local[2] or sc://host:port.")
+    ] = None
+    spill: Annotated[Path | None, _option("--spill", help="Folder for what does not fit memory.")] = None
 
     @property
     def memory_bytes(self) -> int | None:
         """The memory limit as a number."""
+        from tablecloak.amounts import parse_bytes
+
         return None if self.memory is None else parse_bytes(self.memory)
-
-
-def parse_bytes(text: str) -> int:
-    """Bytes from a text such as 8GB or 512M."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
-    if match is None:
-        raise PolicyError(f"--memory {text} is not an amount", hint="write --memory 8GB")
-    base = 1024 if match[3] else 1000
-    return int(float(match[1]) * base ** UNITS.index(match[2].upper()))
 
 
 _OPTIONS = inspect.get_annotations(Settings, eval_str=True)

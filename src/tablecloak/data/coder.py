@@ -69,7 +69,7 @@ class Coder:
             order = np.argsort(numbers)
             self._numbers, self._codes = numbers[order], self._codes[order]
             self._table = _table(self._numbers, self._codes)
-        self._of_enum: tuple[pl.DataType, NDArray[Any]] | None = None
+        self._of_enum: tuple[pl.DataType, Codes, NDArray[np.bool_] | None] | None = None
 
     def codes(self, series: pl.Series) -> Codes:
         """The code of every row; raises DataError if a value is not known."""
@@ -82,14 +82,24 @@ class Coder:
         return found
 
     def _text_codes(self, series: pl.Series) -> Codes:
-        if isinstance(series.dtype, pl.Enum):
-            if self._of_enum is None or self._of_enum[0] != series.dtype:
-                self._of_enum = (series.dtype, self._cast_codes(series.dtype.categories))
-            table = self._of_enum[1]
-            places = series.to_physical()
-            places = places.fill_null(0) if places.null_count() else places
-            return table[places.to_numpy()] if len(table) else np.zeros(len(series), self._codes.dtype)
-        return self._cast_codes(series)
+        if not isinstance(series.dtype, pl.Enum):
+            return self._cast_codes(series)
+        if self._of_enum is None or self._of_enum[0] != series.dtype:
+            self._of_enum = (series.dtype, *self._category_codes(series.dtype.categories))
+        _, table, is_known = self._of_enum
+        physical = series.to_physical()
+        present = physical.drop_nulls() if physical.null_count() else physical
+        if is_known is not None and not is_known[present.to_numpy()].all():
+            raise self._unknown()
+        places = physical.fill_null(0) if physical.null_count() else physical
+        return table[places.to_numpy()] if len(table) else np.zeros(len(series), self._missing.dtype)
+
+    def _category_codes(self, categories: pl.Series) -> tuple[Codes, NDArray[np.bool_] | None]:
+        """Codes of the categories of an Enum, and which of them are known (None: all)."""
+        places = categories.cast(self._enum, strict=False).to_physical()
+        known = places.is_not_null().to_numpy()
+        codes = self._codes[places.fill_null(0).to_numpy()] if len(self._codes) else np.zeros(0, self._missing.dtype)
+        return codes, None if known.all() else known
 
     def _cast_codes(self, series: pl.Series) -> Codes:
         try:

@@ -39,7 +39,7 @@ from tablecloak.rng import child
 from tablecloak.stats.classes import SensitiveDomain, count_classes
 from tablecloak.stats.joint import combine
 
-__all__ = ["LocalEngine", "LocalTable", "table_of"]
+__all__ = ["LocalEngine", "LocalTable", "starred", "table_of"]
 
 IntArray = NDArray[np.int64]
 
@@ -149,7 +149,7 @@ class LocalEngine:
             if name in labels:
                 return labels[name].publish(name, classes)
             series = table.frame[name] if rows is None else table.frame[name].gather(rows)
-            return series if is_star is None else _starred(series, table.types[name], is_star)
+            return series if is_star is None else starred(series, table.types[name], is_star)
 
         return table_of(pl.DataFrame([cells(name) for name in publication.columns]), "the release"), rows
 
@@ -236,7 +236,7 @@ def _published_rows(class_of_row: IntArray, publication: Publication) -> IntArra
     return child(publication.shuffle_seed, "shuffle").permutation(rows)
 
 
-def _starred(series: pl.Series, column: ColumnType, is_star: NDArray[np.bool_]) -> pl.Series:
+def starred(series: pl.Series, column: ColumnType, is_star: NDArray[np.bool_]) -> pl.Series:
     """Hide the cells of suppressed rows: `*` in text, an empty cell elsewhere."""
     hidden = ANYTHING if column is ColumnType.TEXT else None
     text = series.cast(pl.String) if column is ColumnType.TEXT else series
@@ -249,7 +249,7 @@ def _numbers(n: int) -> NDArray[np.unsignedinteger[Any]]:
 
 
 def _is_hidden(series: pl.Series, column: ColumnType) -> NDArray[np.bool_]:
-    """Cells that look as `_starred` leaves them."""
+    """Cells that look as `starred` leaves them."""
     if column is ColumnType.TEXT:
         return (series.cast(pl.String) == ANYTHING).fill_null(value=False).to_numpy()
     return series.is_null().to_numpy()

@@ -18,7 +18,7 @@ from tablecloak.errors import DataError, EngineError, PolicyError
 from tablecloak.io.database import Transaction, open_session
 from tablecloak.io.places import DatabaseTable, Place
 
-__all__ = ["Outputs", "replace_when_done", "writing"]
+__all__ = ["Outputs", "is_running", "replace_when_done", "writing"]
 
 
 class Outputs:
@@ -68,7 +68,8 @@ class Outputs:
             )
         _make_parent(path)
         stem, suffix = _split_suffixes(path.name)
-        self._partial[path] = path.with_name(f".{stem}.{secrets.token_hex(6)}.partial{suffix}")
+        _remove_leftovers(path.parent, stem, suffix)
+        self._partial[path] = path.with_name(f".{stem}.{os.getpid()}-{secrets.token_hex(6)}.partial{suffix}")
         return self._partial[path]
 
     def commit(self) -> None:
@@ -109,6 +110,26 @@ class Outputs:
             self.commit()
         else:
             self.discard()
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _remove_leftovers(folder: Path, stem: str, suffix: str) -> None:
+    """Remove what killed processes began to write under the same name."""
+    pattern = re.compile(re.escape(f".{stem}.") + r"(\d+)-[0-9a-f]{12}" + re.escape(f".partial{suffix}"))
+    for entry in folder.iterdir():
+        match = pattern.fullmatch(entry.name)
+        if match and not is_running(int(match[1])):
+            entry.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -103,16 +103,19 @@ def open_session(target: DatabaseTable, *, force: bool) -> tuple[DatabaseTable, 
     return replace(target, table=f"{schema}.{partial}" if schema else partial, session=session), session
 
 
-def write_table(frame: pl.DataFrame, target: DatabaseTable) -> None:
-    """Write a table in the open transaction of its place, batch by batch."""
+def write_table(frames: Iterable[pl.DataFrame], schema: pl.Schema, target: DatabaseTable) -> None:
+    """Write frames of one table in the open transaction of its place, batch by batch."""
     pa = require_package("pyarrow", extra="sql", purpose="databases")
     session = target.session
     assert session is not None
-    plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-    level = pl.CompatLevel.oldest()
-    slices = (plain.slice(i, BATCH_ROWS).to_arrow(compat_level=level) for i in range(0, plain.height, BATCH_ROWS))
-    batches = (batch for table in slices for batch in table.to_batches())
-    reader = pa.RecordBatchReader.from_batches(plain.clear().to_arrow(compat_level=level).schema, batches)
+
+    def arrow(frame: pl.DataFrame) -> Any:
+        plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+        return plain.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+    slices = (part for frame in frames for part in frame.iter_slices(BATCH_ROWS))
+    batches = (batch for part in slices for batch in arrow(part).to_batches())
+    reader = pa.RecordBatchReader.from_batches(arrow(schema.to_frame()).schema, batches)
     schema, name = _split(target)
     with _explained(session.target, "writing the release"), session.connection.cursor() as cursor:
         cursor.adbc_ingest(name, reader, mode="create", db_schema_name=schema)

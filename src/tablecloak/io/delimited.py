@@ -29,7 +29,7 @@ from tablecloak.io.structure import (
     scan_rows,
 )
 
-__all__ = ["read_delimited", "typed"]
+__all__ = ["read_delimited", "stream_delimited", "typed"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,45 @@ def read_delimited(
     return _clean(frame, marks, source.path)
 
 
+def stream_delimited(
+    source: Source, layout: Layout, wanted: list[str], labels: Mapping[str, Sequence[str]], n_rows: int
+) -> Iterator[pl.DataFrame]:
+    """The same in batches of about `n_rows`, for files that do not fit memory: they must be sound.
+
+    Raises: DataError where a file of this size would have to be read whole to say more.
+    """
+    with _as_utf8(source, layout) as (path, plain):
+        marks = find_marks(path, plain, source.quote)
+        task = _Task(path, source, plain, wanted, set(), labels, marks)
+        _refuse_ragged(task)
+        dtypes = {name: task.dtype(name) for name in wanted}
+        batches = iter(_lazy(task, dtypes).collect_batches(chunk_size=n_rows, maintain_order=True))
+        while (batch := _next(batches, source.path)) is not None:
+            yield _clean(typed(batch.select(wanted), source, plain), marks, source.path)
+
+
+def _next(batches: Iterator[pl.DataFrame], path: Path) -> pl.DataFrame | None:
+    try:
+        return next(batches, None)
+    except (pl.exceptions.PolarsError, OSError):
+        failed = True
+    # outside the except block, because the message of polars shows a cell and would be chained to ours
+    if failed:
+        raise DataError(
+            "cells do not fit the types of their columns, which its first rows suggest or the policy declares",
+            hint="declare such columns as text; --engine local names column and row, if the table fits memory",
+            location=str(path),
+        )
+    return None
+
+
+def _refuse_ragged(task: _Task) -> None:
+    """Polars pads short rows and cuts long ones, which would go unnoticed."""
+    if len(task.layout.names) == 1 or task.layout.compression or task.marks.quote or is_regular(task.path, task.layout):
+        return
+    _scan(task)  # says which row it is
+
+
 def _read(task: _Task) -> pl.DataFrame:
     frame = _try_parse(task, {name: task.dtype(name) for name in task.wanted})
     # Outside the except block, because the message of polars shows a cell and would be chained to ours.
@@ -97,9 +136,15 @@ def _try_parse(task: _Task, dtypes: dict[str, pl.DataType]) -> pl.DataFrame | No
 
 
 def _parse(task: _Task, dtypes: dict[str, pl.DataType]) -> pl.DataFrame:
-    """One polars pass; the file's own header is skipped so that our (unprotected, checked) names apply."""
+    """One polars pass."""
+    lazy = _lazy(task, dtypes)
+    return lazy.select(task.wanted).collect() if task.is_partial else lazy.collect()
+
+
+def _lazy(task: _Task, dtypes: dict[str, pl.DataType]) -> pl.LazyFrame:
+    """The file as it is; its own header is skipped so that our (unprotected, checked) names apply."""
     layout = task.layout
-    lazy = pl.scan_csv(
+    return pl.scan_csv(
         task.path,
         has_header=False,
         skip_rows=int(layout.header),
@@ -109,7 +154,6 @@ def _parse(task: _Task, dtypes: dict[str, pl.DataType]) -> pl.DataFrame:
         eol_char=layout.eol,
         glob=False,
     )
-    return lazy.select(task.wanted).collect() if task.is_partial else lazy.collect()
 
 
 def _may_be_ragged(frame: pl.DataFrame, task: _Task) -> bool:

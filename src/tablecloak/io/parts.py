@@ -17,7 +17,7 @@ from tablecloak.io.cells import infer_type
 from tablecloak.io.frames import DTYPES
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 
-__all__ = ["Part", "is_many", "parts_of", "read_part", "read_parts", "size_of", "sniff_parts"]
+__all__ = ["Part", "files_of", "is_many", "parts_of", "read_part", "read_parts", "size_of", "sniff_parts"]
 
 MISSING = "__HIVE_DEFAULT_PARTITION__"
 # Formats whose types are guessed from cells, so that one file may see less than all do.
@@ -59,6 +59,13 @@ def parts_of(path: Path) -> list[Part]:
                 location=str(part.path),
             )  # fmt: skip
     return parts
+
+
+def files_of(source: Source) -> list[Path]:
+    """The files of a source; a table of a database has none."""
+    if source.table is not None:
+        return []
+    return [part.path for part in parts_of(source.path)] if is_many(source.path) else [source.path]
 
 
 def size_of(path: Path) -> int:

@@ -51,6 +51,11 @@ class Source:
         """What messages call it."""
         return str(self.path if self.table is None else self.table)
 
+    @property
+    def is_on_spark(self) -> bool:
+        """Whether only Spark can reach it."""
+        return self.table is not None and self.table.scheme == "spark"
+
     def declared_type(self, column: str) -> ColumnType | None:
         """The type the user gave a column, also through a date format."""
         if column in self.types:

@@ -23,7 +23,7 @@ from tablecloak.io.sniff import sniff, truncated
 from tablecloak.io.sources import WRITABLE, Layout, Source, format_and_compression
 from tablecloak.io.stats_files import READERS, read_stats_file
 
-__all__ = ["read_frame", "read_slice", "refuse_empty", "require_rows", "write_frame"]
+__all__ = ["read_frame", "read_slice", "refuse_empty", "require_rows", "wanted_columns", "write_frame"]
 
 ROWS_PER_FILE = 1_000_000
 
@@ -49,7 +49,7 @@ def read_frame(
     if not isinstance(source, Source):
         source = Source.of(Path(source) if isinstance(source, str) else source)
     layout = sniff(source)
-    wanted = _wanted(layout, columns, source.location)
+    wanted = wanted_columns(layout, columns, source.location)
     if source.table is not None:
         frames = [_typed(batch, source, layout, categorical) for batch in read_table(source.table, layout, wanted)]
         return pl.concat(frames)
@@ -108,7 +108,8 @@ def refuse_empty(n_rows: int, location: str) -> None:
         raise DataError("has a header but no rows", hint="check how it was exported", location=location)
 
 
-def _wanted(layout: Layout, columns: Sequence[str] | None, location: str) -> list[str]:
+def wanted_columns(layout: Layout, columns: Sequence[str] | None, location: str) -> list[str]:
+    """The columns to read, all where none are named; raises DataError for one that is not there."""
     if columns is None:
         return list(layout.names)
     known = set(layout.names)
@@ -162,7 +163,7 @@ def write_frame(
     a spreadsheet would execute is protected by an apostrophe that `read_frame` removes.
     """
     if isinstance(place, DatabaseTable):
-        write_table(frame, place)
+        write_table([frame], frame.schema, place)
         return
     path = Path(place)
     if path.is_dir():

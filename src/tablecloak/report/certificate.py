@@ -87,6 +87,7 @@ def make_certificate(
         **{key: run[key] for key in COUNTED},
         "algorithm": dict(algorithm),
         "engine": run["engine"],
+        **({"engine_reason": run["engine_reason"]} if run.get("engine_reason") else {}),
         "seed": seed,
         "versions": versions(),
         "sha256": {**hashes, "policy": sha256_text(policy)},

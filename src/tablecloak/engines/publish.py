@@ -1,0 +1,112 @@
+"""Publishing a stream: each batch of rows with the labels of its classes in place of its quasi-identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.data.domain import ANYTHING
+from tablecloak.data.labels import ClassLabels
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import Publication
+from tablecloak.engines.local import starred
+from tablecloak.engines.rows import Rows
+from tablecloak.engines.stream import StreamTable
+from tablecloak.errors import DataError
+
+__all__ = ["Publisher"]
+
+
+class Publisher:
+    """Rows of a table, as a release shows them, in their order."""
+
+    def __init__(
+        self,
+        table: StreamTable,
+        rows: Rows,
+        labels: Mapping[str, ClassLabels],
+        publication: Publication,
+        batch_rows: int,
+    ) -> None:
+        self.table, self.rows, self.publication, self.batch_rows = table, rows, publication, batch_rows
+        self.labels = {name: _Cells(name, of_class) for name, of_class in labels.items()}
+
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        return {name: self._type(name) for name in self.publication.columns}
+
+    def _type(self, name: str) -> ColumnType:
+        if name in self.publication.starred:
+            return ColumnType.TEXT
+        if name in self.labels:
+            return ColumnType.FLOAT if self.labels[name].are_numbers else ColumnType.TEXT
+        return self.table.types[name]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Some columns of all published rows."""
+        kept = [c for c in columns if c not in self.labels and c not in self.publication.starred]
+        reader = self.rows.in_order()
+        try:
+            for batch in self._plain(kept):
+                n = self.batch_rows if batch is None else batch.height
+                _, classes = reader.next(n)
+                if batch is not None and len(classes) != batch.height:
+                    raise DataError("the input has more rows than when it was coded", location=self.table.name)
+                if len(classes):
+                    yield self._published(batch, classes, columns)
+        finally:
+            reader.close()
+
+    def _plain(self, kept: list[str]) -> Iterator[pl.DataFrame | None]:
+        """Batches of what is published as it is; where that is nothing, only as many as there are."""
+        if kept:
+            yield from self.table.batches(kept)
+            return
+        for _ in range(0, self.rows.keys.n_rows, self.batch_rows):
+            yield None
+
+    def _published(
+        self, batch: pl.DataFrame | None, classes: NDArray[np.int32], columns: Sequence[str]
+    ) -> pl.DataFrame:
+        is_star = classes < 0
+        if not self.publication.keeps_suppressed and is_star.any():
+            shown = np.flatnonzero(~is_star)
+            classes, is_star = classes[shown], is_star[shown]
+            batch = None if batch is None else batch[shown]
+
+        def cells(name: str) -> pl.Series:
+            if name in self.publication.starred:
+                return pl.repeat(ANYTHING, len(classes), eager=True).alias(name)
+            if name in self.labels:
+                return self.labels[name].of(classes)
+            assert batch is not None
+            series = batch[name]
+            if self.publication.keeps_suppressed:
+                return starred(series, self.table.types[name], is_star)
+            return series.cast(pl.String) if isinstance(series.dtype, pl.Categorical) else series
+
+        return pl.DataFrame([cells(name) for name in columns])
+
+
+class _Cells:
+    """The labels of one column, ready to be looked up by class."""
+
+    def __init__(self, name: str, labels: ClassLabels) -> None:
+        texts = labels.texts
+        self.name, self.are_numbers = name, labels.are_numbers
+        self.enum = pl.Enum(texts)
+        self.missing = len(texts)
+        dtype = np.uint8 if self.missing < 1 << 8 else np.uint16 if self.missing < 1 << 16 else np.uint32
+        of_class = np.where(labels.of_class == len(labels.names), self.missing, labels.of_class)
+        self.places = np.append(of_class, texts.index(ANYTHING)).astype(dtype)  # class -1 finds the last
+        self.has_missing = bool((self.places == self.missing).any())
+
+    def of(self, classes: NDArray[np.int32]) -> pl.Series:
+        cells = pl.Series(self.name, self.places[classes])
+        if self.has_missing:
+            cells = cells.to_frame().select(pl.col(self.name).replace({self.missing: None})).to_series()
+        texts = cells.cat.to(self.enum)
+        return texts.cast(pl.String).cast(pl.Float64) if self.are_numbers else texts

@@ -1,0 +1,374 @@
+"""Counting a finished table as a stream: its classes from published cells, and each cell against its original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak import kernels
+from tablecloak.data.coder import Coder
+from tablecloak.data.coverage import Coverage, coverage_of
+from tablecloak.data.domain import ANYTHING, Codes
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import Coding, Recount, SensitiveColumn
+from tablecloak.engines.batches import Coders, collect_values, sensitive_coders
+from tablecloak.engines.keys import KeyFile
+from tablecloak.engines.rows import RowReader, Rows
+from tablecloak.engines.sql import KeyCounter
+from tablecloak.engines.stream import StreamTable
+from tablecloak.kernels.space import Keys, Layout, pack, plan_layout, unpack
+from tablecloak.progress import Progress
+from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, count_classes
+
+__all__ = ["Recounter"]
+
+IntArray = NDArray[np.int64]
+# What counting in memory takes for each row: keys, their classes, and the codes of attributes.
+BYTES_PER_ROW = 100
+
+
+class Recounter:
+    """Counts one release."""
+
+    def __init__(
+        self,
+        release: StreamTable,
+        quasi: Sequence[str],
+        sensitive: Sequence[SensitiveColumn],
+        folder: Path,
+        *,
+        work: int,
+        threads: int,
+        originals: Coding | None,
+        progress: Progress,
+    ) -> None:
+        self.release, self.quasi, self.sensitive = release, list(quasi), list(sensitive)
+        self.folder, self.work, self.threads, self.progress = folder, work, threads, progress
+        self.coding = originals
+        self.rows: Rows | None = originals.rows if originals is not None else None
+
+    def count(self, *, stars_are_suppressed: bool) -> Recount:
+        """The recount; where all rows look suppressed, they are a class."""
+        columns = list(dict.fromkeys([*self.quasi, *(s.name for s in self.sensitive if not s.joins)]))
+        n_stars = self._stars_in(columns) if stars_are_suppressed else 0
+        drops_stars = 0 < n_stars < self.release.n_rows
+        labels, coders, domains = self._coders(columns, drops_stars=drops_stars)
+        layout = plan_layout([*(len(v) for v in labels.values()), *(d.n_values for d in domains)])
+        coverage = self._coverage(labels)
+        covers, keys, totals, n_rows = self._pass(columns, coders, domains, layout, coverage, drops_stars=drops_stars)
+        try:
+            parts = self._parts(keys, n_rows, layout, domains, totals)
+        finally:
+            keys.close()
+        return Recount(parts, n_rows, n_stars if drops_stars else 0, labels, covers=covers)
+
+    # What is there ----------------------------------------------------------------------------------------------------
+
+    def _stars_in(self, columns: list[str]) -> int:
+        return sum(int(self._is_star(batch).sum()) for batch in self.release.batches(columns))
+
+    def _is_star(self, batch: pl.DataFrame) -> NDArray[np.bool_]:
+        """Suppressed rows: `*` in every quasi-identifier and hidden in every sensitive attribute."""
+        is_star = np.ones(batch.height, bool)
+        for name in self.quasi:
+            is_star &= _is_anything(batch[name])
+        for s in self.sensitive:
+            if s.joins:
+                continue
+            series = batch[s.name]
+            is_text = self.release.types[s.name] is ColumnType.TEXT
+            is_star &= _is_anything(series) if is_text else series.is_null().to_numpy()
+        return is_star
+
+    def _kept(
+        self, columns: list[str], *, drops_stars: bool
+    ) -> Iterator[tuple[pl.DataFrame, NDArray[np.bool_] | None]]:
+        """Published records, and which rows of the file they are."""
+        for batch in self.release.batches(columns):
+            is_star = self._is_star(batch) if drops_stars else None
+            yield (batch, None) if is_star is None else (batch.filter(~is_star), ~is_star)
+
+    def _coders(
+        self, columns: list[str], *, drops_stars: bool
+    ) -> tuple[dict[str, pl.Series], Coders, tuple[SensitiveDomain, ...]]:
+        values = collect_values(
+            (b for b, _ in self._kept(columns, drops_stars=drops_stars)), columns, all_categories=False,
+            seen=lambda _: None,
+        )  # fmt: skip
+        labels = {name: _text(values[name]) for name in self.quasi}
+        domains, counted = sensitive_coders(
+            self.sensitive, values, self.release.types,
+            lambda names: (b.select(names) for b, _ in self._kept(columns, drops_stars=drops_stars)),
+        )  # fmt: skip
+        quasi = tuple(Coder(name, labels[name], np.arange(len(labels[name]))) for name in self.quasi)
+        persons = self._persons()
+        return (
+            labels,
+            Coders((*self.quasi, *counted.columns), (*quasi, *counted.coders)),
+            (*domains, *(() if persons is None else (persons[0],))),
+        )
+
+    def _persons(self) -> tuple[SensitiveDomain, int] | None:
+        """The persons of the originals, whom no release names, and the dimension of their code."""
+        if self.coding is None or self.rows is None:
+            return None
+        for i, domain in enumerate(self.coding.sensitive):
+            if domain.kind is Counted.PERSON:
+                return domain, len(self.coding.domains) + i
+        return None
+
+    def _coverage(self, labels: Mapping[str, pl.Series]) -> list[Coverage] | None:
+        if self.coding is None or self.rows is None:
+            return None
+        domains = {d.name: d for d in self.coding.domains}
+        return [coverage_of(labels[name], domains[name]) for name in self.quasi]
+
+    # One pass ---------------------------------------------------------------------------------------------------------
+
+    def _pass(
+        self,
+        columns: list[str],
+        coders: Coders,
+        domains: tuple[SensitiveDomain, ...],
+        layout: Layout,
+        coverage: list[Coverage] | None,
+        *,
+        drops_stars: bool,
+    ) -> tuple[bool | None, _KeySink, dict[str, IntArray], int]:
+        """Keys of all records, and whether every cell covers its original."""
+        keys = self._sink(layout)
+        totals = {d.name: np.zeros(d.n_values, np.int64) for d in domains}
+        originals = _Originals(self.rows, self.release.n_rows) if self.rows is not None else None
+        persons = self._persons()
+        covers: bool | None = None if originals is None else originals.is_aligned
+        n_rows = done = 0
+        for batch, shown in self._kept(columns, drops_stars=drops_stars):
+            codes = coders.codes(batch)
+            height = batch.height if shown is None else len(shown)
+            if originals is not None and originals.is_aligned and coverage is not None:
+                before = originals.next(height)
+                before = before if shown is None else before[:, shown]
+                covers = bool(covers) and _holds(coverage, codes, before, originals.rows, self.coding, self.quasi)
+                if persons is not None:
+                    codes.append(unpack(before, originals.rows.space.layout, persons[1]).astype(np.uint32))
+            elif persons is not None:
+                codes.append(np.zeros(batch.height, np.uint32))  # nobody can be told apart: one person
+            keys.add(pack(codes, layout))
+            for domain, column in zip(domains, codes[len(self.quasi) :], strict=True):
+                totals[domain.name] += np.bincount(column, minlength=domain.n_values)
+            n_rows += batch.height
+            done += height
+            self.progress.advance(done)
+        if originals is not None and covers:
+            covers = originals.is_used_up()
+        return covers, keys, totals, n_rows
+
+    def _sink(self, layout: Layout) -> _KeySink:
+        n_words = int(layout.word.max(initial=0)) + 1
+        fits = self.release.n_rows * (BYTES_PER_ROW + 16 * n_words) <= self.work
+        masks = np.zeros(n_words, np.uint64)
+        for word, shift, mask in zip(*(side[: len(self.quasi)] for side in layout), strict=True):
+            masks[word] |= mask << shift
+        if fits:
+            return _InMemory(self.folder / "cells.keys", n_words)
+        return _InDuck(KeyCounter(self.folder, masks, memory=self.work // 2, threads=self.threads))
+
+    def _parts(
+        self,
+        keys: _KeySink,
+        n_rows: int,
+        layout: Layout,
+        domains: tuple[SensitiveDomain, ...],
+        totals: dict[str, IntArray],
+    ) -> Sequence[ClassStats]:
+        n_words = int(layout.word.max(initial=0)) + 1
+        n_parts = 1 + n_rows * (BYTES_PER_ROW + 32 * n_words) // self.work
+        found = (_stats(part, weights, layout, self.quasi, domains, totals) for part, weights in keys.counts(n_parts))
+        return [next(found)] if isinstance(keys, _InMemory) else _Stored(self.folder, found)
+
+
+class _Originals:
+    """The originals of published rows, in their order."""
+
+    def __init__(self, rows: Rows, n_published: int) -> None:
+        self.rows = rows
+        self._reader: RowReader = rows.in_order()
+        self._left = np.zeros((rows.keys.n_words, 0), np.uint64)
+        self._leaves_out = n_published != rows.keys.n_rows
+        # rows may be left out only where it is known which
+        self.is_aligned = not self._leaves_out or rows.are_classified
+
+    def next(self, n: int) -> Keys:
+        """Keys of the originals of the next `n` rows of the release; fewer if there are no more."""
+        parts, found = [self._left], self._left.shape[1]
+        while found < n:
+            keys, classes = self._reader.next(max(n - found, 1 << 16))
+            if keys.shape[1] == 0:
+                break
+            keys = keys[:, classes >= 0] if self._leaves_out else keys
+            parts.append(keys)
+            found += keys.shape[1]
+        keys = np.concatenate(parts, axis=1)
+        self._left = keys[:, n:]
+        return keys[:, :n]
+
+    def is_used_up(self) -> bool:
+        """No original is left over."""
+        return bool(self.next(1).shape[1] == 0)
+
+
+def _holds(
+    coverage: Sequence[Coverage],
+    labels: Sequence[Codes],
+    originals: Keys,
+    rows: Rows,
+    coding: Coding | None,
+    quasi: Sequence[str],
+) -> bool:
+    """Every cell covers its original."""
+    assert coding is not None
+    names = [d.name for d in coding.domains]
+    if originals.shape[1] != len(labels[0]):
+        return False
+    for one, places, name in zip(coverage, labels, quasi, strict=False):
+        codes = unpack(originals, rows.space.layout, names.index(name))
+        ok = (codes >= one.lo[places]) & (codes <= one.hi[places])
+        for label, members in one.sets.items():
+            here = np.flatnonzero(ok & (places == label))
+            ok[here] = np.isin(codes[here], list(members))
+        if not ok.all():
+            return False
+    return True
+
+
+# Classes --------------------------------------------------------------------------------------------------------------
+
+
+def _stats(
+    keys: Keys,
+    weights: IntArray | None,
+    layout: Layout,
+    quasi: Sequence[str],
+    domains: tuple[SensitiveDomain, ...],
+    totals: Mapping[str, IntArray],
+) -> ClassStats:
+    """Statistics of the classes that keys form, which hold labels first and sensitive codes after them."""
+    n_dims = len(quasi)
+    label_keys = np.zeros_like(keys)
+    for word, shift, mask in zip(*(side[:n_dims] for side in layout), strict=True):
+        label_keys[word] |= keys[word] & (mask << shift)
+    firsts, classes = kernels.choose(keys.shape[1]).group(label_keys)
+    codes = {d.name: (unpack(keys, layout, n_dims + i), d) for i, d in enumerate(domains)}
+    stats = count_classes(classes, len(firsts), codes, weights=weights, totals=totals)
+    published = np.ascontiguousarray(label_keys[:, firsts])
+    return replace(stats, labels={name: unpack(published, layout, i) for i, name in enumerate(quasi)})
+
+
+class _KeySink:
+    """Where keys go until they are counted."""
+
+    def add(self, keys: Keys) -> None:
+        raise NotImplementedError
+
+    def counts(self, n_parts: int) -> Iterator[tuple[Keys, IntArray | None]]:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+class _InMemory(_KeySink):
+    """As many as fit: every row is counted once."""
+
+    def __init__(self, path: Path, n_words: int) -> None:
+        self._file = KeyFile(path, n_words)
+
+    def add(self, keys: Keys) -> None:
+        self._file.append(keys)
+
+    def counts(self, n_parts: int) -> Iterator[tuple[Keys, IntArray | None]]:
+        del n_parts
+        yield self._file.load(), None
+
+    def close(self) -> None:
+        self._file.path.unlink(missing_ok=True)
+
+
+class _InDuck(_KeySink):
+    """Counted by DuckDB, a part of the classes at a time."""
+
+    def __init__(self, counter: KeyCounter) -> None:
+        self._counter = counter
+
+    def add(self, keys: Keys) -> None:
+        self._counter.add(keys)
+
+    def counts(self, n_parts: int) -> Iterator[tuple[Keys, IntArray | None]]:
+        yield from self._counter.counts(n_parts)
+
+    def close(self) -> None:
+        self._counter.close()
+
+
+class _Stored(Sequence[ClassStats]):
+    """Parts on disk, read when asked for."""
+
+    def __init__(self, folder: Path, parts: Iterator[ClassStats]) -> None:
+        self._domains: dict[str, SensitiveDomain] = {}
+        self._totals: dict[str, IntArray] = {}
+        self._names: list[str] = []
+        self._paths: list[Path] = []
+        for i, part in enumerate(parts):
+            self._paths.append(folder / f"classes-{i}.npz")
+            self._save(self._paths[-1], part)
+
+    def _save(self, path: Path, part: ClassStats) -> None:
+        assert part.labels is not None
+        self._names = list(part.labels)
+        arrays = {"size": part.size}
+        for i, name in enumerate(self._names):
+            arrays[f"label{i}"] = part.labels[name].astype(np.uint32)
+        for i, (name, hist) in enumerate(part.hist.items()):
+            self._domains[name], self._totals[name] = hist.domain, hist.totals
+            arrays |= {f"indptr{i}": hist.indptr, f"codes{i}": hist.codes.astype(np.uint32)}
+            arrays[f"counts{i}"] = hist.counts.astype(np.uint32)
+        np.savez(path, allow_pickle=False, **arrays)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    @overload
+    def __getitem__(self, index: int) -> ClassStats: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ClassStats]: ...
+    def __getitem__(self, index: int | slice) -> ClassStats | Sequence[ClassStats]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        with np.load(self._paths[index]) as stored:
+            hist = {
+                name: Histogram(
+                    domain, stored[f"indptr{i}"], stored[f"codes{i}"].astype(np.int64),
+                    stored[f"counts{i}"].astype(np.int64), self._totals[name],
+                )
+                for i, (name, domain) in enumerate(self._domains.items())
+            }  # fmt: skip
+            labels = {name: stored[f"label{i}"].astype(np.int64) for i, name in enumerate(self._names)}
+            return ClassStats(stored["size"], hist, labels)
+
+
+def _text(series: pl.Series) -> pl.Series:
+    return series if series.dtype in (pl.Categorical, pl.Enum, pl.String) else series.cast(pl.String)
+
+
+def _is_anything(series: pl.Series) -> NDArray[np.bool_]:
+    """Cells that show `*`."""
+    text = _text(series)
+    if isinstance(text.dtype, pl.Enum) and ANYTHING not in text.dtype.categories:
+        return np.zeros(len(text), bool)
+    return (text == ANYTHING).fill_null(value=False).to_numpy()

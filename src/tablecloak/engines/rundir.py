@@ -1,0 +1,159 @@
+"""Run folders: what a run keeps on disk, and which of its phases are finished, so that a killed run can go on."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tablecloak.cleanup import unfinished
+from tablecloak.errors import DataError, EngineError, IncompatibleChoice
+from tablecloak.io.atomic import is_running, writing
+
+__all__ = ["RunFolder", "fingerprint"]
+
+JOURNAL = "journal.json"
+SAMPLE = 1 << 16  # bytes hashed at each of a few places
+PLACES = 16
+
+
+def fingerprint(paths: Iterable[Path]) -> dict[str, str]:
+    """What tells whether files changed: size, time of change and a hash of parts, by path."""
+    return {str(path): _print_of(path) for path in paths}
+
+
+def _print_of(path: Path) -> str:
+    stat = path.stat()
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for place in range(PLACES):
+            file.seek(max(0, stat.st_size - SAMPLE) * place // (PLACES - 1))
+            digest.update(file.read(SAMPLE))
+    return f"{stat.st_size}-{stat.st_mtime_ns}-{digest.hexdigest()[:32]}"
+
+
+class RunFolder:
+    """A folder for one run, readable by its owner only, with a journal of finished phases.
+
+    It is removed when the run ends, and stays only if the process is killed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._journal: dict[str, Any] = {"pid": os.getpid(), "inputs": {}, "identity": {}, "phases": {}}
+        unfinished.add(self)
+
+    @classmethod
+    def temporary(cls, beside: Path | None = None) -> RunFolder:
+        """A folder for work that nobody will resume."""
+        if beside is not None:
+            beside.mkdir(parents=True, exist_ok=True)
+        return cls(Path(tempfile.mkdtemp(prefix="tablecloak-", dir=beside)))
+
+    @classmethod
+    def of_run(
+        cls, output: Path, spill: Path | None, identity: Mapping[str, str], inputs: Iterable[Path], *, resume: bool
+    ) -> RunFolder:
+        """The folder of the run that makes an output: what a killed run left is gone on with, or else removed.
+
+        Raises: DataError if the input changed since; IncompatibleChoice if something else did, or it still runs.
+        """
+        run = cls(_place(output, spill))
+        before = _read(run.path / JOURNAL)
+        if before is not None and is_running(int(before["pid"])) and before["pid"] != os.getpid():
+            unfinished.discard(run)
+            raise IncompatibleChoice(
+                f"process {before['pid']} is making this output already", hint="wait for it, or name another output",
+                location=str(output),
+            )  # fmt: skip
+        found = fingerprint(inputs)
+        if resume and before is not None:
+            run._check(before, found, dict(identity), output)
+            run._journal["phases"] = before["phases"]
+        else:
+            run._clear(before)
+        run._journal |= {"inputs": found, "identity": dict(identity)}
+        with writing(run.path):
+            run.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            run._store()
+        return run
+
+    def _check(self, before: Mapping[str, Any], found: dict[str, str], identity: dict[str, str], output: Path) -> None:
+        hint = "run without --resume to begin anew"
+        if before["inputs"] != found:
+            raise DataError("the input changed since the run that is to be resumed", hint=hint, location=str(output))
+        for name, value in identity.items():
+            if before["identity"].get(name) != value:
+                raise IncompatibleChoice(f"{name} changed since the run that is to be resumed", hint=hint)
+
+    def check_inputs(self) -> None:
+        """Raise DataError if a file that the run reads is not what it was."""
+        known = self._journal["inputs"]
+        try:
+            changed = fingerprint(map(Path, known)) != known
+        except OSError:
+            changed = True
+        if changed:
+            raise DataError(
+                "the input changed while it was being anonymized", hint="run again when it no longer changes",
+                location=next(iter(known), None),
+            )  # fmt: skip
+
+    def done(self, phase: str) -> dict[str, Any] | None:
+        """What was noted when a phase was finished, or None if it is not."""
+        found: dict[str, Any] | None = self._journal["phases"].get(phase)
+        return found
+
+    def finish(self, phase: str, **facts: Any) -> None:
+        """Note that a phase is finished; its files must be complete."""
+        self._journal["phases"][phase] = facts
+        self._store()
+
+    @property
+    def finished(self) -> list[str]:
+        """Phases that need not be done again."""
+        return list(self._journal["phases"])
+
+    def _store(self) -> None:
+        partial = self.path / f"{JOURNAL}.partial"
+        with writing(self.path):
+            partial.write_text(json.dumps(self._journal), encoding="utf-8")
+            partial.replace(self.path / JOURNAL)
+
+    def _clear(self, before: Mapping[str, Any] | None) -> None:
+        if before is not None:
+            for facts in before["phases"].values():
+                for left in facts.get("outside", ()):
+                    Path(left).unlink(missing_ok=True)
+        if self.path.exists():
+            shutil.rmtree(self.path)
+
+    def discard(self) -> None:
+        """Remove the folder; a second call does nothing."""
+        with contextlib.suppress(OSError):
+            shutil.rmtree(self.path)
+
+
+def _place(output: Path, spill: Path | None) -> Path:
+    if spill is None:
+        return output.with_name(f".{output.name}.tablecloak-run")
+    key = hashlib.sha256(str(output.absolute()).encode()).hexdigest()[:16]
+    return spill / f"tablecloak-run-{key}"
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
+        raise EngineError(
+            "the journal of an earlier run cannot be read", hint="remove its folder", location=str(path.parent)
+        ) from exc
+    return found

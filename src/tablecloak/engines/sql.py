@@ -1,0 +1,93 @@
+"""DuckDB as a counter of packed keys: a hard memory limit, and a folder to spill to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.errors import EngineError
+from tablecloak.kernels.space import Keys
+
+__all__ = ["KeyCounter"]
+
+IntArray = NDArray[np.int64]
+LEAST_MEMORY = 64_000_000
+
+
+class KeyCounter:
+    """Counts equal keys, which are added in batches and may be more than memory holds.
+
+    Args:
+        group: masks of the words; keys that agree under them are always counted together.
+    """
+
+    def __init__(self, folder: Path, group: NDArray[np.uint64], *, memory: int, threads: int) -> None:
+        import duckdb
+
+        self.group = group
+        self.n_rows = 0
+        self._path = folder / "counter.duckdb"
+        self._words = [f"w{i}" for i in range(len(group))]
+        self._path.unlink(missing_ok=True)
+        with failing("opening the counter", folder):
+            self._connection = duckdb.connect(str(self._path))
+            self._run(f"SET memory_limit = '{max(memory, LEAST_MEMORY) // 1_000_000}MB'")
+            self._run(f"SET threads = {threads}")
+            self._run(f"SET temp_directory = '{str(folder).replace(chr(39), chr(39) * 2)}'")
+            self._run("SET preserve_insertion_order = false")
+            self._run(f"CREATE TABLE keys ({', '.join(f'{w} UBIGINT' for w in self._words)})")
+
+    def _run(self, statement: str) -> Any:
+        return self._connection.execute(statement)
+
+    def add(self, keys: Keys) -> None:
+        """Add rows, (n_words, n)."""
+        frame = pl.DataFrame({w: np.ascontiguousarray(row) for w, row in zip(self._words, keys, strict=True)})
+        with failing("storing keys", self._path.parent):
+            self._connection.register("batch", frame)
+            self._run("INSERT INTO keys SELECT * FROM batch")
+            self._connection.unregister("batch")
+        self.n_rows += keys.shape[1]
+
+    def counts(self, n_parts: int = 1) -> Iterator[tuple[Keys, IntArray]]:
+        """Different keys in ascending order with how often each occurs, in parts that share no group."""
+        words = ", ".join(self._words)
+        masked = ", ".join(f"{w} & {int(mask)}" for w, mask in zip(self._words, self.group, strict=True))
+        for part in range(n_parts):
+            where = f"WHERE hash({masked}) % {n_parts} = {part}" if n_parts > 1 else ""
+            query = f"SELECT {words}, count(*)::BIGINT AS n FROM keys {where} GROUP BY {words} ORDER BY {words}"
+            with failing("counting keys", self._path.parent):
+                found = self._connection.sql(query).fetchnumpy()
+            yield np.stack([np.asarray(found[w]) for w in self._words]), np.asarray(found["n"], np.int64)
+
+    def close(self) -> None:
+        """Remove what was stored."""
+        self._connection.close()
+        self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def failing(step: str, folder: Path) -> Iterator[None]:
+    """Say which step failed and why, without any value."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as exc:
+        reason = str(exc)
+        is_full = "No space left" in reason or "could not write" in reason.lower() or "max_temp_directory" in reason
+        if is_full:
+            raise EngineError(
+                f"{step} failed: the spill folder is full",
+                hint="free some space, or name another folder with --spill",
+                location=str(folder),
+            ) from None
+        if isinstance(exc, duckdb.OutOfMemoryException):
+            raise EngineError(f"{step} failed: it needs more memory", hint="raise --memory") from None
+        raise EngineError(f"{step} failed in DuckDB ({type(exc).__name__})", location=str(folder)) from None
