@@ -8,7 +8,7 @@ import pytest
 
 import tablecloak as tc
 from tablecloak import pipeline
-from tablecloak.errors import DataError, Infeasible
+from tablecloak.errors import DataError, IncompatibleChoice, Infeasible
 from tablecloak.policy.load import parse_policy
 
 K = "{model: k-anonymity, k: 4}"
@@ -93,6 +93,10 @@ def test_whole_runs_are_the_same(case, engine, tmp_path, request):
         pytest.skip("shards change what this method may compare, or it takes none")
     people().write_csv(tmp_path / "people.csv")
     text = policy_of(algorithm, goals)
+    if getattr(engine, "name", "") == "spark" and case in ("mdav", "anatomy"):
+        with pytest.raises(IncompatibleChoice):
+            released(tmp_path, text, engine)
+        return
     expected, wanted = released(tmp_path, text, "local")
     report, found = released(tmp_path, text, engine)
     if not is_tiny:

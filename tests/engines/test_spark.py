@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,6 @@ pytestmark = pytest.mark.slow
 
 FIGURES = ("classes", "rows", "suppressed", "covers", "verdicts", "goals", "holds", "dropped_for_missing")
 ROWS = 3000
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    from tablecloak.engines.spark import SparkEngine
-
-    engine = SparkEngine("local[2]", memory=1 << 30)
-    yield engine
-    engine.close()
 
 
 def people(n: int = ROWS, seed: int = 5) -> pl.DataFrame:
@@ -83,7 +73,7 @@ def run(text: str, folder: Path, source: Path | str, target: str, engine: Any = 
     certificate = folder / f"{target.strip('/')}.json"
     page = folder / f"{target.strip('/')}.html"
     policy = policy.with_documents(certificate=certificate, report=page)
-    report = pipeline.run(policy, engine=engine).to_dict()
+    report = pipeline.run(policy, engine=engine or "local").to_dict()
     certified = json.loads(certificate.read_text())
     return {**{k: report[k] for k in FIGURES}, "loss": report["loss"], "again": {k: certified[k] for k in FIGURES}}, (
         folder / target

@@ -116,9 +116,9 @@ def write_table(frames: Iterable[pl.DataFrame], schema: pl.Schema, target: Datab
     slices = (part for frame in frames for part in frame.iter_slices(BATCH_ROWS))
     batches = (batch for part in slices for batch in arrow(part).to_batches())
     reader = pa.RecordBatchReader.from_batches(arrow(schema.to_frame()).schema, batches)
-    schema, name = _split(target)
+    parent, name = _split(target)
     with _explained(session.target, "writing the release"), session.connection.cursor() as cursor:
-        cursor.adbc_ingest(name, reader, mode="create", db_schema_name=schema)
+        cursor.adbc_ingest(name, reader, mode="create", db_schema_name=parent)
 
 
 def sniff_table(source: Source) -> Layout:
