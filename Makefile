@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test postgres check lint types layers fast bench bench-quality docs wheel clean
+.PHONY: demo test postgres check lint types layers fast bench bench-quality bench-scale docs wheel clean
 
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
@@ -37,6 +37,10 @@ bench: $(STAMP)
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m benchmarks.quality --json docs/quality.jsonl --svg docs/quality.svg
+
+bench-scale: $(STAMP)
+	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.scale_spark
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

@@ -1,19 +1,14 @@
 """Every engine makes the release that the local one makes, and counts the same."""
 
-from datetime import date, timedelta
-
-import numpy as np
 import polars as pl
 import pytest
 
 import tablecloak as tc
+from engine_tables import K, L, T, people, policy_of
 from tablecloak import pipeline
 from tablecloak.errors import DataError, IncompatibleChoice, Infeasible
 from tablecloak.policy.load import parse_policy
 
-K = "{model: k-anonymity, k: 4}"
-L = "{model: l-diversity, l: 2, variant: distinct, sensitive: illness}"
-T = "{model: t-closeness, t: 0.5, distance: equal, sensitive: illness}"
 # Full-domain methods need all tuples at once, and groups of exact values all rows: both have room in `duckdb` only.
 CASES = {
     "mondrian k": ("mondrian", [K]),
@@ -26,41 +21,6 @@ CASES = {
     "mdav": ("mdav", [K]),
     "anatomy": ("anatomy", [L]),
 }
-
-
-def people(n=400, seed=0):
-    """Numbers, dates, text in several alphabets, and cells that are missing."""
-    random = np.random.default_rng(seed)
-    towns = ["Zürich", "Oslo", "東京", "Kraków", "=1+1", "Åre"]
-    born = [date(1950, 1, 1) + timedelta(days=int(d)) for d in random.integers(0, 18000, n)]
-    return pl.DataFrame(
-        {
-            "id": np.arange(n),
-            "age": pl.Series([None if random.random() < 0.03 else int(a) for a in random.integers(18, 80, n)]),
-            "born": pl.Series(born),
-            "town": [None if random.random() < 0.05 else towns[i] for i in random.integers(0, len(towns), n)],
-            "weight": random.normal(70, 10, n).round(1),
-            "illness": [f"i{v}" for v in random.integers(0, 5, n)],
-            "note": [None if random.random() < 0.2 else f"n{v}" for v in random.integers(0, 50, n)],
-        }
-    )
-
-
-def policy_of(algorithm, goals, *, output="release.csv", source="people.csv", extra=""):
-    return f"""version: 1
-input: {source}
-columns:
-  id: {{role: keep}}
-  age: {{role: quasi}}
-  born: {{role: quasi}}
-  town: {{role: quasi}}
-  weight: {{role: quasi}}
-  illness: {{role: sensitive}}
-  note: {{role: keep}}
-goals: [{", ".join(goals)}]
-algorithm: {algorithm}
-output: {{path: {output}{extra}}}
-"""
 
 
 def released(folder, text, engine):
