@@ -419,17 +419,31 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
     require_feasible(
         coding.whole(), plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g, given))) if is_small else None
     )
-
-    def search(tuples: CodedTable) -> Solution:
-        problem = Problem(tuples, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed, given)
-        solution = plan.algorithm.solve(problem, timed.inner)
-        _require_found(solution, tuples, plan.goal)
-        return solution
-
+    search = _Search(plan, threads or os.cpu_count() or 1, given, timed.inner)
     with timed.phase("solve", coding.n_tuples) as notes:
         answer = engine.solve(coding, search)
         notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
     return _Solved(table, coding, answer, n_dropped)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """The search that a plan asks for, on the tuples of a table or of a shard."""
+
+    plan: Plan
+    threads: int
+    given: IntArray | None
+    progress: Progress
+
+    def __call__(self, tuples: CodedTable) -> Solution:
+        problem = Problem(tuples, self.plan.goal, self.threads, self.plan.policy.seed, self.given)
+        solution = self.plan.algorithm.solve(problem, self.progress)
+        _require_found(solution, tuples, self.plan.goal)
+        return solution
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has no bar to draw, and one processor for each shard."""
+        return _Search, (self.plan, 1, self.given, silent)
 
 
 def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:

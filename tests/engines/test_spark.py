@@ -197,3 +197,29 @@ def test_databases_and_other_formats_are_refused(spark: Any, data: Path, tmp_pat
         with pytest.raises(IncompatibleChoice, match="Spark"):
             run(POLICIES["mondrian"], tmp_path, data, target, spark)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["mondrian", "k, l and t"])
+def test_tuples_that_do_not_fit_the_driver_are_searched_by_workers(
+    name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "most_tuples", 400)
+    whole, _ = run(POLICIES[name], tmp_path, data, "local.parquet")
+    figures, there = run(POLICIES[name], tmp_path, data, "spark.parquet", spark)
+    assert figures["holds"]
+    assert figures["covers"]
+    assert figures["rows"] == ROWS
+    assert figures["loss"] < 1.2 * whole["loss"]
+    release, k = read_frame(there), 5 if name == "mondrian" else 4
+    classes = release.group_by("age", "sex", "zip").agg(pl.len().alias("n"), pl.col("disease").n_unique().alias("l"))
+    assert classes["n"].min() >= k  # type: ignore[operator]
+    assert name == "mondrian" or classes["l"].min() >= 2  # type: ignore[operator]
+    assert release["id"].to_list() == list(range(ROWS))
+
+
+def test_classes_that_no_cuts_lead_to_need_the_driver(
+    spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "most_tuples", 400)
+    with pytest.raises(IncompatibleChoice, match="no cuts lead to"):
+        run(POLICIES["auto"], tmp_path, data, "spark.parquet", spark)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import re
 import secrets
 import shutil
@@ -22,7 +23,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak.algorithms.base import CutTree
 from tablecloak.cleanup import unfinished
+from tablecloak.data.coded import CodedTable, make_space
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.engines import spark_counts as counts
@@ -39,17 +42,24 @@ from tablecloak.engines.base import (
     Table,
 )
 from tablecloak.engines.java import provide_java
+from tablecloak.engines.shards import Node, cut_apart_by
+from tablecloak.engines.solutions import join
 from tablecloak.engines.spark_tasks import (
+    COUNTED,
     ROW,
+    SOLVED,
     VALUES,
     WRITTEN,
     CodeTask,
     CombineTask,
+    CountTask,
     FileRows,
     Guarded,
     Lookup,
     PublishTask,
+    ShardTask,
     Slice,
+    SolveTask,
     SummaryTask,
     TableRows,
     ValuesTask,
@@ -65,6 +75,7 @@ from tablecloak.io.parts import Part, is_many, parts_of
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import ColumnSchema, Layout, Source, format_and_compression
+from tablecloak.kernels.space import Layout as Packing
 from tablecloak.progress import Progress, silent
 
 __all__ = ["SparkEngine", "SparkTable"]
@@ -72,6 +83,8 @@ __all__ = ["SparkEngine", "SparkTable"]
 IntArray = NDArray[np.int64]
 DEFAULT_MASTER = "local[*]"
 SLICE_ROWS = 250_000
+DRIVER_MEMORY = 4 << 30
+BYTES_PER_TUPLE = 200
 FILE_BITS = 40  # rows of one file, in numbers of rows
 _SPARK_TYPES = {
     ColumnType.INTEGER: "bigint", ColumnType.FLOAT: "double", ColumnType.BOOLEAN: "boolean",
@@ -103,7 +116,8 @@ class _Rows:
 
     table: SparkTable
     task: CodeTask
-    tuples: counts.Tuples
+    tuples: counts.Tuples | None  # None: they are on the workers, in shards
+    make_table: counts.MakeTable | None = None
     answer: Answer | None = None
     labels: Mapping[str, ClassLabels] = field(default_factory=dict)
 
@@ -115,11 +129,20 @@ class SparkEngine:
         master: `local[2]`, `spark://host:port` or another master, or `sc://host:port` for Spark Connect.
         memory: bytes for the driver; None leaves it to Spark.
         session: one that is there already; it is not stopped at the end.
+        most_tuples: different tuples that the driver searches itself; more are cut apart and searched by workers.
     """
 
     name = "spark"
 
-    def __init__(self, master: str | None = None, *, memory: int | None = None, session: Any = None) -> None:
+    def __init__(
+        self,
+        master: str | None = None,
+        *,
+        memory: int | None = None,
+        session: Any = None,
+        most_tuples: int | None = None,
+    ) -> None:
+        self.most_tuples = most_tuples or (memory or DRIVER_MEMORY) // BYTES_PER_TUPLE
         self._is_own = session is None
         self._folders: list[Path] = []
         self.session = session or _session(master or DEFAULT_MASTER, memory)
@@ -221,16 +244,19 @@ class SparkEngine:
         return decoded(found, columns, {name: DTYPES[table.types[name]] for name in columns})
 
     def _tuples(self, table: SparkTable, task: CodeTask, columns: counts.Columns) -> counts.Tuples:
+        with _explained("counting tuples", table.name):
+            return counts.Tuples.of(_frame(self._grouped(table, task).toArrow()), columns)
+
+    def _grouped(self, table: SparkTable, task: CodeTask) -> Any:
+        """Different tuples with their number, as a DataFrame."""
         words = [f"w{i}" for i in range(int(task.packing.word.max(initial=0)) + 1)]
         names = [*words, *(["person"] if task.person else [])]
         schema = ", ".join(f"{name} bigint" for name in [*names, "n", "first"])
         from pyspark.sql import functions as f
 
         wanted = [*task.columns, *([task.person] if task.person else [])]
-        with _explained("counting tuples", table.name):
-            coded = self._mapped(table, task, schema, wanted)
-            found = _frame(coded.groupBy(*names).agg(f.sum("n").alias("n"), f.min("first").alias("first")).toArrow())
-        return counts.Tuples.of(found, columns)
+        coded = self._mapped(table, task, schema, wanted)
+        return coded.groupBy(*names).agg(f.sum("n").alias("n"), f.min("first").alias("first"))
 
     # Searching -----------------------------------------------------------------------------------------------------
 
@@ -249,6 +275,13 @@ class SparkEngine:
         columns = counts.fit_columns(values, found.types, quasi, sensitive, found.name)
         person = next((s.name for s in sensitive if s.is_person), None)
         task = CodeTask(found.rows, columns.coders, columns.packing, person)
+        may_shard = stands_alone is not None and person is None and not any(s.joins for s in sensitive)
+        if stands_alone is not None and may_shard and found.n_rows > self.most_tuples:
+            grouped = self._grouped(found, task).persist()
+            with _explained("counting tuples", found.name):
+                n_tuples = int(grouped.count())
+            if n_tuples > self.most_tuples:
+                return self._sharded(found, task, columns, sensitive, grouped, n_tuples, stands_alone)
         tuples = counts.in_local_order(self._tuples(found, task, columns), columns, sensitive)
         coded = counts.coded_tuples(tuples, columns, sensitive)
         return Coding(
@@ -256,7 +289,57 @@ class SparkEngine:
             rows=_Rows(found, task, tuples),
         )  # fmt: skip
 
+    def _sharded(
+        self,
+        table: SparkTable,
+        task: CodeTask,
+        columns: counts.Columns,
+        sensitive: Sequence[SensitiveColumn],
+        grouped: Any,
+        n_tuples: int,
+        stands_alone: StandsAlone,
+    ) -> Coding:
+        """Cuts by counts of codes, so that each shard fits a worker."""
+        n_dims, packing = len(columns.domains), columns.packing
+
+        def count(tree: CutTree, n_shards: int) -> list[Node]:
+            asked = CountTask(ShardTask(packing, tree, n_dims), len(columns.coders))
+            with _explained("counting codes", table.name):
+                told = grouped.mapInArrow(Guarded(asked), COUNTED).groupBy("shard", "dim", "code").sum("n").toArrow()
+            found = _frame(told.rename_columns(["shard", "dim", "code", "n"]))
+            return counts.nodes_of(found, columns.widths, n_shards, n_dims)
+
+        (root,) = count(CutTree(*(np.zeros(0, np.int64) for _ in range(4))), 1)
+        totals = {s.name: root.counts[n_dims + i] for i, s in enumerate(columns.sensitive)}
+        most = max(1, int(self.most_tuples * table.n_rows / n_tuples))
+        space = make_space(columns.domains, packing)
+        cuts, _ = cut_apart_by(count, space, columns.sensitive, totals, most_rows=most, stands_alone=stands_alone)
+        make = counts.MakeTable(columns, tuple(SensitiveColumn(s.name) for s in sensitive), totals)
+        by_shard = grouped.mapInArrow(Guarded(ShardTask(packing, cuts, n_dims)), _shard_schema(packing))
+        return Coding(
+            columns.domains, columns.sensitive, table.n_rows, n_tuples, totals,
+            _Shards(by_shard, make, len(cuts.dim) + 1), cuts, rows=_Rows(table, task, None, make),
+        )  # fmt: skip
+
+    def _solve_shards(self, coding: Coding, search: Search) -> Answer:
+        shards = coding.shards
+        assert isinstance(shards, _Shards)
+        task = SolveTask(shards.make, search)
+        with _explained("searching", coding.rows.table.name):
+            told = shards.tuples.groupBy("shard").applyInArrow(task.__call__, SOLVED).toArrow()
+        found = sorted(zip(told.column("shard").to_pylist(), told.column("answer").to_pylist(), strict=True))
+        answers = [pickle.loads(answer) for _, answer in found]
+        if not all(leads for _, leads in answers):
+            raise IncompatibleChoice(
+                f"{coding.n_tuples:,} different tuples are more than the driver takes, and this algorithm finds "
+                "classes that no cuts lead to",
+                hint="algorithm: mondrian without suppression_limit, or more --memory",
+            )
+        return join([answer for answer, _ in answers], coding.cuts) if coding.cuts else answers[0][0]
+
     def solve(self, coding: Coding, search: Search) -> Answer:
+        if isinstance(coding.shards, _Shards):
+            return self._solve_shards(coding, search)
         solution = search(coding.table)
         return Answer(solution, solution.sizes(coding.table))
 
@@ -357,6 +440,8 @@ class SparkEngine:
         rows = originals.rows if originals else None
         if originals is None or rows is None or rows.answer is None:
             return recount
+        if rows.tuples is None:
+            return replace(recount, covers=counts.boxes_are_covered(recount, originals, rows.answer, rows.labels))
         recount = counts.with_persons(recount, originals, rows.answer, rows.labels)
         return replace(recount, covers=counts.covers_originals(recount, originals, rows.answer, rows.labels))
 
@@ -395,6 +480,30 @@ class _Release:
             self.session.sql(f"DROP TABLE IF EXISTS {self.partial}")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shards(Sequence[CodedTable]):
+    """Shards on the workers; each one is fetched when it is asked for."""
+
+    tuples: Any  # a DataFrame
+    make: counts.MakeTable
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: Any) -> Any:
+        if not 0 <= index < self.n:
+            raise IndexError(index)
+        with _explained("fetching a shard", "the table"):
+            found = _frame(self.tuples.where(f"shard = {index}").toArrow())
+        return self.make(found.drop("shard"))
+
+
+def _shard_schema(packing: Packing) -> str:
+    words = [f"w{i}" for i in range(int(packing.word.max(initial=0)) + 1)]
+    return ", ".join([*(f"{name} bigint" for name in [*words, "n", "first"]), "shard int"])
+
+
 def _spark(table: Table) -> SparkTable:
     assert isinstance(table, SparkTable)
     return table
@@ -415,8 +524,11 @@ def _wanted(release: SparkTable) -> list[str]:
 
 def _lookup(coding: Coding, rows: _Rows, answer: Answer) -> Lookup:
     """Cuts where these lead to the class of every tuple, else the table of tuples."""
-    table, solution, packing = coding.table, answer.solution, rows.task.packing
+    solution, packing = answer.solution, rows.task.packing
     n_dims = len(coding.domains)
+    if rows.tuples is None:
+        return Lookup(packing, n_dims, tree=solution.tree)
+    table = coding.table
     if solution.tree is not None:
         codes = np.stack([table.quasi_codes(d) for d in range(n_dims)])
         if np.array_equal(descend(solution.tree, codes), solution.class_of_tuple):

@@ -17,6 +17,7 @@ from tablecloak.data.domain import ANYTHING, Domain, domain_of, persons_of, sens
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Answer, Coding, QuasiColumn, Recount, SensitiveColumn
+from tablecloak.engines.shards import Node
 from tablecloak.errors import DataError
 from tablecloak.kernels.space import Layout, pack, plan_layout, unpack
 from tablecloak.stats.classes import Counted, SensitiveDomain, count_classes, histogram_of
@@ -24,12 +25,15 @@ from tablecloak.stats.joint import combine
 
 __all__ = [
     "Columns",
+    "MakeTable",
     "Tuples",
+    "boxes_are_covered",
     "coded_tuples",
     "covers_originals",
     "fit_columns",
     "fit_labels",
     "in_local_order",
+    "nodes_of",
     "plain",
     "recounted",
     "with_persons",
@@ -153,6 +157,43 @@ def coded_tuples(tuples: Tuples, columns: Columns, sensitive: Sequence[Sensitive
 
 def _total(codes: IntArray, weights: IntArray, n: int) -> IntArray:
     return np.bincount(codes, weights=weights, minlength=n).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MakeTable:
+    """From the tuples of a shard to what a search looks at; all shards know the totals of the table."""
+
+    columns: Columns
+    sensitive: tuple[SensitiveColumn, ...]
+    totals: Mapping[str, IntArray]
+
+    def __call__(self, found: pl.DataFrame) -> CodedTable:
+        tuples = in_local_order(Tuples.of(found, self.columns), self.columns, self.sensitive)
+        return replace(coded_tuples(tuples, self.columns, self.sensitive), totals=self.totals)
+
+
+def nodes_of(found: pl.DataFrame, widths: Sequence[int], n_shards: int, n_dims: int) -> list[Node]:
+    """Counts of codes by shard, from what workers counted."""
+    counts = [np.zeros((n_shards, width), np.int64) for width in widths]
+    for dim, of_dim in enumerate(counts):
+        part = found.filter(pl.col("dim") == dim)
+        of_dim[part["shard"].to_numpy(), part["code"].to_numpy()] = part["n"].to_numpy()
+    sizes = counts[0].sum(axis=1)
+    return [Node([c[s] for c in counts], int(sizes[s]), np.zeros(n_dims, bool)) for s in range(n_shards)]
+
+
+def boxes_are_covered(recount: Recount, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels]) -> bool:
+    """The same as `covers_originals` where only the boxes of classes are here: labels must cover all of their box."""
+    released = np.flatnonzero(answer.sizes > 0)
+    expected = _expected_labels(recount, labels, released)
+    if expected is None:
+        return False
+    for dim, (domain, published) in enumerate(zip(coding.domains, expected, strict=True)):
+        coverage = coverage_of(recount.labels[domain.name], domain)
+        lo, hi = answer.solution.lo[released, dim], answer.solution.hi[released, dim]
+        if coverage.sets or not ((lo >= coverage.lo[published]) & (hi <= coverage.hi[published])).all():
+            return False
+    return _same_counts(recount, expected, answer.sizes[released], [])
 
 
 # Recount -----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import secrets
 import shutil
 import traceback
@@ -22,11 +23,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree
+from tablecloak.data.coded import CodedTable
 from tablecloak.data.coder import Coder, Values
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Publication
+from tablecloak.engines.base import Answer, Publication, Search
+from tablecloak.engines.solutions import compact
 from tablecloak.errors import CloakError
 from tablecloak.io.frames import normalize
 from tablecloak.io.parts import Part
@@ -38,11 +41,14 @@ from tablecloak.kernels.space import pack, unpack
 __all__ = [
     "CodeTask",
     "CombineTask",
+    "CountTask",
     "FileRows",
     "Guarded",
     "Lookup",
     "PublishTask",
+    "ShardTask",
     "Slice",
+    "SolveTask",
     "SummaryTask",
     "TableRows",
     "ValuesTask",
@@ -241,6 +247,74 @@ def _digest(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
+# Shards ------------------------------------------------------------------------------------------------------------
+
+COUNTED = "shard int, dim int, code bigint, n bigint"
+SOLVED = "shard int, answer binary"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShardTask:
+    """Tuples with the shard that cuts lead them to."""
+
+    packing: Packing
+    tree: CutTree
+    n_dims: int
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in map(_frame, batches):
+            yield from _batches(frame.with_columns(pl.Series("shard", self.shards(frame), dtype=pl.Int32)))
+
+    def shards(self, frame: pl.DataFrame) -> IntArray:
+        """The shard of every tuple."""
+        codes = np.stack([unpack(_words(frame, self.packing), self.packing, d) for d in range(self.n_dims)])
+        return descend(self.tree, codes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountTask:
+    """How often each code occurs in the shards of a tree."""
+
+    shard: ShardTask
+    n_columns: int
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in map(_frame, batches):
+            words, shards = _words(frame, self.shard.packing), self.shard.shards(frame)
+            for dim in range(self.n_columns):
+                codes = unpack(words, self.shard.packing, dim)
+                found = pl.DataFrame({"shard": shards, "code": codes, "n": frame["n"]}).group_by("shard", "code").sum()
+                told = found.with_columns(pl.col("shard").cast(pl.Int32), pl.lit(dim, pl.Int32).alias("dim"))
+                yield from _batches(told.select("shard", "dim", "code", "n"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SolveTask:
+    """The classes of one shard, found by the worker that holds it."""
+
+    make_table: Callable[[pl.DataFrame], CodedTable]
+    search: Search
+
+    def __call__(self, table: Any) -> Any:
+        found = _frame(table)
+        coded = self.make_table(found.drop("shard"))
+        solution = self.search(coded)
+        answer = Answer(solution, solution.sizes(coded))
+        codes = np.stack([coded.quasi_codes(d) for d in range(coded.space.n_dims)])
+        leads = solution.tree is not None and np.array_equal(descend(solution.tree, codes), solution.class_of_tuple)
+        told = pickle.dumps((compact(answer, int(coded.space.n_codes.max())), leads))
+        said = pl.DataFrame({"shard": found["shard"].head(1), "answer": [told]})
+        (batch,) = _batches(said)
+        import pyarrow as pa
+
+        return pa.Table.from_batches([batch])
+
+
+def _words(frame: pl.DataFrame, packing: Packing) -> NDArray[np.uint64]:
+    n_words = int(packing.word.max(initial=0)) + 1
+    return np.stack([frame[f"w{i}"].to_numpy() for i in range(n_words)]).view(np.uint64)
+
+
 # Releases ----------------------------------------------------------------------------------------------------------
 
 
@@ -256,8 +330,8 @@ class Lookup:
     def classes(self, keys: pl.DataFrame) -> IntArray:
         """The class of every row, -1 where it is suppressed."""
         if self.tree is not None:
-            words = np.stack([keys[f"w{i}"].to_numpy() for i in range(int(self.packing.word.max(initial=0)) + 1)])
-            codes = np.stack([unpack(words.view(np.uint64), self.packing, d) for d in range(self.n_dims)])
+            words = _words(keys, self.packing)
+            codes = np.stack([unpack(words, self.packing, d) for d in range(self.n_dims)])
             return descend(self.tree, codes)
         assert self.keys is not None
         found = keys.join(self.keys, on=keys.columns, how="left", maintain_order="left")["class"]
@@ -390,6 +464,6 @@ def _batches(frame: pl.DataFrame) -> Iterator[Any]:
     import pyarrow as pa
 
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    text = {pa.large_string(): pa.string()}
+    text = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
     schema = pa.schema([(f.name, text.get(f.type, f.type)) for f in table.schema])
     yield from table.cast(schema).to_batches()
