@@ -325,8 +325,12 @@ class SparkEngine:
         shards = coding.shards
         assert isinstance(shards, _Shards)
         task = SolveTask(shards.make, search)
+
+        def solve(table: Any) -> Any:  # Spark counts the arguments, and those of a method wrongly
+            return task(table)
+
         with _explained("searching", coding.rows.table.name):
-            told = shards.tuples.groupBy("shard").applyInArrow(task.__call__, SOLVED).toArrow()
+            told = shards.tuples.groupBy("shard").applyInArrow(solve, SOLVED).toArrow()
         found = sorted(zip(told.column("shard").to_pylist(), told.column("answer").to_pylist(), strict=True))
         answers = [pickle.loads(answer) for _, answer in found]
         if not all(leads for _, leads in answers):
