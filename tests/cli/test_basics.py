@@ -44,7 +44,7 @@ def test_no_command_shows_the_help(cloak):
         (["run"], "Missing argument 'policy'"),
         (["run", "p.yaml", "--frce"], "No such option: --frce"),
         (["run", "p.yaml", "--threads", "0"], "Invalid value for '--threads'"),
-        (["run", "p.yaml", "--engine", "spark"], "Invalid value for '--engine'"),
+        (["run", "p.yaml", "--engine", "presto"], "Invalid value for '--engine'"),
         (["run", "p.yaml", "--memory", "lots"], "--memory lots is not an amount"),
         (["run", "p.yaml", "-o", "-", "--json"], "both want stdout"),
         (["verify", "r.csv"], "name a policy or a certificate"),
