@@ -4,13 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types layers fast bench bench-quality bench-scale docs wheel clean
+.PHONY: demo test postgres check lint types layers fast bench bench-quality bench-scale docs wheel clean
 
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
-test: $(STAMP)
+test: $(STAMP) postgres
 	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
+
+# Tests of databases start a server of their own; without root they use what is installed, or say why they are skipped.
+postgres:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || test "$$(id -u)" != 0 \
+	  || ! command -v apt-get >/dev/null || (apt-get -qq update && apt-get -qq install -y postgresql) >/dev/null || true
 
 check: lint types layers fast
 
@@ -36,6 +41,7 @@ bench-quality: $(STAMP)
 
 bench-scale: $(STAMP)
 	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.scale_spark
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

@@ -19,6 +19,7 @@ from tablecloak.engines.base import QuasiColumn, Recount, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
 from tablecloak.io.frames import column_type, from_frame
+from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
@@ -71,8 +72,8 @@ def _shortened(exposure: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def attack_files(
-    original: Path | None,
-    release: Path,
+    original: Place | None,
+    release: Place,
     *,
     policy: Policy | None = None,
     quasi: Sequence[str] = (),
@@ -88,14 +89,14 @@ def attack_files(
     """Attack a release given as a file; see `attack_frames`."""
     before = None if original is None else _read_original(original, policy)
     labelled = list(quasi) or (policy.columns_with(Role.QUASI) if policy else [])
-    side = side_path(release)
+    side = side_path(release) if isinstance(release, Path) else None
     return attack_frames(
         before,
         _read_release(release, labelled, before),
         policy=policy,
         quasi=quasi,
         sensitive=sensitive,
-        side=_read_release(side, [], None) if side.exists() else None,
+        side=_read_release(side, [], None) if side is not None and side.exists() else None,
         population=None if population is None else _read_original(population, policy),
         others=[_read_release(path, labelled, before) for path in others],
         facts=() if facts is None else read_facts(read_frame(Source(facts))),
@@ -106,19 +107,19 @@ def attack_files(
     )
 
 
-def _read_original(path: Path, policy: Policy | None) -> pl.DataFrame:
-    source = source_of(policy.with_files(source=path)) if policy else Source(path)
+def _read_original(path: Place, policy: Policy | None) -> pl.DataFrame:
+    source = source_of(policy.with_files(source=path)) if policy else Source.of(path)
     known = sniff(source).names
     source = replace(source, types={name: t for name, t in (source.types or {}).items() if name in known})
     return require_rows(read_frame(source, categorical=known), path)
 
 
-def _read_release(path: Path, quasi: Sequence[str], before: pl.DataFrame | None) -> pl.DataFrame:
+def _read_release(path: Place, quasi: Sequence[str], before: pl.DataFrame | None) -> pl.DataFrame:
     """Labels such as 1305* or [20, 29] are text; so is what stands beside them in the same column."""
-    names = sniff(Source(path)).names
+    names = sniff(Source.of(path)).names
     wanted = set(quasi) if quasi else set(before.columns if before is not None else ())
     types = {name: ColumnType.TEXT for name in names if name in wanted and name != GROUP}
-    frame = require_rows(read_frame(Source(path, types=types), categorical=names), path)
+    frame = require_rows(read_frame(Source.of(path, types=types), categorical=names), path)
     if quasi or before is None:
         return frame
     return _with_types_of(frame, before)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.io.frames import column_type, from_frame
+from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
@@ -104,8 +104,8 @@ class Comparison:
 
 
 def compare_files(
-    original: Path,
-    release: Path,
+    original: Place,
+    release: Place,
     *,
     policy: Policy | None = None,
     quasi: Sequence[str] = (),
@@ -116,13 +116,13 @@ def compare_files(
 
     Raises: DataError if the files share no quasi-identifier.
     """
-    source = source_of(policy.with_files(source=original)) if policy else Source(original)
+    source = source_of(policy.with_files(source=original)) if policy else Source.of(original)
     before = require_rows(read_frame(source, categorical=sniff(source).names), original)
-    layout = sniff(Source(release))
+    layout = sniff(Source.of(release))
     # labels such as 1305* or [20, 29] are text; so is what stands beside them in the same column
     named = set(_quasi(before, layout.names, policy, quasi, str(release))[0])
     types = {name: ColumnType.TEXT for name in layout.names if name in named}
-    after = require_rows(read_frame(Source(release, types=types), categorical=layout.names), release)
+    after = require_rows(read_frame(Source.of(release, types=types), categorical=layout.names), release)
     return compare_frames(before, after, policy=policy, quasi=quasi, target=target, learner=learner)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tablecloak.attacking import AttackReport, attack_files
 from tablecloak.comparison import Comparison, compare_files
+from tablecloak.io.places import Place
 from tablecloak.policy.schema import Policy
 from tablecloak.report.attacked import TRIED
 
@@ -87,8 +88,8 @@ class Contrast:
 
 
 def judge_files(
-    original: Path,
-    release: Path,
+    original: Place,
+    release: Place,
     *,
     policy: Policy | None = None,
     quasi: Sequence[str] = (),
@@ -98,13 +99,13 @@ def judge_files(
     """Compare a release with its original, and attack both."""
     comparison = compare_files(original, release, policy=policy, quasi=quasi, target=target, learner=learner)
     attacks = attack_files(original, release, policy=policy, quasi=comparison.quasi, kinds=TRIED)
-    return Judged(release.name, comparison, attacks)
+    return Judged(release.name if isinstance(release, Path) else str(release), comparison, attacks)
 
 
 def contrast_files(
-    a: Path,
-    b: Path,
-    original: Path,
+    a: Place,
+    b: Place,
+    original: Place,
     *,
     policy: Policy | None = None,
     quasi: Sequence[str] = (),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
+from tablecloak.io.places import Place
 from tablecloak.models.base import parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.load import dump_policy, parse_policy
@@ -36,7 +37,7 @@ __all__ = ["Certified", "Documents", "certified_policy", "check_certificate", "w
 class Documents:
     """Files of a run: where to write documents, and the files that they vouch for."""
 
-    release: Path  # as it lies on disk now
+    release: Place  # as it lies there now
     name: str  # as it will be called
     report: Path | None = None
     certificate: Path | None = None
@@ -81,10 +82,15 @@ def _certificate(files: Documents, run: Mapping[str, Any], plan: Plan) -> dict[s
         run,
         policy=dump_policy(plan.policy.rebased(beside.parent)),
         seed=plan.policy.seed,
-        hashes={name: None if path is None else sha256_of(path) for name, path in hashed.items()},
+        hashes={name: _hash_of(path) for name, path in hashed.items()},
         algorithm={"kind": plan.algorithm.name, **_settings(plan.algorithm)},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def _hash_of(place: Place | None) -> str | None:
+    """SHA-256 of a file or folder; what is in a database has none."""
+    return sha256_of(place) if isinstance(place, Path) else None
 
 
 def subject_of(name: str, run: Mapping[str, Any], plan: Plan, facts: Facts, certificate: Mapping[str, Any]) -> Subject:
@@ -156,8 +162,8 @@ def check_certificate(
     certificate: Mapping[str, Any],
     policy: Policy,
     verification: Verification,
-    release: Path,
-    original: Path | None,
+    release: Place,
+    original: Place | None,
     side: Path | None = None,
 ) -> list[Check]:
     """What a certificate claims, one by one: hashes, then counts, then what only the original can show."""
@@ -168,7 +174,7 @@ def check_certificate(
     has_recoding = recoding is not None and recoding.exists()
     covers = verification.covers
     return [
-        check_hash("release is the certified file", hashes.get("output"), sha256_of(release), without=""),
+        check_hash("release is the certified file", hashes.get("output"), _hash_of(release), without=""),
         *_check_side(hashes, side),
         check_hash(
             "policy is the certified text", hashes.get("policy"), sha256_text(certificate["policy"]), without=""
@@ -183,7 +189,7 @@ def check_certificate(
         check_hash(
             "input is the certified file",
             hashes.get("input"),
-            sha256_of(original) if original else None,
+            _hash_of(original),
             without="needs the original: --original FILE",
         ),
         Check(covering, covers, "needs the original: --original FILE" if original is None else ""),

@@ -13,6 +13,7 @@ from typing import Any
 from tablecloak.algorithms import measuring
 from tablecloak.algorithms.base import Solution
 from tablecloak.engines.base import Answer, Coding
+from tablecloak.io.places import Place
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.plan import Plan
@@ -154,12 +155,12 @@ def sentence(model: PrivacyModel) -> str:
 def with_files(report: RunReport, policy: Policy) -> RunReport:
     """The report of a run that wrote the files its policy names."""
 
-    def named(path: Path | None) -> str | None:
+    def named(path: Place | None) -> str | None:
         return None if path is None else str(path)
 
     return replace(
         report,
-        output=named(policy.output_path),
+        output=named(policy.output_place),
         side_output=named(side_output_path(policy)),
         recoding=named(policy.recoding_path),
         report=named(policy.report_path),

@@ -31,6 +31,8 @@ from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import from_frame
+from tablecloak.io.parts import files_of
+from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import refuse_empty
@@ -139,32 +141,51 @@ def run(
     threads: int | None = None,
     force: bool = False,
     dry_run: bool = False,
-    engine: str = "auto",
+    engine: str | Engine = "auto",
     memory: str | int | None = None,
     spill: Path | None = None,
     resume: bool = False,
+    spark: str | None = None,
 ) -> RunReport:
     """Carry out a policy: read its input, write its output. Nothing appears under the final name unless verified.
 
     Args:
-        engine: auto, local, duckdb or spark; auto decides by the size of the input.
+        engine: auto, local, duckdb or spark; auto decides by the size of the input. Or one that is open already.
         memory: what the run may take, as in "8GB"; None: the memory of the machine.
         spill: folder for what does not fit memory; None: beside the output.
         resume: go on where a killed run of the same policy and input stopped.
+        spark: address of a cluster, as in spark://host:port, local[2] or sc://host:port.
     """
     source = source_of(policy)
-    if policy.output_path is None and not dry_run:
+    if policy.output_place is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
-    demand = Demand(engine, None if memory is None else parse_bytes(memory), spill, threads, resume)
-    choice = choose(demand, bytes_in_memory(sniff(source)))
+    if not isinstance(engine, str):
+        return _run_on(
+            engine, source, policy, Choice(engine.name, "given", 0), Timed(progress), threads, force, dry_run
+        )
+    demand = Demand(engine, None if memory is None else parse_bytes(memory), spill, threads, resume, spark)
+    choice = choose(demand, 0 if source.is_on_spark else bytes_in_memory(sniff(source)))
+    opened = open_engine(
+        choice, demand, output=None if dry_run else policy.output_path, inputs=files_of(source),
+        identity={"the policy": sha256_text(dump_policy(policy))},
+    )  # fmt: skip
+    with closing(opened):
+        return _run_on(opened, source, policy, choice, Timed(progress), threads, force, dry_run)
+
+
+def _run_on(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    choice: Choice,
+    timed: Timed,
+    threads: int | None,
+    force: bool,
+    dry_run: bool,
+) -> RunReport:
     with Outputs(force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
-        opened = open_engine(
-            choice, demand, output=policy.output_path if files else None, inputs=[source.path],
-            identity={"the policy": sha256_text(dump_policy(policy))},
-        )  # fmt: skip
-        with closing(opened):
-            return _run(opened, source, policy, choice, Timed(progress), threads, files)
+        return _run(engine, source, policy, choice, timed, threads, files)
 
 
 def _run(
@@ -250,14 +271,14 @@ def explore(
 
 
 def verify_file(
-    release: Path, policy: Policy, *, original: Path | None = None, progress: Progress = silent
+    release: Place, policy: Policy, *, original: Place | None = None, progress: Progress = silent
 ) -> Verification:
     """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
     timed, engine = Timed(progress), LocalEngine()
     if policy.algorithm.publishes.is_bucketing:
         return _verify_groups(engine, release, policy, original, timed)
     with timed.phase("read"):
-        plan = make_plan(_published_part(policy), sniff(Source(release)).names, location=str(release))
+        plan = make_plan(_published_part(policy), sniff(Source.of(release)).names, location=str(release))
         table = read_release(engine, release, plan)
         refuse_empty(table.n_rows, str(release))
     originals = None
@@ -271,24 +292,25 @@ def verify_file(
 
 
 def verify_certificate(
-    release: Path, certificate: Path, *, original: Path | None = None, progress: Progress = silent
+    release: Place, certificate: Path, *, original: Place | None = None, progress: Progress = silent
 ) -> Certified:
     """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
     policy, certified, missing = certified_policy(certificate)
     verification = verify_file(release, policy, original=original, progress=progress)
-    side = side_path(release) if policy.algorithm.publishes is Publishes.SEPARATED else None
+    is_apart = policy.algorithm.publishes is Publishes.SEPARATED
+    side = side_path(release) if is_apart and isinstance(release, Path) else None
     checks = check_certificate(certified, policy, verification, release, original, side)
     return Certified(verification, [*checks, *missing])
 
 
 def _verify_groups(
-    engine: LocalEngine, release: Path, policy: Policy, original: Path | None, timed: Timed
+    engine: LocalEngine, release: Place, policy: Policy, original: Place | None, timed: Timed
 ) -> Verification:
     """Recount the groups of a finished file and, where there is one, of the table beside it."""
     with timed.phase("read"):
         is_apart = policy.algorithm.publishes is Publishes.SEPARATED
-        side = side_path(release) if is_apart else None
-        names = [*sniff(Source(release)).names, *(sniff(Source(side)).names if side else [])]
+        side = side_path(_as_path(release)) if is_apart else None
+        names = [*sniff(Source.of(release)).names, *(sniff(Source(side)).names if side else [])]
         plan = make_plan(_published_part(policy), names, location=str(release))
         separated = read_separated(engine, release, side, plan)
     table = None
@@ -298,6 +320,12 @@ def _verify_groups(
             table = engine.read(source, columns=[*plan.quasi, *plan.sensitive], categorical=())
     with timed.phase("verify"):
         return verify_separated(engine, separated, plan, original=table)
+
+
+def _as_path(place: Place) -> Path:
+    if isinstance(place, Path):
+        return place
+    raise IncompatibleChoice("such a release is two files, and this is a table of a database", hint="name its file")
 
 
 def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:
@@ -320,8 +348,8 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
 
 def apply_file(
     recoding: Path,
-    data: Path,
-    output: Path,
+    data: str | Place,
+    output: str | Place,
     *,
     suppression_limit: float | None = None,
     force: bool = False,
@@ -337,7 +365,9 @@ def apply_file(
     stored = read_recoding(recoding)
     policy = stored.policy.with_files(source=data, target=output)
     with Outputs(force=force) as outputs:
-        target = outputs.add(output)
+        place = policy.output_place
+        assert place is not None
+        target = outputs.add_place(place, is_folder=bool(policy.output and policy.output.is_folder))
         plan, table = _read(engine, source_of(policy), policy, timed)
         table, n_dropped = without_missing(engine, table, plan)
         with timed.phase("recode", table.n_rows) as notes:
@@ -356,17 +386,17 @@ def apply_file(
             verification = require(verify(engine, written, plan, originals))
     return RunReport(
         verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
-        n_dropped, plan.goal.notes, str(output),
+        n_dropped, plan.goal.notes, str(place),
     )  # fmt: skip
 
 
 def _read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[Plan, Table]:
     with timed.phase("read") as notes:
-        layout = sniff(source)
-        plan = make_plan(policy, layout.names, location=str(source.path))
+        layout = engine.layout(source)
+        plan = make_plan(policy, layout.names, location=source.location)
         kernels.preload(layout.n_rows_hint or 0)
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
-        refuse_empty(table.n_rows, str(source.path))
+        refuse_empty(table.n_rows, source.location)
         notes.append(f"{table.n_rows:,} rows")
     return plan, table
 
@@ -403,17 +433,31 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
     require_feasible(
         coding.whole(), plan.goal, (lambda g: loss_of(coding, plan, _try(coding, plan, g, given))) if is_small else None
     )
-
-    def search(tuples: CodedTable) -> Solution:
-        problem = Problem(tuples, plan.goal, threads or os.cpu_count() or 1, plan.policy.seed, given)
-        solution = plan.algorithm.solve(problem, timed.inner)
-        _require_found(solution, tuples, plan.goal)
-        return solution
-
+    search = _Search(plan, threads or os.cpu_count() or 1, given, timed.inner)
     with timed.phase("solve", coding.n_tuples) as notes:
         answer = engine.solve(coding, search)
         notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
     return _Solved(table, coding, answer, n_dropped)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """The search that a plan asks for, on the tuples of a table or of a shard."""
+
+    plan: Plan
+    threads: int
+    given: IntArray | None
+    progress: Progress
+
+    def __call__(self, tuples: CodedTable) -> Solution:
+        problem = Problem(tuples, self.plan.goal, self.threads, self.plan.policy.seed, self.given)
+        solution = self.plan.algorithm.solve(problem, self.progress)
+        _require_found(solution, tuples, self.plan.goal)
+        return solution
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has no bar to draw, and one processor for each shard."""
+        return _Search, (self.plan, 1, self.given, silent)
 
 
 def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:

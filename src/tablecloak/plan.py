@@ -139,11 +139,12 @@ def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
 
 def source_of(policy: Policy) -> Source:
     """The input of a policy as a source."""
-    if policy.input is None or policy.input_path is None:
+    place = policy.input_place
+    if policy.input is None or place is None:
         raise IncompatibleChoice("the policy names no input", hint="add `input: FILE` to it, or use --input FILE")
     given = policy.input
-    return Source(
-        policy.input_path,
+    return Source.of(
+        place,
         format=given.format,
         delimiter=given.delimiter,
         encoding=given.encoding,

@@ -14,6 +14,8 @@ from tablecloak.documents import Documents, write_documents
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.io.atomic import Outputs
+from tablecloak.io.parts import size_of
+from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
 from tablecloak.outcome import RunReport, reported
@@ -100,25 +102,28 @@ class VerifiedRelease:
 
 def reserve(outputs: Outputs, policy: Policy) -> Documents:
     """Temporary names for every file that a policy asks for."""
+    place, output = policy.output_place, policy.output
+    assert place is not None
+    assert output is not None
     side_output = side_output_path(policy)
-    paths = (policy.output_path, policy.report_path, policy.certificate_path, policy.recoding_path, side_output)
-    release, report, certificate, recoding, side = [None if path is None else outputs.add(path) for path in paths]
-    assert release is not None
-    assert policy.output_path is not None
-    return Documents(release, policy.output_path.name, report, certificate, recoding, policy.input_path, side)
+    paths = (policy.report_path, policy.certificate_path, policy.recoding_path, side_output)
+    release = outputs.add_place(place, is_folder=output.is_folder)
+    report, certificate, recoding, side = [None if path is None else outputs.add(path) for path in paths]
+    return Documents(release, place.name, report, certificate, recoding, policy.input_path, side)
 
 
 def write_release(
-    engine: Engine, release: Table, target: Path, plan: Plan, timed: Timed, labels: Mapping[str, ClassLabels]
+    engine: Engine, release: Table, target: Place, plan: Plan, timed: Timed, labels: Mapping[str, ClassLabels]
 ) -> Table:
     """Write the release under a temporary name and read back what was written."""
     output = plan.policy.output
     with timed.phase("write", release.n_rows) as notes:
         engine.write(
             release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None,
-            progress=timed.inner,
+            rows_per_file=output.rows_per_file if output else None, progress=timed.inner,
         )  # fmt: skip
-        notes.append(f"{release.n_rows:,} rows, {show_bytes(target.stat().st_size)}")
+        size = f", {show_bytes(size_of(target))}" if isinstance(target, Path) else ""
+        notes.append(f"{release.n_rows:,} rows{size}")
     del release
     with timed.phase("read back"):
         # what was meant to be written; any other text in the file is found and counted all the same
@@ -137,12 +142,12 @@ def write_separated(engine: LocalEngine, separated: Separated, files: Documents,
         return read_separated(engine, files.release, files.side, plan, separated)
 
 
-def read_release(engine: Engine, path: Path, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:
+def read_release(engine: Engine, place: Place, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:
     """Only what a recount needs, quasi-identifiers as text whatever they look like."""
     columns = [*plan.quasi, *plan.counted]
     kind = plan.policy.output.format if plan.policy.output else None
     types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
-    source = Source(path, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})
+    source = Source.of(place, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})
     return engine.read(source, columns=columns, categorical=columns, labels=labels)
 
 

@@ -17,6 +17,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Recount
 from tablecloak.engines.local import LocalEngine, LocalTable, table_of
 from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
@@ -53,8 +54,12 @@ class Separated:
 
 def side_output_path(policy: Policy) -> Path | None:
     """The file of the sensitive columns that a policy asks for, where they have a table of their own."""
-    is_apart = policy.algorithm.publishes is Publishes.SEPARATED
-    return side_path(policy.output_path) if is_apart and policy.output_path else None
+    place = policy.output_place
+    if policy.algorithm.publishes is not Publishes.SEPARATED or place is None:
+        return None
+    if not isinstance(place, Path) or (policy.output and policy.output.is_folder):
+        raise IncompatibleChoice(f"{policy.algorithm.name} writes two files", hint="name one file as output")
+    return side_path(place)
 
 
 def side_path(path: Path) -> Path:
@@ -133,7 +138,7 @@ def _blocks(shown: Sequence[str], bucketing: Bucketing, plan: Plan) -> tuple[tup
 
 
 def read_separated(
-    engine: LocalEngine, main: Path, side: Path | None, plan: Plan, written: Separated | None = None
+    engine: LocalEngine, main: Place, side: Path | None, plan: Plan, written: Separated | None = None
 ) -> Separated:
     """A separated release as it stands in its files; types are those it was written with, where they are known."""
     tables = [_read(engine, main, plan, written.main if written else None)]
@@ -143,11 +148,11 @@ def read_separated(
     return Separated(tables[0], tables[1] if side is not None else None, blocks)
 
 
-def _read(engine: LocalEngine, path: Path, plan: Plan, written: LocalTable | None) -> LocalTable:
+def _read(engine: LocalEngine, place: Place, plan: Plan, written: LocalTable | None) -> LocalTable:
     chosen = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None}
     types = {**(dict(written.types) if written else chosen), GROUP: ColumnType.INTEGER}
     kind = plan.policy.output.format if plan.policy.output else None
-    return engine.read(Source(path, format=kind, types=types), columns=None, categorical=())
+    return engine.read(Source.of(place, format=kind, types=types), columns=None, categorical=())
 
 
 def verify_separated(

@@ -242,8 +242,8 @@ def test_a_release_spoiled_while_written_is_caught(cloak, tmp_path, monkeypatch)
     folder = project(tmp_path / "p")
     write = pipeline.LocalEngine.write
 
-    def lossy(self, table, path, *, kind, delimiter, progress):
-        write(self, table, path, kind=kind, delimiter=delimiter, progress=progress)
+    def lossy(self, table, path, **how):
+        write(self, table, path, **how)
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(lines[:2]))
 

@@ -4,13 +4,26 @@ import pytest
 
 from tablecloak.engines import duck, recount
 
-ENGINES = ("duckdb", "duckdb-tiny")
+ENGINES = ("duckdb", "duckdb-tiny", pytest.param("spark", marks=pytest.mark.slow))
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A session of Spark on this machine, which takes long to start."""
+    pytest.importorskip("pyspark", reason="the extra spark is not installed")
+    from tablecloak.engines.spark import SparkEngine
+
+    engine = SparkEngine("local[2]", memory=1 << 30)
+    yield engine
+    engine.close()
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request, monkeypatch):
-    """The name of an engine whose releases must equal those of the local one."""
+    """An engine, or its name, whose releases must equal those of the local one."""
     name, _, size = request.param.partition("-")
+    if name == "spark":
+        return request.getfixturevalue("spark")
     if size == "tiny":
         monkeypatch.setattr(duck, "LEAST_WORK", 40_000)
         monkeypatch.setattr(duck, "RESIDENT", 10**18)

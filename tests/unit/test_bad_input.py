@@ -108,8 +108,8 @@ def test_missing_file_suggests_its_neighbour(tmp_path: Path) -> None:
     assert (caught.value.message, caught.value.hint) == ("file not found", "did you mean 'patients.csv'?")
 
 
-def test_directory(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is a directory, not a file"):
+def test_a_folder_without_data(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there are no data files"):
         read_frame(tmp_path)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tablecloak.cli.output import emit, progress_for, remark
+from tablecloak.cli.policies import DATA
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import STREAM, readable, writable
 from tablecloak.errors import PolicyError
@@ -15,9 +16,9 @@ from tablecloak.errors import PolicyError
 
 def apply(
     recoding: Annotated[Path, typer.Argument(help="Recoding written by an earlier run.")],
-    data: Annotated[Path, typer.Argument(help="New rows; - is stdin.")],
+    data: Annotated[str, typer.Argument(help="New rows; - is stdin.")],
     *,
-    target: Annotated[Path, typer.Option("--output", "-o", help="Release to write; - is stdout.")],
+    target: Annotated[str, typer.Option("--output", "-o", metavar=DATA, help="Release to write; - is stdout.")],
     suppression_limit: Annotated[
         float | None, typer.Option(min=0, max=1, help="Share of rows that may be left out; the policy's by default.")
     ] = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,7 @@ from tablecloak.cli.streams import readable
 
 def check(
     policy: PolicyFile,
-    data: Annotated[Path | None, typer.Argument(help="Data to check against, instead of the policy's input.")] = None,
+    data: Annotated[str | None, typer.Argument(help="Data to check against, instead of the policy's input.")] = None,
     *,
     changes: Set = None,
     settings: Settings,

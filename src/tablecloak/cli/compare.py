@@ -12,14 +12,15 @@ from tablecloak.cli.output import emit, remark
 from tablecloak.cli.policies import read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
+from tablecloak.io.places import place_of
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="The data as it was; with --original, the first of two releases.")],
-    b: Annotated[Path, typer.Argument(help="The data as published, by any tool; - is stdin.")],
+    a: Annotated[str, typer.Argument(help="The data as it was; with --original, the first of two releases.")],
+    b: Annotated[str, typer.Argument(help="The data as published, by any tool; - is stdin.")],
     *,
     original: Annotated[
-        Path | None, typer.Option("--original", help="The data as it was, to compare the releases A and B.")
+        str | None, typer.Option("--original", help="The data as it was, to compare the releases A and B.")
     ] = None,
     policy: Annotated[Path | None, typer.Option("--policy", "-p", help="Policy with quasi-identifiers.")] = None,
     quasi: Annotated[
@@ -48,10 +49,10 @@ def compare(
             "learner": learner,
         }
         if original is None:
-            report = judge_files(a, published, **options).to_dict()
+            report = judge_files(place_of(a), published, **options).to_dict()
             lines = contrast_lines.judged_lines(report)
         else:
-            report = contrast_files(a, published, original, **options).to_dict()
+            report = contrast_files(place_of(a), published, place_of(original), **options).to_dict()
             lines = contrast_lines.contrast_lines(report)
     if html is not None:
         _write_page(html, report, force=force)

@@ -16,7 +16,7 @@ from tablecloak.errors import PolicyError
 
 def explore(
     policy: PolicyFile,
-    data: Annotated[Path | None, typer.Argument(help="Data to explore, instead of the policy's input.")] = None,
+    data: Annotated[str | None, typer.Argument(help="Data to explore, instead of the policy's input.")] = None,
     *,
     vary: Annotated[
         list[str] | None,

@@ -33,7 +33,7 @@ def build(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Parameter, as in width=10. Repeatable.")
     ] = None,
-    target: Annotated[Path, typer.Option("--output", "-o", help="File to write; - is stdout.")] = STREAM,
+    target: Annotated[Path, typer.Option("--output", "-o", help="File to write; - is stdout.")] = Path(STREAM),
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     settings: Settings,
 ) -> None:
@@ -45,8 +45,8 @@ def build(
 
     values, column_type = _values(data, column)
     hierarchy = build_hierarchy(spec, values, column_type)
-    if target == STREAM:
-        with writable(target) as file:
+    if str(target) == STREAM:
+        with writable(STREAM) as file:
             assert file is not None
             write_hierarchy(hierarchy, file)
         return

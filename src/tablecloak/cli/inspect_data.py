@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,10 +9,11 @@ import typer
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
+from tablecloak.io.places import place_of
 
 
 def inspect_data(
-    data: Annotated[Path, typer.Argument(help="Data to look at; - is stdin.")],
+    data: Annotated[str, typer.Argument(help="Data to look at; - is stdin.")],
     *,
     people: Annotated[
         int | None, typer.Option("--people", min=1, help="People that the data is a sample of.", show_default=False)
@@ -27,5 +27,5 @@ def inspect_data(
 
         assert source is not None
         profile = inspect_file(source, population=people).to_dict()
-    profile["file"]["path"] = str(data)
+    profile["file"]["path"] = str(place_of(data))
     emit(settings, profile, profile_lines.inspect_lines(profile))

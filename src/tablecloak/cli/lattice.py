@@ -15,7 +15,7 @@ from tablecloak.cli.streams import readable
 
 def lattice(
     policy: PolicyFile,
-    data: Annotated[Path | None, typer.Argument(help="Data to search, instead of the policy's input.")] = None,
+    data: Annotated[str | None, typer.Argument(help="Data to search, instead of the policy's input.")] = None,
     *,
     algorithm: Annotated[
         str | None,

@@ -11,10 +11,12 @@ import typer
 from tablecloak.cli.settings import Settings
 
 if TYPE_CHECKING:
+    from tablecloak.io.places import Place
     from tablecloak.policy.schema import Policy
 
-__all__ = ["PolicyFile", "Set", "read_policy"]
+__all__ = ["DATA", "PolicyFile", "Set", "read_policy"]
 
+DATA = "FILE|URI"  # also a folder or pattern of files, and a table of a database
 PolicyFile: TypeAlias = Annotated[Path, typer.Argument(help="Policy file (YAML).")]
 Set: TypeAlias = Annotated[
     list[str] | None,
@@ -27,8 +29,8 @@ def read_policy(
     changes: Sequence[str] | None,
     settings: Settings,
     *,
-    source: Path | None = None,
-    target: Path | None = None,
+    source: str | Place | None = None,
+    target: str | Place | None = None,
 ) -> Policy:
     """The policy with everything that the command line changes."""
     from tablecloak.policy.load import load_policy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def risk(
-    data: Annotated[Path, typer.Argument(help="Data to look at, original or release; - is stdin.")],
+    data: Annotated[str, typer.Argument(help="Data to look at, original or release; - is stdin.")],
     *,
     quasi: Annotated[
         str, typer.Option("--quasi", metavar="A,B,..", help="Columns that others may know about a person.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tablecloak.cli.output import emit, progress_for, remark
-from tablecloak.cli.policies import PolicyFile, Set, read_policy
+from tablecloak.cli.policies import DATA, PolicyFile, Set, read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import STREAM, readable, writable
 from tablecloak.errors import PolicyError
@@ -17,8 +17,10 @@ from tablecloak.errors import PolicyError
 def run(
     policy: PolicyFile,
     *,
-    source: Annotated[Path | None, typer.Option("--input", "-i", help="Data to read; - is stdin.")] = None,
-    target: Annotated[Path | None, typer.Option("--output", "-o", help="Release to write; - is stdout.")] = None,
+    source: Annotated[str | None, typer.Option("--input", "-i", metavar=DATA, help="Data to read; - is stdin.")] = None,
+    target: Annotated[
+        str | None, typer.Option("--output", "-o", metavar=DATA, help="Release to write; - is stdout.")
+    ] = None,
     report_file: Annotated[Path | None, typer.Option("--report", help="Report to write: one HTML page.")] = None,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Certificate to write: verdicts and hashes as JSON.")
@@ -43,7 +45,7 @@ def run(
 
         report = pipeline.run(
             wanted, progress=progress, threads=settings.threads, force=force, dry_run=dry_run,
-            engine=settings.engine, memory=limit, spill=settings.spill, resume=resume,
+            engine=settings.engine, memory=limit, spill=settings.spill, resume=resume, spark=settings.spark,
         ).to_dict()  # fmt: skip
     if target == STREAM:
         for line in terminal.run_lines(report):

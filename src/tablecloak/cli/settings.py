@@ -45,6 +45,9 @@ class Settings:
         str | None, _option("--memory", help="What may be used, as in 8GB; by default what there is.")
     ] = None
     engine: Annotated[Engine, _option("--engine", help="What does the work; auto decides by the size.")] = Engine.AUTO
+    spark: Annotated[
+        str | None, _option("--spark", help="Cluster, as in spark://host:port, local[2] or sc://host:port.")
+    ] = None
     spill: Annotated[Path | None, _option("--spill", help="Folder for what does not fit memory.")] = None
 
     @property

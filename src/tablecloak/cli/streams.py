@@ -10,17 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tablecloak.cli.output import emit_bytes
+from tablecloak.io.places import Place, place_of
 
 __all__ = ["STREAM", "readable", "writable"]
 
-STREAM = Path("-")
+STREAM = "-"
 
 
 @contextmanager
-def readable(path: Path | None, *, suffix: str = ".csv") -> Iterator[Path | None]:
-    """The path, or for `-` a private temporary file with what stdin holds."""
-    if path != STREAM:
-        yield path
+def readable(named: str | None, *, suffix: str = ".csv") -> Iterator[Place | None]:
+    """The place that was named, or for `-` a private temporary file with what stdin holds."""
+    if named != STREAM:
+        yield None if named is None else place_of(named)
         return
     with tempfile.TemporaryDirectory(prefix="tablecloak-") as folder:
         copy = Path(folder) / f"stdin{suffix}"
@@ -30,13 +31,13 @@ def readable(path: Path | None, *, suffix: str = ".csv") -> Iterator[Path | None
 
 
 @contextmanager
-def writable(path: Path | None, *, suffix: str = ".csv") -> Iterator[Path | None]:
-    """The path, or for `-` a private temporary file that goes to stdout when the work is done."""
-    if path != STREAM:
-        yield path
+def writable(named: str | None, *, suffix: str = ".csv") -> Iterator[str | None]:
+    """What was named, or for `-` a private temporary file that goes to stdout when the work is done."""
+    if named != STREAM:
+        yield named
         return
     with tempfile.TemporaryDirectory(prefix="tablecloak-") as folder:
         copy = Path(folder) / f"stdout{suffix}"
-        yield copy
+        yield str(copy)
         with copy.open("rb") as source:
             emit_bytes(iter(lambda: source.read(1 << 20), b""))

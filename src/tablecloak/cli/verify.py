@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tablecloak.cli.output import emit, progress_for
-from tablecloak.cli.policies import Set, read_policy
+from tablecloak.cli.policies import DATA, Set, read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
 from tablecloak.errors import GoalNotMet, PolicyError
+from tablecloak.io.places import place_of
 
 if TYPE_CHECKING:
     from tablecloak.documents import Certified
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
 
 
 def verify(
-    release: Annotated[Path, typer.Argument(help="The finished file; - is stdin.")],
+    release: Annotated[str, typer.Argument(help="The finished file; - is stdin.")],
     *,
     policy: Annotated[Path | None, typer.Option("--policy", "-p", help="Policy whose goals must hold.")] = None,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", "-c", help="Certificate to hold the file against, with its policy.")
     ] = None,
     original: Annotated[
-        Path | None, typer.Option("--original", help="Also check that every cell covers the original of its row.")
+        str | None,
+        typer.Option("--original", metavar=DATA, help="Also check that every cell covers the original of its row."),
     ] = None,
     changes: Set = None,
     settings: Settings,
@@ -41,14 +43,15 @@ def verify(
         from tablecloak.report import terminal
 
         assert file is not None
+        before = None if original is None else place_of(original)
         found: Verification | Certified
         if certificate is not None:
-            found = pipeline.verify_certificate(file, certificate, original=original, progress=progress)
+            found = pipeline.verify_certificate(file, certificate, original=before, progress=progress)
             lines = terminal.certificate_lines
         else:
             assert policy is not None
             wanted = read_policy(policy, changes, settings)
-            found = pipeline.verify_file(file, wanted, original=original, progress=progress)
+            found = pipeline.verify_file(file, wanted, original=before, progress=progress)
             lines = terminal.verify_lines
     report = found.to_dict()
     emit(settings, report, lines(report))

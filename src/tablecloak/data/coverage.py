@@ -12,11 +12,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.domain import Codes, Distinct, Domain
+from tablecloak.data.table import ColumnType
 from tablecloak.values import Cell, covers, parse
 
 __all__ = ["Coverage", "coverage_of", "places_of", "uncovered_rows"]
 
 IntArray = NDArray[np.int64]
+# From this many labels on, intervals are read all at once.
+VECTORS_FROM = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +56,9 @@ def coverage_of(labels: pl.Series, domain: Domain) -> Coverage:
     hi = np.full(len(labels), -1, np.int64)
     sets: dict[int, frozenset[int]] = {}
     reader = _Reader(domain)
-    for i, text in enumerate(labels.cast(pl.String).to_list()):
+    texts = labels.cast(pl.String)
+    is_read = _read_intervals(texts, domain, lo, hi)
+    for i, text in zip(np.flatnonzero(~is_read).tolist(), texts.filter(~is_read).to_list(), strict=True):
         codes = reader.codes(text)
         if len(codes) == 0:
             continue
@@ -61,6 +66,31 @@ def coverage_of(labels: pl.Series, domain: Domain) -> Coverage:
         if codes[-1] - codes[0] + 1 != len(codes):
             sets[i] = frozenset(codes)
     return Coverage(lo, hi, sets)
+
+
+def _read_intervals(texts: pl.Series, domain: Domain, lo: IntArray, hi: IntArray) -> NDArray[np.bool_]:
+    """Fill in the codes of intervals as we write them, all at once; which labels were read so."""
+    if not domain.type.is_ordered or domain.hierarchy is not None or len(texts) < VECTORS_FROM:
+        return np.zeros(len(texts), bool)
+    ends = texts.str.extract_groups(r"^\[([^,\[\]()]+), ([^,\[\]()]+)\]$").struct.unnest()
+    first, last = (_typed(ends[name], domain.type) for name in ends.columns)
+    found = (first.is_not_null() & last.is_not_null()).to_numpy()
+    values, offset = domain.values.to_physical().to_numpy(), int(domain.has_missing)
+    lo[found] = np.searchsorted(values, first.filter(found).to_physical().to_numpy()) + offset
+    hi[found] = np.searchsorted(values, last.filter(found).to_physical().to_numpy(), side="right") - 1 + offset
+    is_empty = found & (hi < lo)
+    lo[is_empty], hi[is_empty] = 0, -1
+    return np.asarray(found)
+
+
+def _typed(texts: pl.Series, column: ColumnType) -> pl.Series:
+    """Texts as values of a type, null where they are none."""
+    if column is ColumnType.DATE:
+        return texts.str.to_date("%Y-%m-%d", strict=False)
+    if column is ColumnType.DATETIME:
+        return texts.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us")
+    numbers = texts.cast(pl.Int64 if column is ColumnType.INTEGER else pl.Float64, strict=False)
+    return numbers.fill_nan(None) if column is ColumnType.FLOAT else numbers
 
 
 class _Reader:

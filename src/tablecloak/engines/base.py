@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +20,8 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
-from tablecloak.io.sources import Source
+from tablecloak.io.places import Place
+from tablecloak.io.sources import Layout, Source
 from tablecloak.progress import Progress, silent
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, one_class
 
@@ -177,6 +177,9 @@ class Engine(Protocol):
 
     name: str
 
+    def layout(self, source: Source) -> Layout:
+        """Names and types of the columns of a source."""
+
     def read(
         self,
         source: Source | pl.DataFrame,
@@ -188,9 +191,10 @@ class Engine(Protocol):
         """The wanted columns of a source; `labels` are the values some text columns are expected to have."""
 
     def write(
-        self, table: Table, path: Path, *, kind: str | None, delimiter: str | None, progress: Progress = silent
-    ) -> None:
-        """Write a table to a file."""
+        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,
+        progress: Progress = silent,
+    ) -> None:  # fmt: skip
+        """Write a table to a file, a folder that exists or a database."""
 
     def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> Table:
         """Some columns, and only the rows in which none of the columns `without_missing` is empty."""

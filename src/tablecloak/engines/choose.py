@@ -111,5 +111,5 @@ def _spark(demand: Demand) -> Engine:
     if importlib.util.find_spec("tablecloak.engines.spark") is None or importlib.util.find_spec("pyspark") is None:
         raise MissingExtra("the Spark engine needs the package pyspark", hint="pip install 'tablecloak[spark]'")
     module = importlib.import_module("tablecloak.engines.spark")
-    engine: Engine = module.SparkEngine(demand)
+    engine: Engine = module.SparkEngine(demand.spark, memory=demand.memory)
     return engine

@@ -36,10 +36,20 @@ from tablecloak.engines.rundir import RunFolder
 from tablecloak.engines.shards import cut_apart
 from tablecloak.engines.solutions import compact, join, load_answer, save_answer
 from tablecloak.engines.sql import KeyCounter
-from tablecloak.engines.stream import StreamTable, from_frame, open_parquet, stream_source, write_stream
+from tablecloak.engines.stream import (
+    StreamTable,
+    from_frame,
+    open_parquet,
+    stream_source,
+    write_elsewhere,
+    write_stream,
+)
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.extras import require_package
+from tablecloak.io.parts import is_many
+from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Layout as FileLayout
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import wanted_columns
 from tablecloak.kernels.space import Keys, Layout, pack, plan_layout
@@ -72,6 +82,9 @@ class DuckEngine:
         self.work = max(LEAST_WORK, memory - RESIDENT)
         self.batch_rows = int(min(CHUNK, max(1 << 14, self.work // 1000)))
 
+    def layout(self, source: Source) -> FileLayout:
+        return sniff(source)
+
     def read(
         self,
         source: Source | pl.DataFrame,
@@ -83,8 +96,8 @@ class DuckEngine:
         if isinstance(source, pl.DataFrame):
             return from_frame(source if columns is None else source.select(columns), self.batch_rows)
         layout = sniff(source)
-        wanted = wanted_columns(layout, columns, source.path)
-        if layout.format == "parquet":
+        wanted = wanted_columns(layout, columns, source.location)
+        if layout.format == "parquet" and not is_many(source.path):
             return open_parquet(source, wanted, self.batch_rows)
         return self._staged(source, wanted, labels or {})
 
@@ -101,10 +114,25 @@ class DuckEngine:
             self.folder.check_inputs()
             self.folder.finish(phase)
         staged = open_parquet(Source(path), wanted, self.batch_rows)
-        return replace(staged, name=str(source.path))
+        return replace(staged, name=source.location)
 
     def write(
-        self, table: Table, path: Path, *, kind: str | None, delimiter: str | None, progress: Progress = silent
+        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,
+        progress: Progress = silent,
+    ) -> None:  # fmt: skip
+        if isinstance(place, DatabaseTable) or place.is_dir():
+            released = _stream(table).batches(list(table.types))
+            begin = next(released)
+            write_elsewhere(
+                _chained(begin, released), begin.schema, place,
+                kind=kind, delimiter=delimiter, rows_per_file=rows_per_file,
+            )  # fmt: skip
+            self.folder.check_inputs()
+            return
+        self._write_file(table, place, kind, delimiter, progress)
+
+    def _write_file(
+        self, table: Table, path: Path, kind: str | None, delimiter: str | None, progress: Progress
     ) -> None:
         kept = self.folder.path / "release"
         if self.folder.done("write") is not None and kept.exists():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,9 @@ from tablecloak.engines.base import (
 )
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
-from tablecloak.io.sources import Source
+from tablecloak.io.places import Place
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.progress import Progress, silent
@@ -72,6 +73,9 @@ class LocalEngine:
 
     name = "local"
 
+    def layout(self, source: Source) -> Layout:
+        return sniff(source)
+
     def read(
         self,
         source: Source | pl.DataFrame,
@@ -84,18 +88,13 @@ class LocalEngine:
             frame = source if columns is None else source.select(columns)
             return table_of(_as_categories(frame, categorical))
         frame = read_frame(source, columns=columns, categorical=categorical, labels=labels)
-        return table_of(frame, str(source.path))
+        return table_of(frame, source.location)
 
     def write(
-        self,
-        table: Table,
-        path: Path,
-        *,
-        kind: str | None,
-        delimiter: str | None,
+        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,
         progress: Progress = silent,  # noqa: ARG002
-    ) -> None:
-        write_frame(_local(table).frame, path, format=kind, delimiter=delimiter)
+    ) -> None:  # fmt: skip
+        write_frame(_local(table).frame, place, format=kind, delimiter=delimiter, rows_per_file=rows_per_file)
 
     def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> LocalTable:
         frame = _local(table).frame

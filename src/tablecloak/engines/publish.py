@@ -19,6 +19,9 @@ from tablecloak.errors import DataError
 
 __all__ = ["Publisher"]
 
+# Parquet repeats the categories of a column in its footer, and readers compare them batch by batch.
+MOST_CATEGORIES = 1 << 16
+
 
 class Publisher:
     """Rows of a table, as a release shows them, in their order."""
@@ -109,4 +112,6 @@ class _Cells:
         if self.has_missing:
             cells = cells.to_frame().select(pl.col(self.name).replace({self.missing: None})).to_series()
         texts = cells.cat.to(self.enum)
-        return texts.cast(pl.String).cast(pl.Float64) if self.are_numbers else texts
+        if self.are_numbers:
+            return texts.cast(pl.String).cast(pl.Float64)
+        return texts.cast(pl.String) if self.missing > MOST_CATEGORIES else texts

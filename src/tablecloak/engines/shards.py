@@ -14,7 +14,7 @@ from tablecloak.kernels.histograms import cut_of_counts
 from tablecloak.kernels.space import Keys, Space, unpack
 from tablecloak.stats.classes import ClassStats, Histogram, SensitiveDomain
 
-__all__ = ["Cuts", "cut_apart", "shard_of_rows"]
+__all__ = ["Cuts", "Node", "cut_apart", "cut_apart_by", "shard_of_rows"]
 
 IntArray = NDArray[np.int64]
 # A side gets at least this share of the rows of its node, so that few levels are enough.
@@ -23,7 +23,9 @@ MOST_LEVELS = 16
 
 
 @dataclass(slots=True)
-class _Node:
+class Node:
+    """A shard that may be cut again."""
+
     counts: list[IntArray]  # records with each code, by dimension, sensitive ones included
     size: int
     tried: NDArray[np.bool_]
@@ -68,8 +70,24 @@ def cut_apart(
     Only counts of codes are looked at: one pass over the rows for every level of cuts.
     """
     widths = [*space.n_codes.tolist(), *(s.n_values for s in sensitive)]
+    return cut_apart_by(
+        lambda tree, n: _counted(chunks, space, widths, tree, n), space, sensitive, totals,
+        most_rows=most_rows, stands_alone=stands_alone,
+    )  # fmt: skip
+
+
+def cut_apart_by(
+    count: Callable[[CutTree, int], list[Node]],
+    space: Space,
+    sensitive: tuple[SensitiveDomain, ...],
+    totals: dict[str, IntArray],
+    *,
+    most_rows: int,
+    stands_alone: StandsAlone,
+) -> tuple[CutTree, list[int]]:
+    """The same for rows that are elsewhere: `count` says how often each code occurs in every shard of a tree."""
     cuts = Cuts()
-    (root,) = _counted(chunks, space, widths, cuts.tree(), 1)
+    (root,) = count(cuts.tree(), 1)
     nodes, final = {0: root}, set[int]()
     for _ in range(MOST_LEVELS):
         large = [s for s, node in nodes.items() if node.size > most_rows and s not in final]
@@ -83,7 +101,7 @@ def cut_apart(
         if not split:
             break
         tried = _with_cuts(cuts, split, len(nodes))
-        counted = _counted(chunks, space, widths, tried.tree(), len(nodes) + len(split))
+        counted = count(tried.tree(), len(nodes) + len(split))
         kept = _kept(nodes, split, counted, sensitive, totals, stands_alone)
         for shard in set(split) - kept:
             nodes[shard].tried[split[shard][0]] = True
@@ -91,7 +109,7 @@ def cut_apart(
     return cuts.tree(), [nodes[s].size for s in range(len(nodes))]
 
 
-def _least(node: _Node) -> int:
+def _least(node: Node) -> int:
     return max(1, int(node.size * LEAST_SHARE))
 
 
@@ -113,7 +131,7 @@ def _with_cuts(cuts: Cuts, split: dict[int, tuple[int, int]], n_shards: int) -> 
 
 def _counted(
     chunks: Callable[[], Iterator[Keys]], space: Space, widths: list[int], tree: CutTree, n: int
-) -> list[_Node]:
+) -> list[Node]:
     """Counts of the codes of every shard, in one pass."""
     counts = [np.zeros(n * width, np.int64) for width in widths]
     sizes = np.zeros(n, np.int64)
@@ -123,16 +141,16 @@ def _counted(
         for d, width in enumerate(widths):
             counts[d] += np.bincount(shard * width + unpack(keys, space.layout, d), minlength=n * width)
     return [
-        _Node([c[s * w : (s + 1) * w] for c, w in zip(counts, widths, strict=True)], int(sizes[s]),
+        Node([c[s * w : (s + 1) * w] for c, w in zip(counts, widths, strict=True)], int(sizes[s]),
               np.zeros(space.n_dims, bool))
         for s in range(n)
     ]  # fmt: skip
 
 
 def _kept(
-    nodes: dict[int, _Node],
+    nodes: dict[int, Node],
     split: dict[int, tuple[int, int]],
-    counted: list[_Node],
+    counted: list[Node],
     sensitive: tuple[SensitiveDomain, ...],
     totals: dict[str, IntArray],
     stands_alone: StandsAlone,
@@ -147,7 +165,7 @@ def _kept(
 
 
 def _stats(
-    sides: list[_Node], n_dims: int, sensitive: tuple[SensitiveDomain, ...], totals: dict[str, IntArray]
+    sides: list[Node], n_dims: int, sensitive: tuple[SensitiveDomain, ...], totals: dict[str, IntArray]
 ) -> ClassStats:
     """Two sides as classes."""
     hist = {}
@@ -164,10 +182,10 @@ def _stats(
 def _carried_out(
     cuts: Cuts,
     kept: dict[int, tuple[int, int]],
-    nodes: dict[int, _Node],
+    nodes: dict[int, Node],
     split: dict[int, tuple[int, int]],
-    counted: list[_Node],
-) -> tuple[Cuts, dict[int, _Node]]:
+    counted: list[Node],
+) -> tuple[Cuts, dict[int, Node]]:
     """The tree and the nodes after the cuts that are kept."""
     number = {shard: new for new, shard in enumerate(split, start=len(nodes))}
     grown = _with_cuts(cuts, kept, len(nodes))

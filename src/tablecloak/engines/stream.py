@@ -12,15 +12,18 @@ from polars.io.plugins import register_io_source
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.atomic import writing
+from tablecloak.io.database import read_table, write_table
 from tablecloak.io.delimited import stream_delimited, typed
 from tablecloak.io.frames import column_type, normalize
+from tablecloak.io.parts import is_many, parts_of
+from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.protect import protect_frame
 from tablecloak.io.sniff import sniff, truncated
 from tablecloak.io.sources import Layout, Source, format_and_compression
-from tablecloak.io.tabular import read_frame, write_frame
+from tablecloak.io.tabular import ROWS_PER_FILE, read_frame, read_slice, write_frame
 from tablecloak.progress import Progress
 
-__all__ = ["StreamTable", "from_frame", "open_parquet", "stream_source", "write_stream"]
+__all__ = ["StreamTable", "from_frame", "open_parquet", "stream_source", "write_elsewhere", "write_stream"]
 
 Batches = Callable[[Sequence[str]], Iterator[pl.DataFrame]]
 
@@ -55,12 +58,28 @@ def stream_source(
 ) -> Iterator[pl.DataFrame]:
     """The wanted columns of any file, typed as `read_frame` would."""
     layout = sniff(source)
-    if layout.format in ("csv", "tsv"):
+    if source.table is not None:
+        for batch in read_table(source.table, layout, wanted):
+            yield _as_text(normalize(typed(batch, source, layout)), layout)
+    elif is_many(source.path):
+        for part in parts_of(source.path):
+            for rows in _ranges(part.path, layout, n_rows):
+                yield read_slice(source, layout, part, wanted, rows)
+    elif layout.format in ("csv", "tsv"):
         yield from stream_delimited(source, layout, list(wanted), labels, n_rows)
     elif layout.format in ("parquet", "arrow", "jsonl"):
         yield from _typed_batches(source, layout, wanted, n_rows)
     else:  # small formats
         yield from read_frame(source, columns=wanted).iter_slices(n_rows)
+
+
+def _ranges(path: Path, layout: Layout, n_rows: int) -> Iterator[slice | None]:
+    """Which rows of a file are read at once; None: all, because only Parquet says how many there are."""
+    if layout.format != "parquet":
+        yield None
+        return
+    height = _height(path)
+    yield from (slice(begin, min(height, begin + n_rows)) for begin in range(0, height, n_rows))
 
 
 def open_parquet(source: Source, wanted: Sequence[str], n_rows: int) -> StreamTable:
@@ -109,6 +128,30 @@ def _as_text(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
         if layout.type_of(n) is ColumnType.TEXT and not isinstance(schema[n], pl.String | pl.Categorical | pl.Enum)
     ]  # fmt: skip
     return frame.with_columns(pl.col(other).cast(pl.String)) if other else frame
+
+
+def write_elsewhere(
+    batches: Iterator[pl.DataFrame],
+    schema: pl.Schema,
+    place: Place,
+    *,
+    kind: str | None,
+    delimiter: str | None,
+    rows_per_file: int | None,
+) -> None:
+    """Write batches to a table of a database, or to files of a folder."""
+    if isinstance(place, DatabaseTable):
+        write_table(batches, schema, place)
+        return
+    form, step = kind or "parquet", rows_per_file or ROWS_PER_FILE
+    held, number = schema.to_frame(), 0
+    for batch in batches:
+        held = pl.concat([held, batch])
+        while held.height >= step:
+            write_frame(held.head(step), place / f"part-{number:05d}.{form}", delimiter=delimiter)
+            held, number = held.slice(step), number + 1
+    if held.height or number == 0:
+        write_frame(held, place / f"part-{number:05d}.{form}", delimiter=delimiter)
 
 
 def write_stream(

@@ -1,4 +1,4 @@
-"""Files appear complete or not at all."""
+"""Files, folders and tables of databases appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,20 +15,43 @@ import polars as pl
 
 from tablecloak.cleanup import unfinished
 from tablecloak.errors import DataError, EngineError, PolicyError
+from tablecloak.io.database import Transaction, open_session
+from tablecloak.io.places import DatabaseTable, Place
 
 __all__ = ["Outputs", "is_running", "replace_when_done", "writing"]
 
 
 class Outputs:
-    """Several output files that appear together or not at all.
+    """Several outputs that appear together or not at all.
 
     Guarantee: no target is touched before `commit`; `discard` leaves the directory as it was.
     """
 
     def __init__(self, *, force: bool = False) -> None:
         self.force = force
-        self._partial: dict[Path, Path] = {}  # target -> temporary file
+        self._partial: dict[Path, Path] = {}  # target -> temporary file or folder
+        self._sessions: list[Transaction] = []  # open transactions of databases
         unfinished.add(self)
+
+    def add_place(self, place: Place, *, is_folder: bool = False) -> Place:
+        """Reserve a target of any kind and return the temporary place to write to."""
+        if isinstance(place, DatabaseTable):
+            partial, session = open_session(place, force=self.force)
+            self._sessions.append(session)
+            return partial
+        return self.add_folder(place) if is_folder else self.add(place)
+
+    def add_folder(self, path: Path) -> Path:
+        """Reserve a folder and return the temporary one, which exists and is empty."""
+        if path.exists() and not self.force:
+            raise PolicyError(
+                "the output exists already", hint="use --force to replace it, or another name", location=str(path)
+            )
+        _make_parent(path)
+        self._partial[path] = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
+        with writing(path):
+            self._partial[path].mkdir()
+        return self._partial[path]
 
     def add(self, path: Path) -> Path:
         """Reserve a target and return the temporary name to write to; it keeps the suffixes of the target."""
@@ -54,19 +78,28 @@ class Outputs:
             for target, partial in self._partial.items():
                 with writing(target):
                     _sync(partial)
+            for session in self._sessions:
+                session.commit()
             for target, partial in self._partial.items():
                 with writing(target):
-                    partial.replace(target)
+                    _put(partial, target)
         except BaseException:
             self.discard()
             raise
         self._partial.clear()
+        self._sessions.clear()
 
     def discard(self) -> None:
         """Remove whatever was written."""
+        for session in self._sessions:
+            session.discard()
+        self._sessions.clear()
         for partial in self._partial.values():
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
+            if partial.is_dir():
+                shutil.rmtree(partial, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    partial.unlink(missing_ok=True)
         self._partial.clear()
 
     def __enter__(self) -> Outputs:
@@ -149,8 +182,24 @@ def _make_parent(path: Path) -> None:
         ) from exc
 
 
+def _put(partial: Path, target: Path) -> None:
+    """Give a file or folder its name; a folder that is replaced steps aside first, because it cannot be overwritten."""
+    if not target.is_dir():
+        partial.replace(target)
+        return
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.old")
+    target.replace(aside)
+    partial.replace(target)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
 def _sync(path: Path) -> None:
-    """Flush a file to disk, so that a crash after the rename cannot leave it short."""
+    """Flush a file, or all in a folder, to disk, so that a crash after the rename cannot leave it short."""
+    if path.is_dir():
+        for file in path.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -18,13 +18,15 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.io.cells import infer_type
+from tablecloak.io.database import sniff_table
 from tablecloak.io.excel import read_excel
 from tablecloak.io.frames import column_type
+from tablecloak.io.parts import is_many, sniff_parts
 from tablecloak.io.protect import unprotect
 from tablecloak.io.sources import ColumnSchema, Layout, Source, check_readable, format_and_compression
 from tablecloak.io.stats_files import READERS, read_stats_file
 
-__all__ = ["read_rows", "sniff", "sniff_bytes"]
+__all__ = ["read_rows", "sniff", "sniff_bytes", "sniff_file"]
 
 HEAD_BYTES = 1 << 19
 HEAD_ROWS = 10_000
@@ -47,11 +49,27 @@ class _Sample:
 def sniff(source: Source) -> Layout:
     """The layout of a file; what the user declared is taken as given.
 
+    Folders and patterns have the layout that fits all of their files, tables of databases that of their columns.
+
     Raises: DataError if the file is missing, empty, unreadable, of an unknown format or has duplicate column names.
     """
+    if source.table is not None:
+        return _checked(source, sniff_table(source))
+    if is_many(source.path):
+        return _checked(source, sniff_parts(source, sniff_file))
+    return _checked(source, sniff_file(source))
+
+
+def sniff_file(source: Source) -> Layout:
+    """The layout of one file, by what is in it."""
     check_readable(source.path)
     kind, compression = format_and_compression(source.path, source.format, source.compression)
     layout = _sniffers[kind](source, compression)
+    _refuse_duplicates(source, layout)
+    return layout
+
+
+def _checked(source: Source, layout: Layout) -> Layout:
     _check_declared(source, layout)
     return replace(layout, columns=tuple(_declared(source, column) for column in layout.columns))
 
@@ -60,8 +78,7 @@ def _declared(source: Source, column: ColumnSchema) -> ColumnSchema:
     return replace(column, type=source.declared_type(column.name) or column.type)
 
 
-def _check_declared(source: Source, layout: Layout) -> None:
-    """Duplicate names, and declarations about columns the file does not have."""
+def _refuse_duplicates(source: Source, layout: Layout) -> None:
     repeated = [name for name, count in Counter(layout.names).items() if count > 1]
     if repeated:
         raise DataError(
@@ -69,10 +86,14 @@ def _check_declared(source: Source, layout: Layout) -> None:
             hint="give every column its own name",
             location=str(source.path),
         )
+
+
+def _check_declared(source: Source, layout: Layout) -> None:
+    """Refuse declarations about columns the file does not have."""
     for name in [*source.types, *source.date_formats]:
         if name not in layout.names:
             hint = did_you_mean(name, layout.names) or f"the file has: {', '.join(layout.names[:20])}"
-            raise DataError(f"there is no column '{name}'", hint=hint, location=str(source.path))
+            raise DataError(f"there is no column '{name}'", hint=hint, location=source.location)
 
 
 # Delimited text ----------------------------------------------------------------------------------------------------
@@ -108,12 +129,16 @@ def sniff_bytes(head: bytes, middle: Sequence[bytes], source: Source, encoding: 
     width = len(rows[0])
     later = [row for chunk in middle for row in read_rows(chunk.decode(encoding, "replace"), delimiter, source.quote)]
     body = [row for row in (*rows[1:], *later) if len(row) == width]
-    types = [infer_type(cells) for cells in _distinct(body, width)]
+    distinct = _distinct(body, width)
+    types = [infer_type(cells) for cells in distinct]
     header = source.header if source.header is not None else _is_header(rows[0], types)
     if not header:
-        types = [infer_type(cells) for cells in _distinct([rows[0], *body], width)]
+        distinct = _distinct([rows[0], *body], width)
+        types = [infer_type(cells) for cells in distinct]
     names = [unprotect(name) for name in rows[0]] if header else [f"column_{i + 1}" for i in range(width)]
-    columns = tuple(ColumnSchema(name, type_) for name, type_ in zip(names, types, strict=True))
+    columns = tuple(
+        ColumnSchema(name, type_, is_empty=not cells) for name, type_, cells in zip(names, types, distinct, strict=True)
+    )
     n_rows = len(rows) - header if len(rows) < HEAD_ROWS else text.count(eol)
     return Layout("csv", columns, len(head), delimiter, encoding, header, None, eol, n_rows)
 
@@ -288,7 +313,10 @@ def _sniff_whole(source: Source, compression: str | None) -> Layout:
 
 def _typed_layout(kind: str, schema: object, path: Path, n_rows: int | None) -> Layout:
     items = dict(schema).items()  # type: ignore[call-overload]
-    columns = tuple(ColumnSchema(name, column_type(name, dtype, str(path))) for name, dtype in items)
+    columns = tuple(
+        ColumnSchema(name, column_type(name, dtype, str(path)), is_empty=isinstance(dtype, pl.Null))
+        for name, dtype in items
+    )
     return Layout(kind, columns, path.stat().st_size, n_rows_hint=n_rows)
 
 

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.places import DatabaseTable, Place
 
 __all__ = ["FORMATS", "WRITABLE", "ColumnSchema", "Layout", "Source", "check_readable", "format_and_compression"]
 
@@ -21,9 +23,9 @@ _COMPRESSIONS = {"gz": "gz", "gzip": "gz", "zst": "zst", "zstd": "zst"}
 
 @dataclass(frozen=True)
 class Source:
-    """A file and what the user says about it; None means: find out."""
+    """A file, folder, pattern or table of a database, and what the user says about it; None means: find out."""
 
-    path: Path
+    path: Path  # of a table in a database: only what messages call it
     format: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
@@ -32,9 +34,27 @@ class Source:
     quote: str = '"'
     types: Mapping[str, ColumnType] = field(default_factory=dict)
     date_formats: Mapping[str, str] = field(default_factory=dict)
+    table: DatabaseTable | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
+
+    @classmethod
+    def of(cls, place: Place, **said: Any) -> Source:
+        """The source at a place."""
+        if isinstance(place, DatabaseTable):
+            return cls(Path(place.name), table=place, **said)
+        return cls(place, **said)
+
+    @property
+    def location(self) -> str:
+        """What messages call it."""
+        return str(self.path if self.table is None else self.table)
+
+    @property
+    def is_on_spark(self) -> bool:
+        """Whether only Spark can reach it."""
+        return self.table is not None and self.table.scheme == "spark"
 
     def declared_type(self, column: str) -> ColumnType | None:
         """The type the user gave a column, also through a date format."""
@@ -51,6 +71,8 @@ class ColumnSchema:
 
     name: str
     type: ColumnType
+    is_empty: bool = False  # no cell was seen, so that the type says nothing
+    is_folder: bool = False  # named by the folders that the files lie in
 
 
 @dataclass(frozen=True)
@@ -81,6 +103,10 @@ class Layout:
         """The type of a column by name."""
         return self.types[name]
 
+    def column(self, name: str) -> ColumnSchema:
+        """A column by name."""
+        return self.columns[self.names.index(name)]
+
 
 def format_and_compression(path: Path, format: str | None, compression: str | None) -> tuple[str, str | None]:  # noqa: A002
     """The format and compression of a file, by what is said or else by its name."""
@@ -108,7 +134,7 @@ def check_readable(path: Path) -> None:
             "file not found", hint=did_you_mean(path.name, siblings) or "check the path", location=str(path)
         )
     if path.is_dir():
-        raise DataError("is a directory, not a file", hint="name one file in it", location=str(path))
+        raise DataError("is a folder, not a file", hint="name one file in it", location=str(path))
     if not os.access(path, os.R_OK):
         raise DataError("permission denied", hint="ask its owner for read access", location=str(path))
     if path.stat().st_size == 0:

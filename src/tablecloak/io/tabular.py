@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,25 +12,30 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.io.atomic import writing
+from tablecloak.io.database import read_table, write_table
 from tablecloak.io.delimited import read_delimited, typed
 from tablecloak.io.excel import read_excel, write_excel
 from tablecloak.io.frames import normalize
+from tablecloak.io.parts import Part, is_many, read_part, read_parts
+from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.protect import protect_frame
 from tablecloak.io.sniff import sniff, truncated
 from tablecloak.io.sources import WRITABLE, Layout, Source, format_and_compression
 from tablecloak.io.stats_files import READERS, read_stats_file
 
-__all__ = ["read_frame", "refuse_empty", "require_rows", "wanted_columns", "write_frame"]
+__all__ = ["read_frame", "read_slice", "refuse_empty", "require_rows", "wanted_columns", "write_frame"]
+
+ROWS_PER_FILE = 1_000_000
 
 
 def read_frame(
-    source: Source | Path | str,
+    source: Source | Place | str,
     *,
     columns: Sequence[str] | None = None,
     categorical: Collection[str] = (),
     labels: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
-    """The table in a file, in row order, with only the given columns.
+    """The table in a file, a folder of files or a database, in row order, with only the given columns.
 
     Integers are Int64, decimals Float64 (NaN is missing), times naive microseconds, text String; text columns named in
     `categorical` are Categorical. An empty cell is missing.
@@ -40,16 +46,57 @@ def read_frame(
 
     Raises: DataError naming the file, the column and the row of what cannot be read, never the value.
     """
-    source = source if isinstance(source, Source) else Source(Path(source))
+    if not isinstance(source, Source):
+        source = Source.of(Path(source) if isinstance(source, str) else source)
     layout = sniff(source)
-    wanted = wanted_columns(layout, columns, source.path)
+    wanted = wanted_columns(layout, columns, source.location)
+    if source.table is not None:
+        frames = [_typed(batch, source, layout, categorical) for batch in read_table(source.table, layout, wanted)]
+        return pl.concat(frames)
+    if is_many(source.path):
+        return read_parts(
+            source, layout, wanted, lambda part, names: _read_one(part, sniff(part), names, categorical, labels)
+        )
+    return _read_one(source, layout, wanted, categorical, labels)
+
+
+def _read_one(
+    source: Source,
+    layout: Layout,
+    wanted: list[str],
+    categorical: Collection[str],
+    labels: Mapping[str, Sequence[str]] | None,
+) -> pl.DataFrame:
     if layout.format in ("csv", "tsv"):
         return read_delimited(source, layout, wanted, categorical, labels or {})
-    frame = typed(_read_typed(source.path, layout, wanted), source, layout)
-    return _with_categories(normalize(frame), layout, categorical)
+    return _typed(_read_typed(source.path, layout, wanted), source, layout, categorical)
 
 
-def require_rows(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+def _typed(frame: pl.DataFrame, source: Source, layout: Layout, categorical: Collection[str]) -> pl.DataFrame:
+    return _with_categories(normalize(typed(frame, source, layout)), layout, categorical)
+
+
+def read_slice(source: Source, layout: Layout, part: Part, columns: Sequence[str], rows: slice | None) -> pl.DataFrame:
+    """Some columns of one file of a source whose layout is known, all rows or, of Parquet, some; text as String.
+
+    Types are those of the layout: a cell that has another one is an error, because other files were read by then.
+    """
+
+    def read_file(file: Source, names: list[str]) -> pl.DataFrame:
+        if rows is None:
+            inside = {c.name: c.type for c in layout.columns if not c.is_folder}
+            return read_frame(replace(file, types={**inside, **file.types}), columns=names)
+        known = replace(layout, columns=tuple(c for c in layout.columns if c.name in names))
+        try:
+            chosen = pl.scan_parquet(file.path, glob=False).slice(rows.start, rows.stop - rows.start).select(names)
+            return _typed(chosen.collect(), file, known, ())
+        except (pl.exceptions.PolarsError, OSError) as exc:
+            raise truncated(file.path, "Parquet") from exc
+
+    return read_part(source, layout, part, list(columns), read_file)
+
+
+def require_rows(frame: pl.DataFrame, path: Place | str) -> pl.DataFrame:
     """The frame itself, or a DataError if it has no rows."""
     refuse_empty(frame.height, str(path))
     return frame
@@ -61,7 +108,7 @@ def refuse_empty(n_rows: int, location: str) -> None:
         raise DataError("has a header but no rows", hint="check how it was exported", location=location)
 
 
-def wanted_columns(layout: Layout, columns: Sequence[str] | None, path: Path) -> list[str]:
+def wanted_columns(layout: Layout, columns: Sequence[str] | None, location: str) -> list[str]:
     """The columns to read, all where none are named; raises DataError for one that is not there."""
     if columns is None:
         return list(layout.names)
@@ -69,7 +116,7 @@ def wanted_columns(layout: Layout, columns: Sequence[str] | None, path: Path) ->
     for name in columns:
         if name not in known:
             hint = did_you_mean(name, layout.names) or f"the file has: {', '.join(layout.names[:20])}"
-            raise DataError(f"there is no column '{name}'", hint=hint, location=str(path))
+            raise DataError(f"there is no column '{name}'", hint=hint, location=location)
     return list(columns)
 
 
@@ -103,23 +150,35 @@ def _with_categories(frame: pl.DataFrame, layout: Layout, categorical: Collectio
 
 def write_frame(
     frame: pl.DataFrame,
-    path: Path,
+    place: Place,
     *,
     format: str | None = None,  # noqa: A002
     delimiter: str | None = None,
     compression: str | None = None,
+    rows_per_file: int | None = None,
 ) -> None:
     """Write a table; format and compression follow the file name unless given.
 
-    In CSV and TSV, text that a spreadsheet would execute is protected by an apostrophe that `read_frame` removes.
+    A folder gets files of `rows_per_file` rows each, Parquet unless another format is given. In CSV and TSV, text that
+    a spreadsheet would execute is protected by an apostrophe that `read_frame` removes.
     """
-    kind, compression = format_and_compression(Path(path), format, compression)
+    if isinstance(place, DatabaseTable):
+        write_table([frame], frame.schema, place)
+        return
+    path = Path(place)
+    if path.is_dir():
+        kind, step = format or "parquet", rows_per_file or ROWS_PER_FILE
+        for number, start in enumerate(range(0, max(frame.height, 1), step)):
+            file = path / f"part-{number:05d}.{kind}"
+            write_frame(frame.slice(start, step), file, delimiter=delimiter, compression=compression)
+        return
+    kind, compression = format_and_compression(path, format, compression)
     if kind not in WRITABLE:
         raise DataError(
             f".{kind} files can be read, not written", hint=f"write one of {', '.join(WRITABLE)}", location=str(path)
         )
-    with writing(Path(path)):
-        _write(frame, Path(path), kind, delimiter=delimiter, compression=compression)
+    with writing(path):
+        _write(frame, path, kind, delimiter=delimiter, compression=compression)
 
 
 _Packing = Literal["uncompressed", "gzip", "zstd"]

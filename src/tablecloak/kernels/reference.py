@@ -347,7 +347,7 @@ def count_codes(
     return indptr, np.concatenate(codes), np.concatenate(counts)
 
 
-def group(keys: Keys) -> tuple[IntArray, NDArray[np.uint32]]:
+def group(keys: Keys, n_rows: int | None = None) -> tuple[IntArray, NDArray[np.uint32]]:  # noqa: ARG001
     """Equal keys get equal numbers: (first tuple of every group, group of every tuple)."""
     if keys.shape[0] == 1:
         _, firsts, inverse = np.unique(keys[0], return_index=True, return_inverse=True)

@@ -357,7 +357,7 @@ def _union(needs: Iterable[Needs]) -> Needs:
 def _verdict(a_model: PrivacyModel, stats: ClassStats) -> Verdict:
     if stats.n_classes == 0:  # an empty release exposes nobody
         return Verdict(a_model.name, parameters(a_model), True, float("nan"), a_model.required, float("nan"), 0)
-    asked = [_condition_verdict(c, stats.n_classes) for c in a_model.conditions(stats)]
+    asked = [_condition_verdict(c, stats) for c in a_model.conditions(stats)]
     shown = next((c for c in asked if not c.holds), asked[0])
     return Verdict(
         model=a_model.name,
@@ -375,14 +375,16 @@ def _worst(verdicts: Iterable[Verdict | None]) -> Verdict:
     """The verdict on parts of a table that the table deserves; that on a part without classes says nothing."""
     known = [v for v in verdicts if v is not None]
     spoken = [v for v in known if not np.isnan(v.margin)] or known
-    least = min(spoken, key=lambda v: v.margin)
+    least = min(spoken, key=lambda v: (v.margin, v.worst_class_size))
     columns = zip(*(v.conditions for v in spoken), strict=True)
     conditions = tuple(min(column, key=lambda c: c.margin) for column in columns)
     return replace(least, holds=all(v.holds for v in known), conditions=conditions)
 
 
-def _condition_verdict(condition: Condition, n_classes: int) -> ConditionVerdict:
-    margins = np.broadcast_to(condition.margin(), n_classes)
-    worst = int(np.argmin(margins))
-    achieved = np.broadcast_to(condition.levels, n_classes)[worst]
+def _condition_verdict(condition: Condition, stats: ClassStats) -> ConditionVerdict:
+    margins = np.broadcast_to(condition.margin(), stats.n_classes)
+    least = np.flatnonzero(margins == margins.min())
+    # of equally bad classes the smallest, so that the order of classes does not matter
+    worst = int(least[np.argmin(stats.size[least])]) if len(least) else int(np.argmin(margins))
+    achieved = np.broadcast_to(condition.levels, stats.n_classes)[worst]
     return ConditionVerdict(condition.name, float(achieved), float(condition.required), float(margins[worst]), worst)

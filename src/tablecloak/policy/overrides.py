@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from tablecloak.errors import PolicyError, did_you_mean
+from tablecloak.io.credentials import redacted
 from tablecloak.policy.problems import Path, show_path
 from tablecloak.policy.schema import DEFAULT_ALGORITHM, ColumnSpec, InputSpec, OutputSpec, Policy
 
@@ -29,6 +30,7 @@ class Override:
 def parse(text: str) -> Override:
     """Read `path.to.key=value`; the value is YAML."""
     place, equals, value = text.partition("=")
+    text = redacted(text)  # messages repeat it
     if not equals or not place.strip():
         raise PolicyError(f"--set {text} has no value", hint="write --set goals.0.k=10")
     try:

@@ -27,8 +27,9 @@ from pydantic_core import CoreSchema, InitErrorDetails
 
 from tablecloak import registry
 from tablecloak.data.table import ColumnType, Role
-from tablecloak.errors import did_you_mean
+from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.hierarchy.build import HierarchySpec
+from tablecloak.io.places import Place, database_table, is_uri, place_of
 from tablecloak.models.base import Goal
 from tablecloak.policy.losses import refused_loss
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of, relabel
@@ -111,7 +112,7 @@ class _Spec(BaseModel):
     @classmethod
     def _explain(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(value, str) and cls.shorthand is not None:
-            value = {cls.shorthand: value}
+            value = {"uri" if is_uri(value) and "uri" in cls.model_fields else cls.shorthand: value}
         try:
             return handler(value)
         except ValidationError as error:
@@ -125,13 +126,66 @@ class _Spec(BaseModel):
         return {"anyOf": [found, handler.resolve_ref_schema(found)["properties"][cls.shorthand]]}
 
 
-class InputSpec(_Spec):
-    """Where the data is and how it is written; what is not said is found out from the file."""
+class _PlaceSpec(_Spec):
+    """A file, or a table of a database."""
 
     shorthand = "path"
 
-    path: str
-    """file, relative to the policy"""
+    path: str | None = None
+    uri: str | None = None
+    """database, as in postgresql://user@host/name or sqlite:///file.db; instead of a path"""
+    table: str | None = None
+    """table of the database, as in people or schema.people"""
+    password: str | None = None
+    """where the password is: env:NAME or file:PATH"""
+
+    @model_validator(mode="after")
+    def _names_one_place(self) -> Self:
+        if (self.path is None) == (self.uri is None):
+            raise invalid("place", [fault(("path",), "name a file or, with uri, a database", is_key=True)])
+        try:
+            self.place(Path())
+        except PolicyError as error:
+            key = "uri" if self.uri is not None else "path"
+            raise invalid("place", [fault((key,), error.message, hint=error.hint)]) from None
+        return self
+
+    def place(self, base: Path) -> Place:
+        """What is named, with relative paths starting from `base`."""
+        if self.uri is None:
+            for key in ("table", "query", "password"):
+                if getattr(self, key, None) is not None:
+                    raise PolicyError(f"{key} belongs to a database", hint="name it with uri: instead of path:")
+            return base / (self.path or "")
+        query = getattr(self, "query", None)
+        return database_table(self.uri, table=self.table, query=query, password=self.password, base=base)
+
+    def at(self, place: str | Place) -> Self:
+        """The same with another place; relative paths start from the working directory."""
+        ends = "/" if isinstance(place, str) and place.endswith("/") else ""  # which says that it is a folder
+        found = place_of(place)
+        cleared: dict[str, Any] = {
+            key: None for key in ("path", "uri", "table", "query", "password") if key in type(self).model_fields
+        }
+        return self.model_copy(update={**cleared, **_keys_of(found, ends)})
+
+
+def _keys_of(place: Place, ends: str = "") -> dict[str, Any]:
+    """The keys of a policy that name a place from any folder."""
+    if isinstance(place, Path):
+        return {"path": f"{place.absolute()}{ends}"}
+    found = place.absolute()
+    keys = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+class InputSpec(_PlaceSpec):
+    """Where the data is and how it is written; what is not said is found out from the file."""
+
+    path: str | None = None
+    """file, folder or pattern, relative to the policy"""
+    query: str | None = None
+    """what to ask the database, instead of a table"""
     format: str | None = None
     """csv, tsv, parquet, jsonl, arrow, xlsx, sas7bdat, sav or dta"""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
@@ -185,15 +239,15 @@ class ColumnSpec(_Spec):
         return self
 
 
-class OutputSpec(_Spec):
+class OutputSpec(_PlaceSpec):
     """Where the release goes and what it looks like."""
 
-    shorthand = "path"
-
-    path: str
-    """file, relative to the policy; the extension says the format"""
+    path: str | None = None
+    """file, relative to the policy; the extension says the format; a name that ends in / is a folder of files"""
     format: str | None = None
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    rows_per_file: Annotated[int, Field(ge=1)] | None = None
+    """rows in each file of a folder; 1,000,000 unless given"""
     suppressed: Suppressed = Suppressed.DROP
     """what happens to suppressed records"""
     shuffle: bool = False
@@ -204,6 +258,11 @@ class OutputSpec(_Spec):
     """file for the report, one HTML page that needs nothing else"""
     certificate: str | None = None
     """file for the certificate: what holds, and the hashes of every file, as JSON"""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the release is a folder of files."""
+        return self.path is not None and self.path.endswith("/")
 
 
 class Policy(_Spec):
@@ -256,14 +315,24 @@ class Policy(_Spec):
         return self._base
 
     @property
+    def input_place(self) -> Place | None:
+        """Where the data is, if the policy says so."""
+        return self.input.place(self._base) if self.input else None
+
+    @property
+    def output_place(self) -> Place | None:
+        """Where the release goes, if the policy says so."""
+        return self.output.place(self._base) if self.output else None
+
+    @property
     def input_path(self) -> Path | None:
         """The data file, if the policy names one."""
-        return self.resolve(self.input.path) if self.input else None
+        return place if isinstance(place := self.input_place, Path) else None
 
     @property
     def output_path(self) -> Path | None:
         """The file of the release, if the policy names one."""
-        return self.resolve(self.output.path) if self.output else None
+        return place if isinstance(place := self.output_place, Path) else None
 
     @property
     def recoding_path(self) -> Path | None:
@@ -296,29 +365,34 @@ class Policy(_Spec):
         def moved(path: Any) -> Any:
             if not isinstance(path, str) or path in self.hierarchies or Path(path).is_absolute():
                 return path
-            return os.path.relpath(self.resolve(path), base)
+            return os.path.relpath(self.resolve(path), base) + ("/" if path.endswith("/") else "")
+
+        def moved_place(spec: Any, *keys: str) -> Any:
+            found = moved_all(spec, "path", *keys)
+            if spec is None or spec.uri is None:
+                return found
+            table = spec.place(self._base).rebased(base)
+            return found.model_copy(update={"uri": table.uri, "table": table.table, "password": table.password})
 
         def moved_all(spec: Any, *keys: str) -> Any:
             return spec and spec.model_copy(update={key: moved(getattr(spec, key)) for key in keys})
 
         update = {
-            "input": moved_all(self.input, "path"),
-            "output": moved_all(self.output, "path", "recoding", "report", "certificate"),
+            "input": moved_place(self.input),
+            "output": moved_place(self.output, "recoding", "report", "certificate"),
             "population": moved_all(self.population, "path"),
             "columns": {name: moved_all(column, "hierarchy") for name, column in self.columns.items()},
             "hierarchies": {name: moved(chosen) for name, chosen in self.hierarchies.items()},
         }
         return self.model_copy(update=update).at(base)
 
-    def with_files(self, *, source: Path | None = None, target: Path | None = None) -> Self:
-        """The same policy reading and writing other files, which are relative to the working directory."""
+    def with_files(self, *, source: str | Place | None = None, target: str | Place | None = None) -> Self:
+        """The same policy reading and writing other files or tables, relative to the working directory."""
         update: dict[str, Any] = {}
         if source is not None:
-            path = str(source.absolute())
-            update["input"] = self.input.model_copy(update={"path": path}) if self.input else InputSpec(path=path)
+            update["input"] = (self.input or InputSpec(path=".")).at(source)
         if target is not None:
-            path = str(target.absolute())
-            update["output"] = self.output.model_copy(update={"path": path}) if self.output else OutputSpec(path=path)
+            update["output"] = (self.output or OutputSpec(path=".")).at(target)
         return self.model_copy(update=update)
 
     def with_documents(self, *, report: Path | None = None, certificate: Path | None = None) -> Self:

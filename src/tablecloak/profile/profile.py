@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -12,6 +11,7 @@ import polars as pl
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import DataError
 from tablecloak.io.frames import from_frame
+from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, require_rows
@@ -113,13 +113,13 @@ class Profile:
         return "\n".join([*lines, str(self.risk) if self.risk else "no quasi-identifier found"])
 
 
-def inspect_file(path: Path, *, population: int | None = None) -> Profile:
+def inspect_file(path: Place, *, population: int | None = None) -> Profile:
     """The profile of a file.
 
     Args:
         population: number of people that the file is a sample of.
     """
-    layout = sniff(Source(path))
+    layout = sniff(Source.of(path))
     text = [column.name for column in layout.columns if column.type is ColumnType.TEXT]
     frame = require_rows(read_frame(path, categorical=text), path)
     return replace(_profile(frame, population), file=_facts(path, layout))
@@ -195,7 +195,7 @@ def _with_partners(column: ColumnProfile, worst: ColumnSet) -> ColumnProfile:
     return replace(column, advice=replace(column.advice, reason=f"{column.advice.reason}; {share}"))
 
 
-def _facts(path: Path, layout: Layout) -> FileFacts:
+def _facts(path: Place, layout: Layout) -> FileFacts:
     if layout.format not in DELIMITED:
         return FileFacts(str(path), layout.format, layout.n_bytes)
     return FileFacts(str(path), layout.format, layout.n_bytes, layout.encoding, layout.delimiter, layout.compression)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.errors import DataError
+from tablecloak.io.parts import is_many, parts_of
 
 __all__ = ["Check", "check_hash", "make_certificate", "read_certificate", "sha256_of", "sha256_text", "versions"]
 
@@ -36,7 +38,11 @@ class Check:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, as hexadecimal text."""
+    """SHA-256 of a file, as hexadecimal text; of a folder or pattern, that of the names and hashes of its files."""
+    if is_many(path):
+        root = path if path.is_dir() else path.parent
+        names = {part.path: os.path.relpath(part.path, root) for part in parts_of(path)}
+        return sha256_text("".join(f"{sha256_of(file)}  {name}\n" for file, name in names.items()))
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

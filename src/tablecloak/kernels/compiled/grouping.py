@@ -86,14 +86,17 @@ def _renumber(begins, rows, parts, inverse, base):  # type: ignore[no-untyped-de
             inverse[rows[r]] += np.uint32(base[part])
 
 
-def group(keys: Keys) -> tuple[IntArray, NDArray[np.uint32]]:
+def group(keys: Keys, n_rows: int | None = None) -> tuple[IntArray, NDArray[np.uint32]]:
     """Equal keys get equal numbers: (first tuple of every group, group of every tuple).
 
     Tuples are first dealt out by hash into parts whose tables fit the cache; two threads take turns at the parts. The
     numbering depends only on the keys.
+
+    Args:
+        n_rows: number like a table of so many rows, of which these are the different ones in their order.
     """
     n = keys.shape[1]
-    bits = max(1, min(10, int(n // 20_000).bit_length()))
+    bits = max(1, min(10, int((n_rows or n) // 20_000).bit_length()))
     begins, rows = _scatter(keys, 64 - bits)
     n_parts = 1 << bits
     inverse, firsts, counts = np.empty(n, np.uint32), np.empty(n, np.uint32), np.zeros(n_parts, np.int64)

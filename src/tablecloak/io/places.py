@@ -1,0 +1,125 @@
+"""Places a table can come from or go to: a file, a folder or pattern of files, or a table of a database."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from tablecloak.errors import PolicyError
+from tablecloak.io.credentials import REFERENCE_HINT, is_reference
+
+__all__ = ["SCHEMES", "DatabaseTable", "Place", "database_table", "is_uri", "place_of"]
+
+SCHEMES = ("postgresql", "sqlite", "spark")
+_OWN_KEYS = ("table", "query", "password")
+_scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/").match
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseTable:
+    """A table of a database, or what a query finds there; holds no secret, only where one is."""
+
+    uri: str  # without credentials and without the keys below
+    table: str | None = None
+    query: str | None = None
+    password: str | None = None  # env:NAME or file:PATH
+    base: Path = field(default_factory=Path)  # relative files start here
+    session: Any = field(default=None, compare=False, repr=False)  # an open transaction that a release is written in
+
+    @property
+    def scheme(self) -> str:
+        return urlsplit(self.uri).scheme
+
+    @property
+    def name(self) -> str:
+        """The table as messages call it."""
+        return self.table or "a query"
+
+    @property
+    def file(self) -> Path:
+        """The file of an SQLite database."""
+        return self.base / self._path
+
+    @property
+    def _path(self) -> str:
+        return unquote(urlsplit(self.uri).path.removeprefix("/"))
+
+    def __str__(self) -> str:
+        address, _, keys = self.uri.partition("?")
+        added = urlencode({"table": self.table} if self.table else {"query": "..."}, safe=".")
+        return f"{address}?{'&'.join(filter(None, (keys, added)))}"
+
+    def rebased(self, base: Path) -> DatabaseTable:
+        """The same table named from another folder; what is absolute stays so."""
+        return self._with_files(lambda path: os.path.relpath(self.base / path, base), base)
+
+    def absolute(self) -> DatabaseTable:
+        """The same table, named so that it is found from any folder."""
+        return self._with_files(lambda path: str((self.base / path).absolute()), Path())
+
+    def _with_files(self, move: Callable[[str], str], base: Path) -> DatabaseTable:
+        def moved(path: str) -> str:
+            return path if Path(path).is_absolute() else move(path)
+
+        uri, password = self.uri, self.password
+        if self.scheme == "sqlite":
+            uri = f"sqlite:///{quote(moved(self._path))}"
+        if password and password.startswith("file:"):
+            password = f"file:{moved(password[5:])}"
+        return replace(self, uri=uri, password=password, base=base)
+
+
+Place: TypeAlias = Path | DatabaseTable
+
+
+def is_uri(text: str) -> bool:
+    """Whether a text names a database rather than a file."""
+    match = _scheme(text)
+    return match is not None and len(match[1]) > 1  # one letter is a drive
+
+
+def place_of(text: str | Place, base: Path | None = None) -> Place:
+    """The place that a text of a policy or of the command line names."""
+    if isinstance(text, DatabaseTable):
+        return text
+    if isinstance(text, str) and is_uri(text):
+        return database_table(text, base=base)
+    return (base or Path()) / text
+
+
+def database_table(
+    uri: str,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    password: str | None = None,
+    base: Path | None = None,
+) -> DatabaseTable:
+    """The table that a URI names, as in `postgresql://user@host/db?table=people` or `sqlite:///file.db?table=people`.
+
+    Raises: PolicyError for a password in the URI, which no message shows, and for what names no table.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme not in SCHEMES:
+        raise PolicyError(f"no database is known as {parts.scheme}:", hint=f"known: {', '.join(SCHEMES)}")
+    if parts.username is not None and parts.password is not None:
+        raise PolicyError("a password must not be written in a URI", hint=REFERENCE_HINT)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    said = {key: value for key, value in pairs if key in _OWN_KEYS}
+    others = [(key, value) for key, value in pairs if key not in _OWN_KEYS]
+    password = password or said.get("password")
+    if any("password" in key.lower() for key, _ in others) or (password and not is_reference(password)):
+        raise PolicyError("a password must not be written here", hint=REFERENCE_HINT)
+    table, query = table or said.get("table"), query or said.get("query")
+    if (table is None) == (query is None):
+        raise PolicyError("name a table of the database, or a query", hint="add ?table=NAME to the URI, or table: NAME")
+    if parts.scheme == "sqlite" and (parts.netloc or not parts.path.strip("/")):
+        raise PolicyError("an SQLite database is a file", hint="sqlite:///file.db, or sqlite:////folder/file.db")
+    address = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    plain = f"{address}?{urlencode(others)}" if others else address
+    return DatabaseTable(plain, table, query, password, base or Path())

@@ -1,0 +1,118 @@
+"""A real Spark cluster for tests: one master and some workers, each a process of its own on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WAIT = 120.0
+
+
+@dataclass
+class Process:
+    """A Java process that Spark started, with its log."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def wait_for(self, pattern: str) -> str:
+        """What a line of the log says, once it is there."""
+        deadline = time.monotonic() + WAIT
+        while time.monotonic() < deadline:
+            found = re.search(pattern, self.log.read_text(errors="replace"))
+            if found:
+                return found[1] if found.groups() else found[0]
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.2)
+        raise RuntimeError(f"{pattern} is not in the log:\n{self.log.read_text(errors='replace')[-2000:]}")
+
+    def kill(self) -> None:
+        """End it and all it started at once, as a machine that loses power."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+@dataclass
+class Cluster:
+    """A running cluster."""
+
+    address: str
+    folder: Path
+    workers: list[Process] = field(default_factory=list)
+
+
+@contextmanager
+def running(n_workers: int = 2) -> Iterator[Cluster]:
+    """A master and workers with one processor each."""
+    folder = Path(tempfile.mkdtemp(prefix="tablecloak-spark-"))
+    processes: list[Process] = []
+    try:
+        host = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        master = start("org.apache.spark.deploy.master.Master", *host, log=folder / "master.log")
+        processes.append(master)
+        cluster = Cluster(master.wait_for(r"(spark://127\.0\.0\.1:\d+)"), folder)
+        for i in range(n_workers):
+            options = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work{i}"))
+            worker = start("org.apache.spark.deploy.worker.Worker", *host, *options, cluster.address,
+                           log=folder / f"worker{i}.log")  # fmt: skip
+            processes.append(worker)
+            cluster.workers.append(worker)
+        for worker in cluster.workers:
+            worker.wait_for("Successfully registered with master")
+        yield cluster
+    finally:
+        for process in processes:
+            process.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def connect_server() -> Iterator[str]:
+    """The address of a Spark Connect server."""
+    folder = Path(tempfile.mkdtemp(prefix="tablecloak-connect-"))
+    options = ("--master", "local[2]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false",
+               "--conf", "spark.connect.grpc.binding.port=0",
+               "--class", "org.apache.spark.sql.connect.service.SparkConnectServer")  # fmt: skip
+    server = start("org.apache.spark.deploy.SparkSubmit", *options, "spark-internal", log=folder / "log", cwd=folder)
+    try:
+        port = server.wait_for(r"Spark Connect server started at: .*?:(\d+)")
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(main: str, *arguments: str, log: Path, cwd: Path | None = None) -> Process:
+    """A class of Spark in a process group of its own."""
+    import pyspark
+
+    from tablecloak.engines.java import provide_java
+
+    provide_java()
+    home = Path(pyspark.__file__).parent
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [str(home / "bin" / "spark-class"), main, *arguments], stdout=out, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, env=environment, start_new_session=True, cwd=cwd or log.parent,
+        )  # fmt: skip
+    return Process(process, log)

@@ -1,0 +1,136 @@
+"""Tables that do not fit memory are cut apart by counts, and every part is solved for itself."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from engine_tables import K, L, people, policy_of
+from random_tables import coded_table
+from tablecloak import pipeline
+from tablecloak.engines.keys import KeyFile
+from tablecloak.engines.rows import Rows
+from tablecloak.engines.shards import cut_apart, shard_of_rows
+from tablecloak.engines.sql import KeyCounter
+from tablecloak.errors import IncompatibleChoice
+from tablecloak.kernels.space import unpack
+from tablecloak.policy.load import parse_policy
+
+
+class Notes:
+    """Progress that keeps the closing note of every phase."""
+
+    def __init__(self):
+        self.notes = {}
+
+    def start(self, phase, total=None):
+        self.phase = phase
+
+    def advance(self, done):
+        pass
+
+    def finish(self, note=""):
+        self.notes[self.phase] = note
+
+
+def shards_of(table, most_rows, admits=lambda stats: np.ones(stats.n_classes, bool)):
+    keys = np.repeat(table.keys, table.weights, axis=1) if len(table.weights) else table.keys
+    return keys, cut_apart(
+        lambda: iter(np.array_split(keys, 3, axis=1)), table.space, table.sensitive, dict(table.totals),
+        most_rows=most_rows, stands_alone=admits,
+    )  # fmt: skip
+
+
+def test_shards_are_small_and_hold_every_row_once():
+    table = coded_table(np.random.default_rng(3), 2000)
+    keys, (tree, sizes) = shards_of(table, 300)
+    shard = shard_of_rows(keys, table.space, tree)
+    assert np.bincount(shard, minlength=len(sizes)).tolist() == sizes
+    assert sum(sizes) == 2000
+    assert max(sizes) <= 300
+
+
+def test_equal_quasi_identifiers_are_in_one_shard():
+    table = coded_table(np.random.default_rng(4), 3000)
+    keys, (tree, _) = shards_of(table, 200)
+    shard = shard_of_rows(keys, table.space, tree)
+    quasi = np.stack([unpack(keys, table.space.layout, d) for d in range(table.space.n_dims)])
+    seen = {}
+    for row, number in zip(quasi.T.tolist(), shard.tolist(), strict=True):
+        assert seen.setdefault(tuple(row), number) == number
+
+
+def test_a_cut_whose_sides_may_not_stand_alone_is_not_made():
+    table = coded_table(np.random.default_rng(5), 1000)
+    _, (tree, sizes) = shards_of(table, 100, admits=lambda stats: stats.size >= 400)
+    assert min(sizes) >= 400
+    assert len(tree.dim) == len(sizes) - 1
+    _, (tree, sizes) = shards_of(table, 100, admits=lambda stats: np.zeros(stats.n_classes, bool))
+    assert sizes == [1000]
+
+
+def test_rows_come_back_in_their_order(tmp_path):
+    table = coded_table(np.random.default_rng(6), 1500)
+    keys, (tree, sizes) = shards_of(table, 200)
+    file = KeyFile(tmp_path / "rows.keys", keys.shape[0])
+    file.append(keys)
+    rows = Rows(tmp_path, file, table.space, tree, sizes)
+    rows.split(lambda _: None)
+    for number, part in enumerate(rows.shard_keys):
+        mine = part.load()
+        rows.classes[number].write(iter([(mine[0] % np.uint64(1000)).astype(np.int64)]))
+    found = [classes for _, classes in rows.in_order().chunks(77)]
+    assert np.array_equal(np.concatenate(found), (keys[0] % np.uint64(1000)).astype(np.int32))
+
+
+def test_a_counter_counts_in_parts_that_share_no_group(tmp_path):
+    random = np.random.default_rng(7)
+    keys = random.integers(0, 40, (2, 5000)).astype(np.uint64)
+    counter = KeyCounter(tmp_path, np.array([2**64 - 1, 0], np.uint64), memory=10**8, threads=1)
+    for part in np.array_split(keys, 4, axis=1):
+        counter.add(part)
+    groups, total = [], {}
+    for found, counts in counter.counts(3):
+        groups.append(set(found[0].tolist()))
+        total |= dict(zip(zip(*found.tolist(), strict=True), counts.tolist(), strict=True))
+    counter.close()
+    assert not groups[0] & groups[1] and not groups[1] & groups[2] and not groups[0] & groups[2]  # noqa: PT018
+    expected = {}
+    for pair in zip(*keys.tolist(), strict=True):
+        expected[pair] = expected.get(pair, 0) + 1
+    assert total == expected
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "{kind: auto, effort: fast}"])
+def test_a_run_in_shards_is_sound_and_keeps_the_order(algorithm, tiny, tmp_path):
+    frame = people(900)
+    frame.write_csv(tmp_path / "people.csv")
+    policy = parse_policy(policy_of(algorithm, [K, L]), name="p", base=tmp_path)
+    notes = Notes()
+    report = pipeline.run(policy, engine=tiny, memory="1GB", progress=notes)
+    assert "shards" in notes.notes["code"]
+    assert report.verification.holds
+    assert report.verification.covers
+    released = pl.read_csv(policy.output_path)
+    assert released["id"].to_list() == list(range(900))
+    assert released["note"].to_list() == frame["note"].to_list()
+    classes = released.group_by("age", "born", "town", "weight").agg(pl.len(), pl.col("illness").n_unique().alias("l"))
+    assert classes["len"].min() >= 4
+    assert classes["l"].min() >= 2
+
+
+def test_the_recoding_of_shards_finds_the_same_classes(tiny, tmp_path):
+    people(900).write_csv(tmp_path / "people.csv")
+    text = policy_of("mondrian", [K], extra=", recoding: recoding.json")
+    policy = parse_policy(text, name="p", base=tmp_path)
+    pipeline.run(policy, engine=tiny, memory="1GB")
+    pipeline.apply_file(tmp_path / "recoding.json", tmp_path / "people.csv", tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes() == policy.output_path.read_bytes()
+
+
+@pytest.mark.parametrize("algorithm", ["flash", "mdav", "anatomy"])
+def test_methods_that_take_no_shards_say_so(algorithm, tiny, tmp_path):
+    people(900).write_csv(tmp_path / "people.csv")
+    policy = parse_policy(policy_of(algorithm, [L if algorithm == "anatomy" else K]), name="p", base=tmp_path)
+    with pytest.raises(IncompatibleChoice, match=r"do not fit"):
+        pipeline.run(policy, engine=tiny, memory="1GB")
+    assert [p.name for p in tmp_path.iterdir()] == ["people.csv"]

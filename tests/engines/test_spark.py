@@ -1,0 +1,225 @@
+"""The Spark engine: the same releases and figures as the local engine, from any kind of source."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tablecloak import pipeline
+from tablecloak.errors import DataError, GoalNotMet, IncompatibleChoice, PolicyError
+from tablecloak.io.tabular import read_frame
+from tablecloak.policy.load import parse_policy
+
+pytest.importorskip("pyspark", reason="the extra spark is not installed")
+pytestmark = pytest.mark.slow
+
+FIGURES = ("classes", "rows", "suppressed", "covers", "verdicts", "goals", "holds", "dropped_for_missing")
+ROWS = 3000
+
+
+def people(n: int = ROWS, seed: int = 5) -> pl.DataFrame:
+    """People of every type of column, with missing cells."""
+    draw = np.random.default_rng(seed)
+    days = pl.Series([dt.date(1950, 1, 1) + dt.timedelta(days=int(d)) for d in draw.integers(0, 900, n)])
+    frame = pl.DataFrame(
+        {
+            "id": np.arange(n),
+            "name": [f"person {i}" for i in range(n)],
+            "age": draw.integers(18, 90, n),
+            "height": draw.integers(150, 190, n) / 100,
+            "born": days,
+            "sex": draw.choice(["F", "M"], n),
+            "zip": [f"{z:05d}" for z in draw.integers(13000, 13060, n)],
+            "smoker": draw.choice([True, False], n),
+            "disease": draw.choice(["flu", "cold", "asthma", "=odd", "ulcer"], n, p=[0.4, 0.3, 0.15, 0.1, 0.05]),
+            "cost": draw.integers(1, 9, n) * 100,
+            "key": draw.integers(0, n // 2, n),
+            "note": [None if i % 7 == 0 else f'x,"{i}' for i in range(n)],
+        }
+    )
+    gaps = pl.Series(draw.random(n) < 0.02)
+    return frame.with_columns(pl.when(gaps).then(None).otherwise(pl.col(c)).alias(c) for c in ("age", "sex", "disease"))
+
+
+COLUMNS = "{id: keep, name: identifier, age: quasi, sex: quasi, zip: quasi, disease: sensitive, note: keep}"
+LT = "{model: l-diversity, l: 2}, {model: t-closeness, t: 0.4}"
+POLICIES = {
+    "mondrian": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}]",
+    "k, l and t": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 4}}, {LT}]",
+    "auto": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}]\nalgorithm: {{kind: auto, effort: fast}}",
+    "flash with stars": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 6}}]\n"
+    "algorithm: {kind: flash, suppression_limit: 0.05}\noutput: {path: x, suppressed: star}",
+    "every type": "columns: {id: keep, age: quasi, height: quasi, born: quasi, smoker: quasi, cost: sensitive}\n"
+    "goals: [{model: k-anonymity, k: 8}, {model: l-diversity, l: 2}]",
+    "missing left out": f"columns: {COLUMNS}\nmissing: drop\ngoals: [{{model: k-anonymity, k: 5}}]",
+    "persons": "columns: {id: keep, key: person, age: quasi, sex: quasi, disease: sensitive}\n"
+    "goals: [{model: k-anonymity, k: 5}]",
+    "combinations": "columns: {id: keep, age: quasi, sex: quasi, disease: sensitive, cost: sensitive}\n"
+    "goals: [{model: k-anonymity, k: 5}, {model: multi-l-diversity, l: 2}]",
+    "starred identifier": "columns: {id: keep, name: {role: identifier, transform: star}, age: quasi, sex: quasi}\n"
+    "goals: [{model: k-anonymity, k: 9}]",
+}
+
+
+def run(text: str, folder: Path, source: Path | str, target: str, engine: Any = None) -> tuple[dict[str, Any], Path]:
+    """The figures of a run, and where its release is."""
+    policy = parse_policy(text, name="p.yaml", base=folder).with_files(source=source, target=f"{folder}/{target}")
+    certificate = folder / f"{target.strip('/')}.json"
+    page = folder / f"{target.strip('/')}.html"
+    policy = policy.with_documents(certificate=certificate, report=page)
+    report = pipeline.run(policy, engine=engine or "local").to_dict()
+    certified = json.loads(certificate.read_text())
+    return {**{k: report[k] for k in FIGURES}, "loss": report["loss"], "again": {k: certified[k] for k in FIGURES}}, (
+        folder / target
+    )
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("people")
+    people().write_parquet(folder / "people.parquet", row_group_size=800)
+    return folder / "people.parquet"
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_spark_releases_what_the_local_engine_does(
+    name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tablecloak.engines.spark.SLICE_ROWS", 700)
+    ours, here = run(POLICIES[name], tmp_path, data, "local.parquet")
+    theirs, there = run(POLICIES[name], tmp_path, data, "spark.parquet", spark)
+    assert theirs == ours
+    assert read_frame(there).equals(read_frame(here))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_folders_in_and_out(kind: str, spark: Any, tmp_path: Path) -> None:
+    frame = people(900)
+    for (sex,), rows in frame.drop_nulls("sex").group_by("sex", maintain_order=True):
+        folder = tmp_path / "in" / f"sex={sex}"
+        folder.mkdir(parents=True)
+        for i in range(2):
+            part = rows.drop("sex").filter(pl.col("id") % 2 == i)
+            part.write_csv(folder / f"{i}.csv") if kind == "csv" else part.write_parquet(folder / f"{i}.parquet")
+    text = f"{POLICIES['mondrian']}\noutput: {{path: x, format: {kind}}}"
+    ours, here = run(text, tmp_path, f"{tmp_path}/in", "local/")
+    theirs, there = run(text, tmp_path, f"{tmp_path}/in", "spark/", spark)
+    assert theirs == ours
+    assert len(list(there.iterdir())) == 4
+    assert read_frame(there).equals(read_frame(here))
+    assert read_frame(there)["note"].null_count() > 0
+    single, file = run(text, tmp_path, f"{tmp_path}/in", f"one.{kind}", spark)
+    assert single == ours
+    assert read_frame(file).equals(read_frame(here))
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_tables_of_the_catalog_in_and_out(
+    spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spark.session.read.parquet(str(data)).write.mode("overwrite").saveAsTable("people")
+    text = f"{POLICIES['mondrian']}\noutput: {{uri: 'spark://', table: release}}"
+    policy = parse_policy(text, name="p", base=tmp_path).with_files(source="spark://?table=people")
+    try:
+        report = pipeline.run(policy, engine=spark)
+        assert report.verification.holds
+        assert report.verification.covers
+        assert report.output == "spark://?table=release"
+        ours, here = run(POLICIES["mondrian"], tmp_path, data, "local.parquet")
+        release = pl.from_arrow(spark.session.table("release").toArrow())
+        assert isinstance(release, pl.DataFrame)
+        assert release.sort("id").equals(read_frame(here).sort("id"))
+        assert report.verification.n_classes == ours["classes"]
+        with pytest.raises(PolicyError, match="exists already"):
+            pipeline.run(policy, engine=spark)
+        pipeline.run(policy, engine=spark, force=True)
+        names = {table.name for table in spark.session.catalog.listTables()}
+        assert names == {"people", "release"}
+    finally:
+        for name in ("people", "release"):
+            spark.session.sql(f"DROP TABLE IF EXISTS {name}")
+        import shutil
+
+        shutil.rmtree(tmp_path / "spark-warehouse", ignore_errors=True)
+
+
+def test_a_release_that_fails_leaves_nothing_behind(
+    spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise GoalNotMet("no", result={})
+
+    monkeypatch.setattr(pipeline, "verified", refuse)
+    with pytest.raises(GoalNotMet):
+        run(POLICIES["mondrian"], tmp_path, data, "spark.parquet", spark)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_wrong_with_the_data_is_said_without_showing_it(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    text = "columns: {age: {role: quasi, type: integer}, sex: quasi}\ngoals: [{model: k-anonymity, k: 2}]"
+    for name, cell in (("a", "1"), ("b", "secretvalue")):
+        (tmp_path / "in" / f"{name}.csv").write_text(f"age,sex\n{cell},F\n2,M\n")
+    with pytest.raises(DataError, match="column 'age' is declared integer, but 1 cells are not") as caught:
+        run(text, tmp_path, f"{tmp_path}/in", "x.csv", spark)
+    assert "secretvalue" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_a_damaged_part_is_named(spark: Any, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    whole = data.read_bytes()
+    (tmp_path / "in" / "1.parquet").write_bytes(whole)
+    (tmp_path / "in" / "2.parquet").write_bytes(whole[:4000] + bytes(2000) + whole[6000:])
+    with pytest.raises(DataError, match="damaged or cut off"):
+        run(POLICIES["every type"], tmp_path, f"{tmp_path}/in", "x.parquet", spark)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
+
+
+@pytest.mark.parametrize("algorithm", ["k-member", "anatomy"])
+def test_what_needs_all_rows_in_memory_is_refused(algorithm: str, spark: Any, data: Path, tmp_path: Path) -> None:
+    goal = "{model: k-anonymity, k: 5}" if algorithm == "k-member" else "{model: l-diversity, l: 2}"
+    text = f"columns: {COLUMNS}\ngoals: [{goal}]\nalgorithm: {algorithm}"
+    policy = parse_policy(text, name="p", base=tmp_path).with_files(source=data, target=tmp_path / "x.parquet")
+    with pytest.raises(IncompatibleChoice):
+        pipeline.run(policy, engine=spark)
+
+
+def test_databases_and_other_formats_are_refused(spark: Any, data: Path, tmp_path: Path) -> None:
+    for target in ("x.jsonl", "x.csv.gz"):
+        with pytest.raises(IncompatibleChoice, match="Spark"):
+            run(POLICIES["mondrian"], tmp_path, data, target, spark)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["mondrian", "k, l and t"])
+def test_tuples_that_do_not_fit_the_driver_are_searched_by_workers(
+    name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "most_tuples", 400)
+    whole, _ = run(POLICIES[name], tmp_path, data, "local.parquet")
+    figures, there = run(POLICIES[name], tmp_path, data, "spark.parquet", spark)
+    assert figures["holds"]
+    assert figures["covers"]
+    assert figures["rows"] == ROWS
+    assert figures["loss"] < 1.2 * whole["loss"]
+    release, k = read_frame(there), 5 if name == "mondrian" else 4
+    classes = release.group_by("age", "sex", "zip").agg(pl.len().alias("n"), pl.col("disease").n_unique().alias("l"))
+    assert classes["n"].min() >= k  # type: ignore[operator]
+    assert name == "mondrian" or classes["l"].min() >= 2  # type: ignore[operator]
+    assert release["id"].to_list() == list(range(ROWS))
+
+
+def test_classes_that_no_cuts_lead_to_need_the_driver(
+    spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "most_tuples", 400)
+    with pytest.raises(IncompatibleChoice, match="no cuts lead to"):
+        run(POLICIES["auto"], tmp_path, data, "spark.parquet", spark)
