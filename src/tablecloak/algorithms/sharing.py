@@ -21,7 +21,7 @@ IntArray = NDArray[np.int64]
 def share_out(problem: Problem, classes: IntArray, counted: list[int], most: int) -> IntArray:
     """Classes of at most about `most` tuples; a class whose parts the goal does not admit stays whole.
 
-    The tuples of each sensitive value are put in the order of a top-down partition and dealt out in equal shares, so
+    The records of each sensitive value are put in the order of a top-down partition and dealt out in equal shares, so
     every part has neighbours in it and the distribution of the whole class.
     """
     n_members = np.bincount(classes)
@@ -36,10 +36,11 @@ def share_out(problem: Problem, classes: IntArray, counted: list[int], most: int
     near = partition(replace(problem, goal=goal), CutRule(by_saving=True, relaxed=False), silent).class_of_tuple
     order = np.lexsort((near, values, classes))
     group = np.unique(np.stack([classes, values])[:, order], axis=1, return_inverse=True)[1].reshape(-1)
-    size = np.bincount(group)
-    rank = np.arange(len(order)) - (np.cumsum(size) - size)[group]
+    weight = table.weights[order] if len(table.weights) else np.ones(len(order), np.int64)
+    size = np.bincount(group, weights=weight).astype(np.int64)
+    before = np.cumsum(weight) - weight - (np.cumsum(size) - size)[group]  # records of the group that come earlier
     part = np.empty(len(order), np.int64)
-    part[order] = (2 * rank + 1) * n_parts[classes[order]] // (2 * size[group])
+    part[order] = (2 * before + weight) * n_parts[classes[order]] // (2 * size[group])
     shared = np.unique(classes * int(n_parts.max()) + part, return_inverse=True)[1].reshape(-1).astype(np.int64)
     ok = problem.goal.admits(table.class_stats(shared, int(shared.max()) + 1))
     is_whole = np.zeros(len(n_members), bool)

@@ -57,7 +57,7 @@ class Block:
         """Give every tuple another class; those of class -1 wait for one."""
         self.class_of = class_of
         self.n_used = int(class_of.max()) + 1
-        self.room = 2 * self.n_used + 8
+        self.room = 2 * self.n_used + len(class_of) // 8 + 8
         self.size, self.price = np.zeros(self.room, np.int64), np.zeros(self.room, np.int64)
         self.lo, self.hi = (np.zeros((self.n_dims, self.room), np.int64) for _ in range(2))
         for g in range(self.n_used):

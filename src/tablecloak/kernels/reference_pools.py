@@ -133,7 +133,20 @@ def _grown(block: Block, rules: Rules, seed: int) -> bool:
             block.class_of[i] = g
             block.rebuild(g)
         left = kept
-    return not left
+    return not left or _unite(block, rules, left)
+
+
+def _unite(block: Block, rules: Rules, left: list[int]) -> bool:
+    """Make tuples one class with as many of the first classes as the goal asks for; whether that was enough."""
+    block.class_of[left] = 0
+    block.rebuild(0)
+    for g in range(1, block.n_used):
+        if block.holds(rules, block.members(0)):
+            break
+        block.class_of[block.members(g)] = 0
+        block.clear(g)
+        block.rebuild(0)
+    return block.holds(rules, block.members(0))
 
 
 def _nearest_classes(block: Block, g: int, n: int) -> list[int]:

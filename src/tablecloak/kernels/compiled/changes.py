@@ -39,9 +39,9 @@ PAIRS_UP_TO = 48
 
 @jit
 def new_state(codes, weights, values, class_of, n_classes, n_places):  # type: ignore[no-untyped-def]
-    """Arrays for the classes of a block, with room for as many again."""
+    """Arrays for the classes of a block, with room for as many again and for large ones that fall apart."""
     n, n_dims = codes.shape
-    room = 2 * n_classes + 8
+    room = 2 * n_classes + n // 8 + 8
     state = State(
         codes,
         weights,

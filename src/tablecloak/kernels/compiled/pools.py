@@ -14,6 +14,7 @@ from tablecloak.kernels.compiled.changes import (
 )
 from tablecloak.kernels.compiled.clustering import agglomerate, grow_classes, next_random, union_price
 from tablecloak.kernels.compiled.jit import inner_jit, jit
+from tablecloak.kernels.compiled.rules import admitted
 from tablecloak.kernels.compiled.states import MOST, cheapest, clear, link, rebuild, sort_up
 
 __all__ = ["rebuild_pools"]
@@ -68,7 +69,10 @@ def _pool(state, classes):  # type: ignore[no-untyped-def]
 
 @inner_jit
 def _place(part, prices, rules, left, spare):  # type: ignore[no-untyped-def]
-    """Put tuples without a class into the cheapest that may take them; whether all found one."""
+    """Put tuples without a class into the cheapest that may take them; whether all found one.
+
+    What is left then becomes one class with as many of the first classes as the goal asks for.
+    """
     n_left = left.size
     for _ in range(PLACINGS):
         kept = 0
@@ -82,7 +86,21 @@ def _place(part, prices, rules, left, spare):  # type: ignore[no-untyped-def]
             link(part, i, g)
             rebuild(part, prices, g)
         n_left = kept
-    return n_left == 0
+    if n_left == 0:
+        return True
+    for q in range(n_left):
+        link(part, left[q], 0)
+    rebuild(part, prices, 0)
+    for g in range(1, part.n_used[0]):
+        if admitted(rules, part.hist[0], part.size[0]):
+            break
+        while part.head[g] >= 0:
+            i = part.head[g]
+            part.head[g] = part.following[i]
+            link(part, i, 0)
+        clear(part, g)
+        rebuild(part, prices, 0)
+    return admitted(rules, part.hist[0], part.size[0])
 
 
 @inner_jit
