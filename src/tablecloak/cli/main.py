@@ -32,6 +32,7 @@ from tablecloak.cli import (
     risk,
     run,
     schema,
+    serve,
     verify,
 )
 from tablecloak.cli.output import emit_json, stderr
@@ -66,6 +67,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_things.list_things,
     "explain": explain.explain,
     "schema": schema.schema,
+    "serve": serve.serve,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(accepting_settings(_command))

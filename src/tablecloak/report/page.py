@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
@@ -13,7 +14,7 @@ from tablecloak.report.facts import Facts
 from tablecloak.report.html import Html, Node, el, join
 from tablecloak.report.subject import Step, Subject
 
-__all__ = ["page", "summary"]
+__all__ = ["page", "sections", "summary"]
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 MOST_SIZES = 10
@@ -34,6 +35,12 @@ def page(subject: Subject) -> str:
     sections = [_banner, _alerts, _goals, _risk, _utility, _changes, _method, _reproduction]
     body = el("body", el("main", [section(subject) for section in sections], _footer(subject)))
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
+
+
+def sections(written: str) -> dict[str, Html]:
+    """The sections of a report that `page` made, by title: what another page may show of it."""
+    # everything a report says is escaped, so these tags are its own
+    return {title: Html(body) for title, body in re.findall(r"<section><h2>(.*?)</h2>(.*?)</section>", written, re.S)}
 
 
 def style() -> Html:
