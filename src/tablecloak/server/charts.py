@@ -38,8 +38,8 @@ def meter(share: float, title: str, kind: str = "risk") -> Html:
     return el(
         "svg",
         el("title", title),
-        el("rect", class_="track", x=0, y=0, width=100, height=8, rx=4),
-        el("rect", class_=f"fill {kind}", x=0, y=0, width=max(width, 1.0 if share > 0 else 0.0), height=8, rx=4),
+        el("rect", class_="track", x=0, y=0, width=100, height=8),
+        el("rect", class_=f"fill {kind}", x=0, y=0, width=max(width, 1.0 if share > 0 else 0.0), height=8),
         class_="meter",
         viewBox="0 0 100 8",
         preserveAspectRatio="none",

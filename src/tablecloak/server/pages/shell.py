@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -104,9 +105,17 @@ def _environment() -> Environment:
     environment.filters["percent"] = lambda share: "–" if share is None else f"{share:.1%}"
     environment.filters["number"] = lambda count: "–" if count is None else f"{count:,}"
     environment.filters["level"] = _level
+    environment.filters["typed"] = _typed
     environment.filters["markup"] = lambda html: Markup(str(html)) if isinstance(html, Html) else html
     environment.globals.update(charts=charts, product_version=__version__, steps=STEPS)
     return environment
+
+
+def _typed(value: Any) -> str:
+    """A parameter as somebody would type it."""
+    if isinstance(value, list | tuple) and all(isinstance(v, str) and v.isascii() and '"' not in v for v in value):
+        return "[" + ", ".join(value) + "]"
+    return "" if value is None or value == {} else value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _level(value: Any) -> str:

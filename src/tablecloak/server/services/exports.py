@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from tablecloak.io.sources import WRITABLE
+from tablecloak.policy.load import parse_policy
 from tablecloak.server.services import runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Run, Unknown
@@ -49,6 +51,8 @@ def _has_excel() -> bool:
 def path_of(workshop: Workshop, run: Run, document: str) -> Path:
     """A file to save; `release.parquet` is the release in that format."""
     name, _, extension = document.partition(".")
+    if document == "bundle":
+        return bundle(workshop, run)
     if name == "release" and extension:
         if extension not in formats_of(workshop, run):
             raise Unknown
@@ -65,17 +69,40 @@ def script(workshop: Workshop, run: Run) -> str:
     """Python that repeats a run, next to the policy and the data."""
     dataset = workshop.store.dataset(workshop.store.project(run.project).dataset)
     output = run.result["output"] or "release.csv"
-    extra = ', report="report.html", certificate="certificate.json"' if run.result.get("report") else ""
+    documents = 'policy = policy.with_documents(report=Path("out/report.html"), certificate=Path("out/certificate.json"))\n'
     return (
         '"""Repeats a release: keep policy.yaml and the data beside this file."""\n\n'
-        "import tablecloak as tc\n"
-        "from tablecloak.io.tabular import read_frame\n"
-        "from tablecloak.plan import source_of\n\n"
-        f'policy = tc.load_policy("policy.yaml")  # reads {dataset.file}\n'
-        "release = tc.anonymize(read_frame(source_of(policy)), policy)\n"
-        "print(release.report)\n"
-        f'release.write("{output}"{extra})\n'
+        "from pathlib import Path\n\n"
+        "import tablecloak as tc\n\n"
+        f'policy = tc.load_policy("policy.yaml").with_files(target=Path("out/{output}"))  # reads {dataset.file}\n'
+        f"{documents if run.result.get('report') else ''}"
+        "print(tc.run(policy, force=True))\n"
     )
+
+
+def bundle(workshop: Workshop, run: Run) -> Path:
+    """Everything of a run but the original, in one zip: release, documents, policy with its hierarchies, script."""
+    target = workshop.files.run(run.project, run.id) / "everything.zip"
+    if target.exists():
+        return target
+    partial = target.with_suffix(".partial")
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        for found in files_of(workshop, run):
+            archive.write(runs.file_of(workshop, run, found["document"]), f"out/{found['name']}")
+        for document in ("policy", "script"):
+            text, name = text_of(workshop, run, document)
+            archive.writestr(name, text)
+        base = workshop.files.project(run.project)
+        for path in hierarchy_files(run.policy, base):
+            archive.write(path, path.relative_to(base))
+    return partial.replace(target)
+
+
+def hierarchy_files(policy: str, base: Path) -> list[Path]:
+    """The hierarchy files that a policy names."""
+    read = parse_policy(policy, name="policy.yaml", base=base)
+    chosen = [read.hierarchy_of(name) for name in read.columns]
+    return sorted({path for path in chosen if isinstance(path, Path) and path.is_file()})
 
 
 def earlier(workshop: Workshop, run: Run) -> list[Run]:

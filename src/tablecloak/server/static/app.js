@@ -41,7 +41,7 @@ function take(html, url) {
   ready();
 }
 
-const pathOf = (details) => details.querySelector("summary").textContent.trim() + "|" + (details.closest("form") ? details.closest("form").action : "");
+const pathOf = (details) => details.querySelector("summary").textContent.trim() + "|" + (details.closest("form") ? details.closest("form").getAttribute("action") : "");
 const keyOf = (element) => ({ name: element.name, value: element.type === "radio" || element.type === "submit" ? element.value : null, label: element.getAttribute("aria-label"), action: element.form ? element.form.getAttribute("action") : null, at: element.form && element.form.elements.at ? element.form.elements.at.value : null });
 function refocus(key) {
   const found = [...document.querySelectorAll("input, select, button, textarea")].find((e) => e.name === key.name && e.getAttribute("aria-label") === key.label && (e.form ? e.form.getAttribute("action") : null) === key.action && (key.at === null || (e.form.elements.at && e.form.elements.at.value === key.at)) && (key.value === null || e.value === key.value));
@@ -52,7 +52,8 @@ function refocus(key) {
 async function send(form, button) {
   const data = new FormData(form, button && button.name ? button : undefined);
   const mine = ++waiting;
-  const answer = await fetch(button && button.formAction && button.hasAttribute("formaction") ? button.formAction : form.action, { method: "POST", body: data, headers: { "X-CSRF-Token": csrf() } });
+  // an input called action hides the property of that name
+  const answer = await fetch(form.getAttribute("action"), { method: "POST", body: data, headers: { "X-CSRF-Token": csrf() } });
   const html = await answer.text();
   if (mine !== waiting) return;
   const dialog = form.closest("dialog");

@@ -14,7 +14,7 @@ export function drop(form, csrf) {
   function send() {
     if (!input.files.length) { said.textContent = "Choose a file first."; return; }
     const request = new XMLHttpRequest();
-    request.open("POST", form.action);
+    request.open("POST", form.getAttribute("action"));
     request.setRequestHeader("X-CSRF-Token", csrf());
     bar.classList.remove("hidden");
     said.textContent = `Sending ${input.files[0].name} …`;
