@@ -15,7 +15,7 @@ BEARER = "a-token-for-tests"
 
 
 def settings_for(folder, **given):
-    return ServerSettings(folder / "server", port=PORT, bearer=BEARER, roots=(folder,), **given)
+    return ServerSettings(folder / "server", port=PORT, bearer=BEARER, roots=(folder,), starts_early=False, **given)
 
 
 class Pages:
@@ -42,31 +42,45 @@ class Pages:
         raise AssertionError("the run did not end")
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory):
+    """One server for many tests, because its workers take a second to start; every test finds it empty."""
+    folder = tmp_path_factory.mktemp("web")
+    app = make_app(settings_for(folder))
+    with TestClient(app, base_url=BASE):
+        yield app, folder
 
 
 @pytest.fixture
-def app(folder):
-    return make_app(settings_for(folder))
+def app(shared):
+    app, folder = shared
+    yield app
+    app.state.workshop.forget_everything()
+    app.state.workshop.store.forget_sessions()
+    for path in folder.iterdir():
+        if path.name != "server":
+            path.unlink()
+
+
+@pytest.fixture
+def folder(shared):
+    return shared[1]
 
 
 @pytest.fixture
 def client(app):
-    with TestClient(app, base_url=BASE) as client:
-        yield client
+    return TestClient(app, base_url=BASE)
 
 
 @pytest.fixture
-def pages(app, client):
+def pages(app):
     """Signed in by the link."""
+    client = TestClient(app, base_url=BASE)
     client.get("/", params={"token": app.state.sessions.new_token()})
     return Pages(client)
 
 
 @pytest.fixture
-def api(client):
+def api(app):
     """Signed in by the token that a script knows."""
-    client.headers["authorization"] = f"Bearer {BEARER}"
-    return client
+    return TestClient(app, base_url=BASE, headers={"authorization": f"Bearer {BEARER}"})

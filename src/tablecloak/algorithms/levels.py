@@ -7,9 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.fulldomain import FullDomain, publish
+from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.explore import Exploration
 from tablecloak.algorithms.fulldomain.lattice import Node
+from tablecloak.algorithms.fulldomain.publish import publish
 from tablecloak.errors import IncompatibleChoice, did_you_mean
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress

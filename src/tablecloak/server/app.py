@@ -18,6 +18,7 @@ from tablecloak import __version__
 from tablecloak.errors import CloakError
 from tablecloak.server.api import problems
 from tablecloak.server.api import routes as api
+from tablecloak.server.files import TooLarge
 from tablecloak.server.pages import admin, hierarchies, home, lattices, runs, steps
 from tablecloak.server.pages.shell import render
 from tablecloak.server.security import Guard
@@ -72,7 +73,7 @@ async def _tidy(workshop: Workshop) -> None:
 
 
 def _add_errors(app: FastAPI) -> None:
-    for kind in (CloakError, Stale, Unknown, HTTPException, RequestValidationError, Exception):
+    for kind in (CloakError, Stale, Unknown, TooLarge, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _explain)
 
 

@@ -64,8 +64,9 @@ def frontier(points: Sequence[Mapping[str, Any]], chosen: str | None) -> Html:
     parts = [*_axes(top_x, top_y), _joined([place[p["id"]] for p in _best(shown)])]
     parts += [_point(p, place[p["id"]], is_chosen=p["id"] == chosen) for p in shown]
     told = "; ".join(f"run {p['number']}: risk {p['risk']:.1%}, detail lost {p['loss']:.1%}" for p in shown)
-    return el("svg", el("title", "All runs by risk and loss"), parts, class_="chart frontier",
-              viewBox=f"0 0 {WIDTH} {HEIGHT}", role="group", aria_label=f"All runs by risk and loss. {told}")  # fmt: skip
+    title = "All runs by risk and loss"
+    return el("svg", el("title", title), parts, class_="chart frontier", viewBox=f"0 0 {WIDTH} {HEIGHT}",
+              role="group", aria_label=f"{title}. {told}")  # fmt: skip
 
 
 def _x(value: float, top: float) -> float:
@@ -79,7 +80,7 @@ def _y(value: float, top: float) -> float:
 def _round_up(value: float) -> float:
     """A round number a little above."""
     value = max(value * 1.15, 1e-4)
-    power = 10 ** math.floor(math.log10(value))
+    power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= value)
 
 
@@ -89,8 +90,7 @@ def _axes(top_x: float, top_y: float) -> list[Html]:
         x, y = _x(part * top_x, top_x), _y(part * top_y, top_y)
         lines += [
             el("line", x1=float(LEFT), y1=y, x2=float(WIDTH - 40), y2=y),
-            el("text", f"{part * top_y:.3g}".rstrip("0").rstrip(".") if top_y < 0.01 else f"{part * top_y:.1%}",
-               x=LEFT - 8.0, y=y + 4, class_="end"),
+            el("text", f"{part * top_y:.1%}", x=LEFT - 8.0, y=y + 4, class_="end"),
             el("text", f"{part * top_x:.1%}", x=x, y=BASE + 18.0, class_="tick"),
         ]  # fmt: skip
     names = [

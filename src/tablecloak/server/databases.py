@@ -23,7 +23,7 @@ def split_uri(uri: str) -> tuple[Path, str]:
             hint="export the table as Parquet or CSV, or use sqlite:///FILE#TABLE",
         )
     path, _, table = rest.partition("#")
-    return Path(path if path.startswith("//") is False else path[1:]), table
+    return Path(path), table
 
 
 def read_database(path: Path, table: str, *, most_cells: int) -> pl.DataFrame:

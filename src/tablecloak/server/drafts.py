@@ -177,6 +177,8 @@ def set_input(source: str, options: Mapping[str, Any]) -> Change:
 
 
 def add_goal(goal: Mapping[str, Any]) -> Change:
+    """Put a goal after the others."""
+
     def change(document: Document) -> None:
         document["goals"].append(flow(goal))
 
@@ -184,6 +186,8 @@ def add_goal(goal: Mapping[str, Any]) -> Change:
 
 
 def replace_goal(at: int, goal: Mapping[str, Any]) -> Change:
+    """Write a goal anew."""
+
     def change(document: Document) -> None:
         if at < len(document["goals"]):
             document["goals"][at] = flow(goal)
@@ -192,6 +196,8 @@ def replace_goal(at: int, goal: Mapping[str, Any]) -> Change:
 
 
 def remove_goal(at: int) -> Change:
+    """Take a goal away."""
+
     def change(document: Document) -> None:
         if at < len(document["goals"]):
             del document["goals"][at]
@@ -200,6 +206,8 @@ def remove_goal(at: int) -> Change:
 
 
 def set_algorithm(settings: Mapping[str, Any]) -> Change:
+    """Write the algorithm anew."""
+
     def change(document: Document) -> None:
         document["algorithm"] = flow(settings)
 

@@ -21,8 +21,11 @@ MOST_EVENTS = 5_000
 class Jobs:
     """A queue of runs and the workers that take from it."""
 
-    def __init__(self, store: Store, n_workers: int, prepare: Callable[[Run], Mapping[str, Any]]) -> None:
+    def __init__(
+        self, store: Store, n_workers: int, prepare: Callable[[Run], Mapping[str, Any]], *, starts_early: bool = True
+    ) -> None:
         """`prepare` gives the arguments of a run's task, just before it begins."""
+        self._starts_early = starts_early
         self._store = store
         self._prepare = prepare
         self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -94,8 +97,9 @@ class Jobs:
             told.append({"seq": len(told), "at": round(time.monotonic() - begin, 2), **event})
 
     def _take(self, worker: Worker) -> None:
-        with contextlib.suppress(Crashed):
-            worker.start()
+        if self._starts_early:
+            with contextlib.suppress(Crashed):
+                worker.start()
         while (id_ := self._queue.get()) is not None:
             # a run that was cancelled while it waited, or forgotten with its project
             if self._is_closing or not self._store.set_status(id_, "running", only_from=("queued",)):

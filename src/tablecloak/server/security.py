@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 from collections.abc import Mapping
@@ -70,10 +71,10 @@ class Guard:
                 guarded, 401, "unauthorized", "open the link that `tablecloak serve` printed; it works once", scope
             )
             return
-        if scope["method"] not in SAFE and not is_bearer and scope["path"].startswith("/api/"):
-            if not self._sessions.proves(str(session), headers.get("x-csrf-token")):
-                await _say(guarded, 403, "forbidden", "the header X-CSRF-Token is missing or wrong", scope)
-                return
+        must_prove = scope["method"] not in SAFE and not is_bearer and scope["path"].startswith("/api/")
+        if must_prove and not self._sessions.proves(str(session), headers.get("x-csrf-token")):
+            await _say(guarded, 403, "forbidden", "the header X-CSRF-Token is missing or wrong", scope)
+            return
         scope["state"] = {**scope.get("state", {}), "session": session, "is_bearer": is_bearer}
         await self._limited(scope, receive, guarded, headers)
 
@@ -103,8 +104,9 @@ class Guard:
         path = "/" + scope["path"].lstrip("/\\")
         target = html.escape(path + (f"?{urlencode(query, doseq=True)}" if query else ""))
         body = (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={target}">'
-            f'<title>tablecloak</title><p><a href="{target}">Continue to tablecloak</a></p></html>'
+            '<!doctype html><html lang="en"><meta charset="utf-8">'
+            f'<meta http-equiv="refresh" content="0; url={target}"><title>tablecloak</title>'
+            f'<p><a href="{target}">Continue to tablecloak</a></p></html>'
         )
         extra = [] if session is None else [(b"set-cookie", self._cookie_header(session))]
         await _answer(send, 200, body.encode(), "text/html; charset=utf-8", extra)
@@ -120,7 +122,7 @@ class Guard:
         if not claimed.isdecimal() or int(claimed) > limit:
             await _say(send, 413, "too-large", f"at most {limit:,} bytes can be sent here", scope)
             return
-        received, has_begun = 0, False
+        received = 0
 
         async def counted() -> Message:
             nonlocal received
@@ -130,16 +132,14 @@ class Guard:
                 raise BodyTooLarge
             return message
 
-        async def noticed(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
+        async def unless_refused(message: Message) -> None:
+            if received <= limit:  # else the application answers to an error that is ours to explain
+                await send(message)
 
-        try:
-            await self._app(scope, counted, noticed)
-        except BodyTooLarge:
-            if not has_begun:
-                await _say(send, 413, "too-large", f"at most {limit:,} bytes can be sent here", scope)
+        with contextlib.suppress(BodyTooLarge):
+            await self._app(scope, counted, unless_refused)
+        if received > limit:
+            await _say(send, 413, "too-large", f"at most {limit:,} bytes can be sent here", scope)
 
 
 def _with_headers(send: Send) -> Send:

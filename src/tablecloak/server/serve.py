@@ -53,7 +53,11 @@ class LocalServer:
         while not self._server.started and time.monotonic() < deadline:
             time.sleep(0.02)
         if self._server.started:
-            ready()
+            try:
+                ready()
+            except Exception:
+                if not self._server.should_exit:  # ended while it was getting ready
+                    raise
 
 
 def open_browser(link: str) -> bool:

@@ -33,6 +33,7 @@ class ServerSettings:
     port: int = DEFAULT_PORT
     workers: int = 1
     threads: int | None = None  # of each job; None: all there are
+    starts_early: bool = True  # workers begin before somebody asks
     is_ephemeral: bool = False  # everything is deleted when the server ends
     upload_limit_bytes: int = 4 * GB
     expanded_limit_bytes: int = 16 * GB  # of a compressed file once it is unpacked

@@ -257,7 +257,8 @@ class Store:
         id_ = new_id()
         with self._writing() as base:
             base.execute(
-                "insert into runs (id, project, task, status, policy, version, created) values (?, ?, ?, 'queued', ?, ?, ?)",
+                "insert into runs (id, project, task, status, policy, version, created)"
+                " values (?, ?, ?, 'queued', ?, ?, ?)",
                 (id_, project.id, task, project.policy, project.version, now()),
             )
             base.execute("update projects set touched = ? where id = ?", (now(), project.id))

@@ -89,7 +89,7 @@ def get_policy(project: AProject) -> Response:
 
 @router.put("/projects/{project_id}/policy", tags=["projects"])
 def put_policy(project: AProject, body: NewPolicy, workshop: At) -> ProjectOut:
-    """Replace the policy. 422 names every problem with its line and column; 409 if the version is not the present one."""
+    """Replace the policy. 422 names every problem with its line and column; 409: the version is not the present one."""
     return ProjectOut.of(projects.write(workshop, project, body.policy, version=body.version))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, Response
@@ -39,13 +40,13 @@ def show(
         found = trees.look(workshop, project, column)
     except CloakError as error:
         found, alert = _nothing(), alert or failed(error)
-    written = policy.columns[column].hierarchy
+    written: Any = policy.columns[column].hierarchy
     is_file = isinstance(policy.hierarchy_of(column), type(workshop.settings.directory))
     kind = "file" if is_file else getattr(written, "kind", "")
     n_levels = len(found["levels"])
     return render(
         request, "hierarchies.html", project=project, step="hierarchies", alert=alert, status=status, policy=policy,
-        columns=columns, column=column, found=found, written=written, kind=kind, kinds=trees.fitting_kinds(found["type"]),
+        columns=columns, column=column, found=found, kind=kind, kinds=trees.fitting_kinds(found["type"]),
         fields=trees.fields_by_kind(), words=KINDS, level=min(max(level, -1), n_levels - 1),
         values=written.model_dump(by_alias=True) if hasattr(written, "model_dump") else {},
         shared=[c for c in columns if c != column and policy.columns[c].hierarchy is not None],
@@ -69,8 +70,6 @@ def change(request: Request, project_id: str, sent: Sent = SentForm) -> Response
         return show(request, project_id, column, alert=failed(error), status=409 if isinstance(error, Stale) else 422)
     except TooLarge:
         return show(request, project_id, column, alert=failed(DataError("the file is too large")), status=413)
-    from urllib.parse import urlencode
-
     return back_to(project, "hierarchies", "?" + urlencode({"column": column}))
 
 
@@ -87,9 +86,7 @@ def _changed(request: Request, project: Project, column: str, sent: Sent) -> Pro
         return trees.edit(workshop, project, column, edit, version=sent.version)[0]
     if action == "share":
         policy = projects.policy_of(workshop, project)
-        other = policy.columns[sent.text("other")].hierarchy if sent.text("other") in policy.columns else None
-        value = other.model_dump(by_alias=True, exclude_defaults=True) if hasattr(other, "model_dump") else other
-        value = {"kind": other.kind, **value} if isinstance(value, dict) and hasattr(other, "kind") else value
+        value = trees.written_of(policy, sent.text("other"))
     else:
         value = None if action == "remove" else trees.spec_of(sent.texts)
         if value is not None:

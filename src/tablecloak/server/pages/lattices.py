@@ -42,7 +42,7 @@ def show(
         picture, overview = drawing.picture(found, lambda n: f"{base}?node={','.join(map(str, n))}", chosen)
     return render(
         request, "lattice.html", project=project, step="compare", alert=alert, status=status, newest=newest,
-        found=found, chosen=chosen, tag=tag, picture=picture and Markup(picture), overview=overview and Markup(overview),
+        found=found, chosen=chosen, tag=tag, picture=Markup(picture or ""), overview=overview and Markup(overview),
         legend=Markup(drawing.legend()), measures=drawing.measures(found, chosen) if found and chosen else None,
         nodes=_listed(found, tag) if found else [], error=error_of(newest),
         is_current=newest is not None and newest.policy == project.policy,

@@ -209,7 +209,7 @@ def failed(error: CloakError | Stale) -> dict[str, Any]:
         return {
             "kind": "stale",
             "title": "This project was changed in another tab",
-            "message": "Your change was not applied. The page shows the project as it is now: look at it, then try again.",
+            "message": "Your change was not applied. The page shows the project as it is now; try again from there.",
             "items": [],
         }
     said = error.to_dict()

@@ -69,7 +69,8 @@ def script(workshop: Workshop, run: Run) -> str:
     """Python that repeats a run, next to the policy and the data."""
     dataset = workshop.store.dataset(workshop.store.project(run.project).dataset)
     output = run.result["output"] or "release.csv"
-    documents = 'policy = policy.with_documents(report=Path("out/report.html"), certificate=Path("out/certificate.json"))\n'
+    named = 'report=Path("out/report.html"), certificate=Path("out/certificate.json")'
+    documents = f"policy = policy.with_documents({named})\n"
     return (
         '"""Repeats a release: keep policy.yaml and the data beside this file."""\n\n'
         "from pathlib import Path\n\n"

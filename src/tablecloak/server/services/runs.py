@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.report.html import Html
 from tablecloak.report.page import sections
 from tablecloak.server.services import projects
 from tablecloak.server.services.workshop import Workshop, key_of
@@ -48,7 +49,7 @@ def file_of(workshop: Workshop, run: Run, document: str) -> Path:
     return path
 
 
-def parts_of_report(workshop: Workshop, run: Run) -> dict[str, str]:
+def parts_of_report(workshop: Workshop, run: Run) -> dict[str, Html]:
     """The sections of the report by title; empty where there is no report."""
     try:
         path = file_of(workshop, run, "report")

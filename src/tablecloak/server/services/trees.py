@@ -17,7 +17,17 @@ from tablecloak.server.services import projects
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.store import Project
 
-__all__ = ["bring", "columns_of", "download", "edit", "fields_by_kind", "fitting_kinds", "look", "spec_of"]
+__all__ = [
+    "bring",
+    "columns_of",
+    "download",
+    "edit",
+    "fields_by_kind",
+    "fitting_kinds",
+    "look",
+    "spec_of",
+    "written_of",
+]
 
 FOLDER = "hierarchies"
 MOST_BYTES = 50_000_000
@@ -60,6 +70,14 @@ def spec_of(form: Mapping[str, str]) -> dict[str, Any]:
     """The parameters that a form describes; a width is needed where nobody knows a better one."""
     kind = form.get("kind", "")
     return {"kind": kind, **settings_from(form, fields_by_kind().get(kind, []), prefix=f"{kind}:")}
+
+
+def written_of(policy: Policy, column: str) -> Any:
+    """The hierarchy of a column as its policy writes it, for another column to have the same."""
+    found: Any = policy.columns[column].hierarchy if column in policy.columns else None
+    if not hasattr(found, "model_dump"):
+        return found
+    return {"kind": found.kind, **found.model_dump(by_alias=True, exclude_defaults=True)}
 
 
 def _new_file(workshop: Workshop, project: Project, column: str) -> tuple[Path, str]:

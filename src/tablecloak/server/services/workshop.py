@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
+from tablecloak.cleanup import unfinished
 from tablecloak.errors import CloakError
 from tablecloak.server.files import Files
 from tablecloak.server.jobs import Jobs
@@ -20,7 +21,7 @@ from tablecloak.server.workers import Crashed, Failed, Worker
 __all__ = ["Refused", "Workshop", "key_of"]
 
 
-class Refused(CloakError):
+class Refused(CloakError):  # noqa: N818
     """A worker said no; carries what it said, exactly."""
 
     def __init__(self, error: dict[str, Any], exit_code: int = 1) -> None:
@@ -42,11 +43,14 @@ class Workshop:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
+        if settings.is_ephemeral:
+            unfinished.add(self)  # removed even if the process is ended before it can close
         self.files = Files(settings.directory)
         self.store = Store(settings.directory / "tablecloak.sqlite")
-        self.jobs = Jobs(self.store, settings.workers, self._arguments)
+        self.jobs = Jobs(self.store, settings.workers, self._arguments, starts_early=settings.starts_early)
         self._quick = Worker()
-        threading.Thread(target=self._warm_up, daemon=True).start()
+        if settings.starts_early:
+            threading.Thread(target=self._warm_up, daemon=True).start()
 
     def _warm_up(self) -> None:
         with contextlib.suppress(Crashed):
@@ -118,5 +122,9 @@ class Workshop:
         self.jobs.close()
         self._quick.close()
         self.store.close()
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove everything a server that keeps nothing has written."""
         if self.settings.is_ephemeral:
             shutil.rmtree(self.settings.directory, ignore_errors=True)
