@@ -11,8 +11,8 @@ import time
 import polars as pl
 import pytest
 from starlette.testclient import TestClient
+from without_browser import BASE, BEARER, Pages, settings_for
 
-from conftest import BASE, BEARER, Pages, settings_for
 from tablecloak.server.app import make_app
 from tablecloak.server.store import Run
 

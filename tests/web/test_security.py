@@ -12,8 +12,8 @@ import zipfile
 import polars as pl
 import pytest
 from starlette.testclient import TestClient
+from without_browser import BASE, BEARER, PORT, settings_for
 
-from conftest import BASE, BEARER, PORT, settings_for
 from tablecloak.server.app import make_app
 from tablecloak.server.files import safe_name
 from tablecloak.server.security import PAGE_POLICY
@@ -304,10 +304,19 @@ def test_parquet_bombs_are_refused(tmp_path):
         assert "more than is allowed" in answer.json()["message"]
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("broken.parquet", b"PAR1 no"), ("broken.xlsx", b"PK\x03\x04 no"), ("broken.csv.gz", b"\x1f\x8b no"),
-    ("x.exe", b"MZ"), ("empty.csv", b""), ("binary.csv", bytes(range(256)) * 10), ("broken.arrow", b"ARROW1"), ("none", b"a,b"),
-])  # fmt: skip
+BROKEN = {
+    "broken.parquet": b"PAR1 no",
+    "broken.xlsx": b"PK\x03\x04 no",
+    "broken.csv.gz": b"\x1f\x8b no",
+    "broken.arrow": b"ARROW1",
+    "binary.csv": bytes(range(256)) * 10,
+    "empty.csv": b"",
+    "x.exe": b"MZ",
+    "none": b"a,b",
+}
+
+
+@pytest.mark.parametrize(("name", "content"), BROKEN.items(), ids=BROKEN)
 def test_broken_files_are_refused_with_words(api, name, content):
     answer = upload(api, name, content)
     assert answer.status_code == 422

@@ -84,7 +84,7 @@ def delete_project(project: AProject, workshop: At) -> None:
 @router.get("/projects/{project_id}/policy", tags=["projects"], response_class=PlainTextResponse)
 def get_policy(project: AProject) -> Response:
     """The policy as YAML; the version is in the header ETag."""
-    return PlainTextResponse(project.policy, media_type="application/yaml", headers={"etag": f'"{project.version}"'})
+    return PlainTextResponse(project.policy, headers={"etag": f'"{project.version}"'})
 
 
 @router.put("/projects/{project_id}/policy", tags=["projects"])
@@ -248,4 +248,4 @@ def verify(
 @router.get("/schema/policy", tags=["policy"])
 def schema() -> JSONResponse:
     """JSON Schema of policies, with everything that is installed."""
-    return JSONResponse(json_schema(), media_type="application/schema+json")
+    return JSONResponse(json_schema())
