@@ -23,6 +23,7 @@ PAGE_POLICY = (
 )
 # A report brings its own style sheet and nothing that runs; it is opened as if it came from nowhere.
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'self'"
+ICON = '<link rel="icon" href="/static/mark.svg" type="image/svg+xml">'
 SAFE = ("GET", "HEAD", "OPTIONS")
 PLAIN_LIMIT = 2_000_000  # bytes of requests that bring no file
 UPLOADS = ("/open/upload", "/api/v1/datasets", "/api/v1/verify")
@@ -106,7 +107,7 @@ class Guard:
         body = (
             '<!doctype html><html lang="en"><meta charset="utf-8">'
             f'<meta http-equiv="refresh" content="0; url={target}"><title>tablecloak</title>'
-            f'<p><a href="{target}">Continue to tablecloak</a></p></html>'
+            f'{ICON}<p><a href="{target}">Continue to tablecloak</a></p></html>'
         )
         extra = [] if session is None else [(b"set-cookie", self._cookie_header(session))]
         await _answer(send, 200, body.encode(), "text/html; charset=utf-8", extra)
@@ -168,7 +169,8 @@ async def _say(send: Send, status: int, kind: str, message: str, scope: Scope) -
     if wants_page:
         body = (
             '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            '<link rel="stylesheet" href="/static/app.css"><title>tablecloak</title><main class="plain">'
+            '<link rel="stylesheet" href="/static/app.css"><title>tablecloak</title>'
+            f'{ICON}<main class="plain">'
             f"<h1>Not this way</h1><p>{html.escape(message[:1].upper() + message[1:])}.</p></main></html>"
         )
         await _answer(send, status, body.encode(), "text/html; charset=utf-8", [])

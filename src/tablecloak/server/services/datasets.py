@@ -35,20 +35,24 @@ def open_source(workshop: Workshop, source: str) -> Dataset:
     if "://" in source:
         database, table = split_uri(source)
         return _from_database(workshop, _allowed(workshop, database), table)
-    path = _allowed(workshop, Path(source).expanduser())
+    path = _allowed(workshop, Path(source))
     with path.open("rb") as file:
         return receive(workshop, file, path.name)
 
 
 def _allowed(workshop: Workshop, path: Path) -> Path:
     """The file a path leads to, if it may be opened; whether others exist is not told."""
-    roots = workshop.settings.roots
-    real = path if path.is_absolute() else roots[-1] / path
-    own = workshop.settings.directory
-    if not inside(real, roots) or inside(real, [own]) or not real.is_file() or not os.access(real, os.R_OK):
+    roots, own = workshop.settings.roots, workshop.settings.directory
+    try:
+        known = path.expanduser()
+        real = (known if known.is_absolute() else roots[-1] / known).resolve()
+        is_fine = inside(real, roots) and not inside(real, [own]) and real.is_file() and os.access(real, os.R_OK)
+    except (OSError, ValueError, RuntimeError):  # no path at all, an endless link, a home that is not there
+        is_fine = False
+    if not is_fine:
         named = ", ".join(str(root) for root in roots)
         raise DataError("there is no file to open at that path", hint=f"files can be opened from {named}")
-    return real.resolve()
+    return real
 
 
 def _from_database(workshop: Workshop, database: Path, table: str) -> Dataset:

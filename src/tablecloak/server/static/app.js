@@ -37,7 +37,7 @@ function take(html, url) {
     if (found && !found.classList.contains("why")) found.open = true;
   }
   if (focus) refocus(focus);
-  if (url && new URL(url).pathname !== location.pathname) history.pushState({}, "", url);
+  if (url && new URL(url).pathname !== location.pathname) { history.pushState({}, "", url); shown = location.pathname + location.search; }
   ready();
 }
 
@@ -50,6 +50,10 @@ function refocus(key) {
 }
 
 async function send(form, button) {
+  root.setAttribute("data-busy", "");
+  try { await exchange(form, button); } finally { root.removeAttribute("data-busy"); }
+}
+async function exchange(form, button) {
   const data = new FormData(form, button && button.name ? button : undefined);
   const mine = ++waiting;
   // an input called action hides the property of that name
@@ -127,7 +131,8 @@ document.addEventListener("keydown", (event) => {
     if (button && !button.disabled) { event.preventDefault(); button.click(); }
   }
 });
-addEventListener("popstate", () => location.reload());
+let shown = location.pathname + location.search;
+addEventListener("popstate", () => { if (location.pathname + location.search !== shown) location.reload(); });
 
 // Pieces of single pages.
 async function light() {
