@@ -4,12 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lint types layers fast bench bench-quality docs wheel clean
+.PHONY: demo test check lint types layers fast bench bench-quality bench-web images chromium docs wheel clean
 
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
-test: $(STAMP)
+test: $(STAMP) chromium
 	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
 
 check: lint types layers fast
@@ -27,11 +27,21 @@ layers: $(STAMP)
 fast: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
+# Browser tests need chromium; they say so where it is missing and cannot be installed.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -q chromium >/dev/null; } || true
+
+images: $(STAMP) chromium
+	TABLECLOAK_IMAGES=docs/images $(BIN)/python -m pytest -q tests/web/test_browser.py
+
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.run
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m benchmarks.quality --json docs/quality.jsonl --svg docs/quality.svg
+
+bench-web: $(STAMP)
+	$(BIN)/python -m benchmarks.web
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

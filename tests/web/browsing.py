@@ -16,7 +16,8 @@ FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component
 @contextmanager
 def serving(folder, **given):
     """A server in a thread of this process."""
-    server = LocalServer(ServerSettings(folder / "server", port=free_port(), roots=(folder,), bearer=None, **given))
+    settings = {"port": free_port(), "roots": (folder,), "bearer": None, **given}
+    server = LocalServer(ServerSettings(folder / "server", **settings))
     ready = threading.Event()
     thread = threading.Thread(target=server.run, args=(ready.set,), daemon=True)
     thread.start()
@@ -38,6 +39,7 @@ def browsing(**given):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True, **given)
         page = context.new_page()
+        page.set_default_timeout(120_000)
         page.complaints = []
         page.on("console", lambda m: page.complaints.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda e: page.complaints.append(str(e)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,11 @@ def edited(text: str, change: Change) -> str:
     return out.getvalue()
 
 
+@lru_cache(maxsize=64)
 def accepted(text: str, folder: Path, source: str) -> Policy:
     """The policy of a text that a project may have: valid, about its own dataset, naming no file outside its folder.
+
+    Reading YAML with positions takes a tenth of a second, and every page asks: the last ones are remembered.
 
     Raises: PolicyError with every problem and its place.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from tablecloak import registry
@@ -10,7 +11,7 @@ from tablecloak.data.table import Role
 from tablecloak.errors import PolicyError
 from tablecloak.models.base import Goal, parameters
 from tablecloak.policy.schema import Policy
-from tablecloak.report.explain import describe
+from tablecloak.report.explain import Explanation, describe
 from tablecloak.server import drafts
 from tablecloak.server.forms import Field, fields_of, settings_from
 from tablecloak.server.words import SENTENCES, sentence_parts
@@ -22,6 +23,11 @@ __all__ = ["algorithm_card", "algorithm_groups", "cards", "edit_from", "offers"]
 STARTS = {"k": 5, "l": 3, "t": 0.2, "p": 2, "alpha": 0.5, "beta": 1, "delta": 1, "limit": 0.1, "c": 0.5, "m": 2, "e": 1,
           "epsilon": 1, "h": 0.5}  # fmt: skip
 FIRST = ("k-anonymity", "l-diversity", "t-closeness")
+
+
+@cache
+def _about(kind: str, name: str) -> Explanation:
+    return describe(kind, name, registry.find(f"{kind}s", name))
 
 
 def _fields(name: str, policy: Policy) -> list[Field]:
@@ -45,7 +51,7 @@ def cards(policy: Policy) -> list[dict[str, Any]]:
                 "fields": {f.name: f for f in fields},
                 "others": [f for f in fields if f.name not in in_sentence],
                 "values": values,
-                "about": describe("model", goal.name, type(goal)),
+                "about": _about("model", goal.name),
             }
         )
     return found
@@ -58,7 +64,7 @@ def offers(policy: Policy) -> list[dict[str, Any]]:
     for name, model in registry.known("models").items():
         needs = getattr(model, "needs", None)
         needs_sensitive = isinstance(needs, Needs) and Needs.SENSITIVE in needs
-        about = describe("model", name, model)
+        about = _about("model", name)
         found.append(
             {"name": name, "definition": about.definition.replace("`", ""), "is_plain": name in SENTENCES,
              "is_ready": has_sensitive or not needs_sensitive}
@@ -74,7 +80,7 @@ def algorithm_card(policy: Policy) -> dict[str, Any]:
     fields = fields_of(type(algorithm))
     values = {f.name: getattr(algorithm, f.name, None) for f in fields}
     return {"name": algorithm.name, "fields": fields, "values": values,
-            "about": describe("algorithm", algorithm.name, type(algorithm))}  # fmt: skip
+            "about": _about("algorithm", algorithm.name)}  # fmt: skip
 
 
 def algorithm_groups(policy: Policy) -> list[dict[str, Any]]:
@@ -82,7 +88,7 @@ def algorithm_groups(policy: Policy) -> list[dict[str, Any]]:
     goal = Goal(tuple(policy.goals))
     found = []
     for name, kind in registry.known("algorithms").items():
-        about = describe("algorithm", name, kind)
+        about = _about("algorithm", name)
         try:
             reason = kind().refuses(goal)
         except Exception:  # one that must be told something first is offered, and says so when it is chosen
