@@ -112,7 +112,12 @@ def started(folder, until):
 
 
 def has_partial_file(folder):
-    return lambda _process: any(p.stat().st_size for p in (folder / "out").glob(".*partial*"))
+    def size(path):
+        with contextlib.suppress(FileNotFoundError):  # it may get its final name at this moment
+            return path.stat().st_size
+        return 0
+
+    return lambda _process: any(size(path) for path in (folder / "out").glob(".*partial*"))
 
 
 @pytest.mark.slow

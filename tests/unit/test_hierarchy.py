@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -214,10 +212,9 @@ def test_paths_and_trees_read_back(tree):
     assert nested.labels == tree.labels
 
 
-@pytest.mark.slow
-def test_hundred_thousand_paths_are_fast():
+def test_hundred_thousand_paths_become_one_tree():
     values = [f"{i:05d}" for i in range(100_000)]
     paths = [[v, *(v[: 5 - i] + "*" * i for i in range(1, 6))] for v in values]
-    begin = time.perf_counter()
-    Hierarchy.from_paths(paths).ends()
-    assert time.perf_counter() - begin < 10
+    tree = Hierarchy.from_paths(paths)
+    assert tree.n_leaves == 100_000
+    assert len(tree.labels) == 100_000 + 10_000 + 1_000 + 100 + 10 + 1
