@@ -253,3 +253,16 @@ def test_a_node_of_the_lattice_can_be_applied(pages, api):
     assert result["result"]["algorithm"] == "levels"
     assert result["result"]["classes"] == node["classes"]
     assert result["result"]["loss"] == pytest.approx(node["loss"])
+
+
+def test_a_search_tells_ever_lower_losses(api):
+    project = project_on(api)
+    text = project["policy"].replace("{kind: mondrian}", "{kind: optimal}")
+    assert api.put(f"/api/v1/projects/{project['id']}/policy", json={"policy": text, "version": 1}).status_code == 200
+    run = api.post(f"/api/v1/projects/{project['id']}/runs").json()["id"]
+    found = ended(api, run)
+    with api.stream("GET", f"/api/v1/runs/{run}/events") as stream:
+        told = [json.loads(line[6:]) for line in "".join(stream.iter_text()).splitlines() if line.startswith("data: ")]
+    losses = [e["loss"] for e in told if e.get("kind") == "best"]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] == pytest.approx(found["result"]["loss"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from tablecloak.report.html import Html, el
 
-__all__ = ["frontier", "meter", "spark", "strip"]
+__all__ = ["falling", "frontier", "meter", "spark", "strip"]
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 24
 WIDTH, HEIGHT, LEFT, BASE = 560, 320, 56, 268
@@ -67,6 +67,17 @@ def frontier(points: Sequence[Mapping[str, Any]], chosen: str | None) -> Html:
     title = "All runs by risk and loss"
     return el("svg", el("title", title), parts, class_="chart frontier", viewBox=f"0 0 {WIDTH} {HEIGHT}",
               role="group", aria_label=f"{title}. {told}")  # fmt: skip
+
+
+def falling(points: Sequence[tuple[float, float]]) -> Html:
+    """The best loss so far as a line that only goes down; the scripts of the page draw it while a run works."""
+    last = max([at for at, _ in points], default=0.0) or 0.1
+    top = max([loss for _, loss in points], default=0.0) or 1.0
+    places = [f"{10 + 540 * at / last:.1f} {130 - 110 * loss / top:.1f}" for at, loss in points]
+    d = f"M{'L'.join(places)}" if places else ""
+    title = "Best loss so far" + (f", at last {points[-1][1]:.2%}" if points else "")
+    return el("svg", el("title", title), el("path", class_="two outline", d=d), class_="chart",
+              viewBox="0 0 560 140", role="img")  # fmt: skip
 
 
 def _x(value: float, top: float) -> float:

@@ -43,7 +43,9 @@ class Telling:
     def finish(self, note: str = "") -> None:
         self._tell({"kind": "finish", "note": note})
 
-    @property
+    def better(self, loss: float) -> None:
+        self._tell({"kind": "best", "loss": float(loss)})
+
     def stopping(self) -> bool:
         """Whether the best found so far is wanted now."""
         self._listen()

@@ -42,7 +42,7 @@ def show_run(request: Request, project_id: str, *, alert: Any = None, status: in
     return render(
         request, "run.html", project=project, step="run", alert=alert, status=status, newest=newest,
         phases=results.phases(workshop, newest) if newest else [], history=results.history(workshop, project),
-        error=results.error_of(newest),
+        losses=results.losses(workshop, newest) if newest else [], error=results.error_of(newest),
     )  # fmt: skip
 
 

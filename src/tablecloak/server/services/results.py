@@ -9,7 +9,7 @@ from tablecloak.server.services import runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project, Run, Unknown
 
-__all__ = ["attackers", "beside_page", "error_of", "history", "metrics", "phases", "points", "verdicts"]
+__all__ = ["attackers", "beside_page", "error_of", "history", "losses", "metrics", "phases", "points", "verdicts"]
 
 
 def phases(workshop: Workshop, run: Run) -> list[dict[str, Any]]:
@@ -29,6 +29,11 @@ def phases(workshop: Workshop, run: Run) -> list[dict[str, Any]]:
         phase["seconds"] = None if phase["ended"] is None else round(phase["ended"] - phase["began"], 2)
         phase["share"] = 1.0 if phase["ended"] is not None else phase["done"] / phase["total"] if phase["total"] else 0
     return found
+
+
+def losses(workshop: Workshop, run: Run) -> list[tuple[float, float]]:
+    """Seconds and the best loss found by then, falling."""
+    return [(e["at"], e["loss"]) for e in workshop.jobs.events(run) if e["kind"] == "best"]
 
 
 def summary(run: Run) -> str:

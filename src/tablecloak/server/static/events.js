@@ -28,7 +28,6 @@ export function follow(place, say) {
     if (now.total) now.bar.value = event.done;
     const spent = event.at - began, left = now.total && event.done ? spent * (now.total / event.done - 1) : null;
     now.note.textContent = number.format(event.done) + (now.total ? " of " + number.format(now.total) : "") + (left !== null && left > 2 ? `, about ${Math.ceil(left)} s left` : "");
-    if (typeof event.loss === "number") fall(place, losses, event);
   };
   const finish = (event) => {
     if (!now) return;
