@@ -47,10 +47,10 @@ def settle(page):
     page.wait_for_selector(".lamp.asking", state="detached")
 
 
-def picture(page, name):
+def picture(page, name, at="body"):
     settle(page)
     if IMAGES:
-        page.evaluate("scrollTo(0, 0)")
+        page.evaluate("(s) => document.querySelector(s).scrollIntoView({ behavior: 'instant' })", at)
         page.screenshot(path=Path(IMAGES) / f"web-{name}.png")
 
 
@@ -137,7 +137,7 @@ def test_from_a_dropped_file_to_a_release_that_verifies(page, tmp_path):
         leaf.drag_to(page.locator(".tree .group[data-label='First letters'] > details > summary"))
     page.wait_for_selector(f".tree .group[data-label='First letters'] .leaf[data-label='{label}']")
     reloaded(page)
-    picture(page, "hierarchies")
+    picture(page, "hierarchies", ".levels")
     page.click("[aria-label=Undo]")
     page.wait_for_selector(f".tree .group[data-label='First letters'] .leaf[data-label='{label}']", state="detached")
     page.goto(f"{here(page)}/goals")
@@ -159,7 +159,6 @@ def test_from_a_dropped_file_to_a_release_that_verifies(page, tmp_path):
     page.click("text=Show values")
     page.wait_for_selector("td.changed")
     reloaded(page)
-    picture(page, "compare")
     page.click("text=Next: take it along")
     reloaded(page)
     picture(page, "export")
@@ -228,6 +227,7 @@ def test_runs_are_compared_and_a_node_of_the_lattice_is_applied(sample):
     page.locator(".frontier a").nth(1).click()
     page.wait_for_url("**run=**")
     assert "mondrian" in page.inner_text(".lead")
+    picture(page, "compare")
 
 
 def test_the_policy_can_be_edited_beside_every_step(sample):
@@ -268,6 +268,7 @@ def test_the_whole_journey_with_the_keyboard(page):
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # the first stop is the way past the header
     assert page.evaluate("document.activeElement.id") == "main"
+    settle(page)
     page.keyboard.press("Alt+2")
     page.wait_for_url("**/roles")
     walk(page, "select[name='role:cost']")
@@ -275,6 +276,7 @@ def test_the_whole_journey_with_the_keyboard(page):
         page.keyboard.press("ArrowDown")
     settle(page)
     assert page.evaluate("document.activeElement.name") == "role:cost"
+    settle(page)
     page.keyboard.press("Alt+4")
     page.wait_for_url("**/goals")
     walk(page, "input[name=k]")
@@ -283,6 +285,7 @@ def test_the_whole_journey_with_the_keyboard(page):
         page.keyboard.press("Tab")
     settle(page)
     assert page.input_value("input[name=k]") == "6"
+    settle(page)
     page.keyboard.press("Alt+5")
     page.wait_for_url("**/run")
     page.keyboard.press("Enter")  # the button has the focus already
@@ -293,6 +296,7 @@ def test_the_whole_journey_with_the_keyboard(page):
     walk(page, "a[role=switch]")
     page.keyboard.press("Enter")
     page.wait_for_selector("td.changed")
+    settle(page)
     page.keyboard.press("Alt+7")
     page.wait_for_url("**/export")
     walk(page, "a[href$=release]")

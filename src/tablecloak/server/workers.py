@@ -52,12 +52,21 @@ class Worker:
         with self._lock:
             self._ensure()
 
-    def ask(self, task: str, arguments: Mapping[str, Any], hear: Callable[[Event], None] = lambda _: None) -> Any:
-        """The result of a task; `hear` gets its progress.
+    def ask(
+        self,
+        task: str,
+        arguments: Mapping[str, Any],
+        hear: Callable[[Event], None] = lambda _: None,
+        *,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> Any:
+        """The result of a task; `hear` gets its progress, and what nobody wants any more when its turn comes is left.
 
         Raises: Failed, Cancelled, Crashed.
         """
         with self._lock:
+            if not is_wanted():
+                raise Cancelled
             line = self._ensure()
             self._number += 1
             self._is_cancelled = False

@@ -79,9 +79,19 @@ def uniqueness(workshop: Workshop, project: Project) -> dict[str, Any]:
 
 def check(workshop: Workshop, project: Project) -> dict[str, Any]:
     """Whether the goals can be reached; remembered per policy."""
+    key = key_of("check", project.policy)
+    known: dict[str, Any] | None = workshop.store.answer(project.id, key)
+    if known is not None:
+        return known
+
+    def is_wanted() -> bool:
+        return workshop.store.project(project.id).version == project.version
+
     try:
-        key = key_of("check", project.policy)
-        found: dict[str, Any] = workshop.asked(project.id, key, "check", workshop.about(project))
+        found: dict[str, Any] | None = workshop.check(workshop.about(project), is_wanted)
     except CloakError as error:
         return {"ok": False, **error.to_dict()}
+    if found is None:
+        return {"ok": False, "error": "stale", "message": "the project was changed since", "hint": None}
+    workshop.store.keep_answer(project.id, key, found)
     return found

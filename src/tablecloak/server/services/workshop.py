@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
 from tablecloak.cleanup import unfinished
 from tablecloak.errors import CloakError
+from tablecloak.progress import Cancelled
 from tablecloak.server.files import Files
 from tablecloak.server.jobs import Jobs
 from tablecloak.server.settings import ServerSettings
@@ -49,6 +50,7 @@ class Workshop:
         self.store = Store(settings.directory / "tablecloak.sqlite")
         self.jobs = Jobs(self.store, settings.workers, self._arguments, starts_early=settings.starts_early)
         self._quick = Worker()
+        self._checker = Worker()  # checks may take a while, and pages should not wait for them
         if settings.starts_early:
             threading.Thread(target=self._warm_up, daemon=True).start()
 
@@ -68,6 +70,20 @@ class Workshop:
         except Crashed:
             message = "reading this ended the worker"
             raise Refused({"error": "engine", "message": message, "hint": "is the file whole?"}) from None
+
+    def check(self, arguments: Mapping[str, Any], is_wanted: Callable[[], bool]) -> Any:
+        """The answer of a check; None if it was not wanted any more when its turn came.
+
+        Raises: Refused.
+        """
+        try:
+            return self._checker.ask("check", arguments, is_wanted=is_wanted)
+        except Cancelled:
+            return None
+        except Failed as failed:
+            raise Refused(failed.error, failed.exit_code) from None
+        except Crashed as crashed:
+            raise Refused({"error": "engine", "message": str(crashed), "hint": None}) from None
 
     def asked(self, owner: str, key: str, task: str, arguments: Mapping[str, Any]) -> Any:
         """The same, remembered for good under a key."""
@@ -121,6 +137,7 @@ class Workshop:
     def close(self) -> None:
         self.jobs.close()
         self._quick.close()
+        self._checker.close()
         self.store.close()
         self.discard()
 
