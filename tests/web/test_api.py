@@ -153,7 +153,7 @@ def slow_project(api, tmp_path):
     return answer.json()
 
 
-def until(condition, seconds=30):
+def until(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline

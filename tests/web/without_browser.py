@@ -30,7 +30,7 @@ class Pages:
         hidden = dict(re.findall(r'<input type="hidden" name="(csrf|version)" value="([^"]*)"', page.text))
         return self.client.post(to, data={**hidden, **values}, files=files)
 
-    def wait(self, run, seconds=60):
+    def wait(self, run, seconds=300):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             found = self.client.get(f"/api/v1/runs/{run}").json()
