@@ -4,12 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test postgres check lint types layers fast bench bench-quality bench-scale docs wheel clean
+.PHONY: demo test postgres chromium check lint types layers fast bench bench-quality bench-scale bench-web images docs wheel clean
 
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
-test: $(STAMP) postgres
+test: $(STAMP) postgres chromium
 	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
 
 # Tests of databases start a server of their own; without root they use what is installed, or say why they are skipped.
@@ -32,6 +32,13 @@ layers: $(STAMP)
 fast: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
+# Browser tests need chromium; they say so where it is missing and cannot be installed.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -q chromium >/dev/null; } || true
+
+images: $(STAMP) chromium
+	TABLECLOAK_IMAGES=docs/images $(BIN)/python -m pytest -q tests/web/test_browser.py
+
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.run
 
@@ -42,6 +49,9 @@ bench-quality: $(STAMP)
 bench-scale: $(STAMP)
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.scale_spark
+
+bench-web: $(STAMP)
+	$(BIN)/python -m benchmarks.web
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["Cancelled", "Progress", "Silent", "Timed", "silent"]
+__all__ = ["Cancelled", "Progress", "Silent", "Timed", "silent", "tell_better"]
 
 
 class Cancelled(Exception):  # noqa: N818
@@ -48,6 +48,13 @@ class Silent:
 
 
 silent: Progress = Silent()
+
+
+def tell_better(progress: Progress, loss: float) -> None:
+    """Say that a better answer was found, to those who want to know: they have a method `better(loss)`."""
+    tell = getattr(progress, "better", None)
+    if tell is not None:
+        tell(loss)
 
 
 class Timed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,11 +24,26 @@ def demo(
     directory: Annotated[
         Path, typer.Option("--directory", "-d", help="Folder for the data, the policy, the release and its report.")
     ] = FOLDER,
-    cli: Annotated[bool, typer.Option("--cli", help="Stay in the terminal, as this release always does.")] = False,  # noqa: ARG001
+    cli: Annotated[bool, typer.Option("--cli", help="Stay in the terminal.")] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Start the web app, only print its link.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the web app; 0 takes a free one.")] = 0,
     settings: Settings,
 ) -> None:
-    """Anonymize 5,000 made-up patients and show what changed."""
+    """Anonymize 5,000 made-up patients, show what changed, and open the web app on the result.
+
+    Where the output is not a terminal, only --no-browser starts the web app.
+    """
     _refuse_other_folders(directory)
+    _in_terminal(directory, settings)
+    if no_browser or (sys.stdout.isatty() and not cli and not settings.json):
+        from tablecloak.cli import demo_web
+
+        demo_web.show(settings, port=port, browser=not no_browser)
+    elif not cli:
+        remark(settings, "See it in a browser: `tablecloak demo --no-browser` prints a link and waits.")
+
+
+def _in_terminal(directory: Path, settings: Settings) -> None:
     with progress_for(settings) as progress:
         remark(settings, "Making 5,000 patients who do not exist ...")
         from tablecloak import pipeline, sample

@@ -34,6 +34,7 @@ from tablecloak.cli import (
     risk,
     run,
     schema,
+    serve,
     verify,
 )
 from tablecloak.cli.interrupts import wish
@@ -72,6 +73,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_things.list_things,
     "explain": explain.explain,
     "schema": schema.schema,
+    "serve": serve.serve,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(accepting_settings(_command))

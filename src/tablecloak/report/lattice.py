@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from rich.text import Text
 
-__all__ = ["lines", "page"]
+__all__ = ["legend", "lines", "measures", "page", "picture"]
 
 Report = Mapping[str, Any]
 Node = tuple[int, ...]
+Link = Callable[[Node], str]
 # A lattice of this many nodes is drawn whole; of a larger one, the neighbourhood of the best node.
 DRAW_UP_TO = 160
 MOST_LISTED = 40
@@ -77,6 +78,32 @@ def page(report: Report) -> str:
     )
 
 
+def picture(report: Report, link: Link, chosen: Sequence[int] | None = None) -> tuple[str, str | None]:
+    """The nodes as SVG, each a link, and an overview of all rows where only the surroundings of one are drawn.
+
+    Args:
+        link: where a click on a node leads.
+        chosen: the node to mark; where the lattice is too large to be drawn, its surroundings are shown.
+    """
+    whole = report["size"] <= DRAW_UP_TO and len(report["nodes"]) == report["size"]
+    around = tuple(chosen) if chosen is not None else tuple(report["best"])
+    nodes = list(_nodes(report)) if whole else _neighbourhood({**report, "best": around})
+    return _diagram(report, nodes, link, None if chosen is None else around), None if whole else _overview(report)
+
+
+def legend() -> str:
+    """What shapes and colors of nodes mean."""
+    return _legend()
+
+
+def measures(report: Report, levels: Sequence[int]) -> str:
+    """What is known about a node, in words."""
+    known = _nodes(report).get(tuple(levels))
+    if known is None:
+        return "not looked at"
+    return f"{known['tag']}, {known['how']}; {_measures(report, known)}"
+
+
 def _summary(report: Report) -> str:
     names = ", ".join(f"{c['name']} ({c['levels']})" for c in report["columns"])
     return (
@@ -117,7 +144,9 @@ def _measures(report: Report, node: Mapping[str, Any]) -> str:
     )
 
 
-def _diagram(report: Report, nodes: Sequence[Node]) -> str:
+def _diagram(
+    report: Report, nodes: Sequence[Node], link: Link | None = None, chosen: Sequence[int] | None = None
+) -> str:
     """Nodes in rows with the edges between them."""
     rows: dict[int, list[Node]] = {}
     for node in sorted(nodes):
@@ -133,13 +162,23 @@ def _diagram(report: Report, nodes: Sequence[Node]) -> str:
     drawn = [
         *(f'<text class=faint x=4 y="{(highest - at) * ROW_HEIGHT + 34}">row {at}</text>' for at in rows),
         *(_edge(place[a], place[b]) for a, b in edges),
-        *(_drawn_node(report, node, place[node], max(map(len, rows.values()))) for node in nodes),
+        *(_linked(report, node, place[node], max(map(len, rows.values())), link, chosen) for node in nodes),
     ]
     return f'<svg viewBox="0 0 {WIDTH} {height}" role=img aria-label="lattice">{"".join(drawn)}</svg>'
 
 
 def _edge(a: tuple[float, float], b: tuple[float, float]) -> str:
     return f'<line class=edge x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}"/>'
+
+
+def _linked(
+    report: Report, node: Node, at: tuple[float, float], widest: int, link: Link | None, chosen: Sequence[int] | None
+) -> str:
+    drawn = _drawn_node(report, node, at, widest)
+    if link is None:
+        return drawn
+    mark = ' class="chosen" aria-current="true"' if chosen is not None and node == tuple(chosen) else ""
+    return f'<a href="{escape(link(node))}" aria-label="{escape(_levels(report, node))}"{mark}>{drawn}</a>'
 
 
 def _drawn_node(report: Report, node: Node, at: tuple[float, float], widest: int) -> str:

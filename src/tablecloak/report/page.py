@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from tablecloak.report.judged import READ, attack_parts, distance_charts, utilit
 from tablecloak.report.parts import caption, chart_figure, document, listed, number, section, table
 from tablecloak.report.subject import Step, Subject
 
-__all__ = ["page", "summary"]
+__all__ = ["page", "sections", "summary"]
 
 BEFORE_AFTER = ("before", "after")
 MOST_SIZES = 10
@@ -24,9 +25,15 @@ COVERED = {True: "Every published cell covers its original.", False: "A publishe
 
 def page(subject: Subject) -> str:
     """The whole report."""
-    sections = [_banner, _alerts, _goals, _risk, _attacks, _utility, _changes, _method, _reproduction]
-    written = [write(subject) for write in sections]
+    parts = [_banner, _alerts, _goals, _risk, _attacks, _utility, _changes, _method, _reproduction]
+    written = [write(subject) for write in parts]
     return document(f"{subject.name}: privacy report", written, _footer(subject))
+
+
+def sections(written: str) -> dict[str, Html]:
+    """The sections of a report that `page` made, by title: what another page may show of it."""
+    # everything a report says is escaped, so these tags are its own
+    return {title: Html(body) for title, body in re.findall(r"<section><h2>(.*?)</h2>(.*?)</section>", written, re.S)}
 
 
 def summary(run: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from tablecloak.algorithms.fulldomain.explore import ROUNDING
 from tablecloak.algorithms.fulldomain.judge import Judge, Verdict
 from tablecloak.algorithms.fulldomain.lattice import Node
-from tablecloak.progress import Progress
+from tablecloak.progress import Progress, tell_better
 
 __all__ = ["Found", "best_first"]
 
@@ -53,6 +53,7 @@ class _Search:
             self._remember(found)
             if found.is_safe and (self.best is None or found.loss < self.best.loss - ROUNDING):
                 self.best = found
+                tell_better(self.progress, found.loss)
             self.progress.advance(len(self.verdicts))
         return self.verdicts[node]
 

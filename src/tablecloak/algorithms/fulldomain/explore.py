@@ -7,7 +7,7 @@ import numpy as np
 from tablecloak.algorithms.fulldomain.judge import Judge, Verdict
 from tablecloak.algorithms.fulldomain.lattice import Node, above, below
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.progress import Progress
+from tablecloak.progress import Progress, tell_better
 
 __all__ = ["Exploration"]
 
@@ -114,6 +114,7 @@ class Exploration:
         self.penalty[node] = np.inf
         if found.is_safe and (self.best is None or _key(found) < _key(self.best)):
             self.best = found
+            tell_better(self.progress, found.loss)
 
 
 def _key(found: Verdict) -> tuple[float, int, Node]:

@@ -1,0 +1,1 @@
+"""Routes of the REST API; they only translate between HTTP and services."""

@@ -1,0 +1,148 @@
+"""What the API takes and gives."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tablecloak.server.store import Dataset, Project, Run
+
+__all__ = [
+    "PROBLEMS",
+    "Check",
+    "DatasetOut",
+    "NewPolicy",
+    "NewProject",
+    "NewRun",
+    "OpenSource",
+    "Problem",
+    "ProjectOut",
+    "RunOut",
+    "Verified",
+]
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457) with what tablecloak says about it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    error: str
+    message: str
+
+
+_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_WHY = {
+    400: "the request cannot be read",
+    401: "no session and no token",
+    403: "not from our pages",
+    404: "there is nothing of that name",
+    409: "the project was changed since",
+    413: "too large",
+    421: "another host",
+    422: "what was sent cannot be used; `problems` says where",
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {"description": why, "model": Problem, "content": _CONTENT} for code, why in _WHY.items()
+}
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewProject(_Body):
+    """A project to be made."""
+
+    dataset: Annotated[str, Field(description="id of a dataset, or `sample`")]
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    preset: Annotated[str, Field(description="see `tablecloak list presets`")] = "standard"
+
+
+class OpenSource(_Body):
+    """A file or a database on this machine."""
+
+    source: Annotated[str, Field(min_length=1, max_length=4096, description="path, or sqlite:///FILE#TABLE")]
+
+
+class NewPolicy(_Body):
+    """A policy and the version of the project that it was made from."""
+
+    policy: Annotated[str, Field(max_length=1_000_000, description="YAML")]
+    version: Annotated[int, Field(ge=1, description="of the project, as last read")]
+
+
+class NewRun(_Body):
+    """What to do with the policy."""
+
+    task: Literal["run", "lattice"] = "run"
+
+
+class DatasetOut(BaseModel):
+    """A dataset."""
+
+    id: str
+    name: str
+    n_bytes: int
+    created: str
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> DatasetOut:
+        return cls(id=dataset.id, name=dataset.name, n_bytes=dataset.n_bytes, created=dataset.created)
+
+
+class ProjectOut(BaseModel):
+    """A project."""
+
+    id: str
+    name: str
+    dataset: str
+    version: int
+    policy: str
+    created: str
+    touched: str
+
+    @classmethod
+    def of(cls, project: Project) -> ProjectOut:
+        return cls(**{name: getattr(project, name) for name in cls.model_fields})
+
+
+class RunOut(BaseModel):
+    """A run; `result` has the keys of `tablecloak run --json`, `error` those of an error."""
+
+    id: str
+    project: str
+    task: str
+    status: Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
+    version: int
+    created: str
+    ended: str | None = None
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, run: Run) -> RunOut:
+        return cls(**run.to_dict())
+
+
+class Check(BaseModel):
+    """The keys of `tablecloak check --json`; where the goals cannot be reached, those of the error."""
+
+    model_config = ConfigDict(extra="allow")
+
+    ok: bool
+
+
+class Verified(BaseModel):
+    """The keys of `tablecloak verify --json`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    holds: bool
+    classes: int
+    rows: int

@@ -1,0 +1,230 @@
+"""Drafts: changes of a policy's text that keep its comments, order and layout."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from tablecloak.data.table import Role
+from tablecloak.errors import PolicyError
+from tablecloak.policy.load import parse_policy
+from tablecloak.policy.problems import InvalidPolicyError, Problem
+from tablecloak.policy.schema import Policy
+
+__all__ = [
+    "accepted",
+    "add_goal",
+    "edited",
+    "flow",
+    "refuse_outside",
+    "remove_goal",
+    "replace_goal",
+    "set_algorithm",
+    "set_column",
+    "set_input",
+    "set_output",
+    "set_role",
+]
+
+Document = CommentedMap
+Change = Callable[[Document], None]
+LONGEST_POLICY = 1_000_000
+
+
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.width = 4096
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.preserve_quotes = True
+    return yaml
+
+
+def edited(text: str, change: Change) -> str:
+    """The text after a change."""
+    yaml = _yaml()
+    document = yaml.load(text)
+    change(document)
+    out = io.StringIO()
+    yaml.dump(document, out)
+    return out.getvalue()
+
+
+@lru_cache(maxsize=64)
+def accepted(text: str, folder: Path, source: str) -> Policy:
+    """The policy of a text that a project may have: valid, about its own dataset, naming no file outside its folder.
+
+    Reading YAML with positions takes a tenth of a second, and every page asks: the last ones are remembered.
+
+    Raises: PolicyError with every problem and its place.
+    """
+    if len(text) > LONGEST_POLICY:
+        raise PolicyError("the policy is too long", hint=f"at most {LONGEST_POLICY:,} characters")
+    policy = parse_policy(text, name="policy.yaml", base=folder)
+    problems = [*_input_problems(policy, source), *_path_problems(policy, folder)]
+    if problems:
+        raise InvalidPolicyError(problems)
+    return policy
+
+
+def refuse_outside(policy: Policy, folder: Path) -> None:
+    """PolicyError if a policy names a file outside a folder."""
+    problems = _path_problems(policy, folder)
+    if problems:
+        raise InvalidPolicyError(problems)
+
+
+def _input_problems(policy: Policy, source: str) -> list[Problem]:
+    if policy.input is not None and policy.input.path == source:
+        return []
+    return [Problem(("input",), "a project has one dataset, which its policy names", hint=f"input: {source}")]
+
+
+def _path_problems(policy: Policy, folder: Path) -> list[Problem]:
+    """Files of the policy that lie elsewhere."""
+    named: list[tuple[tuple[str | int, ...], str]] = [
+        (("hierarchies", name), chosen) for name, chosen in policy.hierarchies.items() if isinstance(chosen, str)
+    ]
+    for name, column in policy.columns.items():
+        if isinstance(column.hierarchy, str) and column.hierarchy not in policy.hierarchies:
+            named.append((("columns", name, "hierarchy"), column.hierarchy))
+    if policy.output is not None:
+        keys = ("path", "recoding", "report", "certificate")
+        named += [(("output", key), path) for key in keys if (path := getattr(policy.output, key))]
+    root = folder.resolve()
+    return [
+        Problem(
+            place, "files of a project lie in its own folder", hint="a name without / at its beginning and without .."
+        )
+        for place, path in named
+        if not (folder / path).resolve().is_relative_to(root)
+    ]
+
+
+def flow(values: Mapping[str, Any]) -> CommentedMap:
+    """A mapping written on one line."""
+    written = CommentedMap({key: _inline(value) for key, value in values.items()})
+    written.fa.set_flow_style()
+    return written
+
+
+def _inline(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return flow(value)
+    if isinstance(value, list | tuple):
+        listed = CommentedSeq([_inline(v) for v in value])
+        listed.fa.set_flow_style()
+        return listed
+    return value
+
+
+def _column(document: Document, name: str) -> CommentedMap:
+    """The settings of a column, written out."""
+    columns = document["columns"]
+    found = columns.get(name)
+    if not isinstance(found, Mapping):
+        columns[name] = flow({"role": found or "drop"})
+    return columns[name]  # type: ignore[no-any-return]
+
+
+def set_role(name: str, role: str) -> Change:
+    """Give a column a role; what only its old role had goes away, goals that named it as sensitive included."""
+
+    def change(document: Document) -> None:
+        column = _column(document, name)
+        column["role"] = role
+        if role != Role.IDENTIFIER:
+            column.pop("transform", None)
+        if role != Role.QUASI:
+            column.pop("weight", None)
+        if role != Role.SENSITIVE:
+            _forget_sensitive(document, name)
+
+    return change
+
+
+def _forget_sensitive(document: Document, name: str) -> None:
+    goals = document.get("goals") or []
+    for at in range(len(goals) - 1, -1, -1):
+        named = goals[at].get("sensitive")
+        if named == name:
+            del goals[at]
+        elif isinstance(named, list) and name in named:
+            named.remove(name)
+
+
+def set_column(name: str, key: str, value: Any) -> Change:
+    """Set one key of a column; None removes it."""
+
+    def change(document: Document) -> None:
+        column = _column(document, name)
+        if value is None:
+            column.pop(key, None)
+        else:
+            column[key] = _inline(value)
+
+    return change
+
+
+def set_input(source: str, options: Mapping[str, Any]) -> Change:
+    """Say how the file is written; without options, its name alone."""
+
+    def change(document: Document) -> None:
+        document["input"] = flow({"path": source, **options}) if options else source
+
+    return change
+
+
+def add_goal(goal: Mapping[str, Any]) -> Change:
+    """Put a goal after the others."""
+
+    def change(document: Document) -> None:
+        document["goals"].append(flow(goal))
+
+    return change
+
+
+def replace_goal(at: int, goal: Mapping[str, Any]) -> Change:
+    """Write a goal anew."""
+
+    def change(document: Document) -> None:
+        if at < len(document["goals"]):
+            document["goals"][at] = flow(goal)
+
+    return change
+
+
+def remove_goal(at: int) -> Change:
+    """Take a goal away."""
+
+    def change(document: Document) -> None:
+        if at < len(document["goals"]):
+            del document["goals"][at]
+
+    return change
+
+
+def set_algorithm(settings: Mapping[str, Any]) -> Change:
+    """Write the algorithm anew."""
+
+    def change(document: Document) -> None:
+        document["algorithm"] = flow(settings)
+
+    return change
+
+
+def set_output(settings: Mapping[str, Any]) -> Change:
+    """Say what the release looks like; paths already written stay."""
+
+    def change(document: Document) -> None:
+        before = document.get("output")
+        known = {"path": before} if isinstance(before, str) else dict(before or {})
+        merged = {**known, **settings}
+        document["output"] = flow({k: v for k, v in merged.items() if v not in (None, False, "")})
+
+    return change

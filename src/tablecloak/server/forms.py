@@ -1,0 +1,117 @@
+"""Forms: parameters of models, algorithms and hierarchy kinds as inputs, and what was typed back as settings."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from tablecloak.errors import PolicyError
+
+__all__ = ["Field", "fields_of", "settings_from"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One input."""
+
+    name: str
+    kind: str  # whole, number, choice, flag, column, columns or text
+    label: str
+    help: str
+    is_required: bool
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    is_open: bool = False  # the least value itself is not allowed
+
+    @property
+    def step(self) -> str:
+        return "1" if self.kind == "whole" else "any"
+
+
+def fields_of(thing: Any, *, columns: Mapping[str, Sequence[str]] | None = None) -> list[Field]:
+    """The inputs of a registered class or a pydantic model.
+
+    Args:
+        columns: names that parameters such as `sensitive` may take, by parameter.
+    """
+    infos: Mapping[str, FieldInfo] = getattr(thing, "__pydantic_fields__", None) or getattr(thing, "model_fields", {})
+    skipped = {"kind", "tree"}
+    return [_field(n, info, columns or {}) for n, info in infos.items() if n not in skipped]
+
+
+def _field(name: str, info: FieldInfo, columns: Mapping[str, Sequence[str]]) -> Field:
+    written = info.alias or name.rstrip("_")
+    default = None if info.is_required() or info.default is PydanticUndefined else info.default
+    kind, choices = _kind(info.annotation)
+    if written in columns:
+        kind, choices = "column", tuple(columns[written])
+    bounds = {key: getattr(rule, key) for rule in info.metadata for key in ("ge", "gt", "le", "lt")
+              if getattr(rule, key, None) is not None}  # fmt: skip
+    return Field(
+        written,
+        kind,
+        written.replace("_", " "),
+        info.description or "",
+        info.is_required(),
+        default,
+        choices,
+        bounds.get("ge", bounds.get("gt")),
+        bounds.get("le", bounds.get("lt")),
+        "gt" in bounds,
+    )
+
+
+def _kind(annotation: Any) -> tuple[str, tuple[str, ...]]:
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return "choice", tuple(str(a) for a in get_args(annotation))
+    if origin in (Union, types.UnionType):
+        kinds = [_kind(a) for a in get_args(annotation) if a is not type(None)]
+        simple = [k for k in kinds if k[0] in ("whole", "number", "choice")]
+        is_number = {k[0] for k in kinds} <= {"whole", "number"}
+        return ("number", ()) if is_number and len(kinds) > 1 else (simple or kinds or [("text", ())])[0]
+    if origin is not None and hasattr(annotation, "__metadata__"):
+        return _kind(get_args(annotation)[0])
+    plain = {int: "whole", float: "number", bool: "flag"}
+    return plain.get(annotation, "text"), ()
+
+
+def settings_from(form: Mapping[str, str], fields: Sequence[Field], prefix: str = "") -> dict[str, Any]:
+    """What was typed, as a policy has it; what is empty or default is left out."""
+    found: dict[str, Any] = {}
+    for field in fields:
+        raw = form.get(prefix + field.name)
+        if field.kind == "flag":
+            value: Any = raw is not None and raw not in ("", "false", "off")
+        elif raw is None or not raw.strip():
+            continue
+        else:
+            value = _value(raw.strip(), field)
+        if value != field.default:
+            found[field.name] = value
+    return found
+
+
+def _value(raw: str, field: Field) -> Any:
+    """Numbers and words as they are; anything else is read as YAML, so lists can be typed."""
+    if field.kind in ("choice", "column"):
+        return raw
+    if field.kind in ("whole", "number"):
+        try:
+            number = float(raw)
+        except ValueError:
+            return raw  # the policy says what is wrong with it
+        return int(number) if number.is_integer() and (field.kind == "whole" or "." not in raw) else number
+    try:
+        return YAML(typ="safe").load(raw)
+    except YAMLError:
+        raise PolicyError(f"{field.label} is not readable", hint="write a list as [a, b]") from None

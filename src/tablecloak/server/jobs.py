@@ -1,0 +1,132 @@
+"""Jobs: runs wait in a queue for one of the workers, tell what they do, and survive a restart as interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tablecloak.progress import Cancelled
+from tablecloak.server.store import Run, Store, Unknown
+from tablecloak.server.workers import Crashed, Event, Failed, Worker
+
+__all__ = ["Jobs"]
+
+MOST_EVENTS = 5_000
+
+
+class Jobs:
+    """A queue of runs and the workers that take from it."""
+
+    def __init__(
+        self, store: Store, n_workers: int, prepare: Callable[[Run], Mapping[str, Any]], *, starts_early: bool = True
+    ) -> None:
+        """`prepare` gives the arguments of a run's task, just before it begins."""
+        self._starts_early = starts_early
+        self._store = store
+        self._prepare = prepare
+        self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._events: dict[str, list[Event]] = {}
+        self._began: dict[str, float] = {}
+        self._at: dict[str, Worker] = {}
+        self._is_closing = False
+        for run in store.open_runs():  # of a server that was ended in the middle of them
+            store.set_status(run.id, "interrupted")
+        self.workers = [Worker() for _ in range(n_workers)]
+        self._threads = [threading.Thread(target=self._take, args=(w,), daemon=True) for w in self.workers]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, run: Run) -> None:
+        """Put a run at the end of the queue."""
+        self._events[run.id] = []
+        self._tell(run.id, {"kind": "state", "status": "queued"})
+        self._queue.put(run.id)
+
+    def resume(self, run: Run) -> bool:
+        """Queue a run again that was interrupted, cancelled or failed."""
+        ended = ("interrupted", "cancelled", "failed")
+        if not self._store.set_status(run.id, "queued", only_from=ended, error=None, result=None):
+            return False
+        self.submit(run)
+        return True
+
+    def cancel(self, id_: str) -> bool:
+        """End a run, waiting or working; says whether there was something to end."""
+        worker = self._at.get(id_)
+        if worker is not None:
+            worker.cancel()
+            return True
+        if self._store.set_status(id_, "cancelled", only_from=("queued",)):
+            self._tell(id_, {"kind": "state", "status": "cancelled"})
+            return True
+        return False
+
+    def stop(self, id_: str) -> bool:
+        """Ask a run to publish the best it has found so far."""
+        worker = self._at.get(id_)
+        if worker is not None:
+            worker.stop()
+            self._tell(id_, {"kind": "stopping"})
+        return worker is not None
+
+    def events(self, run: Run, after: int = 0) -> list[Event]:
+        """What was told about a run, from a number on."""
+        told = self._events.get(run.id)
+        return list(told[after:]) if told is not None else list((run.events or [])[after:])
+
+    def close(self) -> None:
+        """End all work; what was in the middle is interrupted."""
+        self._is_closing = True
+        for _ in self._threads:
+            self._queue.put(None)
+        for worker in self.workers:
+            worker.close()
+        for thread in self._threads:
+            thread.join(5)
+        for run in self._store.open_runs():
+            self._store.set_status(run.id, "interrupted")
+
+    def _tell(self, id_: str, event: Event) -> None:
+        told = self._events.setdefault(id_, [])
+        if len(told) < MOST_EVENTS or event["kind"] == "state":
+            begin = self._began.setdefault(id_, time.monotonic())
+            told.append({"seq": len(told), "at": round(time.monotonic() - begin, 2), **event})
+
+    def _take(self, worker: Worker) -> None:
+        if self._starts_early:
+            with contextlib.suppress(Crashed):
+                worker.start()
+        while (id_ := self._queue.get()) is not None:
+            # a run that was cancelled while it waited, or forgotten with its project
+            if self._is_closing or not self._store.set_status(id_, "running", only_from=("queued",)):
+                continue
+            self._at[id_] = worker
+            try:
+                status, values = self._work(worker, id_)
+            finally:
+                del self._at[id_]
+            self._tell(id_, {"kind": "state", "status": status, "error": values.get("error")})
+            self._store.set_status(id_, status, events=self._events[id_], **values)
+            # readers of an open stream keep their list; later ones read the stored one
+            self._events.pop(id_, None)
+            self._began.pop(id_, None)
+
+    def _work(self, worker: Worker, id_: str) -> tuple[str, dict[str, Any]]:
+        self._began[id_] = time.monotonic()
+        self._tell(id_, {"kind": "state", "status": "running"})
+        try:
+            run = self._store.run(id_)
+            result = worker.ask(run.task, self._prepare(run), lambda event: self._tell(id_, event))
+        except Unknown:
+            return "cancelled", {}
+        except Failed as failed:
+            return "failed", {"error": {**failed.error, "exit_code": failed.exit_code}}
+        except Cancelled:
+            return "cancelled", {}
+        except Crashed as crashed:
+            return "interrupted", {"error": {"error": "engine", "message": str(crashed), "hint": "run it again"}}
+        return "done", {"result": result}

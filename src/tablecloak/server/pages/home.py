@@ -1,0 +1,82 @@
+"""Home: projects, the sample, ways to bring a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import UploadFile
+
+from tablecloak.errors import CloakError, DataError
+from tablecloak.server.files import TooLarge
+from tablecloak.server.pages.shell import Sent, SentForm, failed, render, workshop_of
+from tablecloak.server.services import datasets, projects
+from tablecloak.server.services.workshop import Workshop
+from tablecloak.server.store import Dataset
+
+__all__ = ["router"]
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+def home(request: Request) -> Response:
+    """All projects, newest first."""
+    return show_home(request)
+
+
+def show_home(request: Request, alert: dict[str, object] | None = None, status: int = 200) -> Response:
+    """The page, perhaps with an alert."""
+    workshop = workshop_of(request)
+    shown = [
+        {"project": p, "dataset": workshop.store.dataset(p.dataset), "runs": len(workshop.store.runs(p.id, "run"))}
+        for p in workshop.store.projects()
+    ]
+    return render(request, "home.html", alert=alert, status=status, projects=shown, roots=workshop.settings.roots,
+                  limit=workshop.settings.upload_limit_bytes)  # fmt: skip
+
+
+@router.post("/open/upload")
+def upload(request: Request, sent: Sent = SentForm) -> Response:
+    """A project on an uploaded file."""
+    file = sent.form.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        return show_home(
+            request, failed(DataError("no file was chosen", hint="choose one, or drop it on the page")), 422
+        )
+    name, source = file.filename, file.file
+    return _opened(request, lambda workshop: datasets.receive(workshop, source, name))
+
+
+@router.post("/open/path")
+def path(request: Request, sent: Sent = SentForm) -> Response:
+    """A project on a file of this machine or a table of a database."""
+    return _opened(request, lambda workshop: datasets.open_source(workshop, sent.text("source").strip()))
+
+
+@router.post("/open/sample")
+def sample(request: Request, sent: Sent = SentForm) -> Response:  # noqa: ARG001
+    """A project on the made-up patients."""
+    project = projects.create_sample(workshop_of(request))
+    return RedirectResponse(f"/projects/{project.id}/load", status_code=303)
+
+
+@router.post("/projects/{project_id}/delete")
+def delete(request: Request, project_id: str, sent: Sent = SentForm) -> Response:  # noqa: ARG001
+    """Delete a project and its files now."""
+    workshop = workshop_of(request)
+    workshop.forget_project(workshop.store.project(project_id))
+    return RedirectResponse("/", status_code=303)
+
+
+def _opened(request: Request, bring: Callable[[Workshop], Dataset]) -> Response:
+    workshop = workshop_of(request)
+    try:
+        project = projects.create(workshop, bring(workshop))
+    except TooLarge:
+        limit = workshop.settings.upload_limit_bytes
+        return show_home(request, failed(DataError(f"the file is larger than {limit:,} bytes")), 413)
+    except CloakError as error:
+        return show_home(request, failed(error), 422)
+    return RedirectResponse(f"/projects/{project.id}/load", status_code=303)

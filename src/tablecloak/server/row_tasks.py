@@ -1,0 +1,102 @@
+"""Rows to look at: pages of a table, raw lines of a file, original and release in step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.io.sources import Source
+from tablecloak.plan import source_of
+from tablecloak.policy.load import parse_policy
+from tablecloak.policy.schema import Policy
+from tablecloak.progress import Progress
+from tablecloak.recoding import read_recoding
+from tablecloak.server.frames import frame_of
+from tablecloak.values import format_value
+
+__all__ = ["beside", "lines", "release_source", "rows"]
+
+Arguments = Mapping[str, Any]
+HEAD = 4_000
+LONGEST_CELL = 80
+
+
+def rows(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """One page of a table as texts."""
+    policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
+    frame = frame_of(source_of(policy))
+    part = frame.slice(arguments["offset"], arguments["limit"])
+    return {"columns": frame.columns, "rows": _texts(part), "total": frame.height}
+
+
+def lines(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """The first lines of a text file as they are written."""
+    with Path(arguments["path"]).open("rb") as file:
+        head = file.read(HEAD)
+    if b"\x00" in head or head[:2] in (b"\x1f\x8b", b"PK"):
+        return {"lines": []}
+    whole = head.decode(arguments.get("encoding") or "utf-8", "replace").splitlines()
+    return {"lines": whole[:6]}
+
+
+def release_source(policy: Policy, path: Path) -> Source:
+    """A release as text where labels may stand, so that `1305*` and `13053` are of one kind."""
+    types = dict.fromkeys(policy.columns_with(Role.QUASI), ColumnType.TEXT)
+    types |= {n: c.type for n, c in policy.columns.items() if c.type is not None and c.role is not Role.QUASI}
+    from tablecloak.io.sniff import sniff
+
+    known = sniff(Source(path)).names
+    return Source(path, types={name: type_ for name, type_ in types.items() if name in known})
+
+
+def beside(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """The same records before and after: one page of both tables in step.
+
+    `in_step` is False where rows were shuffled, or where it is not known which ones were left out.
+    """
+    policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
+    release, folder = Path(arguments["release"]), Path(arguments["release"]).parent
+    after = frame_of(release_source(policy, release))
+    before = frame_of(source_of(policy)).select([c for c in after.columns if c in policy.columns])
+    kept, in_step = _kept_rows(policy, before, after, folder)
+    offset, limit = arguments["offset"], arguments["limit"]
+    part = before[kept[offset : offset + limit]] if kept is not None else before.slice(offset, limit)
+    published = after.slice(offset, limit)
+    return {
+        "columns": before.columns,
+        "after_columns": after.columns,
+        "before": _texts(part),
+        "after": _texts(published),
+        "total": max(after.height, 0),
+        "in_step": in_step,
+        "left_out": before.height - after.height,
+    }
+
+
+def _kept_rows(
+    policy: Policy, before: pl.DataFrame, after: pl.DataFrame, folder: Path
+) -> tuple[np.ndarray[Any, Any] | None, bool]:
+    """Which originals the published rows are, in order; None: all, or it cannot be known."""
+    if policy.output is not None and policy.output.shuffle:
+        return None, False
+    if before.height == after.height:
+        return None, True
+    recoding = folder / "recoding.json"
+    if not recoding.exists():
+        return None, False
+    kept = np.flatnonzero(read_recoding(recoding).classes_of(before) >= 0)
+    return (kept, True) if len(kept) == after.height else (None, False)
+
+
+def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
+    return [[_text(cell) for cell in row] for row in frame.rows()]
+
+
+def _text(cell: Any) -> str | None:
+    text = format_value(cell)
+    return text if text is None or len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"

@@ -1,0 +1,186 @@
+"""The guard before every route: who asks, from where, how much they send, and what browsers may do with the answer."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tablecloak.server.sessions import Sessions
+from tablecloak.server.settings import ServerSettings
+
+__all__ = ["PAGE_POLICY", "REPORT_POLICY", "BodyTooLarge", "Guard"]
+
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
+    "form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+# A report brings its own style sheet and nothing that runs; it is opened as if it came from nowhere.
+REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'self'"
+ICON = '<link rel="icon" href="/static/mark.svg" type="image/svg+xml">'
+SAFE = ("GET", "HEAD", "OPTIONS")
+PLAIN_LIMIT = 2_000_000  # bytes of requests that bring no file
+UPLOADS = ("/open/upload", "/api/v1/datasets", "/api/v1/verify")
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "SAMEORIGIN",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+}
+
+
+class BodyTooLarge(Exception):  # noqa: N818
+    """A request sent more than its limit."""
+
+
+class Guard:
+    """Turns away what is not from our own pages, or from a script that knows the token."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings, sessions: Sessions) -> None:
+        self._app = app
+        self._settings = settings
+        self._sessions = sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        guarded = _with_headers(send)
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await _say(guarded, *refusal)
+            return
+        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [None])[0]
+        if token is not None and scope["method"] == "GET":
+            await self._enter(scope, guarded, token)
+            return
+        session = _cookie(headers, self._sessions.cookie)
+        is_bearer = self._sessions.is_bearer(headers.get("authorization"))
+        is_public = scope["path"].startswith("/static/")
+        if not is_bearer and not is_public and not self._sessions.is_open(session):
+            await _say(
+                guarded, 401, "unauthorized", "open the link that `tablecloak serve` printed; it works once", scope
+            )
+            return
+        must_prove = scope["method"] not in SAFE and not is_bearer and scope["path"].startswith("/api/")
+        if must_prove and not self._sessions.proves(str(session), headers.get("x-csrf-token")):
+            await _say(guarded, 403, "forbidden", "the header X-CSRF-Token is missing or wrong", scope)
+            return
+        scope["state"] = {**scope.get("state", {}), "session": session, "is_bearer": is_bearer}
+        await self._limited(scope, receive, guarded, headers)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, str, Scope] | None:
+        """Why a request is turned away before anybody asks who sends it."""
+        if headers.get("host", "") not in self._settings.hosts:
+            return 421, "misdirected", "this server answers only under the address it was started with", scope
+        origin = headers.get("origin")
+        if origin is not None and origin not in self._settings.origins:
+            return 403, "forbidden", "the request comes from another origin", scope
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            is_link = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+            if not is_link or headers.get("sec-fetch-dest") not in (None, "document"):
+                return 403, "forbidden", "the request comes from another site", scope
+        return None
+
+    async def _enter(self, scope: Scope, send: Send, token: str) -> None:
+        """Exchange the token for a cookie; a page moves on by itself, because a redirect would not carry the cookie."""
+        session = self._sessions.open(token)
+        already = self._sessions.is_open(_cookie(Headers(scope=scope), self._sessions.cookie))
+        if session is None and not already:
+            await _say(
+                send, 401, "unauthorized", "this link was used before; `tablecloak serve` prints a new one", scope
+            )
+            return
+        query = {k: v for k, v in parse_qs(scope["query_string"].decode("latin-1")).items() if k != "token"}
+        path = "/" + scope["path"].lstrip("/\\")
+        target = html.escape(path + (f"?{urlencode(query, doseq=True)}" if query else ""))
+        body = (
+            '<!doctype html><html lang="en"><meta charset="utf-8">'
+            f'<meta http-equiv="refresh" content="0; url={target}"><title>tablecloak</title>'
+            f'{ICON}<p><a href="{target}">Continue to tablecloak</a></p></html>'
+        )
+        extra = [] if session is None else [(b"set-cookie", self._cookie_header(session))]
+        await _answer(send, 200, body.encode(), "text/html; charset=utf-8", extra)
+
+    def _cookie_header(self, session: str) -> bytes:
+        return f"{self._sessions.cookie}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000".encode()
+
+    async def _limited(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        """Pass on, counting bytes: a body that is too large is refused while it comes in."""
+        is_upload = scope["path"] in UPLOADS or scope["path"].endswith("/hierarchy-file")
+        limit = self._settings.upload_limit_bytes + PLAIN_LIMIT if is_upload else PLAIN_LIMIT
+        claimed = headers.get("content-length", "0")
+        if not claimed.isdecimal() or int(claimed) > limit:
+            await _say(send, 413, "too-large", f"at most {limit:,} bytes can be sent here", scope)
+            return
+        received = 0
+
+        async def counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise BodyTooLarge
+            return message
+
+        async def unless_refused(message: Message) -> None:
+            if received <= limit:  # else the application answers to an error that is ours to explain
+                await send(message)
+
+        with contextlib.suppress(BodyTooLarge):
+            await self._app(scope, counted, unless_refused)
+        if received > limit:
+            await _say(send, 413, "too-large", f"at most {limit:,} bytes can be sent here", scope)
+
+
+def _with_headers(send: Send) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            headers.setdefault("content-security-policy", PAGE_POLICY)
+        await send(message)
+
+    return guarded
+
+
+def _cookie(headers: Mapping[str, str], name: str) -> str | None:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return None
+    return found.value if found else None
+
+
+async def _say(send: Send, status: int, kind: str, message: str, scope: Scope) -> None:
+    """A refusal: problem+json for programs, a short page for people."""
+    wants_page = not scope["path"].startswith("/api/") and "text/html" in Headers(scope=scope).get("accept", "")
+    if wants_page:
+        body = (
+            '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+            '<link rel="stylesheet" href="/static/app.css"><title>tablecloak</title>'
+            f'{ICON}<main class="plain">'
+            f"<h1>Not this way</h1><p>{html.escape(message[:1].upper() + message[1:])}.</p></main></html>"
+        )
+        await _answer(send, status, body.encode(), "text/html; charset=utf-8", [])
+        return
+    problem = {"type": "about:blank", "title": kind, "status": status, "detail": message, "error": kind,
+               "message": message}  # fmt: skip
+    await _answer(send, status, json.dumps(problem).encode(), "application/problem+json", [])
+
+
+async def _answer(send: Send, status: int, body: bytes, media: str, extra: list[tuple[bytes, bytes]]) -> None:
+    headers = [(b"content-type", media.encode()), (b"content-length", str(len(body)).encode()), *extra]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

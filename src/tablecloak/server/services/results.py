@@ -1,0 +1,130 @@
+"""Results of runs as pages show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tablecloak.errors import CloakError
+from tablecloak.server.services import runs
+from tablecloak.server.services.workshop import Workshop
+from tablecloak.server.store import Project, Run, Unknown
+
+__all__ = ["attackers", "beside_page", "error_of", "history", "losses", "metrics", "phases", "points", "verdicts"]
+
+
+def phases(workshop: Workshop, run: Run) -> list[dict[str, Any]]:
+    """Phases of a run so far, with how far each came."""
+    found: list[dict[str, Any]] = []
+    for event in workshop.jobs.events(run):
+        if event["kind"] == "start" and not (found and found[-1]["name"] == event["phase"] and not found[-1]["ended"]):
+            found.append({"name": event["phase"], "total": event["total"], "done": 0, "note": "", "ended": None,
+                          "began": event["at"]})  # fmt: skip
+        elif event["kind"] == "start":
+            found[-1]["total"] = event["total"]
+        elif event["kind"] == "advance" and found:
+            found[-1]["done"] = event["done"]
+        elif event["kind"] == "finish" and found:
+            found[-1].update(note=event["note"], ended=event["at"])
+    for phase in found:
+        phase["seconds"] = None if phase["ended"] is None else round(phase["ended"] - phase["began"], 2)
+        phase["share"] = 1.0 if phase["ended"] is not None else phase["done"] / phase["total"] if phase["total"] else 0
+    return found
+
+
+def losses(workshop: Workshop, run: Run) -> list[tuple[float, float]]:
+    """Seconds and the best loss found by then, falling."""
+    return [(e["at"], e["loss"]) for e in workshop.jobs.events(run) if e["kind"] == "best"]
+
+
+def summary(run: Run) -> str:
+    """Goals and algorithm of a run in a few words."""
+    result = run.result or {}
+    return f"{', '.join(result.get('goals', []))} by {result.get('algorithm', '')}"
+
+
+def history(workshop: Workshop, project: Project) -> list[dict[str, Any]]:
+    """All runs of a project, newest first, numbered from the first."""
+    every = workshop.store.runs(project.id, "run")
+    return [
+        {"number": len(every) - i, "run": run, "what": summary(run) if run.result else "", "error": error_of(run)}
+        for i, run in enumerate(every)
+    ]
+
+
+def points(workshop: Workshop, project: Project) -> list[dict[str, Any]]:
+    """Runs that ended well, as points of the frontier."""
+    found = []
+    for entry in history(workshop, project):
+        run: Run = entry["run"]
+        if run.status != "done":
+            continue
+        after = run.result.get("after") or {}
+        found.append(
+            {
+                "id": run.id,
+                "number": entry["number"],
+                "what": entry["what"],
+                "algorithm": run.result["algorithm"],
+                "goals": run.result["goals"],
+                "risk": after.get("highest"),
+                "average": after.get("average"),
+                "loss": run.result["loss"],
+                "suppressed": run.result["suppressed"],
+                "classes": run.result["classes"],
+                "holds": run.result["holds"],
+                "seconds": sum(run.result["seconds"].values()),
+                "href": f"/projects/{project.id}/compare?run={run.id}",
+            }
+        )
+    return found
+
+
+def verdicts(run: Run) -> list[dict[str, Any]]:
+    """Goals of a run: required and observed."""
+    found: list[dict[str, Any]] = run.result["verdicts"]
+    return found
+
+
+def attackers(run: Run) -> list[dict[str, Any]]:
+    """Risk before and after, by what an attacker wants."""
+    before, after = run.result.get("before"), run.result.get("after")
+    if not before or not after:
+        return []
+    kinds = (
+        ("Prosecutor", "highest", "knows that somebody is in the table and looks for that person: the worst case"),
+        ("Marketer", "average", "tries to match everybody and counts how many are right: the average"),
+        ("Unique records", "unique_share", "share of records that stand alone"),
+    )
+    return [{"name": n, "before": before[k], "after": after[k], "help": h} for n, k, h in kinds]
+
+
+def error_of(run: Run | None) -> dict[str, Any] | None:
+    """Why a run did not end well, in words."""
+    if run is None or not run.error:
+        return None
+    return {"message": run.error.get("message", ""), "hint": run.error.get("hint"),
+            "relaxations": run.error.get("relaxations", [])}  # fmt: skip
+
+
+def beside_page(workshop: Workshop, run: Run, page: int, n_rows: int, *, values: bool) -> dict[str, Any] | None:
+    """Original and release side by side; without `values` only where the pages are."""
+    total = run.result["rows"]
+    n_pages = max(1, -(-total // n_rows))
+    page = min(max(1, page), n_pages)
+    offset = (page - 1) * n_rows
+    found: dict[str, Any] = {"page": page, "pages": n_pages, "total": total, "first": offset + 1,
+                             "last": min(total, offset + n_rows)}  # fmt: skip
+    if not values:
+        return {**found, "hidden": True}
+    try:
+        return {**found, "hidden": False, **runs.beside(workshop, run, offset, n_rows)}
+    except (CloakError, Unknown):
+        return None
+
+
+def metrics(workshop: Workshop, run: Run) -> dict[str, Any] | None:
+    """Every metric and the distances of columns; None where the release cannot be compared cell by cell."""
+    try:
+        return runs.comparison(workshop, run)
+    except (CloakError, Unknown):
+        return None

@@ -1,0 +1,147 @@
+"""Workshop: what every service needs, in one place: settings, store, files, workers."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from tablecloak.cleanup import unfinished
+from tablecloak.errors import CloakError
+from tablecloak.progress import Cancelled
+from tablecloak.server.files import Files
+from tablecloak.server.jobs import Jobs
+from tablecloak.server.settings import ServerSettings
+from tablecloak.server.store import Project, Run, Store
+from tablecloak.server.workers import Crashed, Failed, Worker
+
+__all__ = ["Refused", "Workshop", "key_of"]
+
+
+class Refused(CloakError):  # noqa: N818
+    """A worker said no; carries what it said, exactly."""
+
+    def __init__(self, error: dict[str, Any], exit_code: int = 1) -> None:
+        super().__init__(error.get("message", ""), hint=error.get("hint"), location=error.get("location"))
+        self.error = error
+        self.code = exit_code
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.error
+
+
+def key_of(*parts: str) -> str:
+    """A short name for an answer: of the same question it is the same."""
+    return sha256("\x00".join(parts).encode()).hexdigest()[:32]
+
+
+class Workshop:
+    """A server's state: store, files, the workers of runs and one worker for quick questions."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.settings = settings
+        if settings.is_ephemeral:
+            unfinished.add(self)  # removed even if the process is ended before it can close
+        self.files = Files(settings.directory)
+        self.store = Store(settings.directory / "tablecloak.sqlite")
+        self.jobs = Jobs(self.store, settings.workers, self._arguments, starts_early=settings.starts_early)
+        self._quick = Worker()
+        self._checker = Worker()  # checks may take a while, and pages should not wait for them
+        if settings.starts_early:
+            threading.Thread(target=self._warm_up, daemon=True).start()
+
+    def _warm_up(self) -> None:
+        with contextlib.suppress(Crashed):
+            self._quick.start()
+
+    def ask(self, task: str, arguments: Mapping[str, Any]) -> Any:
+        """The result of a quick task.
+
+        Raises: Refused.
+        """
+        try:
+            return self._quick.ask(task, arguments)
+        except Failed as failed:
+            raise Refused(failed.error, failed.exit_code) from None
+        except Crashed:
+            message = "reading this ended the worker"
+            raise Refused({"error": "engine", "message": message, "hint": "is the file whole?"}) from None
+
+    def check(self, arguments: Mapping[str, Any], is_wanted: Callable[[], bool]) -> Any:
+        """The answer of a check; None if it was not wanted any more when its turn came.
+
+        Raises: Refused.
+        """
+        try:
+            return self._checker.ask("check", arguments, is_wanted=is_wanted)
+        except Cancelled:
+            return None
+        except Failed as failed:
+            raise Refused(failed.error, failed.exit_code) from None
+        except Crashed as crashed:
+            raise Refused({"error": "engine", "message": str(crashed), "hint": None}) from None
+
+    def asked(self, owner: str, key: str, task: str, arguments: Mapping[str, Any]) -> Any:
+        """The same, remembered for good under a key."""
+        found = self.store.answer(owner, key)
+        if found is None:
+            found = self.ask(task, arguments)
+            self.store.keep_answer(owner, key, found)
+        return found
+
+    def about(self, project: Project) -> dict[str, Any]:
+        """What tasks need to know of a project."""
+        return {"policy": project.policy, "base": str(self.files.project(project.id))}
+
+    def _arguments(self, run: Run) -> dict[str, Any]:
+        folder = self.files.new_run(run.project, run.id)
+        base = str(self.files.project(run.project))
+        return {"policy": run.policy, "base": base, "folder": str(folder), "threads": self.settings.threads}
+
+    def forget_project(self, project: Project) -> None:
+        """Delete a project with everything that belongs to it, its dataset included unless another one uses it."""
+        for run in self.store.runs(project.id):
+            self.jobs.cancel(run.id)
+        self.store.forget_project(project.id)
+        self.files.forget(self.files.project(project.id))
+        if all(other.dataset != project.dataset for other in self.store.projects()):
+            self.store.forget_dataset(project.dataset)
+            self.files.forget(self.files.dataset(project.dataset))
+
+    def forget_everything(self) -> None:
+        for project in self.store.projects():
+            self.forget_project(project)
+        for dataset in self.store.datasets():
+            self.store.forget_dataset(dataset.id)
+            self.files.forget(self.files.dataset(dataset.id))
+
+    def forget_old(self) -> int:
+        """Delete projects and datasets untouched for longer than the retention time; says how many projects."""
+        if self.settings.retention_days is None:
+            return 0
+        before = (datetime.now(UTC) - timedelta(days=self.settings.retention_days)).isoformat()
+        old = [p for p in self.store.projects() if p.touched < before]
+        for project in old:
+            self.forget_project(project)
+        used = {p.dataset for p in self.store.projects()}
+        for dataset in self.store.datasets():
+            if dataset.id not in used and dataset.created < before:
+                self.store.forget_dataset(dataset.id)
+                self.files.forget(self.files.dataset(dataset.id))
+        return len(old)
+
+    def close(self) -> None:
+        self.jobs.close()
+        self._quick.close()
+        self._checker.close()
+        self.store.close()
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove everything a server that keeps nothing has written."""
+        if self.settings.is_ephemeral:
+            shutil.rmtree(self.settings.directory, ignore_errors=True)

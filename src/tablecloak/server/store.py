@@ -1,0 +1,325 @@
+"""Store: projects, policies, datasets, runs and answers in one SQLite file."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+__all__ = ["Dataset", "Project", "Run", "Stale", "Store", "Unknown", "new_id", "now"]
+
+SCHEMA = """
+create table if not exists datasets (
+  id text primary key, name text not null, file text not null, n_bytes integer not null, created text not null);
+create table if not exists projects (
+  id text primary key, name text not null, dataset text not null, version integer not null, position integer not null,
+  created text not null, touched text not null);
+create table if not exists policies (
+  project text not null, position integer not null, text text not null, note text not null,
+  primary key (project, position));
+create table if not exists runs (
+  id text primary key, project text not null, task text not null, status text not null, policy text not null,
+  version integer not null, created text not null, ended text, result text, error text, events text);
+create index if not exists runs_of_project on runs (project, created);
+create table if not exists answers (owner text not null, key text not null, value text not null,
+  primary key (owner, key));
+create table if not exists sessions (hash text primary key, created text not null);
+"""
+MOST_UNDO = 200
+OPEN = ("queued", "running")
+
+
+class Unknown(Exception):  # noqa: N818
+    """There is nothing of that name."""
+
+
+class Stale(Exception):  # noqa: N818
+    """Somebody else wrote since; carries the project as it is now."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__("the project has changed since")
+        self.project = project
+
+
+def new_id() -> str:
+    """A name that nobody can guess."""
+    return secrets.token_hex(8)
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A file that was loaded."""
+
+    id: str
+    name: str  # as its owner called it; may contain anything
+    file: str  # as it is called on disk
+    n_bytes: int
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A dataset with a policy, which has a past and perhaps a future (undo and redo)."""
+
+    id: str
+    name: str
+    dataset: str
+    version: int  # grows with every write
+    position: int  # of the policy in its history
+    created: str
+    touched: str
+    policy: str = ""
+    n_after: int = 0  # policies that can be redone
+
+    @property
+    def can_undo(self) -> bool:
+        return self.position > 0
+
+    @property
+    def can_redo(self) -> bool:
+        return self.n_after > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A piece of work on a project and what became of it."""
+
+    id: str
+    project: str
+    task: str  # run or lattice
+    status: str  # queued, running, done, failed, cancelled or interrupted
+    policy: str
+    version: int
+    created: str
+    ended: str | None = None
+    result: Any = None
+    error: Any = None
+    events: Any = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in OPEN
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the API says about a run."""
+        names = ("id", "project", "task", "status", "version", "created", "ended", "result", "error")
+        return {name: getattr(self, name) for name in names}
+
+
+T = TypeVar("T", Dataset, Project, Run)
+JSON_COLUMNS = ("result", "error", "events")
+
+
+def _row(kind: type[T], row: sqlite3.Row) -> T:
+    known = {f.name for f in fields(kind)}
+    values = {name: row[name] for name in row.keys() if name in known}  # noqa: SIM118
+    read = {n: json.loads(v) if n in JSON_COLUMNS and v is not None else v for n, v in values.items()}
+    return kind(**read)
+
+
+class Store:
+    """All that is remembered; every method is one transaction, from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.RLock()
+        self._base = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        path.chmod(0o600)
+        self._base.row_factory = sqlite3.Row
+        self._base.executescript("pragma journal_mode = wal; pragma synchronous = normal; pragma secure_delete = on;")
+        self._base.executescript(SCHEMA)
+
+    def close(self) -> None:
+        with self._lock:
+            self._base.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._base.execute("begin immediate")
+            try:
+                yield self._base
+            except BaseException:
+                self._base.execute("rollback")
+                raise
+            self._base.execute("commit")
+
+    def _all(self, sql: str, *values: Any) -> list[sqlite3.Row]:
+        with self._lock:
+            return self._base.execute(sql, values).fetchall()
+
+    def _one(self, sql: str, *values: Any) -> sqlite3.Row:
+        found = self._all(sql, *values)
+        if not found:
+            raise Unknown
+        return found[0]
+
+    # Datasets -------------------------------------------------------------------------------------------------------
+
+    def add_dataset(self, dataset: Dataset) -> Dataset:
+        with self._writing() as base:
+            base.execute("insert into datasets values (?, ?, ?, ?, ?)",
+                         (dataset.id, dataset.name, dataset.file, dataset.n_bytes, dataset.created))  # fmt: skip
+        return dataset
+
+    def dataset(self, id_: str) -> Dataset:
+        return _row(Dataset, self._one("select * from datasets where id = ?", id_))
+
+    def datasets(self) -> list[Dataset]:
+        return [_row(Dataset, row) for row in self._all("select * from datasets order by created")]
+
+    # Projects -------------------------------------------------------------------------------------------------------
+
+    def add_project(self, name: str, dataset: str, policy: str, id_: str | None = None) -> Project:
+        id_, time = id_ or new_id(), now()
+        with self._writing() as base:
+            base.execute("insert into projects values (?, ?, ?, 1, 0, ?, ?)", (id_, name, dataset, time, time))
+            base.execute("insert into policies values (?, 0, ?, 'start')", (id_, policy))
+        return self.project(id_)
+
+    def project(self, id_: str) -> Project:
+        return _row(Project, self._one(_PROJECT + " where p.id = ?", id_))
+
+    def projects(self) -> list[Project]:
+        return [_row(Project, row) for row in self._all(_PROJECT + " order by p.touched desc, p.id")]
+
+    def write_policy(self, id_: str, text: str, *, version: int, note: str = "") -> Project:
+        """Put a new policy after the present one; what could be redone is forgotten.
+
+        Raises: Stale if the project is not at the given version any more.
+        """
+        with self._writing() as base:
+            project = self._at_version(id_, version)
+            if project.policy == text:
+                return project
+            at = project.position + 1
+            base.execute("delete from policies where project = ? and position >= ?", (id_, at))
+            base.execute("delete from policies where project = ? and position < ?", (id_, at - MOST_UNDO))
+            base.execute("insert into policies values (?, ?, ?, ?)", (id_, at, text, note))
+            self._move(base, project, at)
+        return self.project(id_)
+
+    def step(self, id_: str, by: int, *, version: int) -> Project:
+        """Undo (-1) or redo (1); at the ends nothing happens."""
+        with self._writing() as base:
+            project = self._at_version(id_, version)
+            at = project.position + by
+            known = base.execute("select 1 from policies where project = ? and position = ?", (id_, at)).fetchone()
+            if known is None:
+                return project
+            self._move(base, project, at)
+        return self.project(id_)
+
+    def _at_version(self, id_: str, version: int) -> Project:
+        project = self.project(id_)
+        if project.version != version:
+            raise Stale(project)
+        return project
+
+    @staticmethod
+    def _move(base: sqlite3.Connection, project: Project, position: int) -> None:
+        base.execute(
+            "update projects set position = ?, version = version + 1, touched = ? where id = ?",
+            (position, now(), project.id),
+        )
+
+    def rename(self, id_: str, name: str) -> None:
+        with self._writing() as base:
+            base.execute("update projects set name = ?, touched = ? where id = ?", (name, now(), id_))
+
+    def forget_project(self, id_: str) -> None:
+        """Remove a project, its policies, runs and answers."""
+        with self._writing() as base:
+            base.execute("delete from projects where id = ?", (id_,))
+            base.execute("delete from policies where project = ?", (id_,))
+            base.execute("delete from runs where project = ?", (id_,))
+            base.execute("delete from answers where owner = ?", (id_,))
+
+    def forget_dataset(self, id_: str) -> None:
+        with self._writing() as base:
+            base.execute("delete from datasets where id = ?", (id_,))
+            base.execute("delete from answers where owner = ?", (id_,))
+
+    # Runs -----------------------------------------------------------------------------------------------------------
+
+    def add_run(self, project: Project, task: str) -> Run:
+        id_ = new_id()
+        with self._writing() as base:
+            base.execute(
+                "insert into runs (id, project, task, status, policy, version, created)"
+                " values (?, ?, ?, 'queued', ?, ?, ?)",
+                (id_, project.id, task, project.policy, project.version, now()),
+            )
+            base.execute("update projects set touched = ? where id = ?", (now(), project.id))
+        return self.run(id_)
+
+    def run(self, id_: str) -> Run:
+        return _row(Run, self._one("select * from runs where id = ?", id_))
+
+    def runs(self, project: str, task: str | None = None) -> list[Run]:
+        """Newest first."""
+        rows = self._all("select * from runs where project = ? order by created desc, id", project)
+        return [run for row in rows if (run := _row(Run, row)) and task in (None, run.task)]
+
+    def open_runs(self) -> list[Run]:
+        return [
+            _row(Run, row) for row in self._all("select * from runs where status in (?, ?) order by created", *OPEN)
+        ]
+
+    def set_status(self, id_: str, status: str, *, only_from: tuple[str, ...] = OPEN, **values: Any) -> bool:
+        """Change the status of a run that has one of the given ones; says whether it had."""
+        written = {n: json.dumps(v) if n in JSON_COLUMNS and v is not None else v for n, v in values.items()}
+        if status not in OPEN:
+            written["ended"] = now()
+        sets = "".join(f", {name} = ?" for name in written)
+        marks = ", ".join("?" for _ in only_from)
+        with self._writing() as base:
+            changed = base.execute(
+                f"update runs set status = ?{sets} where id = ? and status in ({marks})",
+                (status, *written.values(), id_, *only_from),
+            )
+            return changed.rowcount > 0
+
+    def forget_run(self, id_: str) -> None:
+        with self._writing() as base:
+            base.execute("delete from runs where id = ?", (id_,))
+
+    # Answers: what was counted once and stays true -------------------------------------------------------------------
+
+    def answer(self, owner: str, key: str) -> Any:
+        """What was found before, or None."""
+        rows = self._all("select value from answers where owner = ? and key = ?", owner, key)
+        return json.loads(rows[0]["value"]) if rows else None
+
+    def keep_answer(self, owner: str, key: str, value: Mapping[str, Any]) -> None:
+        with self._writing() as base:
+            base.execute("insert or replace into answers values (?, ?, ?)", (owner, key, json.dumps(value)))
+
+    # Sessions -------------------------------------------------------------------------------------------------------
+
+    def add_session(self, hash_: str) -> None:
+        with self._writing() as base:
+            base.execute("insert or replace into sessions values (?, ?)", (hash_, now()))
+
+    def has_session(self, hash_: str, since: str) -> bool:
+        return bool(self._all("select 1 from sessions where hash = ? and created >= ?", hash_, since))
+
+    def forget_sessions(self) -> None:
+        with self._writing() as base:
+            base.execute("delete from sessions")
+
+
+_PROJECT = """select p.*, t.text as policy,
+  (select count(*) from policies a where a.project = p.id and a.position > p.position) as n_after
+  from projects p join policies t on t.project = p.id and t.position = p.position"""

@@ -1,0 +1,222 @@
+"""Tasks: what workers do with data. Plain values go in and come out; cells come out only where they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tablecloak import pipeline
+from tablecloak.data.table import Role
+from tablecloak.errors import CloakError, DataError
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Layout, Source
+from tablecloak.io.tabular import read_frame, write_frame
+from tablecloak.plan import source_of
+from tablecloak.policy.load import parse_policy
+from tablecloak.policy.schema import Policy
+from tablecloak.profile.column import column_of
+from tablecloak.profile.profile import inspect_frame
+from tablecloak.profile.starter import starter_policy
+from tablecloak.profile.uniqueness import class_sizes, risk_of_sizes, singling_sets
+from tablecloak.progress import Progress
+from tablecloak.server import hierarchy_tasks, row_tasks
+from tablecloak.server.bombs import refuse_bombs
+from tablecloak.server.databases import read_database
+from tablecloak.server.frames import frame_of, nameless
+from tablecloak.server.shapes import shape_of
+
+__all__ = ["TASKS", "policy_of"]
+
+Arguments = Mapping[str, Any]
+Task = Callable[[Arguments, Progress], Any]
+
+
+def policy_of(arguments: Arguments) -> Policy:
+    """The policy of a project, its files starting from the folder of the project."""
+    return parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
+
+
+def _source(arguments: Arguments) -> Source:
+    if "policy" in arguments:
+        return source_of(policy_of(arguments))
+    given = {k: v for k, v in arguments.get("options", {}).items() if v not in (None, "")}
+    return Source(Path(arguments["path"]), **given)
+
+
+def check_file(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """Refuse bombs and files that cannot be read at all."""
+    path = Path(arguments["path"])
+    refuse_bombs(path, limit_bytes=arguments["limit_bytes"], most_cells=arguments["most_cells"])
+    try:
+        layout = sniff(Source(path))
+    except CloakError as error:
+        raise nameless(error, Source(path)) from None
+    return {"columns": list(layout.names)}
+
+
+def profile(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """What a table looks like, and a policy to start from."""
+    source = _source(arguments)
+    try:
+        layout = sniff(source)
+        frame = frame_of(source)
+        found = inspect_frame(frame)
+        suggested = starter_policy(found, source=source.path.name, preset=arguments.get("preset", "standard"))
+    except CloakError as error:
+        raise nameless(error, source) from None
+    shapes = {name: shape_of(frame[name]) for name in frame.columns}
+    return {
+        **found.to_dict(),
+        "file": _facts(layout),
+        "policy": suggested.text,
+        "shapes": shapes,
+        "memory_bytes": frame.estimated_size(),
+    }
+
+
+def _facts(layout: Layout) -> dict[str, Any]:
+    is_text = layout.format in ("csv", "tsv")
+    return {
+        "format": layout.format,
+        "n_bytes": layout.n_bytes,
+        "delimiter": layout.delimiter if is_text else None,
+        "encoding": layout.encoding if is_text else None,
+        "header": layout.header if is_text else None,
+        "compression": layout.compression,
+    }
+
+
+def uniqueness(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """How exposed records are on the quasi-identifiers of a policy, together and in small sets."""
+    policy = policy_of(arguments)
+    source = source_of(policy)
+    frame = frame_of(source)
+    quasi = [name for name in policy.columns_with(Role.QUASI) if name in frame.columns]
+    codes = {name: column_of(frame[name])[1] for name in quasi}
+    if not codes:
+        return {"risk": None, "sets": [], "quasi": []}
+    risk = risk_of_sizes(class_sizes(list(codes.values())))
+    return {"risk": risk.to_dict(), "sets": [s.to_dict() for s in singling_sets(codes)], "quasi": quasi}
+
+
+def check(arguments: Arguments, progress: Progress) -> dict[str, Any]:
+    """Whether the goals of a policy can be reached; an error is part of the answer."""
+    try:
+        return {"ok": True, **pipeline.check(policy_of(arguments), progress=progress).to_dict()}
+    except CloakError as error:
+        return {"ok": False, **error.to_dict()}
+
+
+def run(arguments: Arguments, progress: Progress) -> dict[str, Any]:
+    """Carry out a policy; all files go to the folder of the run."""
+    policy = _for_run(policy_of(arguments), Path(arguments["folder"]))
+    assert policy.input_path is not None
+    try:
+        report = pipeline.run(policy, progress=progress, threads=arguments.get("threads"), force=True).to_dict()
+    except CloakError as error:
+        raise nameless(error, source_of(policy)) from None
+    for key in ("output", "side_output", "recoding", "report", "certificate"):
+        report[key] = Path(report[key]).name if report.get(key) else None
+    return {**report, "before": uniqueness(arguments, progress)["risk"], "after": _risk_after(policy)}
+
+
+def _for_run(policy: Policy, folder: Path) -> Policy:
+    assert policy.input_path is not None
+    given_name = policy.output.path if policy.output else None
+    name = Path(given_name).name if given_name else _release_name(policy.input_path)
+    policy = policy.with_files(source=policy.input_path, target=folder / name)
+    is_apart = policy.algorithm.publishes.is_bucketing
+    given = {"recoding": folder / "recoding.json", "report": folder / "report.html",
+             "certificate": folder / "certificate.json"}  # fmt: skip
+    update = {key: None if is_apart and key == "recoding" else str(path) for key, path in given.items()}
+    assert policy.output is not None
+    return policy.model_copy(update={"output": policy.output.model_copy(update=update)})
+
+
+def _release_name(data: Path) -> str:
+    from tablecloak.profile.starter import release_name
+
+    return release_name(data)
+
+
+def _risk_after(policy: Policy) -> dict[str, Any] | None:
+    """How exposed records are in the release."""
+    assert policy.output_path is not None
+    source = row_tasks.release_source(policy, policy.output_path)
+    quasi = policy.columns_with(Role.QUASI)
+    frame = read_frame(source, columns=quasi, categorical=quasi)
+    if not frame.height:
+        return None
+    return risk_of_sizes(class_sizes([column_of(frame[name])[1] for name in quasi])).to_dict()
+
+
+def lattice(arguments: Arguments, progress: Progress) -> dict[str, Any]:
+    """The lattice of full-domain generalisations after a search."""
+    view, search = pipeline.explore(policy_of(arguments), algorithm=arguments.get("algorithm"), progress=progress)
+    return {"algorithm": search.name, **view.to_dict()}
+
+
+def compare(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """A release beside its original: distances of every column, all metrics."""
+    from tablecloak.comparison import compare_files
+
+    policy = policy_of(arguments)
+    assert policy.input_path is not None
+    return compare_files(policy.input_path, Path(arguments["release"]), policy=policy).to_dict()
+
+
+def verify(arguments: Arguments, progress: Progress) -> dict[str, Any]:
+    """Recount a finished file against a policy."""
+    policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
+    release = Path(arguments["release"])
+    try:
+        return pipeline.verify_file(release, policy, progress=progress).to_dict()
+    except CloakError as error:
+        raise nameless(error, Source(release)) from None
+
+
+def convert(arguments: Arguments, progress: Progress) -> dict[str, Any]:
+    """The release in another format, recounted from the new file."""
+    policy, source, target = policy_of(arguments), Path(arguments["release"]), Path(arguments["target"])
+    write_frame(read_frame(row_tasks.release_source(policy, source)), target)
+    found = pipeline.verify_file(target, policy, progress=progress)
+    if not found.holds:
+        target.unlink()
+        raise DataError(f"the release does not hold its goals as {target.suffix}", hint="choose another format")
+    return {"file": target.name}
+
+
+def database(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """Copy a table of a database into a file."""
+    frame = read_database(Path(arguments["database"]), arguments["table"], most_cells=arguments["most_cells"])
+    write_frame(frame, Path(arguments["path"]))
+    return {"rows": frame.height}
+
+
+def sample(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """Made-up patients with their policy and hierarchies."""
+    from tablecloak.sample import write_patients
+
+    return {"policy": write_patients(Path(arguments["folder"])).read_text(encoding="utf-8")}
+
+
+TASKS: dict[str, Task] = {
+    "check-file": check_file,
+    "profile": profile,
+    "uniqueness": uniqueness,
+    "check": check,
+    "run": run,
+    "lattice": lattice,
+    "compare": compare,
+    "verify": verify,
+    "convert": convert,
+    "database": database,
+    "sample": sample,
+    "rows": row_tasks.rows,
+    "lines": row_tasks.lines,
+    "beside": row_tasks.beside,
+    "hierarchy": hierarchy_tasks.hierarchy,
+    "edit-hierarchy": hierarchy_tasks.edit_hierarchy,
+    "hierarchy-file": hierarchy_tasks.hierarchy_file,
+}

@@ -1,0 +1,108 @@
+"""The process of a worker: takes tasks from a line, tells what they do, answers. Run as `python -m`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tablecloak.cleanup import discard_unfinished
+from tablecloak.errors import CloakError
+from tablecloak.progress import Cancelled
+
+__all__ = ["serve"]
+
+# Progress is told at most this often.
+SECONDS_BETWEEN = 0.1
+
+
+class Telling:
+    """Progress that goes through the line; what the server says meanwhile is heard when work calls."""
+
+    def __init__(self, line: Connection, number: int) -> None:
+        self._line, self._number = line, number
+        self._last = 0.0
+        self._is_cancelled = False
+        self._is_stopping = False
+
+    def start(self, phase: str, total: int | None = None) -> None:
+        self._tell({"kind": "start", "phase": phase, "total": total})
+
+    def advance(self, done: int) -> None:
+        if time.monotonic() - self._last >= SECONDS_BETWEEN:
+            self._tell({"kind": "advance", "done": int(done)})
+        else:
+            self._listen()
+
+    def finish(self, note: str = "") -> None:
+        self._tell({"kind": "finish", "note": note})
+
+    def better(self, loss: float) -> None:
+        self._tell({"kind": "best", "loss": float(loss)})
+
+    def stopping(self) -> bool:
+        """Whether the best found so far is wanted now."""
+        self._listen()
+        return self._is_stopping
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        self._last = time.monotonic()
+        self._listen()
+        self._line.send(("progress", event))
+
+    def _listen(self) -> None:
+        while not self._is_cancelled and self._line.poll():
+            number, what, _ = self._line.recv()
+            if number == self._number:
+                self._is_cancelled |= what == "cancel"
+                self._is_stopping |= what == "stop"
+        if self._is_cancelled:
+            raise Cancelled
+
+
+def serve(line: Connection) -> None:
+    """Tasks, one after the other, until the line is closed."""
+    from tablecloak.server.tasks import TASKS
+
+    while True:
+        number, task, arguments = line.recv()
+        if arguments is None:  # a word about work that has ended
+            continue
+        line.send(_done(TASKS[task], arguments, Telling(line, number)))
+
+
+def _done(task: Callable[..., Any], arguments: dict[str, Any], progress: Telling) -> tuple[str, Any]:
+    try:
+        return "result", task(arguments, progress)
+    except Cancelled:
+        return "cancelled", None
+    except CloakError as error:
+        return "failed", (error.to_dict(), error.exit_code)
+    except MemoryError:
+        return "failed", ({"error": "engine", "message": "there is not enough memory", "hint": None}, 1)
+    except (EOFError, BrokenPipeError):
+        raise
+    except Exception as error:  # its text might hold a cell of the data: only its type and place are told
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+        message = f"unexpected {type(error).__name__} in {frame.name} ({place})"
+        return "failed", ({"error": "error", "message": message, "hint": "this is a bug in tablecloak"}, 1)
+
+
+def _end_now(number: int, _frame: object) -> None:
+    discard_unfinished()
+    os._exit(128 + number)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when workers end
+    signal.signal(signal.SIGTERM, _end_now)
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        serve(Connection(int(sys.argv[1])))
+    discard_unfinished()

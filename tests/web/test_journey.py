@@ -1,0 +1,67 @@
+"""The whole way from a file to a release, over HTTP, with forms as they stand in the pages."""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from tablecloak.cli.main import main
+
+
+def project_in(answer):
+    return re.search(r"/projects/([0-9a-f]{16})/", str(answer.url))[1]
+
+
+def test_from_a_file_to_a_release_that_verifies(pages, tmp_path):
+    rows = [{"name": f"P{i}", "age": 20 + i % 40, "sex": "fm"[i % 2], "ill": "abc"[i % 3]} for i in range(400)]
+    pl.DataFrame(rows).write_csv(tmp_path / "people.csv")
+    home = pages.get("/")
+    with (tmp_path / "people.csv").open("rb") as file:
+        loaded = pages.send(home, "/open/upload", files={"file": ("people.csv", file, "text/csv")})
+    assert loaded.status_code == 200
+    here = f"/projects/{project_in(loaded)}"
+
+    roles = pages.send(pages.get(f"{here}/roles"), f"{here}/roles", **{
+        "role:name": "identifier", "transform:name": "drop", "role:age": "quasi", "role:sex": "quasi",
+        "role:ill": "sensitive"})  # fmt: skip
+    assert "unique on age, sex" in roles.text
+
+    made = pages.send(pages.get(f"{here}/hierarchies?column=age"), f"{here}/hierarchies",
+                      action="kind", column="age", kind="intervals", **{"intervals:width": "5"})  # fmt: skip
+    assert "[20, 25)" in made.text
+
+    goals = pages.get(f"{here}/goals")
+    changed = pages.send(goals, f"{here}/goals", action="goal", at="0", k="8")
+    assert 'value="8"' in changed.text
+    assert "Can be reached" in pages.get(f"{here}/light").text
+
+    running = pages.send(pages.get(f"{here}/run"), f"{here}/run", action="start")
+    run = re.search(r'name="run" value="([0-9a-f]{16})"', running.text)[1]
+    assert pages.wait(run)["status"] == "done"
+
+    compare = pages.get(f"{here}/compare?values=true")
+    assert "Every goal holds" in compare.text
+    assert "Records side by side" in compare.text
+    export = pages.get(f"{here}/export")
+    assert "certificate.json" in export.text
+
+    for document, name in (("release", "people.csv"), ("policy", "policy.yaml"), ("certificate", "certificate.json")):
+        (tmp_path / "got").mkdir(exist_ok=True)
+        (tmp_path / "got" / name).write_bytes(pages.get(f"{here}/runs/{run}/{document}").content)
+    release = pl.read_csv(tmp_path / "got/people.csv")
+    assert release.height == 400
+    assert release.group_by("age", "sex").len()["len"].min() >= 8
+    assert main(["verify", str(tmp_path / "got/people.csv"), "--policy", str(tmp_path / "got/policy.yaml")]) == 0
+    assert main(["verify", str(tmp_path / "got/people.csv"), "-c", str(tmp_path / "got/certificate.json")]) == 0
+
+
+def test_every_step_of_the_sample_can_be_reloaded(pages):
+    opened = pages.send(pages.get("/"), "/open/sample")
+    here = f"/projects/{project_in(opened)}"
+    for step in ("load", "roles", "hierarchies", "goals", "run", "compare", "export", "policy", "lattice"):
+        first, second = pages.get(f"{here}/{step}"), pages.get(f"{here}/{step}")
+        assert first.status_code == second.status_code == 200, step
+        assert first.text == second.text
+    for page in ("/", "/help", "/admin"):
+        assert pages.get(page).status_code == 200
