@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,7 +42,7 @@ def serve(
     if ephemeral and directory is not None:
         raise PolicyError("--ephemeral keeps nothing, so it needs no --directory", hint="use one of the two")
     limit = parse_bytes(upload_limit)
-    given = {
+    given: dict[str, Any] = {
         "port": port or free_port(),
         "workers": workers,
         "threads": settings.threads,
@@ -50,9 +51,8 @@ def serve(
         "retention_days": retention or None,
         **({"roots": tuple(folder.resolve() for folder in root)} if root else {}),
     }
-    chosen = (
-        ServerSettings.ephemeral(**given) if ephemeral else ServerSettings(directory or default_directory(), **given)
-    )
+    make = ServerSettings.ephemeral if ephemeral else partial(ServerSettings, directory or default_directory())
+    chosen = make(**given)
     server = LocalServer(chosen)
 
     def ready() -> None:
