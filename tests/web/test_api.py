@@ -32,6 +32,7 @@ def ended(api, run):
     return Pages(api).wait(run)
 
 
+@pytest.mark.slow
 def test_a_run_by_the_api_gives_what_the_command_line_gives(api, tmp_path):
     project = project_on(api)
     assert api.post(f"/api/v1/projects/{project['id']}/check").json()["feasible"] is True
@@ -160,6 +161,7 @@ def until(condition, seconds=120):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_cancel_frees_the_worker(api, slow_project):
     run = api.post(f"/api/v1/projects/{slow_project['id']}/runs").json()["id"]
     waiting = api.post(f"/api/v1/projects/{slow_project['id']}/runs").json()["id"]
@@ -172,6 +174,7 @@ def test_cancel_frees_the_worker(api, slow_project):
     assert ended(api, after)["status"] == "done"
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_takes_nothing_along(app, api, slow_project):
     run = api.post(f"/api/v1/projects/{slow_project['id']}/runs").json()["id"]
     until(lambda: api.get(f"/api/v1/runs/{run}").json()["status"] == "running")
@@ -184,6 +187,7 @@ def test_a_worker_that_dies_takes_nothing_along(app, api, slow_project):
     assert ended(api, after)["status"] == "done"
 
 
+@pytest.mark.slow
 def test_runs_of_a_server_that_ended_are_marked_and_can_be_resumed(tmp_path):
     script = {"authorization": f"Bearer {BEARER}"}
     first = make_app(settings_for(tmp_path))
@@ -234,6 +238,7 @@ def test_the_policy_schema_is_the_one_of_the_command_line(api):
     assert api.get("/api/v1/schema/policy").json() == json.loads(json.dumps(json_schema()))
 
 
+@pytest.mark.slow
 def test_a_node_of_the_lattice_can_be_applied(pages, api):
     opened = pages.send(pages.get("/"), "/open/sample")
     here = str(opened.url).rsplit("/", 1)[0].removeprefix(BASE)

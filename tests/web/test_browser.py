@@ -69,6 +69,7 @@ def reloaded(page):
 
 def drop(page, path):
     """Drop a file on the page, as a hand would."""
+    settle(page)
     content = path.read_text(encoding="utf-8")
     data = page.evaluate_handle(
         "([name, content]) => { const d = new DataTransfer(); d.items.add(new File([content], name)); return d; }",
@@ -79,6 +80,7 @@ def drop(page, path):
 
 
 def set_role(page, column, role):
+    settle(page)
     with page.expect_response("**/roles"):
         page.select_option(f'select[name="role:{column}"]', role)
     settle(page)
@@ -86,6 +88,7 @@ def set_role(page, column, role):
 
 def run(page):
     page.goto(f"{here(page)}/run")
+    settle(page)
     page.click("button.primary")
     page.wait_for_selector("h2:has-text('Done')")
 
@@ -141,7 +144,7 @@ def test_from_a_dropped_file_to_a_release_that_verifies(page, tmp_path):
     page.click("[aria-label=Undo]")
     page.wait_for_selector(f".tree .group[data-label='First letters'] .leaf[data-label='{label}']", state="detached")
     page.goto(f"{here(page)}/goals")
-
+    settle(page)
     with page.expect_response("**/goals"):
         page.fill("input[name=k]", "6")
         page.keyboard.press("Tab")
@@ -179,17 +182,20 @@ def test_adult_from_file_to_verified_release(page, tmp_path):
         set_role(page, column, "drop")
     set_role(page, "salary-class", "keep")
     page.goto(f"{here(page)}/hierarchies?column=age")
+    settle(page)
     page.check("input[value=auto]")
     page.select_option('[name="auto:method"]', "range")
     with page.expect_response("**/hierarchies"):
         page.click("button:has-text('Generate')")
     page.wait_for_selector(".levels")
     page.goto(f"{here(page)}/hierarchies?column=education")
+    settle(page)
     page.set_input_files("input[name=file]", ADULT / "adult_hierarchy_education.csv")
     with page.expect_response("**/hierarchies"):
         page.click("text=Load hierarchy")
     page.wait_for_selector(".tree")
     page.goto(f"{here(page)}/goals")
+    settle(page)
     with page.expect_response("**/goals"):
         page.fill("input[name=k]", "10")
         page.keyboard.press("Tab")
@@ -233,6 +239,7 @@ def test_runs_are_compared_and_a_node_of_the_lattice_is_applied(sample):
 def test_the_policy_can_be_edited_beside_every_step(sample):
     page = sample
     page.goto(f"{here(page)}/goals")
+    settle(page)
     page.click("text=policy.yaml")
     text = page.input_value("dialog textarea")
     picture(page, "policy")

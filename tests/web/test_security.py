@@ -134,6 +134,7 @@ def test_a_script_needs_the_whole_token(client):
 # What browsers may do -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pages_run_only_our_scripts_and_styles(pages):
     opened = pages.send(pages.get("/"), "/open/sample")
     here = str(opened.url).rsplit("/", 1)[0]
@@ -281,6 +282,7 @@ def bombs(limit):
     return {"bomb.csv.gz": packed, "disguised.csv": packed, "bomb.xlsx": book.getvalue()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bomb.csv.gz", "disguised.csv", "bomb.xlsx"])
 def test_bombs_are_refused(tmp_path, name):
     limit = 1_000_000
@@ -293,6 +295,7 @@ def test_bombs_are_refused(tmp_path, name):
         assert "unpacks to more" in answer.json()["message"]
 
 
+@pytest.mark.slow
 def test_parquet_bombs_are_refused(tmp_path):
     frame = io.BytesIO()
     pl.select(pl.repeat(1, 3_000_000).alias("a")).write_parquet(frame)
@@ -370,6 +373,7 @@ def test_delete_now_leaves_nothing(api, folder):
     assert all(SECRET.encode() not in p.read_bytes() for p in files)
 
 
+@pytest.mark.slow
 def test_projects_end_with_the_retention_time(tmp_path):
     app = make_app(settings_for(tmp_path, retention_days=30))
     with TestClient(app, base_url=BASE, headers={"authorization": f"Bearer {BEARER}"}) as client:
@@ -381,6 +385,7 @@ def test_projects_end_with_the_retention_time(tmp_path):
         assert not (tmp_path / "server" / "projects" / old["id"]).exists()
 
 
+@pytest.mark.slow
 def test_an_ephemeral_server_leaves_nothing(monkeypatch, tmp_path):
     from tablecloak.server.settings import ServerSettings
 

@@ -35,7 +35,7 @@ class Jobs:
         self._is_closing = False
         for run in store.open_runs():  # of a server that was ended in the middle of them
             store.set_status(run.id, "interrupted")
-        self.workers = [Worker() for _ in range(n_workers)]
+        self.workers = [Worker(is_patient=True) for _ in range(n_workers)]
         self._threads = [threading.Thread(target=self._take, args=(w,), daemon=True) for w in self.workers]
         for thread in self._threads:
             thread.start()

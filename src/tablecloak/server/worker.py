@@ -20,6 +20,7 @@ __all__ = ["serve"]
 
 # Progress is told at most this often.
 SECONDS_BETWEEN = 0.1
+NICENESS = 10
 
 
 class Telling:
@@ -103,6 +104,8 @@ def _end_now(number: int, _frame: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when workers end
     signal.signal(signal.SIGTERM, _end_now)
+    if "patient" in sys.argv[2:]:
+        os.nice(NICENESS)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         serve(Connection(int(sys.argv[1])))
     discard_unfinished()

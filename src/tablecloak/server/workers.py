@@ -38,7 +38,9 @@ class Failed(Exception):  # noqa: N818
 class Worker:
     """One process and the line to it; it works on one thing at a time, and is replaced when it dies."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_patient: bool = False) -> None:
+        """A patient worker leaves the processor to others who need it now, such as the pages."""
+        self._is_patient = is_patient
         self._lock = threading.Lock()  # held while something is asked
         self._sending = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -134,6 +136,7 @@ class Worker:
             with theirs:
                 number = theirs.fileno()
                 command = [sys.executable, "-m", "tablecloak.server.worker", str(number)]
+                command += ["patient"] if self._is_patient else []
                 self._process = subprocess.Popen(command, pass_fds=[number], stdin=subprocess.DEVNULL)
             self._line = Connection(ours.detach())
         return self._line

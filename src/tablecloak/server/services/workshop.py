@@ -50,7 +50,7 @@ class Workshop:
         self.store = Store(settings.directory / "tablecloak.sqlite")
         self.jobs = Jobs(self.store, settings.workers, self._arguments, starts_early=settings.starts_early)
         self._quick = Worker()
-        self._checker = Worker()  # checks may take a while, and pages should not wait for them
+        self._checker = Worker(is_patient=True)  # checks may take a while, and pages should not wait for them
         if settings.starts_early:
             threading.Thread(target=self._warm_up, daemon=True).start()
 
