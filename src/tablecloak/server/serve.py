@@ -42,6 +42,8 @@ class LocalServer:
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until interrupted; `ready` is called once requests are answered."""
         logging.getLogger("tablecloak.server").addHandler(logging.StreamHandler())
+        # it logs exceptions with their texts, which might hold a cell; our own log says type and place
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         threading.Thread(target=self._when_started, args=(ready,), daemon=True).start()
         self._server.run(sockets=[self._socket])
 
