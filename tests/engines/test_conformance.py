@@ -1,5 +1,7 @@
 """Every engine makes the release that the local one makes, and counts the same."""
 
+import re
+
 import polars as pl
 import pytest
 
@@ -138,6 +140,8 @@ def test_reports_say_the_same(tmp_path):
     for engine in ("local", "duckdb"):
         text = policy_of("mondrian", [K, L], extra=f", report: {engine}.html, certificate: {engine}.json")
         released(tmp_path, text, engine)
-        pages.append((tmp_path / f"{engine}.html").read_text())
+        page = (tmp_path / f"{engine}.html").read_text()
+        # attacks need the class of every row, which only the local engine keeps
+        pages.append(re.sub(r"<section><h2>Attacks</h2>.*?</section>", "", page, flags=re.DOTALL))
     charts = [page[page.index("<svg") : page.rindex("</svg>")] for page in pages]
     assert charts[0] == charts[1]

@@ -14,9 +14,10 @@ from tablecloak.engines.sql import KeyCounter
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.space import unpack
 from tablecloak.policy.load import parse_policy
+from tablecloak.progress import Silent
 
 
-class Notes:
+class Notes(Silent):
     """Progress that keeps the closing note of every phase."""
 
     def __init__(self):
@@ -24,9 +25,6 @@ class Notes:
 
     def start(self, phase, total=None):
         self.phase = phase
-
-    def advance(self, done):
-        pass
 
     def finish(self, note=""):
         self.notes[self.phase] = note

@@ -22,7 +22,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.kernels.prices import MOST_SET_VALUES, make_prices
 from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 from tablecloak.models.base import Goal
-from tablecloak.progress import Progress
+from tablecloak.progress import Progress, tell_better
 
 __all__ = ["Auto"]
 
@@ -146,6 +146,7 @@ class Auto:
             emphasis = random.choice([0.25, 1.0, 4.0], table.space.n_dims)
             # classes come numbered in the order of the first partition; one block needs no order
             order = near_order(problem, classes, emphasis) if i and n_blocks > 1 else np.arange(n_classes)
+            tell_better(progress, _mean(losses, table))
             progress.finish(f"loss {_mean(losses, table):.4f}")
             progress.start("refine", table.n_tuples)
             classes = refinery.refine(classes, losses, order, n_blocks, steps, progress)
