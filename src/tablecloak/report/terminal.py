@@ -92,7 +92,7 @@ def run_lines(report: Mapping[str, Any], *, risk: Mapping[str, Mapping[str, Any]
         yield _labelled("risk", Text(_risk(risk["before"], risk["after"])))
     if report["loss"] is not None:
         yield _labelled("utility", Text(f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)"))
-    if report["engine"] != "local" and report.get("engine_reason"):
+    if report.get("engine", "local") != "local" and report.get("engine_reason"):
         yield _labelled("engine", Text(f"{report['engine']}: {report['engine_reason']}"))
     files = [
         str(report[key]) for key in ("output", "side_output", "report", "certificate", "recoding") if report.get(key)
