@@ -39,11 +39,11 @@ def test_model_instances_are_goals():
 def test_defaults_deny():
     policy = Policy(**minimal())
     assert (policy.others, policy.missing, policy.seed, policy.output) == ("drop", Missing.VALUE, 0, None)
-    assert type(policy.algorithm).__name__ == "Auto"
+    assert type(policy.algorithm).__name__ == "Mondrian"
 
 
 def test_a_bare_algorithm_name_means_its_defaults():
-    assert Policy(**minimal(algorithm="auto")).algorithm == Policy(**minimal()).algorithm
+    assert Policy(**minimal(algorithm="mondrian")).algorithm == Policy(**minimal()).algorithm
 
 
 def test_a_bare_input_is_its_path():
@@ -266,10 +266,3 @@ def test_a_rebased_policy_finds_the_same_files(tmp_path):
         assert after == before or after.resolve() == before.resolve()
     assert moved.input_path.resolve() == policy.input_path.resolve()
     assert moved.recoding_path.resolve() == policy.recoding_path.resolve()
-
-
-def test_goals_that_the_default_cannot_enforce_get_an_algorithm_that_can():
-    goals = [{"model": "k-anonymity", "k": 2}, {"model": "em-anonymity", "epsilon": 1, "m": 2}]
-    columns = {"age": "quasi", "pay": {"role": "sensitive", "type": "integer"}}
-    policy = Policy(**minimal(columns=columns, goals=goals))
-    assert type(policy.algorithm).__name__ == "Mondrian"

@@ -30,7 +30,6 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.hierarchy.build import HierarchySpec
 from tablecloak.io.places import Place, database_table, is_uri, place_of
-from tablecloak.models.base import Goal
 from tablecloak.policy.losses import refused_loss
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of, relabel
 from tablecloak.policy.tagged import Tagged
@@ -50,9 +49,7 @@ __all__ = [
     "hierarchy_kinds",
 ]
 
-DEFAULT_ALGORITHM = "auto"
-# What a policy that names no algorithm gets where the default cannot enforce its goals.
-FALLBACK_ALGORITHM = "mondrian"
+DEFAULT_ALGORITHM = "mondrian"
 
 
 class Missing(StrEnum):
@@ -296,8 +293,6 @@ class Policy(_Spec):
         faults = [*self._column_faults(), *self._goal_faults()]
         if faults:
             raise invalid("Policy", faults)
-        if "algorithm" not in self.model_fields_set and self.algorithm.refuses(Goal(tuple(self.goals))):
-            self.__dict__["algorithm"] = registry.find("algorithms", FALLBACK_ALGORITHM)()
         return self
 
     # Defined last, because pydantic makes the last validator the outermost.

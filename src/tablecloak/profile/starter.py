@@ -82,7 +82,7 @@ def starter_policy(
         "goals:  # what a recount of the release must find",
         *_aligned(list(_goals(profile, chosen, columns))),
         "",
-        "algorithm: {kind: auto}  # small groups of alike records, as little changed as possible; for every goal above",
+        "algorithm: {kind: mondrian}  # splits records into small groups of similar ones; works for every goal above",
         *_output(output, chosen),
     ]
     return Starter("\n".join(lines) + "\n", sum("hierarchy" in line.spec for line in columns))
