@@ -12,7 +12,7 @@ import zipfile
 import polars as pl
 import pytest
 from starlette.testclient import TestClient
-from without_browser import BASE, BEARER, PORT, settings_for
+from without_browser import BASE, BEARER, PORT, Pages, settings_for
 
 from tablecloak.server.app import make_app
 from tablecloak.server.files import safe_name
@@ -358,10 +358,27 @@ def test_pages_show_values_only_when_asked(pages, api):
 
 
 def test_folders_are_private(api, folder):
-    project_on(api)
+    project = project_on(api)
+    run = api.post(f"/api/v1/projects/{project['id']}/runs").json()["id"]
+    Pages(api).wait(run)
+    assert api.post("/api/v1/projects", json={"dataset": "sample"}).status_code == 201
     server = folder / "server"
     assert all(p.stat().st_mode & 0o077 == 0 for p in [server, *(p for p in server.rglob("*") if p.is_dir())])
     assert (server / "tablecloak.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_a_run_of_a_deleted_project_leaves_nothing(app, api, folder):
+    project = project_on(api)
+    workshop = app.state.workshop
+    run = workshop.store.run(api.post(f"/api/v1/projects/{project['id']}/runs").json()["id"])
+    Pages(api).wait(run.id)
+    assert api.delete(f"/api/v1/projects/{project['id']}").status_code == 204
+    with pytest.raises(FileNotFoundError):
+        workshop.files.new_run(run.project, run.id)
+    written_late = workshop.files.run(run.project, run.id)
+    written_late.mkdir(parents=True)
+    workshop._clear(run)
+    assert list((folder / "server" / "projects").iterdir()) == []
 
 
 def test_delete_now_leaves_nothing(api, folder):

@@ -97,10 +97,12 @@ class Files:
         return folder
 
     def new_run(self, project: str, run: str) -> Path:
-        """An empty folder for a run; a second attempt starts afresh."""
+        """An empty folder for a run; a second attempt starts afresh. FileNotFoundError where the project is gone."""
         folder = self.run(project, run)
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=0o700, parents=True)
+        # not with `parents`: these would be open to others, and a deleted project would come back
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700)
         return folder
 
     def forget(self, folder: Path) -> None:

@@ -22,12 +22,20 @@ class Jobs:
     """A queue of runs and the workers that take from it."""
 
     def __init__(
-        self, store: Store, n_workers: int, prepare: Callable[[Run], Mapping[str, Any]], *, starts_early: bool = True
+        self,
+        store: Store,
+        n_workers: int,
+        prepare: Callable[[Run], Mapping[str, Any]],
+        clear: Callable[[Run], None],
+        *,
+        starts_early: bool = True,
     ) -> None:
-        """`prepare` gives the arguments of a run's task, just before it begins."""
+        """`prepare` gives the arguments of a run's task, just before it begins; `clear` removes what a run that was
+        forgotten meanwhile has left."""
         self._starts_early = starts_early
         self._store = store
         self._prepare = prepare
+        self._clear = clear
         self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._events: dict[str, list[Event]] = {}
         self._began: dict[str, float] = {}
@@ -120,13 +128,24 @@ class Jobs:
         self._tell(id_, {"kind": "state", "status": "running"})
         try:
             run = self._store.run(id_)
-            result = worker.ask(run.task, self._prepare(run), lambda event: self._tell(id_, event))
         except Unknown:
             return "cancelled", {}
+        try:
+            return self._outcome(worker, run)
+        finally:
+            if not self._store.has_run(id_):
+                self._clear(run)
+
+    def _outcome(self, worker: Worker, run: Run) -> tuple[str, dict[str, Any]]:
+        try:
+            result = worker.ask(run.task, self._prepare(run), lambda event: self._tell(run.id, event))
         except Failed as failed:
             return "failed", {"error": {**failed.error, "exit_code": failed.exit_code}}
         except Cancelled:
             return "cancelled", {}
         except Crashed as crashed:
             return "interrupted", {"error": {"error": "engine", "message": str(crashed), "hint": "run it again"}}
+        except OSError as error:  # no folder for its files: the disk is full, or its project was deleted
+            message = f"the files of the run could not be written: {error.strerror}"
+            return "failed", {"error": {"error": "engine", "message": message, "hint": None}}
         return "done", {"result": result}

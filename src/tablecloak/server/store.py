@@ -291,6 +291,9 @@ class Store:
             )
             return changed.rowcount > 0
 
+    def has_run(self, id_: str) -> bool:
+        return bool(self._all("select 1 from runs where id = ?", id_))
+
     def forget_run(self, id_: str) -> None:
         with self._writing() as base:
             base.execute("delete from runs where id = ?", (id_,))

@@ -104,6 +104,7 @@ def _end_now(number: int, _frame: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when workers end
     signal.signal(signal.SIGTERM, _end_now)
+    os.umask(0o077)  # what workers write is for the owner of the server only
     if "patient" in sys.argv[2:]:
         os.nice(NICENESS)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):

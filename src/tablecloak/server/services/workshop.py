@@ -48,7 +48,7 @@ class Workshop:
             unfinished.add(self)  # removed even if the process is ended before it can close
         self.files = Files(settings.directory)
         self.store = Store(settings.directory / "tablecloak.sqlite")
-        self.jobs = Jobs(self.store, settings.workers, self._arguments, starts_early=settings.starts_early)
+        self.jobs = Jobs(self.store, settings.workers, self._arguments, self._clear, starts_early=settings.starts_early)
         self._quick = Worker()
         self._checker = Worker(is_patient=True)  # checks may take a while, and pages should not wait for them
         if settings.starts_early:
@@ -101,6 +101,11 @@ class Workshop:
         folder = self.files.new_run(run.project, run.id)
         base = str(self.files.project(run.project))
         return {"policy": run.policy, "base": base, "folder": str(folder), "threads": self.settings.threads}
+
+    def _clear(self, run: Run) -> None:
+        """Remove what a run has written after it was forgotten, alone or with its project."""
+        is_kept = any(project.id == run.project for project in self.store.projects())
+        self.files.forget(self.files.run(run.project, run.id) if is_kept else self.files.project(run.project))
 
     def forget_project(self, project: Project) -> None:
         """Delete a project with everything that belongs to it, its dataset included unless another one uses it."""
