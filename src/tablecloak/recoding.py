@@ -121,7 +121,7 @@ class Recoding:
         places = np.stack([c.places(frame[c.name]) for c in self.columns])  # (n_columns, n_rows)
         if self.tree is None:
             return self._narrowest(places)
-        classes = _descend(self.tree, places)
+        classes = self.tree.classes_of(places)
         for column, place in zip(self.columns, places, strict=True):
             classes = np.where(column.holds(place, classes), classes, -1)
         return classes
@@ -199,19 +199,6 @@ def _column(
 def _places_of(sets: NDArray[np.uint64], offset: int) -> list[list[int]]:
     """Places of the codes in sets (bit c: code c)."""
     return [[2 * (c - offset) + 1 for c in range(64) if mask >> c & 1] for mask in sets.tolist()]
-
-
-def _descend(tree: CutTree, places: IntArray) -> IntArray:
-    """The class every row reaches by following the cuts."""
-    n_rows = places.shape[1]
-    at = np.zeros(n_rows, np.int64) if len(tree.dim) else np.full(n_rows, ~0)
-    open_rows = np.flatnonzero(at >= 0)
-    while len(open_rows):
-        node = at[open_rows]
-        goes_left = places[tree.dim[node], open_rows] <= tree.cut[node]
-        at[open_rows] = np.where(goes_left, tree.left[node], tree.right[node])
-        open_rows = open_rows[at[open_rows] >= 0]
-    return ~at
 
 
 def read_recoding(path: Path) -> Recoding:

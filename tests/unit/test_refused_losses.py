@@ -43,7 +43,7 @@ def test_metrics_of_distributions_are_no_losses(kind, loss):
 
 
 def test_other_names_are_answered_with_the_list():
-    with pytest.raises(PolicyError, match="must be 'gcp', 'ncp'"):
+    with pytest.raises(PolicyError, match="must be 'ncp', 'gcp'"):
         policy(kind="optimal", loss="nothing")
 
 

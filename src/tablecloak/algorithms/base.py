@@ -62,6 +62,18 @@ class CutTree:
     left: IntArray  # (n_cuts,)
     right: IntArray  # (n_cuts,)
 
+    def classes_of(self, codes: IntArray) -> IntArray:
+        """The class that every column of codes, (n_dims, n), reaches by following the cuts, (n,)."""
+        n = codes.shape[1]
+        at = np.zeros(n, np.int64) if len(self.dim) else np.full(n, ~0)
+        rows = np.flatnonzero(at >= 0)
+        while len(rows):
+            node = at[rows]
+            goes_left = codes[self.dim[node], rows] <= self.cut[node]
+            at[rows] = np.where(goes_left, self.left[node], self.right[node])
+            rows = rows[at[rows] >= 0]
+        return ~at
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:

@@ -5,6 +5,7 @@ Tuples of a node are given in the order of one dimension; a cut parts the first 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -61,14 +62,15 @@ class CutCost(Protocol):
         """The cost of cutting after the first `ends[i]` tuples; `right` are the tuples backwards, cut at `others`."""
 
 
-class _BothSides:
+class _BothSides(ABC):
     """A cost that both sides pay on their own."""
 
     def of_cuts(self, left: Tuples, ends: IntArray, right: Tuples, others: IntArray) -> FloatArray:
         return self.of_first(left, ends) + self.of_first(right, others)
 
+    @abstractmethod
     def of_first(self, tuples: Tuples, ends: IntArray) -> FloatArray:
-        raise NotImplementedError
+        """What the first `ends[i]` tuples cost as one class."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from tablecloak.algorithms.measuring import best_by
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.prices import CHOSEN_LOSSES, CLASS_COSTS, LEVEL_LOSSES, priced
 from tablecloak.algorithms.suppress import leave_out, suppress
-from tablecloak.algorithms.target import TARGET_LOSSES, LossTarget
+from tablecloak.algorithms.target import TARGET_LOSSES, AnyLoss, LossTarget
 from tablecloak.kernels.space import ClassCost
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
@@ -39,25 +39,7 @@ class Mondrian:
         Field(description="which cut: the one that saves most information loss, or the middle of the widest column"),
     ] = "loss"
     loss: Annotated[
-        Literal[
-            "ncp",
-            "gcp",
-            "iloss",
-            "minimal-distortion",
-            "precision",
-            "total",
-            "total-il",
-            "star-count",
-            "non-uniform-entropy",
-            "ambiguity",
-            "ambiguity-data",
-            "height",
-            "discernibility",
-            "average-class-size",
-            "classification",
-            "hce-tdr",
-            "igpl",
-        ],
+        AnyLoss,
         Field(description="the metric that cuts by loss improve; those of levels give every column a hierarchy"),
     ] = "ncp"
     target: LossTarget = None

@@ -1,8 +1,8 @@
-"""The target: the sensitive column that recipients want to predict."""
+"""What a search minimises, and the target: the sensitive column that recipients want to predict."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -10,9 +10,29 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.stats.classes import Counted
 
-__all__ = ["TARGET_LOSSES", "LossTarget", "target_of"]
+__all__ = ["TARGET_LOSSES", "AnyLoss", "LossTarget", "target_of"]
 
-# Metrics of how well classes tell the target.
+# Metrics of cells and classes: what a search can be asked to minimise.
+AnyLoss: TypeAlias = Literal[
+    "ncp",
+    "gcp",
+    "iloss",
+    "minimal-distortion",
+    "precision",
+    "total",
+    "total-il",
+    "star-count",
+    "non-uniform-entropy",
+    "ambiguity",
+    "ambiguity-data",
+    "height",
+    "discernibility",
+    "average-class-size",
+    "classification",
+    "hce-tdr",
+    "igpl",
+]
+# Those of how well classes tell the target.
 TARGET_LOSSES = ("classification", "hce-tdr", "igpl")
 LossTarget = Annotated[
     str | None,

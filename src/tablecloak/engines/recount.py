@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import overload
+from typing import Protocol, overload
 
 import numpy as np
 import polars as pl
@@ -270,20 +270,20 @@ def _stats(
     return replace(stats, labels={name: unpack(published, layout, i) for i, name in enumerate(quasi)})
 
 
-class _KeySink:
+class _KeySink(Protocol):
     """Where keys go until they are counted."""
 
     def add(self, keys: Keys) -> None:
-        raise NotImplementedError
+        """Keep the keys of a batch."""
 
     def counts(self, n_parts: int) -> Iterator[tuple[Keys, IntArray | None]]:
-        raise NotImplementedError
+        """The keys in parts that share none, each with its number of rows; None: every key is one row."""
 
     def close(self) -> None:
-        raise NotImplementedError
+        """Remove what was kept on disk."""
 
 
-class _InMemory(_KeySink):
+class _InMemory:
     """As many as fit: every row is counted once."""
 
     def __init__(self, path: Path, n_words: int) -> None:
@@ -300,7 +300,7 @@ class _InMemory(_KeySink):
         self._file.path.unlink(missing_ok=True)
 
 
-class _InDuck(_KeySink):
+class _InDuck:
     """Counted by DuckDB, a part of the classes at a time."""
 
     def __init__(self, counter: KeyCounter) -> None:

@@ -65,7 +65,6 @@ from tablecloak.engines.spark_tasks import (
     ValuesTask,
     WriteTask,
     decoded,
-    descend,
 )
 from tablecloak.errors import CloakError, DataError, EngineError, IncompatibleChoice, PolicyError
 from tablecloak.io.database import Transaction, openers
@@ -535,7 +534,7 @@ def _lookup(coding: Coding, rows: _Rows, answer: Answer) -> Lookup:
     table = coding.table
     if solution.tree is not None:
         codes = np.stack([table.quasi_codes(d) for d in range(n_dims)])
-        if np.array_equal(descend(solution.tree, codes), solution.class_of_tuple):
+        if np.array_equal(solution.tree.classes_of(codes), solution.class_of_tuple):
             return Lookup(packing, n_dims, tree=solution.tree)
     keys = rows.tuples.keys.with_columns(pl.Series("class", solution.class_of_tuple.astype(np.int64)))
     return Lookup(packing, n_dims, keys=keys)

@@ -54,7 +54,6 @@ __all__ = [
     "ValuesTask",
     "WriteTask",
     "decoded",
-    "descend",
 ]
 
 IntArray = NDArray[np.int64]
@@ -268,7 +267,7 @@ class ShardTask:
     def shards(self, frame: pl.DataFrame) -> IntArray:
         """The shard of every tuple."""
         codes = np.stack([unpack(_words(frame, self.packing), self.packing, d) for d in range(self.n_dims)])
-        return descend(self.tree, codes)
+        return self.tree.classes_of(codes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,7 +300,7 @@ class SolveTask:
         solution = self.search(coded)
         answer = Answer(solution, solution.sizes(coded))
         codes = np.stack([coded.quasi_codes(d) for d in range(coded.space.n_dims)])
-        leads = solution.tree is not None and np.array_equal(descend(solution.tree, codes), solution.class_of_tuple)
+        leads = solution.tree is not None and np.array_equal(solution.tree.classes_of(codes), solution.class_of_tuple)
         told = pickle.dumps((compact(answer, int(coded.space.n_codes.max())), leads))
         said = pl.DataFrame({"shard": found["shard"].head(1), "answer": [told]})
         (batch,) = _batches(said)
@@ -332,25 +331,12 @@ class Lookup:
         if self.tree is not None:
             words = _words(keys, self.packing)
             codes = np.stack([unpack(words, self.packing, d) for d in range(self.n_dims)])
-            return descend(self.tree, codes)
+            return self.tree.classes_of(codes)
         assert self.keys is not None
         found = keys.join(self.keys, on=keys.columns, how="left", maintain_order="left")["class"]
         if found.null_count():
             raise ValueError("rows that were not there when they were counted")
         return found.to_numpy()
-
-
-def descend(tree: CutTree, codes: IntArray) -> IntArray:
-    """The class that codes, (n_dims, n), reach by following the cuts."""
-    n = codes.shape[1]
-    at = np.zeros(n, np.int64) if len(tree.dim) else np.full(n, ~0)
-    rows = np.flatnonzero(at >= 0)
-    while len(rows):
-        node = at[rows]
-        goes_left = codes[tree.dim[node], rows] <= tree.cut[node]
-        at[rows] = np.where(goes_left, tree.left[node], tree.right[node])
-        rows = rows[at[rows] >= 0]
-    return ~at
 
 
 @dataclass(frozen=True, slots=True, eq=False)

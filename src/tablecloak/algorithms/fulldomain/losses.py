@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol, TypeAlias
+from typing import Annotated, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from pydantic import Field
 from tablecloak.algorithms.fulldomain.ladder import Ladder
 from tablecloak.algorithms.fulldomain.lattice import Node
 from tablecloak.algorithms.fulldomain.rollup import Groups
+from tablecloak.algorithms.target import AnyLoss
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.metrics.base import DoesNotApplyError
@@ -33,25 +34,7 @@ BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
 LossName: TypeAlias = Annotated[
-    Literal[
-        "gcp",
-        "ncp",
-        "iloss",
-        "minimal-distortion",
-        "precision",
-        "total",
-        "total-il",
-        "star-count",
-        "non-uniform-entropy",
-        "ambiguity",
-        "ambiguity-data",
-        "height",
-        "discernibility",
-        "average-class-size",
-        "classification",
-        "hce-tdr",
-        "igpl",
-    ],
+    AnyLoss,
     Field(description="the metric of cells or classes that is kept best; precision and igpl as high as can be"),
 ]
 
