@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Publishes, Solution
+from tablecloak.algorithms.dealing import Dealing
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.view import LatticeView
@@ -25,7 +26,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, Documents, certified_policy, check_certificate, write_documents
-from tablecloak.engines.base import Answer, Coding, Engine, Table
+from tablecloak.engines.base import Answer, Coding, Engine, OnDisk, Table
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
@@ -448,6 +449,13 @@ class _Search:
     threads: int
     given: IntArray | None
     progress: Progress
+
+    @property
+    def on_disk(self) -> OnDisk | None:
+        algorithm = self.plan.algorithm
+        if not isinstance(algorithm, Dealing):
+            return None
+        return OnDisk(algorithm, self.plan.goal, self.plan.policy.seed, self.progress)
 
     def __call__(self, tuples: CodedTable) -> Solution:
         problem = Problem(tuples, self.plan.goal, self.threads, self.plan.policy.seed, self.given)

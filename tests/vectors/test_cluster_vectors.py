@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from tablecloak.algorithms.clusters import Clusters, Points
-from tablecloak.algorithms.disk_clustering import Filler, halves, n_lent, prefers_optimized
+from tablecloak.algorithms.dealing import n_lent
+from tablecloak.algorithms.disk_clustering import prefers_optimized
 from tablecloak.algorithms.distances import weighted_climb
 from tablecloak.algorithms.diversity import diversity_of
 from tablecloak.algorithms.k_member import k_member
@@ -20,6 +21,8 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.kernels import dealing as plain
+from tablecloak.kernels.compiled import dealing as compiled
 
 A1 = {
     "gender": ["Male", "Male", "Female", "Female", "Female", "Female", "Male"],
@@ -414,21 +417,27 @@ def test_v_switch_1(k, expected):
     assert prefers_optimized(1_000_000, k, 1_000_000 // k) is expected
 
 
-def test_v_split_d1_nearer_half_stays():
-    distance = {"a": 0.1, "b": 0.4, "c": 0.2, "d": 0.3}
-    near, far = halves(sorted(distance, key=distance.__getitem__))
-    assert (set(near), set(far)) == ({"a", "c"}, {"b", "d"})
+both_kernels = pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
 
 
+@both_kernels
+def test_v_split_d1_nearer_half_stays(kernels):
+    places = {"d": 0, "c": 1, "a": 4, "b": 7}  # 1, 4, 2 and 3 from their mean, as a, b, c and d are in the vector
+    line = points({"x": (list(places.values()), ColumnType.INTEGER, None)})
+    part, distance, n_parts = kernels.halve(line.lines, line.codes, np.array([0, 4]), 2)
+    halves = [{name for name, p in zip(places, part.tolist(), strict=True) if p == half} for half in range(n_parts)]
+    assert halves == [{"a", "c"}, {"b", "d"}]
+    assert (distance / line.unit * 7).tolist() == pytest.approx([3.5, 1.5, 1.5, 3.5])  # from the middle of their half
+
+
+@both_kernels
 @pytest.mark.parametrize(
     ("k", "size", "final"), [(2, 11, [2, 3, 3, 3]), (4, 8, [4, 4]), (4, 7, [7]), (5, 23, [5, 6, 6, 6])]
 )
-def test_v_split_d1_until_no_cluster_is_too_large(k, size, final):
+def test_v_split_d1_until_no_cluster_is_too_large(kernels, k, size, final):
     line = points({"x": (list(range(size)), ColumnType.INTEGER, None)})
-    filler = Filler(line, k)
-    filler.clusters = Clusters(line, [range(size)])
-    filler.split_all()
-    assert sorted(filler.clusters.sizes.tolist()) == final
+    part, _, n_parts = kernels.halve(line.lines, line.codes, np.array([0, size]), k)
+    assert sorted(np.bincount(part, minlength=n_parts).tolist()) == final
 
 
 def test_a11_diversity_of_table_1_2():

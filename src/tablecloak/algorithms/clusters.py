@@ -14,9 +14,9 @@ from tablecloak.algorithms.distances import lines_of
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
 from tablecloak.kernels.clusters import box_costs, interval_costs
-from tablecloak.kernels.lines import FAR, Centroids
+from tablecloak.kernels.lines import FAR, Centroids, Lines
 
-__all__ = ["Clusters", "Points", "Pool", "points_of"]
+__all__ = ["Clusters", "Costs", "Points", "Pool", "cluster_kernels", "points_of"]
 
 IntArray = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -26,34 +26,15 @@ FloatArray = NDArray[np.float64]
 COMPILED_FROM = 1_500
 
 
-class Points:
-    """The records of a table as codes that occur, and what boxes of them cost."""
+class Costs:
+    """What boxes of codes that occur cost."""
 
-    def __init__(
-        self,
-        domains: Sequence[Domain],
-        columns: Sequence[IntArray],
-        *,
-        distance: str = "loss",
-        beta: float = 1.0,
-        compiled: bool | None = None,
-    ) -> None:
-        self.present, codes = zip(*(np.unique(c, return_inverse=True) for c in columns), strict=True)
-        self.codes: Codes = np.ascontiguousarray(np.stack(codes).astype(np.int32))  # (n_dims, n)
-        self.lines, self.unit = lines_of(domains, self.present, distance, beta)
-        self.kernels = _kernels(self.n, compiled)
-
-    @property
-    def n(self) -> int:
-        return int(self.codes.shape[1])
+    def __init__(self, lines: Lines, unit: int, kernels: ModuleType) -> None:
+        self.lines, self.unit, self.kernels = lines, unit, kernels
 
     @property
     def n_dims(self) -> int:
-        return int(self.codes.shape[0])
-
-    def distances(self, row: int) -> IntArray:
-        """Distance of every record from one, in units, (n,)."""
-        return self.joined(self.codes, self.codes[:, row], self.codes[:, row])
+        return len(self.lines.start)
 
     def joined(self, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
         """Cost of one box after each point joins it, (n_points,)."""
@@ -64,6 +45,14 @@ class Points:
         """Cost of the union of every box with one box, (n_boxes,)."""
         costs: IntArray = self.kernels.unions(self.lines, lo, hi, box_lo, box_hi)
         return costs
+
+    def box_costs(self, lo: Codes, hi: Codes) -> IntArray:
+        """Cost of every box, (n_boxes,)."""
+        return box_costs(self.lines, lo, hi)
+
+    def interval_costs(self, dim: int, lo: Codes, hi: Codes) -> IntArray:
+        """Cost of intervals of one dimension, (n_intervals,)."""
+        return interval_costs(self.lines, dim, lo, hi)
 
     def nearest(
         self,
@@ -84,13 +73,30 @@ class Points:
         found: tuple[IntArray, FloatArray] = self.kernels.nearest(self.lines, codes, centroids, weight, handicap)
         return found
 
-    def box_costs(self, lo: Codes, hi: Codes) -> IntArray:
-        """Cost of every box, (n_boxes,)."""
-        return box_costs(self.lines, lo, hi)
 
-    def interval_costs(self, dim: int, lo: Codes, hi: Codes) -> IntArray:
-        """Cost of intervals of one dimension, (n_intervals,)."""
-        return interval_costs(self.lines, dim, lo, hi)
+class Points(Costs):
+    """The records of a table as codes that occur, and what boxes of them cost."""
+
+    def __init__(
+        self,
+        domains: Sequence[Domain],
+        columns: Sequence[IntArray],
+        *,
+        distance: str = "loss",
+        beta: float = 1.0,
+        compiled: bool | None = None,
+    ) -> None:
+        self.present, codes = zip(*(np.unique(c, return_inverse=True) for c in columns), strict=True)
+        self.codes: Codes = np.ascontiguousarray(np.stack(codes).astype(np.int32))  # (n_dims, n)
+        super().__init__(*lines_of(domains, self.present, distance, beta), cluster_kernels(self.n, compiled))
+
+    @property
+    def n(self) -> int:
+        return int(self.codes.shape[1])
+
+    def distances(self, row: int) -> IntArray:
+        """Distance of every record from one, in units, (n,)."""
+        return self.joined(self.codes, self.codes[:, row], self.codes[:, row])
 
     def total_loss(self, clusters: Iterable[Sequence[int]]) -> float:
         """Sum over clusters of size times cost of the box that holds their records."""
@@ -101,10 +107,11 @@ class Points:
         return total / self.unit
 
 
-def _kernels(n: int, compiled: bool | None) -> ModuleType:
+def cluster_kernels(n: int, compiled: bool | None = None, name: str = "clusters") -> ModuleType:
+    """Compiled kernels of a name, or the plain ones where there are few points; `compiled` forces one of the two."""
     if compiled is None:
         compiled = n >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
-    return importlib.import_module("tablecloak.kernels." + ("compiled.clusters" if compiled else "clusters"))
+    return importlib.import_module("tablecloak.kernels." + (f"compiled.{name}" if compiled else name))
 
 
 def points_of(table: CodedTable, *, distance: str = "loss", beta: float = 1.0, compiled: bool | None = None) -> Points:

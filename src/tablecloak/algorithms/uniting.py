@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Problem, Solution
-from tablecloak.algorithms.clusters import Points
+from tablecloak.algorithms.clusters import Costs, Points
 from tablecloak.errors import Infeasible
 from tablecloak.kernels.lines import FAR
 from tablecloak.models.base import Goal
+from tablecloak.stats.classes import ClassStats
 
-__all__ = ["Clustering", "cluster_size", "refusal", "solution_of"]
+__all__ = ["Clustering", "cluster_size", "merged", "refusal", "solution_of", "united"]
 
 IntArray = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -73,30 +74,48 @@ def _united(problem: Problem, points: Points, labels: IntArray) -> IntArray:
     """Unite every cluster that does not satisfy the goal with the cluster that costs least, until all satisfy it."""
     n = int(labels.max(initial=-1)) + 1
     stats = problem.table.class_stats(labels, n)
+    if problem.goal.admits(stats).all():
+        return labels
+    group = united(problem.goal, points, *_boxes(points, labels, n), stats)
+    return np.where(labels >= 0, group[labels], -1)
+
+
+def united(goal: Goal, costs: Costs, lo: Codes, hi: Codes, stats: ClassStats) -> IntArray:
+    """The new number of every cluster, given as boxes (n_dims, n), after weak ones joined others until none is left."""
+    group = np.arange(stats.n_classes)
     while True:
-        weak = np.flatnonzero(~problem.goal.admits(stats))
+        weak = np.flatnonzero(~goal.admits(stats))
         if len(weak) == 0:
-            return labels
-        if n == 1:
-            message = f"no clustering satisfies the goal: even all {problem.table.n_rows:,} records together do not"
+            return group
+        if stats.n_classes == 1:
+            n_records = int(stats.size[0])
+            message = f"no clustering satisfies the goal: even all {n_records:,} records together do not"
             raise Infeasible(message, best=[], relaxations=[])
-        group = _one_pass(points, labels, stats.size, weak)
-        n = int(group.max()) + 1
-        labels = np.where(labels >= 0, group[labels], -1)
-        stats = stats.rollup(group, n)
+        into = _one_pass(costs, lo, hi, stats.size, weak)
+        n = int(into.max()) + 1
+        group, stats = into[group], stats.rollup(into, n)
+        lo, hi = merged(np.minimum, lo, into, n), merged(np.maximum, hi, into, n)
 
 
-def _one_pass(points: Points, labels: IntArray, sizes: IntArray, weak: IntArray) -> IntArray:
+def merged(least: np.ufunc, sides: Codes, into: IntArray, n: int) -> Codes:
+    """Sides of boxes after some were united."""
+    order = np.argsort(into, kind="stable")
+    starts = np.searchsorted(into[order], np.arange(n))
+    merged: Codes = least.reduceat(sides[:, order], starts, axis=1)
+    return merged
+
+
+def _one_pass(costs: Costs, lo: Codes, hi: Codes, sizes: IntArray, weak: IntArray) -> IntArray:
     """The new number of every cluster after each weak one, unless it took in another, joined its cheapest partner."""
-    lo, hi = _boxes(points, labels, len(sizes))
-    sizes, losses = sizes.copy(), sizes * points.box_costs(lo, hi)
+    lo, hi = lo.copy(), hi.copy()
+    sizes, losses = sizes.copy(), sizes * costs.box_costs(lo, hi)
     into = np.arange(len(sizes))
     has_grown = np.zeros(len(sizes), bool)
     for one in weak.tolist():
         if has_grown[one]:
             continue
         both = sizes[one] + sizes
-        rise = both * points.unions(lo, hi, lo[:, one], hi[:, one]) - losses - losses[one]
+        rise = both * costs.unions(lo, hi, lo[:, one], hi[:, one]) - losses - losses[one]
         rise[(into != np.arange(len(into))) | (np.arange(len(into)) == one)] = FAR
         other = int(np.argmin(rise))
         if rise[other] >= FAR:

@@ -16,12 +16,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree, Solution
+from tablecloak.algorithms.dealing import Dealing
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Layout, Source
+from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, one_class
 
@@ -29,6 +31,7 @@ __all__ = [
     "Answer",
     "Coding",
     "Engine",
+    "OnDisk",
     "Publication",
     "QuasiColumn",
     "Recount",
@@ -40,10 +43,28 @@ __all__ = [
 ]
 
 IntArray = NDArray[np.int64]
-# From the tuples of a shard to its classes; it can be sent to another process.
-Search = Callable[[CodedTable], Solution]
 # Which parts of a table, given as classes, satisfy the goal, so that each may be a shard.
 StandsAlone = Callable[[ClassStats], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnDisk:
+    """A search that deals records which stay on disk."""
+
+    dealing: Dealing
+    goal: Goal
+    seed: int
+    progress: Progress
+
+
+class Search(Protocol):
+    """From the tuples of a shard to its classes; it can be sent to another process."""
+
+    @property
+    def on_disk(self) -> OnDisk | None:
+        """The same search on records that stay on disk, where there is one."""
+
+    def __call__(self, tuples: CodedTable) -> Solution: ...
 
 
 class Table(Protocol):

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ from tablecloak.data.labels import ClassLabels
 from tablecloak.engines.base import (
     Answer,
     Coding,
+    OnDisk,
     Publication,
     QuasiColumn,
     Recount,
@@ -28,6 +30,7 @@ from tablecloak.engines.base import (
     Table,
 )
 from tablecloak.engines.batches import Coders, collect_values, quasi_coders, refuse_infinite, sensitive_coders
+from tablecloak.engines.disk_clusters import solve_on_disk
 from tablecloak.engines.keys import CHUNK, KeyFile
 from tablecloak.engines.publish import Publisher
 from tablecloak.engines.recount import Recounter
@@ -281,11 +284,11 @@ class DuckEngine:
         if n_rows > most:
             if not by_row and self._has_repeats(rows.keys):
                 grouped, n_tuples = self._grouped(rows)
-            if n_tuples > most:
+            if n_tuples > most and not (by_row and stands_alone is None):
                 grouped = None
                 rows, n_tuples = self._cut_apart(rows, counted, totals, most, stands_alone, n_tuples)
         shards = Shards(rows, domains, counted, totals, by_row=by_row, grouped=grouped)
-        if n_rows <= most:
+        if n_rows <= most and not by_row:
             n_tuples = shards[0].n_tuples
         return Coding(domains, counted, n_rows, n_tuples, totals, shards, rows.cuts, rows=rows)
 
@@ -327,12 +330,7 @@ class DuckEngine:
     ) -> tuple[Rows, int]:
         """Shards that fit memory one by one."""
         if stands_alone is None:
-            needed = int(n_tuples * (24 * rows.keys.n_words + BYTES_PER_ROW) / 0.75) + RESIDENT
-            raise IncompatibleChoice(
-                f"{n_tuples:,} different tuples do not fit {_gigabytes(self.memory)}, and this algorithm needs all of "
-                "them at once",
-                hint=f"--memory {_gigabytes(needed)}, or algorithm: auto or mondrian, which take shards",
-            )
+            self._refuse_whole(n_tuples, rows.keys.n_words)
         about = self.folder.done("shard")
         if about is None:
             cuts, sizes = cut_apart(
@@ -348,9 +346,23 @@ class DuckEngine:
         cuts = CutTree(*(np.array(about["tree"][n], np.int64) for n in ("dim", "cut", "left", "right")))
         return Rows(self.folder.path, rows.keys, rows.space, cuts, about["sizes"]), n_tuples
 
+    def _refuse_whole(self, n_tuples: int, n_words: int) -> NoReturn:
+        needed = int(n_tuples * (24 * n_words + BYTES_PER_ROW) / 0.75) + RESIDENT
+        raise IncompatibleChoice(
+            f"{n_tuples:,} different tuples do not fit {_gigabytes(self.memory)}, and this algorithm needs all of "
+            "them at once",
+            hint=f"--memory {_gigabytes(needed)}, or algorithm: auto or mondrian, which take shards",
+        )
+
     # Classes ----------------------------------------------------------------------------------------------------------
 
     def solve(self, coding: Coding, search: Search) -> Answer:
+        on_disk = search.on_disk
+        if on_disk is not None:
+            return self._solve_on_disk(coding, on_disk)
+        rows: Rows = coding.rows
+        if coding.cuts is None and coding.n_tuples > self._rows_at_once(rows.keys.n_words):
+            self._refuse_whole(coding.n_tuples, rows.keys.n_words)
         answers: list[Answer] = []
         offset = 0
         for i in range(len(coding.shards)):
@@ -360,6 +372,16 @@ class DuckEngine:
         if coding.n_tuples > KEEP_CLASSES_UP_TO and isinstance(shards, Shards):
             shards.forget()
         return answers[0] if coding.cuts is None else join(answers, coding.cuts)
+
+    def _solve_on_disk(self, coding: Coding, search: OnDisk) -> Answer:
+        path, phase = self.folder.path / "shard-0.npz", "solve 0"
+        if self.folder.done(phase) is not None:
+            return load_answer(path)
+        answer = solve_on_disk(coding, search, self.folder.path, work=self.work, threads=self.threads)
+        answer = compact(answer, max(d.n_codes for d in coding.domains))
+        save_answer(path, answer)
+        self.folder.finish(phase)
+        return answer
 
     def _solve_shard(self, coding: Coding, index: int, offset: int, search: Search) -> Answer:
         path, phase = self.folder.path / f"shard-{index}.npz", f"solve {index}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,13 @@ class KeyFile:
 
     def reader(self) -> KeyReader:
         return KeyReader(self.path, self.n_words)
+
+    def rows_at(self, places: NDArray[np.int64]) -> Keys:
+        """Some rows, read one by one."""
+        width = 8 * self.n_words
+        with self.path.open("rb") as file:
+            parts = [os.pread(file.fileno(), width, width * place) for place in places.tolist()]
+        return np.frombuffer(b"".join(parts), np.uint64).reshape(-1, self.n_words).T
 
     def load(self) -> Keys:
         """All rows."""
@@ -77,6 +85,16 @@ class ClassFile:
             for part in parts:
                 part.astype(np.int32).tofile(file)
         partial.replace(self.path)
+
+    def rewrite(self, change: Callable[[NDArray[np.int32]], NDArray[np.integer]]) -> None:
+        """Change all classes, a chunk at a time."""
+
+        def changed(reader: ClassReader) -> Iterator[NDArray[np.integer]]:
+            while len(part := reader.next(CHUNK)):
+                yield change(part)
+            reader.close()
+
+        self.write(changed(self.reader()))
 
     def reader(self) -> ClassReader:
         return ClassReader(self.path)

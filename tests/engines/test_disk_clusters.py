@@ -1,0 +1,166 @@
+"""The disk-based clustering algorithm on disk: what it does in memory, with a clusters table and a small buffer."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import tablecloak as tc
+from engine_tables import people, policy_of
+from tablecloak import pipeline
+from tablecloak.algorithms.dealing import deal_records
+from tablecloak.engines import disk_clusters, duck
+from tablecloak.engines.base import QuasiColumn
+from tablecloak.engines.disk_clusters import DiskRecords
+from tablecloak.engines.duck import DuckEngine
+from tablecloak.errors import IncompatibleChoice
+from tablecloak.policy.load import load_policy
+
+GOALS = {
+    "k": [{"model": "k-anonymity", "k": 4}],
+    "k and l": [{"model": "k-anonymity", "k": 3}, {"model": "l-diversity", "l": 3, "sensitive": "illness"}],
+}
+
+
+def policy(quasi, goals, **options):
+    roles = tc.roles(quasi=quasi, sensitive=["illness"], keep=["id"])
+    return tc.Policy(columns=roles, goals=goals, algorithm={"kind": "disk-clustering", **options}, seed=3)
+
+
+def small_buffer(monkeypatch, n):
+    """Let the clusters table hold so many rows in memory."""
+    whole = disk_clusters.solve_on_disk
+    monkeypatch.setattr(duck, "solve_on_disk", lambda *given, **options: whole(*given, **options, buffer=n))
+
+
+@pytest.mark.parametrize("goals", GOALS)
+@pytest.mark.parametrize("mode", ["classic", "optimized"])
+@pytest.mark.parametrize("buffer", [None, 40])
+def test_releases_equal_those_in_memory(mode, goals, buffer, monkeypatch):
+    if buffer:
+        small_buffer(monkeypatch, buffer)
+    frame = people(250).drop("note")
+    for quasi in (["age", "born", "town", "weight"], ["age"]):
+        asked = policy(quasi, GOALS[goals], mode=mode)
+        one, other = (tc.anonymize(frame, asked, engine=name) for name in ("local", "duckdb"))
+        assert other.frame.cast(pl.String).equals(one.frame.cast(pl.String))
+        assert other.report.loss == one.report.loss
+        assert other.report.verification.holds
+        assert other.report.verification.covers
+
+
+@pytest.mark.parametrize(("n_equal", "sizes"), [(4, [5]), (7, [4, 4])])
+def test_a_residue_borrows_from_a_set(n_equal, sizes):
+    frame = pl.DataFrame({"id": range(n_equal + 1), "age": [1] * n_equal + [9], "illness": ["flu"] * (n_equal + 1)})
+    release = tc.anonymize(frame, policy(["age"], GOALS["k"]), engine="duckdb")
+    assert sorted(release.frame.group_by("age").len()["len"].to_list()) == sizes
+
+
+def coding_of(tmp_path, frame, quasi):
+    engine = DuckEngine(memory=1_000_000_000, folder=None)
+    table = engine.read(frame, columns=quasi, categorical=())
+    return engine, engine.contingency(table, [QuasiColumn(name) for name in quasi], [], by_row=True)
+
+
+def test_the_clusters_table_has_one_row_for_each_record(tmp_path):
+    # V-CLUSTERTABLE-1: rows of a record, its cluster and its distance, 0 for a record equal to the centroid
+    engine, coding = coding_of(tmp_path, people(300).fill_null(strategy="forward"), ["age", "born", "weight"])
+    records = DiskRecords(coding, tmp_path, buffer=64)
+    dealt = deal_records(records, 5, np.random.default_rng(0), is_optimized=lambda _: False)
+    records.table.flush()
+    found = records._fetch("SELECT * FROM clusters ORDER BY id_data")
+    assert list(found) == ["id_data", "cluster_id", "distance"]
+    assert found["id_data"].tolist() == list(range(300))
+    assert found["distance"].min() >= 0
+    assert found["distance"].max() <= 3
+    sizes = np.bincount(found["cluster_id"])
+    np.testing.assert_array_equal(sizes, dealt.piles.sizes[: len(sizes)])
+    assert set(np.unique(sizes)) <= {0, *range(5, 10)}
+    for cluster in np.flatnonzero(sizes).tolist():
+        codes = records.codes(found["id_data"][found["cluster_id"] == cluster].astype(np.int64))
+        np.testing.assert_array_equal(dealt.piles.lo[cluster], codes.min(axis=1))
+        np.testing.assert_array_equal(dealt.piles.hi[cluster], codes.max(axis=1))
+    records.close()
+    engine.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_v_clustertable_1_rows(tmp_path):
+    rows = [
+        (592349, 20264, 0.006289), (62865, 16734, 0.0000013), (22, 2172, 0.0), (3045, 1378, 0.01103),
+        (616, 21, 0.0184), (8, 15579, 0.000025), (285624, 2141, 0.014), (83889, 142, 0.002875), (57442, 19200, 0.0093),
+    ]  # fmt: skip
+    engine, coding = coding_of(tmp_path, people(20), ["weight"])
+    records = DiskRecords(coding, tmp_path)
+    ids, clusters, distances = (np.array(column) for column in zip(*rows, strict=True))
+    records.store(ids, clusters, distances * records.costs.unit)
+    found = records._fetch("SELECT * FROM clusters ORDER BY rowid")
+    assert list(zip(*(found[name].tolist() for name in ("id_data", "cluster_id")), strict=True)) == [
+        r[:2] for r in rows
+    ]
+    assert found["distance"].tolist() == pytest.approx([r[2] for r in rows])
+    kept, _ = records.fetch(np.array([21, 2172]))
+    assert kept.tolist() == [616, 22]  # by cluster
+    records.drop(np.array([21, 142]))
+    assert records._fetch("SELECT count(*) AS n FROM clusters")["n"][0] == 7
+    records.close()
+    engine.close()
+
+
+def written(tmp_path, goals="{model: k-anonymity, k: 4}"):
+    people(300).write_csv(tmp_path / "people.csv")
+    path = tmp_path / "policy.yaml"
+    path.write_text(policy_of("{kind: disk-clustering}", [goals]))
+    return load_policy(path)
+
+
+def test_nothing_is_left_beside_the_release(tmp_path):
+    report = pipeline.run(written(tmp_path), engine="duckdb", memory="1GB")
+    assert report.verification.holds
+    assert {p.name for p in tmp_path.iterdir()} == {"people.csv", "policy.yaml", "release.csv"}
+
+
+def test_a_run_killed_in_the_search_is_resumed(tmp_path, monkeypatch):
+    asked = written(tmp_path)
+    pipeline.run(asked, engine="duckdb", memory="1GB")
+    whole = (tmp_path / "release.csv").read_bytes()
+    (tmp_path / "release.csv").unlink()
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_, **__):
+        raise Killed
+
+    spill = tmp_path / "spill"
+    with monkeypatch.context() as patched:
+        # as after kill -9: the run folder stays, with an unfinished clusters table
+        patched.setattr(disk_clusters, "_classified", killed)
+        patched.setattr(DiskRecords, "close", lambda self: self._connection.close())
+        patched.setattr(duck.RunFolder, "discard", lambda self: None)
+        with pytest.raises(Killed):
+            pipeline.run(asked, engine="duckdb", memory="1GB", spill=spill)
+    (folder,) = spill.iterdir()
+    assert (folder / "clusters.duckdb").exists()
+    assert "code" in json.loads((folder / "journal.json").read_text())["phases"]
+    pipeline.run(asked, engine="duckdb", memory="1GB", spill=spill, resume=True)
+    assert (tmp_path / "release.csv").read_bytes() == whole
+    assert list(spill.iterdir()) == []
+
+
+def test_centroids_that_do_not_fit_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(duck, "LEAST_WORK", 1000)
+    with pytest.raises(IncompatibleChoice, match="centroids"):
+        pipeline.run(written(tmp_path), engine="duckdb", memory=1000)
+    assert {p.name for p in tmp_path.iterdir()} == {"people.csv", "policy.yaml"}
+
+
+def test_rows_beyond_memory_are_only_refused_to_methods_that_need_them_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(DuckEngine, "_rows_at_once", lambda self, n_words: 100)
+    assert pipeline.run(written(tmp_path), engine="duckdb", memory="1GB").verification.holds
+    (tmp_path / "policy.yaml").write_text(policy_of("oka", ["{model: k-anonymity, k: 4}"]))
+    with pytest.raises(IncompatibleChoice, match="needs all of them at once"):
+        pipeline.run(load_policy(tmp_path / "policy.yaml"), engine="duckdb", memory="1GB", force=True)

@@ -1,0 +1,160 @@
+"""Dealing records to piles: compiled kernels give what plain ones give, and every record stays in one cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tablecloak import rng
+from tablecloak.algorithms import dealing
+from tablecloak.algorithms.cluster_table import ClusterTable
+from tablecloak.algorithms.clusters import Points
+from tablecloak.algorithms.disk_clustering import DiskClustering, MemoryRecords
+from tablecloak.algorithms.piles import PileSet, make_blocks
+from tablecloak.data.domain import fit_domain
+from tablecloak.data.table import ColumnType
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.kernels import dealing as plain
+from tablecloak.kernels.compiled import dealing as compiled
+from tablecloak.progress import silent
+
+TREE = Hierarchy.from_tree({"*": {"north": ["a", "b"], "south": ["c", "d"], "east": ["e"]}})
+
+
+def points(n=400, seed=0):
+    """A line with missing values, another line, a tree and a set."""
+    random = np.random.default_rng(seed)
+    columns = {
+        "age": (pl.Series([None if random.random() < 0.05 else int(v) for v in random.integers(0, 90, n)]), None),
+        "pay": (pl.Series(random.integers(0, 5000, n)), None),
+        "city": (pl.Series(random.choice(list("abcde"), n)), lambda _: TREE),
+        "job": (pl.Series([None if random.random() < 0.05 else str(v) for v in random.integers(0, 6, n)]), None),
+    }
+    kinds = [ColumnType.INTEGER, ColumnType.INTEGER, ColumnType.TEXT, ColumnType.TEXT]
+    fitted = [
+        fit_domain(series.rename(name), kind, make_hierarchy=tree)
+        for (name, (series, tree)), kind in zip(columns.items(), kinds, strict=True)
+    ]
+    return Points([d for d, _ in fitted], [c.astype(np.int64) for _, c in fitted], compiled=False)
+
+
+def labels(table, kernels, monkeypatch, k=4, **options):
+    monkeypatch.setattr(dealing, "cluster_kernels", lambda *_, **__: kernels)
+    records = MemoryRecords(table)
+    return records.labels(DiskClustering(**options).deal(records, k, 7, silent))
+
+
+@pytest.mark.parametrize("options", [{"mode": "classic"}, {"mode": "optimized"}, {"size_weight": 0.5}])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_compiled_kernels_deal_as_plain_ones_do(options, seed, monkeypatch):
+    table = points(seed=seed)
+    one, other = (labels(table, kernels, monkeypatch, **options) for kernels in (plain, compiled))
+    np.testing.assert_array_equal(one, other)
+    assert 4 <= np.bincount(one).min() <= np.bincount(one).max() <= 7
+
+
+@pytest.mark.parametrize("size_weight", [0.0, 0.7])
+def test_every_record_joins_the_pile_that_a_scan_of_all_finds(size_weight):
+    """An independent scan in plain Python: piles in blocks that are passed over are never the nearest."""
+    table = points(300)
+    piles = PileSet(table.lines)
+    piles.grow(120)
+    piles.refill(np.arange(120), table.codes[:, :120])
+    blocks = make_blocks(piles)
+    assert len(blocks.count) > 2
+    members = [[row] for row in range(120)]
+    found, _ = compiled.deal(
+        table.lines, table.codes[:, 120:], piles.arrays, 120, blocks, size_weight=size_weight, limit=1000
+    )
+    for row, pile in enumerate(found.tolist(), start=120):
+        away = [apart(table, row, rows) * (1 + size_weight * len(rows)) for rows in members]
+        assert away[pile] == pytest.approx(min(away), rel=1e-9)
+        members[pile].append(row)
+
+
+def apart(table, row, members):
+    """Distance of a record from the centroid of others, by the definition of every kind of column."""
+    total = 0.0
+    for d in range(table.n_dims):
+        codes = [int(table.codes[d, m]) for m in members]
+        code, lines = int(table.codes[d, row]), table.lines
+        if lines.is_tree[d] or lines.step[d] > 0:
+            low, high = min(*codes, code), max(*codes, code)
+            total += int(table.interval_costs(d, np.array([low]), np.array([high]))[0])
+            continue
+        is_missing = [lines.has_missing[d] and c == 0 for c in (*codes, code)]
+        if any(is_missing):
+            total += 0 if all(is_missing) else int(lines.full[d])
+            continue
+        places = [int(lines.line[lines.start[d] + c]) for c in codes]
+        total += abs(int(lines.line[lines.start[d] + code]) - sum(places) / len(places))
+    return total
+
+
+def test_seeds_are_drawn_alike_however_records_are_batched():
+    draws = np.random.default_rng(3).random(500)
+    whole = dealing._sampled(draws, 500, 60)
+    left, parts, n = 500, [], 0
+    for begin in range(0, 500, 77):
+        part = draws[begin : begin + 77]
+        chosen = dealing._sampled(part, left, 60 - n)
+        parts += (chosen + begin).tolist()
+        left, n = left - len(part), n + len(chosen)
+    assert parts == whole.tolist()
+    assert len(parts) == 60
+
+
+def test_every_record_is_equally_likely_to_be_a_seed():
+    random = rng.child(1, "seeds")
+    counts = np.zeros(10)
+    for _ in range(3000):
+        counts[dealing._sampled(random.random(10), 10, 3)] += 1
+    assert np.abs(counts / 3000 - 0.3).max() < 0.05  # six standard deviations
+
+
+class Kept:
+    """A backing in memory that counts what it is asked."""
+
+    def __init__(self, codes):
+        self.all, self.rows, self.n_fetched = codes, {}, 0
+
+    def store(self, ids, clusters, distances):
+        for row, cluster, distance in zip(ids.tolist(), clusters.tolist(), distances.tolist(), strict=True):
+            assert row not in self.rows
+            self.rows[row] = (cluster, distance)
+
+    def drop(self, clusters):
+        self.rows = {row: kept for row, kept in self.rows.items() if kept[0] not in set(clusters.tolist())}
+
+    def fetch(self, clusters):
+        self.n_fetched += 1
+        wanted = set(clusters.tolist())
+        found = sorted((cluster, row) for row, (cluster, _) in self.rows.items() if cluster in wanted)
+        return np.array([row for _, row in found], np.int64), np.array([c for c, _ in found], np.int64)
+
+    def codes(self, ids):
+        return self.all[:, ids]
+
+
+def test_a_table_that_outgrows_its_buffer_keeps_every_row_once():
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 50, (2, 200)).astype(np.int32)
+    backing = Kept(codes)
+    table = ClusterTable(2, 24, backing)
+    owner = {}
+    for begin in range(0, 200, 10):
+        ids = np.arange(begin, begin + 10)
+        clusters = random.integers(0, 6, 10)
+        table.put(ids, codes[:, ids], clusters, np.zeros(10))
+        owner |= dict(zip(ids.tolist(), clusters.tolist(), strict=True))
+        taken, there = table.take(begin // 10 % 6)
+        assert taken.tolist() == sorted(row for row, c in owner.items() if c == begin // 10 % 6)
+        np.testing.assert_array_equal(there, codes[:, taken])
+        table.put(taken, there, np.full(len(taken), 5), np.ones(len(taken)))
+        owner |= dict.fromkeys(taken.tolist(), 5)
+    assert backing.n_fetched > 0
+    for found, ids, _ in table.take_all(np.array([1, 2])):
+        assert all(owner.pop(row) == c for row, c in zip(ids.tolist(), found.tolist(), strict=True))
+    table.flush()
+    assert {row: cluster for row, (cluster, _) in backing.rows.items()} == owner
