@@ -62,7 +62,7 @@ def test_every_record_joins_the_pile_that_a_scan_of_all_finds(size_weight):
     piles.grow(120)
     piles.refill(np.arange(120), table.codes[:, :120])
     blocks = make_blocks(piles)
-    assert len(blocks.count) > 2
+    assert len(blocks.n_members) > 2
     members = [[row] for row in range(120)]
     found, _ = compiled.deal(
         table.lines, table.codes[:, 120:], piles.arrays, 120, blocks, size_weight=size_weight, limit=1000

@@ -132,10 +132,10 @@ def add_to_block(piles: PileSet, blocks: Blocks, pile: int, block: int) -> bool:
     if pile >= len(blocks.block_of):
         return False
     if blocks.block_of[pile] != block:
-        if blocks.count[block] == blocks.members.shape[1]:
+        if blocks.n_members[block] == blocks.members.shape[1]:
             return False
-        blocks.members[block, blocks.count[block]] = pile
-        blocks.count[block] += 1
+        blocks.members[block, blocks.n_members[block]] = pile
+        blocks.n_members[block] += 1
         blocks.block_of[pile] = block
     one = np.array([pile])
     for low, high, least, most in (
@@ -151,10 +151,10 @@ def add_to_block(piles: PileSet, blocks: Blocks, pile: int, block: int) -> bool:
 def leave_block(blocks: Blocks, pile: int) -> None:
     """Take a pile out of its block; the bounds stay as they are."""
     block = blocks.block_of[pile]
-    last = blocks.count[block] - 1
+    last = blocks.n_members[block] - 1
     members = blocks.members[block]
     members[np.flatnonzero(members[: last + 1] == pile)] = members[last]
-    blocks.count[block] = last
+    blocks.n_members[block] = last
     blocks.block_of[pile] = -1
 
 

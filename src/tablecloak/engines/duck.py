@@ -381,7 +381,10 @@ class DuckEngine:
         answer = compact(answer, max(d.n_codes for d in coding.domains))
         save_answer(path, answer)
         self.folder.finish(phase)
-        return answer
+        if coding.n_tuples > KEEP_CLASSES_UP_TO:
+            return answer
+        classes = coding.rows.classes[0].reader().next(coding.n_rows).astype(np.int64)
+        return replace(answer, solution=replace(answer.solution, class_of_tuple=classes))
 
     def _solve_shard(self, coding: Coding, index: int, offset: int, search: Search) -> Answer:
         path, phase = self.folder.path / f"shard-{index}.npz", f"solve {index}"

@@ -81,7 +81,7 @@ def deal_by_tops(
         before = piles.mean[pile].copy()
         _join(lines, point, piles, pile)
         tops.total[top] += piles.mean[pile] - before
-        tops.mean[top] = tops.total[top] / tops.count[top]
+        tops.mean[top] = tops.total[top] / tops.n_piles[top]
         tops.lo[top] = np.minimum(tops.lo[top], point)
         tops.hi[top] = np.maximum(tops.hi[top], point)
         found[i] = pile

@@ -32,7 +32,7 @@ class Blocks(NamedTuple):
     """Near piles together, with bounds of all that a block holds: blocks too far away need not be looked at."""
 
     members: NDArray[np.int32]  # (n_blocks, width)
-    count: IntArray  # (n_blocks,)
+    n_members: IntArray  # (n_blocks,)
     block_of: NDArray[np.int32]  # (room,) -1: in no block
     mean_lo: FloatArray  # (n_blocks, n_dims)
     mean_hi: FloatArray  # (n_blocks, n_dims)
@@ -48,5 +48,5 @@ class Tops(NamedTuple):
     lo: Codes  # (n_tops, n_dims)
     hi: Codes  # (n_tops, n_dims)
     total: FloatArray  # (n_tops, n_dims) sum of mean places
-    mean: FloatArray  # (n_tops, n_dims) total / count
-    count: IntArray  # (n_tops,) piles
+    mean: FloatArray  # (n_tops, n_dims) total / n_piles
+    n_piles: IntArray  # (n_tops,)

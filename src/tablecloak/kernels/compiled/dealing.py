@@ -108,7 +108,7 @@ def _widen(piles, blocks, pile):  # type: ignore[no-untyped-def]
 def _deal(lines, codes, piles, blocks, size_weight, limit):  # type: ignore[no-untyped-def]
     n_dims, n = codes.shape
     found, distance = np.empty(n, np.int64), np.empty(n)
-    bound = np.empty(blocks.count.size)
+    bound = np.empty(blocks.n_members.size)
     point = np.empty(n_dims, np.int32)
     for i in range(n):
         point[:] = codes[:, i]
@@ -118,7 +118,7 @@ def _deal(lines, codes, piles, blocks, size_weight, limit):  # type: ignore[no-u
         for turn in range(bound.size + 1):  # the nearest block first, then all others
             b = first if turn == 0 else turn - 1
             if bound[b] <= best and (turn == 0 or b != first):
-                members = blocks.members[b, : blocks.count[b]]
+                members = blocks.members[b, : blocks.n_members[b]]
                 pile, best = _scan(
                     lines, point, piles.lo, piles.hi, piles.mean, piles.size, size_weight, members, pile, best
                 )
@@ -149,7 +149,7 @@ def _deal_by_tops(lines, codes, piles, n_piles, tops, size_weight):  # type: ign
     for i in range(n):
         point[:] = codes[:, i]
         top, _ = _scan(
-            lines, point, tops.lo, tops.hi, tops.mean, tops.count, 0.0, every[: tops.count.size],
+            lines, point, tops.lo, tops.hi, tops.mean, tops.n_piles, 0.0, every[: tops.n_piles.size],
             np.int64(1) << 62, np.inf,
         )  # fmt: skip
         below = every[top * tops.width : min((top + 1) * tops.width, n_piles)]
@@ -160,7 +160,7 @@ def _deal_by_tops(lines, codes, piles, n_piles, tops, size_weight):  # type: ign
         _join(lines, point, piles, pile)
         for d in range(n_dims):
             tops.total[top, d] += piles.mean[pile, d] - before[d]
-            tops.mean[top, d] = tops.total[top, d] / tops.count[top]
+            tops.mean[top, d] = tops.total[top, d] / tops.n_piles[top]
             tops.lo[top, d] = min(tops.lo[top, d], point[d])
             tops.hi[top, d] = max(tops.hi[top, d], point[d])
         found[i], distance[i] = pile, best
