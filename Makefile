@@ -53,6 +53,7 @@ bench-quality: $(STAMP)
 bench-scale: $(STAMP)
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.scale_spark
+	$(BIN)/python -m benchmarks.thesis
 
 bench-web: $(STAMP)
 	$(BIN)/python -m benchmarks.web

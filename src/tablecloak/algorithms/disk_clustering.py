@@ -1,4 +1,7 @@
-"""The clustering of the disk-based anonymiser, here in memory: one pass over the records, clusters of k to 2k - 1."""
+"""The clustering of the disk-based anonymiser: one pass over the records, clusters of k to 2k - 1.
+
+Here records are in memory; `engines/disk_clusters.py` has the same for records on disk.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class DiskClustering(Clustering):
 
     Every record joins the cluster with the nearest centroid (mean of numbers, common ancestor of categories); clusters
     that pass 2k - 1 are split by distance to the centroid, clusters below k are dissolved into their neighbours. The
-    optimised mode finds centroids through a tree of blocks and splits at the end: faster, a little more loss. Where
+    optimised mode finds centroids through parents of many and splits at the end: faster, a little more loss. Where
     fewer than k records remain beside the sets published as they are, they borrow from the nearest such set. Clusters
     that do not satisfy the rest of the goal are united with their nearest. Cost: n^2 / k comparisons, optimised
     n^1.5 / k^0.5. Reference: the disk-based clustering algorithm of the Amnesia anonymisation tool.
