@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from types import ModuleType
 
 import numpy as np
@@ -190,14 +191,14 @@ class Clusters:
 
     def __init__(self, points: Points, members: Iterable[Iterable[int]] = ()) -> None:
         self.points = points
-        self.members: list[list[int]] = []
-        room = 16
+        self.members: list[list[int]] = [[int(r) for r in rows] for rows in members]
+        room = max(16, len(self.members))
         self._lo = np.zeros((points.n_dims, room), np.int32)
         self._hi = np.zeros((points.n_dims, room), np.int32)
         self._mean = np.zeros((points.n_dims, room))
         self._size = np.zeros(room, np.int64)
-        for rows in members:
-            self.add(rows)
+        self._size[: len(self.members)] = [len(rows) for rows in self.members]
+        self._measure(np.flatnonzero(self._size))
 
     def __len__(self) -> int:
         return len(self.members)
@@ -245,6 +246,16 @@ class Clusters:
         self.members.append([])
         self.refill(len(self) - 1, rows)
         return len(self) - 1
+
+    def _measure(self, clusters: IntArray) -> None:
+        """Boxes and mean places of clusters that have members, all at once."""
+        if len(clusters) == 0:
+            return
+        codes = self.points.codes[:, list(chain.from_iterable(self.members[c] for c in clusters.tolist()))]
+        starts = np.cumsum(self._size[clusters]) - self._size[clusters]
+        self._lo[:, clusters] = np.minimum.reduceat(codes, starts, axis=1)
+        self._hi[:, clusters] = np.maximum.reduceat(codes, starts, axis=1)
+        self._mean[:, clusters] = np.add.reduceat(self._places(codes), starts, axis=1) / self._size[clusters]
 
     def refill(self, cluster: int, rows: Iterable[int]) -> None:
         """Give a cluster other members."""

@@ -77,16 +77,16 @@ def k_member(
     pool = Pool(points, rows)
     n = pool.size
     progress.start("solve", n)
-    clusters = Clusters(points)
+    found: list[IntArray] = []
     far_from, target, cost = start, penalty.target if penalty else None, penalty.cost if penalty else 0
     while pool.size >= size:
         members = pool.grow(pool.furthest(far_from), size, target=target, penalty=cost)
-        clusters.add(members)
+        found.append(members)
         far_from = int(members[-1]) if reference == "last" else start
         progress.advance(n - pool.size)
-    if len(clusters) == 0:
-        clusters.add(pool.left())
-        return clusters
+    if not found:
+        return Clusters(points, [pool.left().tolist()])
+    clusters = Clusters(points, [members.tolist() for members in found])
     for row in pool.left().tolist():
         clusters.join(int(np.argmin(clusters.costs_with(row, increase=leftover == "increase"))), row)
     return clusters
