@@ -18,7 +18,7 @@ from tablecloak.algorithms.k_member import Leftover
 from tablecloak.algorithms.penalty import ClassPenalty, Penalty, Target, Targeted, penalty_of
 from tablecloak.algorithms.seeding import far_seeds, similar_groups
 from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
-from tablecloak.kernels.lines import Wishes
+from tablecloak.kernels.lines import FAR, Wishes
 from tablecloak.progress import Progress, silent
 
 __all__ = ["KMemberParallel", "Rounds", "k_member_parallel"]
@@ -109,6 +109,7 @@ class Rounds:
         self.cheapest_wins = conflicts == "cheapest"
         self.penalty = penalty
         self.pool = Pool(points)
+        self._target: NDArray[np.int32] | None = None
         self.pool.take([rows[0] for rows in clusters.members])
         self.is_free = np.ones(points.n, bool)
         self.is_free[[rows[0] for rows in clusters.members]] = False
@@ -152,13 +153,25 @@ class Rounds:
     def _penalized(self, cluster: int, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> IntArray:
         """The records with the best scores, (WISHES,)."""
         assert self.penalty is not None
-        rows = np.flatnonzero(self.is_free)
-        cost = self.points.joined(np.ascontiguousarray(self.points.codes[:, rows]), lo, hi)
+        cost = self.points.joined(self.pool.codes, lo, hi)
         members = self.clusters.members[cluster]
         majority = np.argmax(np.bincount(self.penalty.target[members]))
-        score = cost * (len(members) + 1) + self.penalty.cost * (self.penalty.target[rows] != majority)
-        best = rows[np.argsort(score, kind="stable")[:WISHES]]
+        score = cost * (len(members) + 1) + self.penalty.cost * (self._pool_target() != majority)
+        score[self.pool.is_gone] = FAR
+        if len(score) > WISHES:  # those that are as good as the last wish, or better
+            near = np.flatnonzero(score <= np.partition(score, WISHES - 1)[WISHES - 1])
+        else:
+            near = np.arange(len(score))
+        best = near[np.argsort(score[near], kind="stable")[:WISHES]]
+        best = self.pool.rows[best[score[best] < FAR]]
         return np.concatenate([best, np.full(WISHES - len(best), -1)])
+
+    def _pool_target(self) -> NDArray[np.int32]:
+        """The target of every record of the pool, gone ones included."""
+        assert self.penalty is not None
+        if self._target is None or len(self._target) != len(self.pool.rows):
+            self._target = self.penalty.target[self.pool.rows]
+        return self._target
 
     def _grant(self, wanted: list[tuple[int, int]]) -> None:
         if self.cheapest_wins:
