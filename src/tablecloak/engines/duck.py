@@ -378,12 +378,14 @@ class DuckEngine:
         if self.folder.done(phase) is not None:
             return load_answer(path)
         answer = solve_on_disk(coding, search, self.folder.path, work=self.work, threads=self.threads)
-        answer = compact(answer, max(d.n_codes for d in coding.domains))
+        if coding.n_tuples > KEEP_CLASSES_UP_TO:
+            answer = compact(answer, max(d.n_codes for d in coding.domains))
         save_answer(path, answer)
         self.folder.finish(phase)
         if coding.n_tuples > KEEP_CLASSES_UP_TO:
             return answer
-        classes = coding.rows.classes[0].reader().next(coding.n_rows).astype(np.int64)
+        coding.shards[0]  # held from now on, for metrics that look at records after the folder is gone
+        classes = coding.rows.classes[0].load()
         return replace(answer, solution=replace(answer.solution, class_of_tuple=classes))
 
     def _solve_shard(self, coding: Coding, index: int, offset: int, search: Search) -> Answer:

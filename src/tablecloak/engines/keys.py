@@ -86,6 +86,10 @@ class ClassFile:
                 part.astype(np.int32).tofile(file)
         partial.replace(self.path)
 
+    def load(self) -> NDArray[np.int64]:
+        """All classes."""
+        return np.fromfile(self.path, np.int32).astype(np.int64)
+
     def rewrite(self, change: Callable[[NDArray[np.int32]], NDArray[np.integer]]) -> None:
         """Change all classes, a chunk at a time."""
 
