@@ -117,7 +117,7 @@ def _measured(policy: Path, folder: Path, memory: str, limit: float) -> dict[str
         except subprocess.TimeoutExpired:
             return {"failed": f"not within {limit:.0f} s"}
     if found.returncode:
-        return {"failed": found.stderr.strip().splitlines()[-1][:200]}
+        return {"failed": (found.stderr.strip() or f"exit code {found.returncode}").splitlines()[-1][:200]}
     result: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
     if not result["holds"]:
         raise ValueError("a release was not verified")
