@@ -91,7 +91,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_spark_releases_what_the_local_engine_does(
     name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tablecloak.engines.spark.SLICE_ROWS", 700)
+    monkeypatch.setattr("tablecloak.engines.spark.tables.SLICE_ROWS", 700)
     ours, here = run(POLICIES[name], tmp_path, data, "local.parquet")
     theirs, there = run(POLICIES[name], tmp_path, data, "spark.parquet", spark)
     assert theirs == ours

@@ -22,12 +22,12 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from tablecloak import pipeline
-from tablecloak.engines import spark
+from tablecloak.engines.spark import SparkEngine, tables
 from tablecloak.policy.load import parse_policy
 
 address, folder, text = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-spark.SLICE_ROWS = 500
-engine = spark.SparkEngine(address, memory=1 << 30)
+tables.SLICE_ROWS = 500
+engine = SparkEngine(address, memory=1 << 30)
 policy = parse_policy(text, name="p", base=folder)
 report = pipeline.run(policy.with_files(source=folder / "in.parquet", target=f"{folder}/spark/"), engine=engine)
 print(json.dumps(report.to_dict()))
