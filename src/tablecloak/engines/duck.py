@@ -246,7 +246,7 @@ class DuckEngine:
         progress: Progress = silent,
     ) -> Recount:
         recounter = Recounter(
-            _stream(release), quasi, sensitive, self.folder.path, work=self.work, threads=self.threads,
+            _stream(release), quasi, sensitive, self.folder.path, work=self.work,
             originals=originals, progress=progress,
         )  # fmt: skip
         return recounter.count(stars_are_suppressed=stars_are_suppressed)

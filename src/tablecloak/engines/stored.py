@@ -169,12 +169,13 @@ class StoredCoder:
         """Different tuples with their number, counted by DuckDB."""
         path, about = self.folder.path / "tuples.npy", self.folder.done("group")
         if about is None:
-            every = np.full(rows.keys.n_words, np.iinfo(np.uint64).max, np.uint64)
-            counter = KeyCounter(self.folder.path, every, memory=self.limits.work // 2, threads=self.limits.threads)
+            counter = KeyCounter(
+                self.folder.path, rows.keys.n_words, memory=self.limits.work // 2, threads=self.limits.threads
+            )
             try:
                 for chunk in rows.keys.chunks():
                     counter.add(chunk)
-                ((keys, weights),) = counter.counts()
+                keys, weights = counter.counts()
             finally:
                 counter.close()
             np.save(path, np.concatenate([keys, weights[None].astype(np.uint64)]))

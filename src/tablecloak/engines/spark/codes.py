@@ -16,7 +16,7 @@ from tablecloak.engines.spark.rows import ROW, Rows, batches_of
 from tablecloak.kernels.space import Layout as Packing
 from tablecloak.kernels.space import pack
 
-__all__ = ["CodeTask", "words_of"]
+__all__ = ["CodeTask", "words_in", "words_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,11 @@ def _digest(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
+def words_in(packing: Packing) -> list[str]:
+    """Names of the columns that hold packed keys."""
+    return [f"w{i}" for i in range(int(packing.word.max(initial=0)) + 1)]
+
+
 def words_of(frame: pl.DataFrame, packing: Packing) -> NDArray[np.uint64]:
     """The packed keys of tuples, (n_words, n)."""
-    n_words = int(packing.word.max(initial=0)) + 1
-    return np.stack([frame[f"w{i}"].to_numpy() for i in range(n_words)]).view(np.uint64)
+    return np.stack([frame[word].to_numpy() for word in words_in(packing)]).view(np.uint64)

@@ -189,7 +189,9 @@ class SparkEngine:
         publish = PublishTask(rows.task, lookup, labels, publication, rows.table.types)
         n_rows = coding.n_rows if publication.keeps_suppressed else int(answer.sizes.sum())
         source = replace(rows.table, types={**rows.table.types, **kept.types})
-        return replace(source, types=types, name="the release", n_rows=n_rows, publish=publish), None
+        return replace(
+            source, types=types, name="the release", n_rows=n_rows, publish=publish, classes=rows.classes
+        ), None
 
     def write(
         self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,  # noqa: ARG002

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from tablecloak.engines.spark.codes import CodeTask
+from tablecloak.engines.spark.codes import CodeTask, words_in
 from tablecloak.engines.spark.counts import Columns, Tuples
 from tablecloak.engines.spark.rows import ROW, FileRows, Guarded, frame_of
 from tablecloak.engines.spark.session import explained
@@ -70,8 +70,7 @@ def tuples_of(session: Any, table: SparkTable, task: CodeTask, columns: Columns)
 
 def grouped(session: Any, table: SparkTable, task: CodeTask) -> Any:
     """Different tuples with their number, as a DataFrame."""
-    words = [f"w{i}" for i in range(int(task.packing.word.max(initial=0)) + 1)]
-    names = [*words, *(["person"] if task.person else [])]
+    names = [*words_in(task.packing), *(["person"] if task.person else [])]
     schema = ", ".join(f"{name} bigint" for name in [*names, "n", "first"])
     from pyspark.sql import functions as f
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,17 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Publication
 from tablecloak.engines.spark.codes import CodeTask, words_of
 from tablecloak.engines.spark.rows import ROW, batches_of, frame_of
+from tablecloak.io.frames import normalize
 from tablecloak.io.tabular import write_frame
 from tablecloak.kernels.space import Layout as Packing
 from tablecloak.kernels.space import unpack
 
-__all__ = ["WRITTEN", "CombineTask", "Lookup", "PublishTask", "WriteTask"]
+__all__ = [
+    "WRITTEN", "CombineTask", "KeyTask", "Lookup", "PlacedShard", "PublishTask", "ShardLookup", "WriteTask", "gathered",
+]  # fmt: skip
 
 IntArray = NDArray[np.int64]
+TOGETHER = 250_000  # rows that are written to one file
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,11 +57,60 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PlacedShard:
+    """What tells the classes of one shard among those of all."""
+
+    offset: int  # number of its first class
+    stamp: int
+    tree: CutTree | None  # None: the class of every tuple was said
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShardLookup:
+    """The class of rows that come with the class of their tuple in its shard, unless cuts lead to it."""
+
+    packing: Packing
+    n_dims: int
+    cuts: CutTree
+    shards: tuple[PlacedShard, ...]
+
+    def classes(self, rows: pl.DataFrame) -> IntArray:
+        """The class of every row, -1 where it is suppressed."""
+        words = words_of(rows, self.packing)
+        codes = np.stack([unpack(words, self.packing, d) for d in range(self.n_dims)])
+        found = np.empty(rows.height, np.int64)
+        of_row = self.cuts.classes_of(codes)
+        for number in np.unique(of_row).tolist():
+            here, shard = np.flatnonzero(of_row == number), self.shards[number]
+            inside = self._said(rows[here], shard) if shard.tree is None else shard.tree.classes_of(codes[:, here])
+            found[here] = np.where(inside < 0, -1, inside + shard.offset)
+        return found
+
+    @staticmethod
+    def _said(rows: pl.DataFrame, shard: PlacedShard) -> IntArray:
+        if rows["class"].null_count() or not (rows["stamp"] == shard.stamp).all():
+            raise ValueError("rows that were not there, or other classes, when they were searched")
+        return rows["class"].to_numpy().astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyTask:
+    """Rows with their packed keys and what is published of them as it is."""
+
+    code: CodeTask
+    kept: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for rows in self.code.rows.frames(batches, _needed(self.code, self.kept), numbered=True):
+            yield from batches_of(self.code.keys(rows).with_columns(rows.select(*self.kept, ROW)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PublishTask:
     """Rows as they are published."""
 
     code: CodeTask
-    lookup: Lookup
+    lookup: Lookup | ShardLookup
     labels: Mapping[str, ClassLabels]
     publication: Publication
     types: Mapping[str, ColumnType]
@@ -65,15 +118,30 @@ class PublishTask:
     def frames(self, batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
         """Published cells, with the numbers of their rows."""
         shown = self.publication
-        kept = [c for c in shown.columns if c not in self.labels and c not in shown.starred]
-        person = [self.code.person] if self.code.person else []
-        wanted = list(dict.fromkeys([*self.code.columns, *person, *kept]))
-        for rows in self.code.rows.frames(batches, wanted, numbered=True):
-            classes = self.lookup.classes(self.code.keys(rows))
+        for rows, classes in self._classified(batches):
             is_shown = (classes >= 0) | shown.keeps_suppressed
             frame = rows if is_shown.all() else rows.filter(pl.Series(is_shown))
             cells = (self._cells(name, frame, classes[is_shown]) for name in shown.columns)
             yield pl.DataFrame([*cells, frame[ROW]])
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Columns that are published as they are."""
+        shown = self.publication
+        return tuple(c for c in shown.columns if c not in self.labels and c not in shown.starred)
+
+    @property
+    def needed(self) -> list[str]:
+        """Columns of the original that publishing looks at."""
+        return _needed(self.code, self.kept)
+
+    def _classified(self, batches: Iterator[Any]) -> Iterator[tuple[pl.DataFrame, IntArray]]:
+        if isinstance(self.lookup, ShardLookup):  # batches hold what `KeyTask` said, and classes
+            for rows in gathered(map(normalize, map(frame_of, batches)), TOGETHER):
+                yield rows, self.lookup.classes(rows)
+            return
+        for rows in self.code.rows.frames(batches, self.needed, numbered=True):
+            yield rows, self.lookup.classes(self.code.keys(rows))
 
     def _cells(self, name: str, frame: pl.DataFrame, classes: IntArray) -> pl.Series:
         if name in self.publication.starred:
@@ -144,6 +212,22 @@ class CombineTask:
                     if number == 0:
                         target.write(header)
                     shutil.copyfileobj(file, target, 1 << 20)
+
+
+def gathered(frames: Iterator[pl.DataFrame], n_rows: int) -> Iterator[pl.DataFrame]:
+    """Small frames put together to some of at least so many rows."""
+    held: list[pl.DataFrame] = []
+    for frame in frames:
+        held.append(frame)
+        if sum(f.height for f in held) >= n_rows:
+            yield pl.concat(held)
+            held = []
+    if held:
+        yield pl.concat(held)
+
+
+def _needed(code: CodeTask, kept: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*code.columns, *([code.person] if code.person else []), *kept]))
 
 
 def _sync(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -178,6 +178,16 @@ def boxes_are_covered(recount: Recount, coding: Coding, answer: Answer, labels: 
     for dim, (domain, published) in enumerate(zip(coding.domains, expected, strict=True)):
         coverage = coverage_of(recount.labels[domain.name], domain)
         lo, hi = answer.solution.lo[released, dim], answer.solution.hi[released, dim]
-        if coverage.sets or not ((lo >= coverage.lo[published]) & (hi <= coverage.hi[published])).all():
+        if not ((lo >= coverage.lo[published]) & (hi <= coverage.hi[published])).all():
+            return False
+        sets = answer.solution.sets
+        listed = np.zeros(len(released), np.uint64) if sets is None else sets[released, dim]
+        if not all(_lists(members, listed[published == label]) for label, members in coverage.sets.items()):
             return False
     return _same_counts(recount, expected, answer.sizes[released], [])
+
+
+def _lists(members: Collection[int], listed: NDArray[np.uint64]) -> bool:
+    """Whether a label that lists some codes covers the sets of classes; 0 is a class that publishes its box."""
+    known = np.bitwise_or.reduce([np.uint64(1) << np.uint64(code) for code in members], initial=np.uint64(0))
+    return bool((listed != 0).all() and not (listed & ~known).any())

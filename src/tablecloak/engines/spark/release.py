@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from typing import Any
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Publication
+from tablecloak.engines.spark.codes import words_in
 from tablecloak.engines.spark.jobs import mapped
-from tablecloak.engines.spark.publish import WRITTEN, CombineTask, PublishTask, WriteTask
+from tablecloak.engines.spark.publish import TOGETHER, WRITTEN, CombineTask, KeyTask, PublishTask, WriteTask
 from tablecloak.engines.spark.rows import ROW, Guarded, frame_of
 from tablecloak.engines.spark.session import explained
 from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, escaped
@@ -33,7 +34,7 @@ def write_files(
     try:
         task = WriteTask(publishing(release), folder, kind, delimiter, tuple(release.types))
         with explained("writing the release", str(place)):
-            said = frame_of(mapped(session, release, task, WRITTEN, wanted(release)).toArrow()).sort("first")
+            said = frame_of(_published(session, release, task, WRITTEN).toArrow()).sort("first")
             paths = [Path(path) for path in said["path"].to_list()]
             if place.is_dir():
                 for number, path in enumerate(paths):
@@ -49,8 +50,8 @@ def write_table(session: Any, release: SparkTable, place: DatabaseTable) -> None
     """Write a release to a table of Spark's catalog."""
     if place.scheme != "spark":
         raise IncompatibleChoice(f"Spark does not write {place.scheme} databases here", hint="--engine local")
-    schema = ", ".join(f"`{escaped(n)}` {SPARK_TYPES[t]}" for n, t in release.types.items())
-    published = mapped(session, release, publishing(release), f"{schema}, `{ROW}` bigint", wanted(release))
+    schema = ", ".join([*(_declared(name, release.types) for name in release.types), f"`{ROW}` bigint"])
+    published = _published(session, release, publishing(release), schema)
     with explained("writing the release", str(place)):
         published.drop(ROW).write.saveAsTable(place.table)
 
@@ -93,12 +94,21 @@ def publishing(release: SparkTable) -> PublishTask:
     return release.publish
 
 
-def wanted(release: SparkTable) -> list[str]:
-    """The columns of the original that publishing looks at."""
+def _published(session: Any, release: SparkTable, task: Callable[..., Any], schema: str) -> Any:
+    """The task on all rows that are published, as a DataFrame."""
     publish = publishing(release)
-    shown = [c for c in publish.publication.columns if c not in publish.labels and c not in publish.publication.starred]
-    person = [publish.code.person] if publish.code.person else []
-    return list(dict.fromkeys([*publish.code.columns, *person, *shown]))
+    if release.classes is None:
+        return mapped(session, release, task, schema, publish.needed)
+    words = words_in(publish.code.packing)
+    columns = [*(f"{w} bigint" for w in words), *(_declared(c, publish.types) for c in publish.kept), f"`{ROW}` bigint"]
+    keyed = mapped(session, release, KeyTask(publish.code, publish.kept), ", ".join(columns), publish.needed)
+    n_parts = max(1, release.n_rows // TOGETHER)
+    joined = keyed.join(release.classes, words, "left")
+    return joined.repartitionByRange(n_parts, ROW).sortWithinPartitions(ROW).mapInArrow(Guarded(task), schema)
+
+
+def _declared(name: str, types: Mapping[str, ColumnType]) -> str:
+    return f"`{escaped(name)}` {SPARK_TYPES[types[name]]}"
 
 
 def published_type(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,16 +17,17 @@ from tablecloak.engines.base import Answer, Coding, Search, SensitiveColumn, Sta
 from tablecloak.engines.shards import Node, cut_apart_by
 from tablecloak.engines.solutions import join
 from tablecloak.engines.spark import counts
-from tablecloak.engines.spark.codes import CodeTask
-from tablecloak.engines.spark.publish import Lookup
+from tablecloak.engines.spark.codes import CodeTask, words_in
+from tablecloak.engines.spark.publish import Lookup, PlacedShard, ShardLookup
 from tablecloak.engines.spark.rows import Guarded, frame_of
 from tablecloak.engines.spark.session import explained
-from tablecloak.engines.spark.shards import COUNTED, SOLVED, CountTask, ShardTask, SolveTask
+from tablecloak.engines.spark.shards import COUNTED, CountTask, ShardTask, Solved, SolveTask, solved_schema
 from tablecloak.engines.spark.tables import SparkTable
-from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.space import Layout as Packing
 
 __all__ = ["Remembered", "Shards", "lookup_of", "sharded", "solve_shards"]
+
+NO_CUTS = CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
 @dataclass(slots=True, eq=False)
@@ -36,9 +37,10 @@ class Remembered:
     table: SparkTable
     task: CodeTask
     tuples: counts.Tuples | None  # None: they are on the workers, in shards
-    make_table: counts.MakeTable | None = None
     answer: Answer | None = None
     labels: Mapping[str, ClassLabels] = field(default_factory=dict)
+    solved: tuple[Solved, ...] = ()  # of every shard
+    classes: Any = None  # a DataFrame: the class of tuples that no cuts lead to; None: there are none
 
 
 def sharded(
@@ -61,7 +63,7 @@ def sharded(
         found = frame_of(told.rename_columns(["shard", "dim", "code", "n"]))
         return counts.nodes_of(found, columns.widths, n_shards, n_dims)
 
-    (root,) = count(CutTree(*(np.zeros(0, np.int64) for _ in range(4))), 1)
+    (root,) = count(NO_CUTS, 1)
     totals = {s.name: root.counts[n_dims + i] for i, s in enumerate(columns.sensitive)}
     most = max(1, int(most_tuples * table.n_rows / n_tuples))
     space = make_space(columns.domains, packing)
@@ -70,7 +72,7 @@ def sharded(
     by_shard = grouped.mapInArrow(Guarded(ShardTask(packing, cuts, n_dims)), shard_schema(packing))
     return Coding(
         columns.domains, columns.sensitive, table.n_rows, n_tuples, totals,
-        Shards(by_shard, make, len(cuts.dim) + 1), cuts, rows=Remembered(table, task, None, make),
+        Shards(by_shard, make, len(cuts.dim) + 1), cuts, rows=Remembered(table, task, None),
     )  # fmt: skip
 
 
@@ -78,22 +80,24 @@ def solve_shards(coding: Coding, search: Search) -> Answer:
     """The classes of shards, each searched by the worker that holds it."""
     shards = coding.shards
     assert isinstance(shards, Shards)
-    task = SolveTask(shards.make, search)
+    rows: Remembered = coding.rows
+    packing = rows.task.packing
+    task = SolveTask(shards.make, search, packing)
 
     def solve(table: Any) -> Any:  # Spark counts the arguments, and those of a method wrongly
         return task(table)
 
-    with explained("searching", coding.rows.table.name):
-        told = shards.tuples.groupBy("shard").applyInArrow(solve, SOLVED).toArrow()
-    found = sorted(zip(told.column("shard").to_pylist(), told.column("answer").to_pylist(), strict=True))
-    answers = [pickle.loads(answer) for _, answer in found]
-    if not all(leads for _, leads in answers):
-        raise IncompatibleChoice(
-            f"{coding.n_tuples:,} different tuples are more than the driver takes, and this algorithm finds "
-            "classes that no cuts lead to",
-            hint="algorithm: mondrian without suppression_limit, or more --memory",
-        )
-    return join([answer for answer, _ in answers], coding.cuts) if coding.cuts else answers[0][0]
+    with explained("searching", rows.table.name):
+        told = shards.tuples.groupBy("shard").applyInArrow(solve, solved_schema(packing)).persist()
+        found = told.where("answer IS NOT NULL").select("shard", "answer").toArrow()
+    by_shard = sorted(zip(found.column("shard").to_pylist(), found.column("answer").to_pylist(), strict=True))
+    rows.solved = tuple(pickle.loads(answer) for _, answer in by_shard)
+    if all(s.leads for s in rows.solved):
+        told.unpersist()
+    else:
+        rows.classes = told.where("answer IS NULL").drop("answer")
+    answers = [s.answer for s in rows.solved]
+    return join(answers, coding.cuts) if coding.cuts else answers[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,14 +120,15 @@ class Shards(Sequence[CodedTable]):
 
 
 def shard_schema(packing: Packing) -> str:
-    words = [f"w{i}" for i in range(int(packing.word.max(initial=0)) + 1)]
-    return ", ".join([*(f"{name} bigint" for name in [*words, "n", "first"]), "shard int"])
+    return ", ".join([*(f"{name} bigint" for name in [*words_in(packing), "n", "first"]), "shard int"])
 
 
-def lookup_of(coding: Coding, rows: Remembered, answer: Answer) -> Lookup:
-    """Cuts where these lead to the class of every tuple, else the table of tuples."""
+def lookup_of(coding: Coding, rows: Remembered, answer: Answer) -> Lookup | ShardLookup:
+    """Cuts where these lead to the class of every tuple, else the table of tuples or what workers said of them."""
     solution, packing = answer.solution, rows.task.packing
     n_dims = len(coding.domains)
+    if rows.classes is not None:
+        return ShardLookup(packing, n_dims, coding.cuts or NO_CUTS, tuple(_placed(rows.solved)))
     if rows.tuples is None:
         return Lookup(packing, n_dims, tree=solution.tree)
     table = coding.table
@@ -133,3 +138,11 @@ def lookup_of(coding: Coding, rows: Remembered, answer: Answer) -> Lookup:
             return Lookup(packing, n_dims, tree=solution.tree)
     keys = rows.tuples.keys.with_columns(pl.Series("class", solution.class_of_tuple.astype(np.int64)))
     return Lookup(packing, n_dims, keys=keys)
+
+
+def _placed(solved: Sequence[Solved]) -> Iterator[PlacedShard]:
+    """Shards with the number that their first class has among those of all."""
+    offset = 0
+    for one in solved:
+        yield PlacedShard(offset, one.stamp, one.answer.solution.tree if one.leads else None)
+        offset += one.answer.solution.n_classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,16 +16,15 @@ from tablecloak.algorithms.base import CutTree
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Search
 from tablecloak.engines.solutions import compact
-from tablecloak.engines.spark.codes import words_of
+from tablecloak.engines.spark.codes import words_in, words_of
 from tablecloak.engines.spark.rows import batches_of, frame_of
 from tablecloak.kernels.space import Layout as Packing
 from tablecloak.kernels.space import unpack
 
-__all__ = ["COUNTED", "SOLVED", "CountTask", "ShardTask", "SolveTask"]
+__all__ = ["COUNTED", "CountTask", "ShardTask", "SolveTask", "Solved", "solved_schema"]
 
 IntArray = NDArray[np.int64]
 COUNTED = "shard int, dim int, code bigint, n bigint"
-SOLVED = "shard int, answer binary"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,22 +63,59 @@ class CountTask:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Solved:
+    """The classes of one shard, as its worker tells them."""
+
+    answer: Answer
+    leads: bool  # the cuts of the answer lead to the class of every tuple
+    stamp: int  # differs where another search would have found other classes
+
+
+def solved_schema(packing: Packing) -> str:
+    """What `SolveTask` says: one row with the classes and, where no cuts lead to them, one for every tuple."""
+    return ", ".join(
+        ["shard int", "answer binary", *(f"{w} bigint" for w in words_in(packing)), "class int, stamp bigint"]
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SolveTask:
     """The classes of one shard, found by the worker that holds it."""
 
     make_table: Callable[[pl.DataFrame], CodedTable]
     search: Search
+    packing: Packing
 
     def __call__(self, table: Any) -> Any:
         found = frame_of(table)
         coded = self.make_table(found.drop("shard"))
         solution = self.search(coded)
-        answer = Answer(solution, solution.sizes(coded))
         codes = np.stack([coded.quasi_codes(d) for d in range(coded.space.n_dims)])
         leads = solution.tree is not None and np.array_equal(solution.tree.classes_of(codes), solution.class_of_tuple)
-        told = pickle.dumps((compact(answer, int(coded.space.n_codes.max())), leads))
-        said = pl.DataFrame({"shard": found["shard"].head(1), "answer": [told]})
-        (batch,) = batches_of(said)
+        answer = compact(Answer(solution, solution.sizes(coded)), int(coded.space.n_codes.max()))
+        stamp = _stamp(solution.class_of_tuple)
+        shard, told = int(found["shard"][0]), pickle.dumps(Solved(answer, leads, stamp))
+        said = [self._row(shard, told, stamp)]
+        if not leads:
+            said.append(self._classes(coded, solution.class_of_tuple, shard, stamp))
         import pyarrow as pa
 
-        return pa.Table.from_batches([batch])
+        return pa.Table.from_batches([batch for frame in said for batch in batches_of(frame)])
+
+    def _row(self, shard: int, told: bytes, stamp: int) -> pl.DataFrame:
+        words = [pl.lit(None, pl.Int64).alias(w) for w in words_in(self.packing)]
+        head = pl.DataFrame({"shard": [shard], "answer": [told]}, schema={"shard": pl.Int32, "answer": pl.Binary})
+        return head.with_columns(*words, pl.lit(None, pl.Int32).alias("class"), pl.lit(stamp, pl.Int64).alias("stamp"))
+
+    def _classes(self, coded: CodedTable, classes: IntArray, shard: int, stamp: int) -> pl.DataFrame:
+        words = {f"w{i}": word.view(np.int64) for i, word in enumerate(coded.keys)}
+        frame = pl.DataFrame({**words, "class": classes.astype(np.int32)})
+        constants = [
+            pl.lit(shard, pl.Int32).alias("shard"), pl.lit(None, pl.Binary).alias("answer"),
+            pl.lit(stamp, pl.Int64).alias("stamp"),
+        ]  # fmt: skip
+        return frame.with_columns(*constants).select("shard", "answer", *words, "class", "stamp")
+
+
+def _stamp(classes: IntArray) -> int:
+    return int.from_bytes(hashlib.blake2b(classes.tobytes(), digest_size=8).digest(), "little", signed=True)

@@ -42,6 +42,7 @@ class SparkTable:
     rows: FileRows | TableRows
     table: str | None = None  # of Spark's catalog, instead of files
     publish: PublishTask | None = None  # a release that was not written yet
+    classes: Any = None  # of such a release: a DataFrame with the class of tuples that no cuts lead to
 
 
 def spark_table(table: Table) -> SparkTable:
