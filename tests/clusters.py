@@ -15,7 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WAIT = 120.0
+import pytest
+
+WAIT = 600.0  # seconds until a process that says nothing is given up
+# A Java that lives for a minute gains nothing from its second compiler.
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Settings of sessions for tables of a few hundred rows.
+SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
+# One process of a parallel run has the only session of Spark.
+ON_SPARK = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 
 @dataclass
@@ -84,6 +92,7 @@ def connect_server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="tablecloak-connect-"))
     options = ("--master", "local[2]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false",
                "--conf", "spark.connect.grpc.binding.port=0",
+               *(option for key, value in SMALL.items() for option in ("--conf", f"{key}={value}")),
                "--class", "org.apache.spark.sql.connect.service.SparkConnectServer")  # fmt: skip
     server = start("org.apache.spark.deploy.SparkSubmit", *options, "spark-internal", log=folder / "log", cwd=folder)
     try:
@@ -110,6 +119,7 @@ def start(main: str, *arguments: str, log: Path, cwd: Path | None = None) -> Pro
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
+    environment["JDK_JAVA_OPTIONS"] = LIGHT
     with log.open("wb") as out:
         process = subprocess.Popen(
             [str(home / "bin" / "spark-class"), main, *arguments], stdout=out, stderr=subprocess.STDOUT,

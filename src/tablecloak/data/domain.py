@@ -146,8 +146,7 @@ class Domain:
         assert self.hierarchy is not None
         # many classes share few intervals, so each interval is looked up once
         pairs, of_class = np.unique(lo.astype(np.int64) * self.n_codes + hi, return_inverse=True)
-        ends = zip(*(side.tolist() for side in np.divmod(pairs, self.n_codes)), strict=True)
-        return np.fromiter((self.hierarchy.lca_range(a, b) for a, b in ends), np.int64, len(pairs))[of_class]
+        return self.hierarchy.lca_ranges(*np.divmod(pairs, self.n_codes))[of_class]
 
     def _texts(self, lo: IntArray, hi: IntArray) -> dict[int, Any]:
         """The values that labels will speak of, by code."""
