@@ -13,6 +13,7 @@ from typing import Any
 from tablecloak.algorithms import measuring
 from tablecloak.algorithms.base import Solution
 from tablecloak.engines.base import Answer, Coding
+from tablecloak.engines.samples import sample_of
 from tablecloak.io.places import Place
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.models.base import PrivacyModel, parameters
@@ -130,8 +131,12 @@ def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:
     """What metrics measure of a solution."""
     solution = answer.solution
     is_here = len(solution.class_of_tuple) == coding.n_tuples  # of a large table, the classes of tuples are on disk
-    table = (lambda: coding.table) if is_here else None
-    return measuring.counts(coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, table)
+    look = measuring.of_table(lambda: coding.table) if is_here else _look_at_sample(coding, answer)
+    return measuring.counts(coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, look)
+
+
+def _look_at_sample(coding: Coding, answer: Answer) -> measuring.Look:
+    return measuring.of_sample(lambda: sample_of(coding, answer), coding.domains, coding.n_rows, coding.originals)
 
 
 def reported(counts: ReleaseCounts) -> list[Measurement]:

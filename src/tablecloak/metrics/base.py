@@ -52,7 +52,10 @@ class ReleaseCounts:
         make = self.details.records
         if make is None:
             raise DoesNotApplyError("the originals were not kept")
-        return make().grouped().with_suppressed(self.n_suppressed).sampled(child(0, "originals"))
+        records = make()
+        if records.is_paired:  # a sample, its suppressed records included
+            return records
+        return records.grouped().with_suppressed(self.n_suppressed).sampled(child(0, "originals"))
 
     @property
     def n_records(self) -> int:

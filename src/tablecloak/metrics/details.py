@@ -105,7 +105,8 @@ class Details:
     """What metrics may ask beyond sizes and losses."""
 
     columns: tuple[ColumnDetails, ...]
-    targets: Mapping[str, Target] = field(default_factory=dict)  # the first is the one meant if none is named
+    # the first is the one meant if none is named; None: classes and targets are not in memory together
+    targets: Mapping[str, Target] | None = field(default_factory=dict)
     tuples: Callable[[], Tuples] | None = None
     records: Callable[[], Records] | None = None
 

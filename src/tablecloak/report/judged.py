@@ -112,7 +112,7 @@ def utility_parts(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Html]:
 
 def _how(found: Mapping[str, Any], how: str) -> str:
     if found["value"] is not None:
-        return how
+        return f"{how}; {found['note']}" if found.get("note") else how
     return f"not measured: {found.get('reason') or 'a value of the original has vanished'}"
 
 
