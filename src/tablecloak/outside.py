@@ -16,7 +16,7 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
 from tablecloak.plan import POPULATION, Plan, guards_of
-from tablecloak.risks.candidates import population_counts
+from tablecloak.risks.candidates import candidates_in_population
 from tablecloak.risks.case import Case, Quasi
 from tablecloak.stats.classes import Counted, Histogram, Needs, SensitiveDomain
 
@@ -85,17 +85,20 @@ def with_people(recount: Recount, plan: Plan) -> Recount:
     assert recount.classes is not None
     classes = recount.classes.astype(np.int64)
     case = Case(tuple(columns), (), classes, recount.stats, classes, recount.stats)
-    counts = population_counts(case)
-    if counts is None:
+    found = candidates_in_population(case)
+    if found is None:
         raise DataError("classes and people are too many to compare each with each", hint="use a smaller population")
-    hist = _one_number_per_class(counts.astype(np.float64), recount, people.n_rows)
+    counts = found.per_class(recount.stats.n_classes).astype(np.float64)
+    hist = _one_number_per_class(counts, recount, people.n_rows, found.n_without())
     stats = replace(recount.stats, hist={**recount.stats.hist, POPULATION: hist})
     return replace(recount, parts=(stats,))
 
 
-def _one_number_per_class(numbers: np.ndarray, recount: Recount, n_people: int) -> Histogram:
+def _one_number_per_class(numbers: np.ndarray, recount: Recount, n_people: int, n_outside: int) -> Histogram:
     n = len(numbers)
-    domain = SensitiveDomain(POPULATION, (None,) * n, numbers=numbers, kind=Counted.POPULATION, n_people=n_people)
+    domain = SensitiveDomain(
+        POPULATION, (None,) * n, numbers=numbers, kind=Counted.POPULATION, n_people=n_people, n_outside=n_outside
+    )
     totals = np.zeros(n, np.int64)
     totals[:1] = recount.n_rows
     return Histogram(domain, np.arange(n + 1), np.arange(n), np.ones(n, np.int64), totals)

@@ -43,6 +43,7 @@ from tablecloak.outside import with_population
 from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.load import dump_policy
 from tablecloak.policy.schema import Policy
+from tablecloak.presence import asks_for_everybody, solve_for_everybody
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
 from tablecloak.registry import find
@@ -435,9 +436,17 @@ def _solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int 
     )
     search = _Search(plan, threads or os.cpu_count() or 1, given, timed.inner)
     with timed.phase("solve", coding.n_tuples) as notes:
-        answer = engine.solve(coding, search)
+        answer = _answer(engine, coding, search)
         notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
     return _Solved(table, coding, answer, n_dropped)
+
+
+def _answer(engine: Engine, coding: Coding, search: _Search) -> Answer:
+    plan = search.plan
+    if not asks_for_everybody(plan.goal):
+        return engine.solve(coding, search)
+    solve = lambda goal: engine.solve(coding, replace(search, plan=replace(plan, goal=goal)))  # noqa: E731
+    return solve_for_everybody(coding, plan, solve)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
