@@ -38,7 +38,7 @@ from tablecloak.io.sources import Source
 from tablecloak.io.tabular import refuse_empty
 from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
-from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, reported, sentence, with_files
+from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files, with_utility
 from tablecloak.outside import with_population
 from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.load import dump_policy
@@ -212,7 +212,7 @@ def _run(
     if files and files.are_wanted:
         if files.report is not None:
             with timed.phase("utility"):
-                report = replace(report, measurements=reported(counts))
+                report = with_utility(report, counts, plan)
         with timed.phase("report"):
             said = with_files(report, policy).to_dict()
             write_documents(files, said, plan, published.facts, published.blocks)

@@ -17,10 +17,12 @@ from tablecloak.engines.base import Coding, Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.models.concealment import PairModel
-from tablecloak.outside import with_people
+from tablecloak.outside import case_with_people, with_people
 from tablecloak.plan import Plan
 from tablecloak.progress import Progress, silent
+from tablecloak.report.attacked import WITH_REGISTER
 from tablecloak.report.facts import Before, Facts, collect
+from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 
@@ -108,6 +110,9 @@ def verify_with_facts(
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
     facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types)
+    if plan.policy.population is not None and recount.classes is not None:
+        register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
+        facts = replace(facts, attacks=(*facts.attacks, *register))
     return _verification(recount, plan, originals, coverage), facts
 
 

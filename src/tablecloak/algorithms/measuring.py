@@ -18,14 +18,17 @@ from tablecloak.metrics import Details, Measurement, ReleaseCounts
 from tablecloak.metrics.details import ColumnDetails, Target, Tuples, column_of_boxes, column_of_sets
 from tablecloak.metrics.records import RecordColumn, Records, exact_cells, smallest_codes, unit_line, with_star
 from tablecloak.registry import find
+from tablecloak.rng import child
 from tablecloak.stats.classes import Counted
 
 __all__ = ["Drawn", "Look", "best_by", "counts", "counts_of", "of_sample", "of_table"]
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 Drawn = tuple[CodedTable, IntArray]  # rows, each a tuple, and the class of each (-1: suppressed)
 # What only some metrics ask for, of a solution and of those of its classes that are published.
-Look = Callable[[Solution, NDArray[np.bool_]], Details]
+IsReleased = NDArray[np.bool_]
+Look = Callable[[Solution, IsReleased], Details]
 
 
 def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
@@ -50,14 +53,13 @@ def counts(
         n_suppressed=n_rows - int(sizes.sum()),
         k=k,
         weights=tuple(d.weight for d in domains),
-        # where groups keep their own values, the boxes looked at here are not what is published
-        look_closer=None if solution.bucketing or look is None else lambda: look(solution, is_released),
+        look_closer=None if look is None else lambda: look(solution, is_released),
     )
 
 
 def of_table(table: Callable[[], CodedTable]) -> Look:
     """A closer look at all tuples."""
-    return lambda solution, is_released: _details(table(), solution, is_released)
+    return lambda solution, is_released: (_grouped if solution.bucketing else _details)(table(), solution, is_released)
 
 
 def of_sample(
@@ -72,7 +74,8 @@ def of_sample(
             return Details(columns, None)
         table, classes = drawn
         shown = tuple(_as_published(c, d, solution, is_released) for c, d in zip(columns, domains, strict=True))
-        return Details(columns, None, None, lambda: _paired(table, shown, _numbered(classes, is_released), n_rows))
+        paired = _paired(table, shown, _numbered(classes, is_released), n_rows)
+        return Details(columns, None, None, lambda: paired, paired.spread)
 
     return look
 
@@ -106,7 +109,56 @@ def _details(table: CodedTable, solution: Solution, is_released: NDArray[np.bool
     classes = _numbered(solution.class_of_tuple, is_released)
     published = table.class_stats(classes, int(is_released.sum()), own_totals=True).hist_of(Counted.SENSITIVE)
     targets = {name: Target(name, hist, table.totals[name]) for name, hist in published.items()}
-    return Details(columns, targets, lambda: _tuples(table), lambda: _records(table, shown, classes))
+
+    def rows(n: int) -> Records:
+        chosen = spread_rows(table, n)
+        return _paired(_chosen(table, chosen), shown, classes[chosen], table.n_rows)
+
+    return Details(columns, targets, lambda: _tuples(table), lambda: _records(table, shown, classes), rows)
+
+
+def _grouped(table: CodedTable, solution: Solution, is_released: IsReleased) -> Details:
+    """The same of a release in groups, whose readers link the cells of a group at random."""
+    classes = solution.class_of_tuple
+    hist = table.class_stats(classes, len(is_released), own_totals=True).hist_of(Counted.SENSITIVE)
+    targets = {name: Target(name, found, table.totals[name]) for name, found in hist.items()}
+    rebuilt = _linked_at_random(table, solution)
+    return Details((), targets, None, lambda: rebuilt, rebuilt.spread, are_exact=True)
+
+
+def _linked_at_random(table: CodedTable, solution: Solution) -> Records:
+    """Records as someone rebuilds them who gives each one any row of the blocks that stand apart, in its group."""
+    assert solution.bucketing is not None
+    groups = solution.class_of_tuple
+    source = {name: block.source for block in solution.bucketing.blocks for name in block.columns}
+    given = np.empty(len(groups), np.int64)
+    given[np.lexsort([np.arange(len(groups)), groups])] = np.lexsort([child(0, "links").random(len(groups)), groups])
+    apart = set(solution.bucketing.side)
+    columns = [(d.name, table.quasi_codes(i), d.n_codes, d.line(), True) for i, d in enumerate(table.domains)]
+    columns += [(d.name, codes, d.n_values, d.numbers, False) for d, codes in table.attributes()]
+
+    def column(name: str, codes: IntArray, n: int, line: FloatArray | None, is_quasi: bool) -> RecordColumn:
+        shown = codes[source[name]] if name in source else codes
+        shown = shown[given] if name in apart else shown
+        return RecordColumn(name, smallest_codes(codes, n), shown, exact_cells(n), n, unit_line(line), is_quasi)
+
+    ones = np.ones(len(groups), np.int64)
+    found = tuple(column(*about) for about in columns)
+    return Records(found, ones, ones, is_paired=True)
+
+
+def spread_rows(table: CodedTable, n: int) -> IntArray:
+    """The tuples of at most so many rows at equal distances in the order of tuples; a frequent tuple comes again."""
+    if not len(table.weights):
+        return np.linspace(0, table.n_tuples - 1, min(n, table.n_tuples)).astype(np.int64)
+    running = np.cumsum(table.weights)
+    n = min(n, int(running[-1]))
+    return np.searchsorted(running, (np.arange(n) + 0.5) / n * running[-1], side="right")
+
+
+def _chosen(table: CodedTable, tuples: IntArray) -> CodedTable:
+    keys = np.ascontiguousarray(table.keys[:, tuples])
+    return replace(table, keys=keys, weights=np.zeros(0, np.int64), tuple_of_row=None)
 
 
 def _as_published(

@@ -12,10 +12,12 @@ from tablecloak.attacking.facts import read_facts
 from tablecloak.attacking.frames import attack_frames
 from tablecloak.attacking.report import AttackReport
 from tablecloak.data.table import ColumnType, Role
+from tablecloak.io.frames import column_type
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
+from tablecloak.outside import read_population
 from tablecloak.plan import source_of
 from tablecloak.policy.schema import Policy
 from tablecloak.risks.case import Attacker
@@ -50,7 +52,7 @@ def attack_files(
         quasi=quasi,
         sensitive=sensitive,
         side=_read_release(side, [], None) if side is not None and side.exists() else None,
-        population=None if population is None else _read_original(population, policy),
+        population=_population(population, policy, before),
         others=[_read_release(path, labelled, before) for path in others],
         facts=() if facts is None else read_facts(read_frame(Source(facts))),
         control=None if control is None else _read_original(control, policy),
@@ -58,6 +60,16 @@ def attack_files(
         attacker=attacker,
         with_before=with_before,
     )
+
+
+def _population(given: Path | None, policy: Policy | None, before: pl.DataFrame | None) -> pl.DataFrame | None:
+    """The register that is given, else that of the policy."""
+    if given is not None:
+        return _read_original(given, policy)
+    if policy is None or policy.population is None:
+        return None
+    types = {} if before is None else {n: column_type(n, before[n].dtype) for n in before.columns}
+    return read_population(policy, policy.columns_with(Role.QUASI), types)
 
 
 def _read_original(path: Place, policy: Policy | None) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from tablecloak.metrics.details import Details
+from tablecloak.metrics.details import ColumnDetails, Details
 from tablecloak.metrics.records import Records
 from tablecloak.registry import find, known, register
 from tablecloak.rng import child
@@ -45,6 +45,13 @@ class ReleaseCounts:
         if self.look_closer is None:
             raise DoesNotApplyError("only class sizes and losses were counted")
         return self.look_closer()
+
+    @property
+    def cells(self) -> tuple[ColumnDetails, ...]:
+        """What each class publishes, by column."""
+        if self.details.are_exact:
+            raise DoesNotApplyError("cells are exact; groups only cut the link between columns")
+        return self.details.columns
 
     @cached_property
     def records(self) -> Records:

@@ -109,6 +109,8 @@ class Details:
     targets: Mapping[str, Target] | None = field(default_factory=dict)
     tuples: Callable[[], Tuples] | None = None
     records: Callable[[], Records] | None = None
+    rows: Callable[[int], Records] | None = None  # at most so many records, each beside what was published of it
+    are_exact: bool = False  # records keep their own cells, so classes publish none
 
 
 def column_of_boxes(

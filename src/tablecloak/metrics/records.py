@@ -143,6 +143,12 @@ class Records:
         number = np.arange(len(self.weights_before)) % n
         return [self._chosen(np.flatnonzero(number != part)) for part in range(n)]
 
+    def spread(self, n: int) -> Records:
+        """At most so many, at equal distances, of records that stand beside what was published of them."""
+        assert self.is_paired
+        n_all = len(self.weights_before)
+        return self if n_all <= n else self._chosen(np.linspace(0, n_all - 1, n).astype(np.int64))
+
     def _chosen(self, chosen: IntArray) -> Records:
         columns = tuple(replace(column, before=column.before[chosen]) for column in self.columns)
         found = replace(self, columns=columns, weights_before=self.weights_before[chosen])
