@@ -107,8 +107,8 @@ class Before:
     @classmethod
     def of(cls, coding: Coding) -> Before:
         """What is said about the originals. Cost: one pass over the codes of each column."""
-        counts = {d.name: coding.originals(i) for i, d in enumerate(coding.domains)}
         domains = {d.name: d for d in coding.domains}
+        counts = dict(zip(domains, coding.originals(), strict=True))
         return cls(domains, counts, _original_exposure(coding), coding.n_rows, coding.sensitive, coding.totals)
 
 

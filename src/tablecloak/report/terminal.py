@@ -69,6 +69,8 @@ def _checked(check: Mapping[str, Any]) -> Text:
 
 
 def _verdict(verdict: Mapping[str, Any]) -> Text:
+    if verdict.get("unchecked"):
+        return Text("– ", "yellow") + Text(f"{verdict['model']:<14} could not be checked")
     level = LEVELS.get(verdict["model"], "worst class")
     reached, needed = _number(verdict["achieved"]), _number(verdict["required"])
     return _judged(verdict["holds"], f"{verdict['model']:<14} {level} {reached} (need {needed})")
