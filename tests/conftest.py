@@ -11,11 +11,11 @@ from hypothesis import settings
 settings.register_profile("tablecloak", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
 settings.load_profile("tablecloak")
 
-EXTENDED = ("test_browser.py", "test_spark.py", "test_spark_clusters.py")
+EXTENDED = ("test_spark.py", "test_spark_clusters.py")
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that need a browser or Spark take minutes on two cores: `make thorough` runs them."""
+    """Tests that need Spark take minutes on two cores: `make thorough` runs them."""
     for item in items:
         given = item.callspec.params.values() if hasattr(item, "callspec") else ()
         if item.path.name in EXTENDED or any(isinstance(value, str) and value == "spark" for value in given):
