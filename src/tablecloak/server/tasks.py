@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -177,13 +178,17 @@ def verify(arguments: Arguments, progress: Progress) -> dict[str, Any]:
 
 
 def convert(arguments: Arguments, progress: Progress) -> dict[str, Any]:
-    """The release in another format, recounted from the new file."""
+    """The release in another format, recounted from the new file; only then it gets its name."""
     policy, source, target = policy_of(arguments), Path(arguments["release"]), Path(arguments["target"])
-    write_frame(read_frame(row_tasks.release_source(policy, source)), target)
-    found = pipeline.verify_file(target, policy, progress=progress)
-    if not found.holds:
-        target.unlink()
-        raise DataError(f"the release does not hold its goals as {target.suffix}", hint="choose another format")
+    partial = target.with_name(f"partial-{secrets.token_hex(4)}{target.suffix}")
+    try:
+        write_frame(read_frame(row_tasks.release_source(policy, source)), partial)
+        found = pipeline.verify_file(partial, policy, progress=progress)
+        if not found.holds:
+            raise DataError(f"the release does not hold its goals as {target.suffix}", hint="choose another format")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
     return {"file": target.name}
 
 

@@ -13,7 +13,7 @@ from tablecloak.server.files import TooLarge
 from tablecloak.server.pages.shell import Sent, SentForm, failed, render, workshop_of
 from tablecloak.server.services import datasets, projects
 from tablecloak.server.services.workshop import Workshop
-from tablecloak.server.store import Dataset
+from tablecloak.server.store import Dataset, Project
 
 __all__ = ["router"]
 
@@ -73,10 +73,19 @@ def delete(request: Request, project_id: str, sent: Sent = SentForm) -> Response
 def _opened(request: Request, bring: Callable[[Workshop], Dataset]) -> Response:
     workshop = workshop_of(request)
     try:
-        project = projects.create(workshop, bring(workshop))
+        project = _created(workshop, bring(workshop))
     except TooLarge:
         limit = workshop.settings.upload_limit_bytes
         return show_home(request, failed(DataError(f"the file is larger than {limit:,} bytes")), 413)
     except CloakError as error:
         return show_home(request, failed(error), 422)
     return RedirectResponse(f"/projects/{project.id}/load", status_code=303)
+
+
+def _created(workshop: Workshop, dataset: Dataset) -> Project:
+    """A project on a dataset that nobody else has; without the one, the other goes, too."""
+    try:
+        return projects.create(workshop, dataset)
+    except BaseException:
+        workshop.forget_dataset(dataset.id)
+        raise

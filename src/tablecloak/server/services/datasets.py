@@ -74,8 +74,12 @@ def of_sample(workshop: Workshop) -> tuple[Dataset, Path, str]:
     id_ = new_id()
     folder = workshop.files.dataset(id_)
     folder.mkdir(mode=0o700)
-    policy = workshop.ask("sample", {"folder": str(folder)})["policy"]
-    return _keep(workshop, id_, "patients.csv", folder / "patients.csv"), folder, policy
+    try:
+        policy = workshop.ask("sample", {"folder": str(folder)})["policy"]
+        return _keep(workshop, id_, "patients.csv", folder / "patients.csv"), folder, policy
+    except BaseException:
+        workshop.files.forget(folder)
+        raise
 
 
 def _keep(workshop: Workshop, id_: str, name: str, path: Path) -> Dataset:

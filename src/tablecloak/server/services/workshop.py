@@ -113,16 +113,19 @@ class Workshop:
             self.jobs.cancel(run.id)
         self.store.forget_project(project.id)
         self.files.forget(self.files.project(project.id))
-        if all(other.dataset != project.dataset for other in self.store.projects()):
-            self.store.forget_dataset(project.dataset)
-            self.files.forget(self.files.dataset(project.dataset))
+        self.forget_dataset(project.dataset)
+
+    def forget_dataset(self, id_: str) -> None:
+        """Delete a dataset unless a project uses it."""
+        if all(project.dataset != id_ for project in self.store.projects()):
+            self.store.forget_dataset(id_)
+            self.files.forget(self.files.dataset(id_))
 
     def forget_everything(self) -> None:
         for project in self.store.projects():
             self.forget_project(project)
         for dataset in self.store.datasets():
-            self.store.forget_dataset(dataset.id)
-            self.files.forget(self.files.dataset(dataset.id))
+            self.forget_dataset(dataset.id)
 
     def forget_old(self) -> int:
         """Delete projects and datasets untouched for longer than the retention time; says how many projects."""
@@ -132,11 +135,9 @@ class Workshop:
         old = [p for p in self.store.projects() if p.touched < before]
         for project in old:
             self.forget_project(project)
-        used = {p.dataset for p in self.store.projects()}
         for dataset in self.store.datasets():
-            if dataset.id not in used and dataset.created < before:
-                self.store.forget_dataset(dataset.id)
-                self.files.forget(self.files.dataset(dataset.id))
+            if dataset.created < before:
+                self.forget_dataset(dataset.id)
         return len(old)
 
     def close(self) -> None:
