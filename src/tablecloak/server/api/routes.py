@@ -123,7 +123,10 @@ def upload_dataset(
 
 @router.post("/datasets/open", status_code=201, tags=["datasets"])
 def open_dataset(body: OpenSource, workshop: At) -> DatasetOut:
-    """A copy of a file on this machine, or of `sqlite:///FILE#TABLE`."""
+    """A copy of a file on this machine, of `sqlite:///FILE#TABLE`, or of a table of a PostgreSQL server.
+
+    Passwords are named, never sent: `password=env:NAME` or `password=file:PATH`, as the server finds them.
+    """
     return DatasetOut.of(datasets.open_source(workshop, body.source))
 
 

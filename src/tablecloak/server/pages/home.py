@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -53,6 +54,15 @@ def upload(request: Request, sent: Sent = SentForm) -> Response:
 def path(request: Request, sent: Sent = SentForm) -> Response:
     """A project on a file of this machine or a table of a database."""
     return _opened(request, lambda workshop: datasets.open_source(workshop, sent.text("source").strip()))
+
+
+@router.post("/open/database")
+def database(request: Request, sent: Sent = SentForm) -> Response:
+    """A project on a table of a PostgreSQL server."""
+    keys = {k: v for k in ("table", "password") if (v := sent.text(k).strip())}
+    address, _, said = sent.text("uri").strip().partition("?")
+    source = f"{address}?{said}&{urlencode(keys)}" if said else f"{address}?{urlencode(keys)}"
+    return _opened(request, lambda workshop: datasets.open_source(workshop, source))
 
 
 @router.post("/open/sample")

@@ -50,6 +50,7 @@ class Workshop:
         self.store = Store(settings.directory / "tablecloak.sqlite")
         self.jobs = Jobs(self.store, settings.workers, self._arguments, self._clear, starts_early=settings.starts_early)
         self._quick = Worker()
+        self._fetching: set[Worker] = set()
         self._checker = Worker(is_patient=True)  # checks may take a while, and pages should not wait for them
         if settings.starts_early:
             threading.Thread(target=self._warm_up, daemon=True).start()
@@ -63,8 +64,21 @@ class Workshop:
 
         Raises: Refused.
         """
+        return self._asked(self._quick, task, arguments)
+
+    def fetch(self, task: str, arguments: Mapping[str, Any]) -> Any:
+        """The same by a worker of its own, for what waits on others: pages go on meanwhile."""
+        worker = Worker(is_patient=True)
+        self._fetching.add(worker)
         try:
-            return self._quick.ask(task, arguments)
+            return self._asked(worker, task, arguments)
+        finally:
+            self._fetching.discard(worker)
+            worker.close()
+
+    def _asked(self, worker: Worker, task: str, arguments: Mapping[str, Any]) -> Any:
+        try:
+            return worker.ask(task, arguments)
         except Failed as failed:
             raise Refused(failed.error, failed.exit_code) from None
         except Crashed:
@@ -142,8 +156,8 @@ class Workshop:
 
     def close(self) -> None:
         self.jobs.close()
-        self._quick.close()
-        self._checker.close()
+        for worker in (self._quick, self._checker, *self._fetching):
+            worker.close()
         self.store.close()
         self.discard()
 
