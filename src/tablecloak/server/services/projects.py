@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
@@ -10,7 +11,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.server import drafts
 from tablecloak.server.services import datasets
 from tablecloak.server.services.workshop import Workshop, key_of
-from tablecloak.server.store import Dataset, Project, new_id
+from tablecloak.server.store import Dataset, Project, Unknown, new_id
 
 __all__ = ["change", "check", "create", "create_sample", "policy_of", "reload", "uniqueness", "write"]
 
@@ -18,18 +19,29 @@ __all__ = ["change", "check", "create", "create_sample", "policy_of", "reload", 
 def create(workshop: Workshop, dataset: Dataset, *, name: str | None = None, preset: str = "standard") -> Project:
     """A project on a dataset, with the suggested policy."""
     profile = datasets.profile_of(workshop, dataset, {"preset": preset} if preset != "standard" else None)
+    return _add(workshop, dataset, (name or dataset.name)[:200], profile["policy"])
+
+
+def _add(workshop: Workshop, dataset: Dataset, name: str, policy: str, hierarchies: Path | None = None) -> Project:
+    """Folder and entry of a project, both or none; Unknown if its dataset was deleted meanwhile."""
     id_ = new_id()
-    workshop.files.new_project(id_, dataset.id, dataset.file)
-    return workshop.store.add_project((name or dataset.name)[:200], dataset.id, profile["policy"], id_)
+    try:
+        folder = workshop.files.new_project(id_, dataset.id, dataset.file)
+        if hierarchies is not None:
+            datasets.copy_hierarchies(hierarchies, folder)
+        return workshop.store.add_project(name, dataset.id, policy, id_)
+    except FileNotFoundError:
+        workshop.files.forget(workshop.files.project(id_))
+        raise Unknown from None
+    except BaseException:
+        workshop.files.forget(workshop.files.project(id_))
+        raise
 
 
 def create_sample(workshop: Workshop) -> Project:
     """A project on the made-up patients, with the policy that comes with them."""
     dataset, folder, policy = datasets.of_sample(workshop)
-    id_ = new_id()
-    target = workshop.files.new_project(id_, dataset.id, dataset.file)
-    datasets.copy_hierarchies(folder, target)
-    return workshop.store.add_project("Sample: 5,000 made-up patients", dataset.id, policy, id_)
+    return _add(workshop, dataset, "Sample: 5,000 made-up patients", policy, folder)
 
 
 def policy_of(workshop: Workshop, project: Project) -> Policy:
