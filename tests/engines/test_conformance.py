@@ -17,6 +17,7 @@ CASES = {
     "mondrian leaves rows out": ("{kind: mondrian, suppression_limit: 0.1}", [K, L]),
     "mondrian by width": ("{kind: mondrian, split: width}", [K]),
     "mondrian relaxed": ("{kind: mondrian, mode: relaxed}", [K]),
+    "auto": ("auto", [K]),
     "auto k l": ("{kind: auto, effort: fast}", [K, L]),
     "flash": ("{kind: flash, suppression_limit: 0.2}", [K]),
     "mdav": ("mdav", [K]),
