@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import clusters
-from tablecloak import pipeline
+from tablecloak import pipeline, publishing
 from tablecloak.errors import DataError, GoalNotMet, IncompatibleChoice, PolicyError
 from tablecloak.io.places import place_of
 from tablecloak.io.sources import Source
@@ -160,7 +160,7 @@ def test_a_release_that_fails_leaves_nothing_behind(
     def refuse(*_: object) -> None:
         raise GoalNotMet("no", result={})
 
-    monkeypatch.setattr(pipeline, "verified", refuse)
+    monkeypatch.setattr(publishing, "verified", refuse)
     with pytest.raises(GoalNotMet):
         run(POLICIES["mondrian"], tmp_path, data, "spark.parquet", spark)
     assert list(tmp_path.iterdir()) == []
