@@ -35,6 +35,7 @@ from tablecloak.engines.rundir import RunFolder
 from tablecloak.engines.solutions import compact, join, load_answer, save_answer
 from tablecloak.engines.stored import Limits, StoredCoder
 from tablecloak.engines.stream import (
+    Batches,
     StreamTable,
     from_frame,
     open_parquet,
@@ -73,6 +74,7 @@ class DuckEngine:
         self.threads = threads or os.cpu_count() or 1
         self.folder = folder or RunFolder.temporary()
         self.work = max(LEAST_WORK, memory - RESIDENT)
+        self._found: tuple[Batches, Mapping[str, pl.Series]] | None = None  # values of the rows that were summarized
         self.batch_rows = int(min(CHUNK, max(1 << 14, self.work // 1000)))
 
     def layout(self, source: Source) -> FileLayout:
@@ -161,12 +163,17 @@ class DuckEngine:
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         stream = _stream(table)
         missing = dict.fromkeys(columns, 0)
-        values: dict[str, pl.Series] = {}
-        for batch in stream.batches(columns):
-            for name in columns:
-                missing[name] += batch[name].null_count()
-        if distinct:
-            values = collect_values(stream.batches(columns), columns, all_categories=False, seen=lambda _: None)
+
+        def counted() -> Iterator[pl.DataFrame]:
+            for batch in stream.batches(columns):
+                for name in columns:
+                    missing[name] += batch[name].null_count()
+                yield batch
+
+        with_unused = stream.all_categories and not distinct
+        values = collect_values(counted(), columns, all_categories=with_unused, seen=lambda _: None)
+        if with_unused == stream.all_categories:  # coding begins with the same values
+            self._found = stream.open, values
         return {name: Summary(missing[name], len(values[name]) if distinct else None) for name in columns}
 
     def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -190,7 +197,12 @@ class DuckEngine:
         stands_alone: StandsAlone | None = None, progress: Progress = silent,
     ) -> Coding:  # fmt: skip
         coder = StoredCoder(self.folder, Limits(self.memory, self.work, RESIDENT, self.threads))
-        return coder.code(_stream(table), quasi, sensitive, by_row=by_row, stands_alone=stands_alone, progress=progress)
+        stream = _stream(table)
+        known = self._found[1] if self._found is not None and self._found[0] is stream.open else {}
+        self._found = None
+        return coder.code(
+            stream, quasi, sensitive, by_row=by_row, stands_alone=stands_alone, progress=progress, known=known
+        )
 
     # Classes ----------------------------------------------------------------------------------------------------------
 

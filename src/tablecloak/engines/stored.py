@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,9 +61,14 @@ class StoredCoder:
         by_row: bool,
         stands_alone: StandsAlone | None,
         progress: Progress,
+        known: Mapping[str, pl.Series],
     ) -> Coding:
-        """The tuples of a table."""
-        values = self._values(stream, quasi, sensitive, progress)
+        """The tuples of a table.
+
+        Args:
+            known: the different values of columns that were looked at before.
+        """
+        values = self._values(stream, quasi, sensitive, known, progress)
         domains, quasi_codes = quasi_coders(quasi, values, stream.types)
         counted, sensitive_codes = sensitive_coders(sensitive, values, stream.types, stream.batches)
         coders = Coders(quasi_codes.columns, quasi_codes.coders), sensitive_codes
@@ -77,16 +82,17 @@ class StoredCoder:
         stream: StreamTable,
         quasi: Sequence[QuasiColumn],
         sensitive: Sequence[SensitiveColumn],
+        known: Mapping[str, pl.Series],
         progress: Progress,
     ) -> dict[str, pl.Series]:
         """The different values of coded columns: found once, then stored."""
         names = list(dict.fromkeys([*(q.name for q in quasi), *(s.name for s in sensitive if not s.joins)]))
         paths = {name: self.folder.path / f"values-{i}.arrow" for i, name in enumerate(names)}
         if self.folder.done("values") is None:
-            found = collect_values(
-                stream.batches(names), names, all_categories=stream.all_categories, seen=_counting(progress)
-            )
-            for name, series in found.items():
+            rest = [name for name in names if name not in known]
+            batches = stream.batches(rest) if rest else iter(())
+            found = collect_values(batches, rest, all_categories=stream.all_categories, seen=_counting(progress))
+            for name, series in {**{n: known[n] for n in names if n in known}, **found}.items():
                 series.to_frame().write_ipc(paths[name])
             self.folder.finish("values")
         values = {name: pl.read_ipc(path)[name] for name, path in paths.items()}
