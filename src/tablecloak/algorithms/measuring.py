@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.target import TARGET_LOSSES
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
 from tablecloak.data.reading import read_labels
+from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.metrics import Details, Measurement, ReleaseCounts
 from tablecloak.metrics.details import ColumnDetails, Target, Tuples, column_of_boxes, column_of_sets
 from tablecloak.metrics.records import RecordColumn, Records, exact_cells, smallest_codes, unit_line, with_star
@@ -21,14 +23,27 @@ from tablecloak.registry import find
 from tablecloak.rng import child
 from tablecloak.stats.classes import Counted
 
-__all__ = ["Drawn", "Look", "best_by", "counts", "counts_of", "of_sample", "of_table"]
+__all__ = ["Drawn", "Look", "United", "best_by", "counts", "counts_of", "of_sample", "of_table"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 Drawn = tuple[CodedTable, IntArray]  # rows, each a tuple, and the class of each (-1: suppressed)
-# What only some metrics ask for, of a solution and of those of its classes that are published.
-IsReleased = NDArray[np.bool_]
-Look = Callable[[Solution, IsReleased], Details]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class United:
+    """Classes as readers see them: those that publish the same are one, those without records are none."""
+
+    number: IntArray  # (n_classes,) class of the release, -1: none
+    firsts: IntArray  # (n_united,) a class of the solution for each
+
+    def of(self, classes: IntArray) -> IntArray:
+        """Classes of the release by classes of the solution (-1: suppressed)."""
+        return np.where(classes < 0, -1, self.number[classes])
+
+
+# What only some metrics ask for, of a solution and its classes.
+Look = Callable[[Solution, United], Details]
 
 
 def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
@@ -45,21 +60,36 @@ def counts(
     look: Look | None,
 ) -> ReleaseCounts:
     """The counts of classes of the given sizes; what looks closer needs rows."""
-    is_released = sizes > 0
+    united = _united(solution, domains, sizes)
+    kept = np.flatnonzero(united.number >= 0)
+    n_united = len(united.firsts)
     return ReleaseCounts(
-        sizes=sizes[is_released],
-        losses=solution.losses(domains)[is_released],
+        sizes=np.bincount(united.number[kept], weights=sizes[kept], minlength=n_united).astype(np.int64),
+        losses=solution.losses(domains)[united.firsts],
         columns=tuple(d.name for d in domains),
         n_suppressed=n_rows - int(sizes.sum()),
         k=k,
         weights=tuple(d.weight for d in domains),
-        look_closer=None if look is None else lambda: look(solution, is_released),
+        look_closer=None if look is None else lambda: look(solution, united),
     )
+
+
+def _united(solution: Solution, domains: Sequence[Domain], sizes: IntArray) -> United:
+    released = np.flatnonzero(sizes > 0)
+    number = np.full(len(sizes), -1, np.int64)
+    if solution.bucketing is not None or not len(released):  # groups have numbers of their own
+        number[released] = np.arange(len(released))
+        return United(number, released)
+    labels = solution.published(domains).values()
+    layout = plan_layout([len(of.names) + 1 for of in labels])
+    firsts, group = kernels.choose(len(released)).group(pack([of.of_class[released] for of in labels], layout))
+    number[released] = group
+    return United(number, released[firsts])
 
 
 def of_table(table: Callable[[], CodedTable]) -> Look:
     """A closer look at all tuples."""
-    return lambda solution, is_released: (_grouped if solution.bucketing else _details)(table(), solution, is_released)
+    return lambda solution, united: (_grouped if solution.bucketing else _details)(table(), solution, united)
 
 
 def of_sample(
@@ -67,25 +97,25 @@ def of_sample(
 ) -> Look:
     """A closer look at the counts of every column, and at rows drawn from all."""
 
-    def look(solution: Solution, is_released: NDArray[np.bool_]) -> Details:
-        columns = _columns(domains, originals(), solution, is_released)
+    def look(solution: Solution, united: United) -> Details:
+        columns = _columns(domains, originals(), solution, united)
         drawn = draw()
         if drawn is None:
             return Details(columns, None)
         table, classes = drawn
-        shown = tuple(_as_published(c, d, solution, is_released) for c, d in zip(columns, domains, strict=True))
-        paired = _paired(table, shown, _numbered(classes, is_released), n_rows)
+        shown = tuple(_as_published(c, d, solution, united) for c, d in zip(columns, domains, strict=True))
+        paired = _paired(table, shown, united.of(classes), n_rows)
         return Details(columns, None, None, lambda: paired, paired.spread)
 
     return look
 
 
 def _columns(
-    domains: Sequence[Domain], originals: Sequence[IntArray], solution: Solution, is_released: NDArray[np.bool_]
+    domains: Sequence[Domain], originals: Sequence[IntArray], solution: Solution, united: United
 ) -> tuple[ColumnDetails, ...]:
-    lo, hi = (ends[is_released].astype(np.int64) for ends in (solution.lo, solution.hi))
-    nodes = None if solution.nodes is None else solution.nodes[is_released]
-    sets = None if solution.sets is None else solution.sets[is_released]
+    lo, hi = (ends[united.firsts].astype(np.int64) for ends in (solution.lo, solution.hi))
+    nodes = None if solution.nodes is None else solution.nodes[united.firsts]
+    sets = None if solution.sets is None else solution.sets[united.firsts]
 
     def column(i: int, d: Domain) -> ColumnDetails:
         if sets is not None and sets[:, i].any():
@@ -95,19 +125,13 @@ def _columns(
     return tuple(column(i, d) for i, d in enumerate(domains))
 
 
-def _numbered(classes: IntArray, is_released: NDArray[np.bool_]) -> IntArray:
-    """Classes numbered through among those that are published, -1 for the others."""
-    number = np.cumsum(is_released) - 1
-    return np.where(classes < 0, -1, number[classes])
-
-
-def _details(table: CodedTable, solution: Solution, is_released: NDArray[np.bool_]) -> Details:
+def _details(table: CodedTable, solution: Solution, united: United) -> Details:
     """What only some metrics ask for."""
     originals = [table.originals(dim) for dim in range(table.space.n_dims)]
-    columns = _columns(table.domains, originals, solution, is_released)
-    shown = tuple(_as_published(c, d, solution, is_released) for c, d in zip(columns, table.domains, strict=True))
-    classes = _numbered(solution.class_of_tuple, is_released)
-    published = table.class_stats(classes, int(is_released.sum()), own_totals=True).hist_of(Counted.SENSITIVE)
+    columns = _columns(table.domains, originals, solution, united)
+    shown = tuple(_as_published(c, d, solution, united) for c, d in zip(columns, table.domains, strict=True))
+    classes = united.of(solution.class_of_tuple)
+    published = table.class_stats(classes, len(united.firsts), own_totals=True).hist_of(Counted.SENSITIVE)
     targets = {name: Target(name, hist, table.totals[name]) for name, hist in published.items()}
 
     def rows(n: int) -> Records:
@@ -117,10 +141,10 @@ def _details(table: CodedTable, solution: Solution, is_released: NDArray[np.bool
     return Details(columns, targets, lambda: _tuples(table), lambda: _records(table, shown, classes), rows)
 
 
-def _grouped(table: CodedTable, solution: Solution, is_released: IsReleased) -> Details:
+def _grouped(table: CodedTable, solution: Solution, united: United) -> Details:
     """The same of a release in groups, whose readers link the cells of a group at random."""
     classes = solution.class_of_tuple
-    hist = table.class_stats(classes, len(is_released), own_totals=True).hist_of(Counted.SENSITIVE)
+    hist = table.class_stats(classes, len(united.number), own_totals=True).hist_of(Counted.SENSITIVE)
     targets = {name: Target(name, found, table.totals[name]) for name, found in hist.items()}
     rebuilt = _linked_at_random(table, solution)
     return Details((), targets, None, lambda: rebuilt, rebuilt.spread, are_exact=True)
@@ -162,15 +186,13 @@ def _chosen(table: CodedTable, tuples: IntArray) -> CodedTable:
     return replace(table, keys=keys, weights=np.zeros(0, np.int64), tuple_of_row=None)
 
 
-def _as_published(
-    column: ColumnDetails, domain: Domain, solution: Solution, is_released: NDArray[np.bool_]
-) -> ColumnDetails:
+def _as_published(column: ColumnDetails, domain: Domain, solution: Solution, united: United) -> ColumnDetails:
     """The column with what its readers see: a center is taken for the value nearest to it."""
     labels = (solution.centers or {}).get(domain.name)
     if labels is None:
         return column
     reading = read_labels(pl.Series([*labels.names, None], dtype=pl.String), domain)
-    return replace(column, cell=labels.of_class[is_released].astype(np.int64), coverage=reading.coverage)
+    return replace(column, cell=labels.of_class[united.firsts].astype(np.int64), coverage=reading.coverage)
 
 
 def _tuples(table: CodedTable) -> Tuples:

@@ -16,7 +16,7 @@ from tablecloak.report.judged import (
     learning_part,
     utility_parts,
 )
-from tablecloak.report.parts import caption, chart_figure, document, listed, section, table
+from tablecloak.report.parts import caption, chart_figure, document, listed, number, section, table
 
 __all__ = ["contrast_page", "judged_page"]
 
@@ -149,7 +149,7 @@ def _metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Html:
     rows = [
         [
             join_named(name, found["description"]),
-            "–" if found["value"] is None else f"{found['value']:,.4g}",
+            "–" if found["value"] is None else number(found["value"]),
             found.get("reason") or found.get("note") or "",
         ]
         for name, found in metrics.items()

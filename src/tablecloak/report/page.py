@@ -205,7 +205,7 @@ def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Html | None:
         return None
     heads = ("metric", "value", "better", "how to read it")
     how = caption("Only releases of the same table can be compared by these numbers.")
-    return el("div", el("h3", "Information metrics"), table(heads, rows), how)
+    return el("div", el("h3", "Information metrics"), table(heads, rows, class_="measures"), how)
 
 
 _GENERALIZED = (
