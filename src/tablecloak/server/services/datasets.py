@@ -37,8 +37,8 @@ def open_source(workshop: Workshop, source: str) -> Dataset:
     """A copy of a file on this machine, of a table of an SQLite file on it, or of a table of a PostgreSQL server."""
     if source.startswith("sqlite://"):
         database, table = split_uri(source)
-        file = {"database": str(_allowed(workshop, database)), "table": table}
-        return _from_database(workshop, table or database.stem, file)
+        local = {"database": str(_allowed(workshop, database)), "table": table}
+        return _from_database(workshop, table or database.stem, local)
     if is_uri(source):
         found = _on_server(workshop, database_table(source))
         given = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
