@@ -183,10 +183,9 @@ async def events(
     """What the run does, as it happens; ends when the run ends."""
     seen = int(last_event_id) + 1 if last_event_id and last_event_id.isdecimal() else after
     while not await request.is_disconnected():
-        told, status = workshop.jobs.told(run.id, seen), None
-        if told is None:
-            told, status = await asyncio.to_thread(runs.rest, workshop, run.id, seen)
-        for event in told:
+        told = workshop.jobs.told(run.id, seen)
+        rest, status = await asyncio.to_thread(runs.rest, workshop, run.id, seen) if told is None else (told, None)
+        for event in rest:
             seen = event["seq"] + 1
             yield ServerSentEvent(data=event, event="progress", id=str(event["seq"]))
         if status is not None:

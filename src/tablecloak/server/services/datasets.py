@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -36,8 +37,8 @@ def open_source(workshop: Workshop, source: str) -> Dataset:
     """A copy of a file on this machine, of a table of an SQLite file on it, or of a table of a PostgreSQL server."""
     if source.startswith("sqlite://"):
         database, table = split_uri(source)
-        given = {"database": str(_allowed(workshop, database)), "table": table}
-        return _from_database(workshop, table or database.stem, given)
+        local = {"database": str(_allowed(workshop, database)), "table": table}
+        return _from_database(workshop, table or database.stem, local)
     if is_uri(source):
         found = _on_server(workshop, database_table(source))
         given = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
@@ -71,7 +72,7 @@ def _on_server(workshop: Workshop, table: DatabaseTable) -> DatabaseTable:
     return replace(table, password=password)
 
 
-def _from_database(workshop: Workshop, named: str, arguments: dict[str, Any]) -> Dataset:
+def _from_database(workshop: Workshop, named: str, arguments: Mapping[str, Any]) -> Dataset:
     id_ = new_id()
     name = f"{named}.parquet"
     target = workshop.files.dataset(id_) / safe_name(name)
