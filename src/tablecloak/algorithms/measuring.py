@@ -178,7 +178,8 @@ def spread_rows(table: CodedTable, n: int) -> IntArray:
     running = np.cumsum(table.weights)
     n = min(n, int(running[-1]))
     places = (np.arange(n) + 0.5) / n * running[-1]
-    return np.searchsorted(running, places, side="right").astype(np.int64)
+    found: IntArray = np.searchsorted(running, places, side="right").astype(np.int64)
+    return found
 
 
 def _chosen(table: CodedTable, tuples: IntArray) -> CodedTable:
