@@ -68,12 +68,8 @@ def presence(stats: ClassStats) -> FloatArray:
 
 def _least(stats: ClassStats, chances: FloatArray) -> FloatArray:
     """The same, but 0 everywhere if somebody is covered by no class."""
-    counted, people = stats.population, stats.people
-    if counted is None or people is None:
-        return chances
-    # classes may overlap, so that their sum alone would not tell
-    is_outside = counted.domain.n_outside > 0 or counted.domain.n_people > float(people.sum())
-    return np.zeros(stats.n_classes) if is_outside else chances
+    counted = stats.population
+    return chances if counted is None or not counted.domain.n_outside else np.zeros(stats.n_classes)
 
 
 @model("c-confident-delta-presence", needs=Needs.POPULATION, monotone=Monotone.NEITHER, sense=Sense.AT_LEAST)
