@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class RecodedColumn:
     hi: IntArray  # (n_classes,) places
     labels: ClassLabels
     sets: list[list[int]] | None = None  # places that a class holds, where they are no interval; None: all intervals
+    inside: dict[str, int] = field(default_factory=dict)  # texts that are never published, with the known value above
 
     def holds(self, place: IntArray, classes: IntArray | slice) -> NDArray[np.bool_]:
         """Whether classes hold places; both are broadcast against each other."""
@@ -65,6 +66,7 @@ class RecodedColumn:
             found = self._ordered_places(distinct.values)
         else:
             index = {text: 2 * i + 1 for i, text in enumerate(self.values)}
+            index |= {text: 2 * i + 1 for text, i in self.inside.items()}
             texts = [format_value(v) for v in distinct.values.to_list()]
             found = np.array([MISSING if t is None else index.get(t, UNKNOWN) for t in texts], np.int64)
         return distinct.recoded(found)
@@ -87,6 +89,7 @@ class RecodedColumn:
             "labels": list(self.labels.names),
             "label": self.labels.of_class.tolist(),
             **({} if self.sets is None else {"sets": self.sets}),
+            **({"inside": self.inside} if self.inside else {}),
         }
 
 
@@ -236,7 +239,11 @@ def _column(
     def place(codes: IntArray) -> IntArray:
         return np.where(codes < offset, MISSING, 2 * np.searchsorted(kept, codes) + 1)
 
-    column = RecodedColumn(domain.name, domain.type.value, is_ordered, texts, place(lo), place(hi), labels[domain.name])
+    hidden = domain.hierarchy.inside if domain.hierarchy else {}
+    column = RecodedColumn(
+        domain.name, domain.type.value, is_ordered, texts, place(lo), place(hi), labels[domain.name],
+        inside={text: code - offset for text, code in hidden.items()},
+    )  # fmt: skip
     return column, place(cut)
 
 
@@ -257,7 +264,7 @@ def read_recoding(path: Path) -> Recoding:
             RecodedColumn(
                 c["name"], c["type"], c["ordered"], c["values"],
                 np.array(c["lo"], np.int64), np.array(c["hi"], np.int64),
-                ClassLabels(tuple(c["labels"]), np.array(c["label"], np.uint32)), c.get("sets"),
+                ClassLabels(tuple(c["labels"]), np.array(c["label"], np.uint32)), c.get("sets"), c.get("inside", {}),
             )
             for c in found["columns"]
         )  # fmt: skip

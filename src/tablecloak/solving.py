@@ -110,8 +110,9 @@ def _answer(engine: Engine, coding: Coding, search: Search) -> Answer:
     plan = search.plan
     if not asks_for_everybody(plan.goal):
         return engine.solve(coding, search)
-    solve = lambda goal: engine.solve(coding, replace(search, plan=replace(plan, goal=goal)))  # noqa: E731
-    return solve_for_everybody(coding, plan, solve)
+    return solve_for_everybody(
+        coding, plan, lambda goal: engine.solve(coding, replace(search, plan=replace(plan, goal=goal)))
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from engine_tables import K, L, people, policy_of
+from random_tables import coded_table
 from tablecloak import comparison, pipeline
+from tablecloak.algorithms.base import Solution
+from tablecloak.data.coded import tuples_of
 from tablecloak.engines import samples
+from tablecloak.engines.base import Answer, Coding
+from tablecloak.engines.shards import cut_apart, shard_of_rows
 from tablecloak.policy.load import parse_policy
 
 ROWS = 900
@@ -58,3 +63,26 @@ def test_rows_are_drawn_as_if_by_lot():
     spread = np.sqrt(10_000 * 0.1 * 0.9)
     assert np.abs(by_stretch - 1000).max() < 5 * spread
     assert np.array_equal(samples._scrambled(500, 10), samples._scrambled(0, 510)[500:])
+
+
+def test_rows_of_shards_elsewhere_are_drawn_in_proportion(monkeypatch):
+    """Where only cuts say which class a row is in, every shard gives its share of the sample."""
+    monkeypatch.setattr(samples, "MOST", 500)
+    table = coded_table(np.random.default_rng(8), 3000)
+    keys = np.repeat(table.keys, table.weights, axis=1) if len(table.weights) else table.keys
+    tree, sizes = cut_apart(
+        lambda: iter([keys]), table.space, table.sensitive, dict(table.totals), most_rows=700,
+        stands_alone=lambda stats: np.ones(stats.n_classes, bool),
+    )  # fmt: skip
+    shard = shard_of_rows(keys, table.space, tree)
+    parts = [
+        tuples_of(np.ascontiguousarray(keys[:, shard == i]), table.space, table.domains, table.sensitive, table.totals)
+        for i in range(len(sizes))
+    ]
+    box = np.zeros((len(sizes), table.space.n_dims), np.int64)
+    answer = Answer(Solution(np.zeros(0, np.int64), box, box, tree), np.array(sizes))
+    coding = Coding(table.domains, table.sensitive, 3000, table.n_tuples, table.totals, parts, tree)
+    drawn, classes = samples.sample_of(coding, answer)
+    assert np.abs(np.bincount(classes, minlength=len(sizes)) - np.array(sizes) / 6).max() <= 0.5
+    assert np.array_equal(shard_of_rows(drawn.keys, table.space, tree), classes)
+    assert {tuple(row) for row in drawn.keys.T.tolist()} <= {tuple(row) for row in keys.T.tolist()}

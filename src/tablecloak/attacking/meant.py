@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from tablecloak.comparison import require_column
 from tablecloak.data.table import Role
-from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
+from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import from_frame
 from tablecloak.policy.schema import Policy
 from tablecloak.profile.profile import inspect_frame
@@ -24,9 +25,9 @@ def meant_quasi(
     """The quasi-identifiers, and a remark where they were suggested."""
     wanted = list(dict.fromkeys(given)) or (policy.columns_with(Role.QUASI) if policy else [])
     for name in wanted:
-        _require(name, after.columns, "the release")
+        require_column(name, after.columns, "the release")
         if before is not None:
-            _require(name, before.columns, "the original")
+            require_column(name, before.columns, "the original")
     if wanted:
         return wanted, ()
     suggested = [n for n in inspect_frame(after if before is None else before).quasi if n in after.columns]
@@ -46,13 +47,7 @@ def meant_sensitive(
         if name in quasi:
             raise IncompatibleChoice(f"column '{name}' cannot be both quasi-identifier and sensitive")
         if given:
-            _require(name, shown, "the release")
+            require_column(name, shown, "the release")
         if before is not None:
-            _require(name, before.columns, "the original")
+            require_column(name, before.columns, "the original")
     return [name for name in wanted if name in shown]
-
-
-def _require(name: str, columns: Sequence[str], location: str) -> None:
-    if name not in columns:
-        hint = did_you_mean(name, columns) or f"it has: {', '.join(list(columns)[:20])}"
-        raise DataError(f"there is no column '{name}'", hint=hint, location=location)

@@ -19,8 +19,8 @@ __all__ = ["Amount", "DoesNotApplyError", "Measurement", "ReleaseCounts", "every
 
 P = ParamSpec("P")
 _on_request: set[str] = set()
-# Too dear to be measured without being asked for: one holds every class against every original, one learns.
-_DEAR = ("ambiguity-data", "learning")
+# Not measured without being asked for: one holds every class against every original, one says little beside iloss.
+_DEAR = ("ambiguity-data", "iloss-domain")
 
 
 class DoesNotApplyError(Exception):
