@@ -184,7 +184,7 @@ def _seed_of(codes, prices, free, n_free, last):  # type: ignore[no-untyped-def]
             code = codes[last, d]
             price += widened(prices, d, code, code, codes[free[q], d])
         if price > most:
-            far, most = q, price
+            far, most = np.int64(q), price
     return far
 
 

@@ -134,7 +134,7 @@ def _descent_cut(space, d, codes, counts, n_present, total, min_size):  # type: 
         if not is_last and even >= min_size and even > balance:
             balance = even
             best = codes[i]
-        first = i + 1
+        first = np.int64(i + 1)
         child = np.int64(0)
     if n_children < 2 or best < 0:
         return np.int64(-1), -1.0
@@ -164,7 +164,7 @@ def _cut_by_width(keys, weights, a, b, space, tried, min_size, relaxed, total, l
                 wide = loss(space, d, lo[d], hi[d])
                 if wide > width:
                     width = wide
-                    dim = d
+                    dim = np.int64(d)
         if dim < 0:
             break
         closed[dim] = True
@@ -206,13 +206,13 @@ def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, d
             continue
         step_cut, step_saving = _descent_cut(space, d, codes, counts, n_present, total, min_size)
         if step_cut >= 0 and step_saving > best:
-            best, best_dim, best_cut = step_saving, d, step_cut
+            best, best_dim, best_cut = step_saving, np.int64(d), step_cut
         if b - a > space.exact_up_to:
             # far from the leaves the own dimension decides; a cut that saves nothing yet ranks by balance
             cut = saving_cut if saving > 0 or even_cut < 0 else even_cut
             score = max(saving, 0.0) + 1e-9 * max(balance, 0)
             if score > best:
-                best, best_dim, best_cut = score, d, cut
+                best, best_dim, best_cut = score, np.int64(d), cut
             continue
         for candidate in range(2):
             cut = saving_cut if candidate == 0 else even_cut
@@ -223,7 +223,7 @@ def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, d
             saved = whole - left * box_loss(space, lo1, hi1) - (total - left) * box_loss(space, lo2, hi2)
             score = saved + 1e-9 * min(left, total - left)
             if score > best:
-                best, best_dim, best_cut = score, d, cut
+                best, best_dim, best_cut = score, np.int64(d), cut
     return best_dim, best_cut, np.int64(-1)
 
 
@@ -266,7 +266,7 @@ def _cut_by_class(keys, weights, a, b, space, tried, min_size, cost, total, lo, 
                 - (total - left) * loss(space, d, codes[i + 1], codes[n_present - 1])
             )
             if best_dim < 0 or paid < least or saved > best:
-                least, best, best_dim, best_cut = paid, saved, d, codes[i]
+                least, best, best_dim, best_cut = paid, saved, np.int64(d), codes[i]
     return best_dim, best_cut, np.int64(-1)
 
 

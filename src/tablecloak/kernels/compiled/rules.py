@@ -43,7 +43,7 @@ def _infimum_c(counts, size, l):  # type: ignore[no-untyped-def]  # noqa: E741
         for v in range(counts.size):
             is_left = counts[v] < last or (counts[v] == last and v > last_place)
             if is_left and (top < 0 or counts[v] > counts[top]):
-                top = v
+                top = np.int64(v)
         last, last_place = counts[top], top
         rest -= last
     return largest / rest if rest > 0 else np.inf

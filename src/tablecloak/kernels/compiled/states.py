@@ -229,7 +229,7 @@ def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-unty
             if rules.kind.size > 0 and not admits_with(state, rules, g, i, np.int64(1), spare):
                 continue
             best = total * price - base
-            found = g
+            found = np.int64(g)
     return found, best
 
 
