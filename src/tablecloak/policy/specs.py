@@ -1,0 +1,260 @@
+"""The parts of a policy: places, columns, outputs, and what stands for a goal, an algorithm or a hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self, get_args
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from tablecloak import registry
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.errors import PolicyError
+from tablecloak.hierarchy.build import HierarchySpec
+from tablecloak.io.places import Place, database_table, is_uri, place_of
+from tablecloak.policy.losses import refused_loss
+from tablecloak.policy.problems import fault, invalid, relabel
+from tablecloak.policy.tagged import Tagged
+
+__all__ = [
+    "DEFAULT_ALGORITHM",
+    "AnyAlgorithm",
+    "AnyGoal",
+    "AnyHierarchy",
+    "ColumnSpec",
+    "InputSpec",
+    "Missing",
+    "OutputSpec",
+    "PopulationSpec",
+    "Spec",
+    "Suppressed",
+    "Transform",
+    "default_algorithm",
+    "hierarchy_from",
+    "hierarchy_kinds",
+]
+
+DEFAULT_ALGORITHM = "mondrian"
+
+
+class Missing(StrEnum):
+    """What an empty cell of a quasi-identifier means."""
+
+    VALUE = "value"  # a value like any other: it matches only other empty cells
+    DROP = "drop"  # its record is left out
+    ERROR = "error"  # the data is refused
+
+
+class Transform(StrEnum):
+    """What happens to an identifier."""
+
+    DROP = "drop"  # the column is not published
+    STAR = "star"  # the column is published with `*` in every cell
+
+
+class Suppressed(StrEnum):
+    """What happens to suppressed records."""
+
+    DROP = "drop"  # left out of the release
+    STAR = "star"  # published with `*` in every quasi-identifier and sensitive column
+
+
+def hierarchy_kinds() -> dict[str, type]:
+    """The kinds of hierarchy that can be written in a policy, by name."""
+    union = get_args(HierarchySpec)[0]
+    specs: tuple[type[BaseModel], ...] = get_args(union) or (union,)
+    return {str(get_args(spec.model_fields["kind"].annotation)[0]): spec for spec in specs}
+
+
+_GOAL = Tagged("model", "model", lambda: registry.known("models"))
+_ALGORITHM = Tagged("kind", "algorithm", lambda: registry.known("algorithms"), has_shorthand=True, refuses=refused_loss)
+_HIERARCHY = Tagged("kind", "hierarchy kind", hierarchy_kinds, has_path=True)
+
+AnyGoal = Annotated[Any, _GOAL]
+AnyAlgorithm = Annotated[Any, _ALGORITHM]
+AnyHierarchy = Annotated[Any, _HIERARCHY]
+
+
+def hierarchy_from(written: Mapping[str, Any]) -> Any:
+    """The parameters of a hierarchy that a mapping describes, checked; raises pydantic's ValidationError."""
+    return _HIERARCHY.validate(written)
+
+
+def default_algorithm() -> Any:
+    """The algorithm of a policy that names none."""
+    return registry.find("algorithms", DEFAULT_ALGORITHM)()
+
+
+class Spec(BaseModel):
+    """A mapping of a policy: unknown keys are errors, and a bare text may stand for one of its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+    shorthand: ClassVar[str | None] = None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(value, str) and cls.shorthand is not None:
+            value = {"uri" if is_uri(value) and "uri" in cls.model_fields else cls.shorthand: value}
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise relabel(error, cls.model_fields) from None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler(schema)
+        if cls.shorthand is None:
+            return found
+        return {"anyOf": [found, handler.resolve_ref_schema(found)["properties"][cls.shorthand]]}
+
+
+class _PlaceSpec(Spec):
+    """A file, or a table of a database."""
+
+    shorthand = "path"
+
+    path: str | None = None
+    uri: str | None = None
+    """database, as in postgresql://user@host/name or sqlite:///file.db; instead of a path"""
+    table: str | None = None
+    """table of the database, as in people or schema.people"""
+    password: str | None = None
+    """where the password is: env:NAME or file:PATH"""
+
+    @model_validator(mode="after")
+    def _names_one_place(self) -> Self:
+        if (self.path is None) == (self.uri is None):
+            raise invalid("place", [fault(("path",), "name a file or, with uri, a database", is_key=True)])
+        try:
+            self.place(Path())
+        except PolicyError as error:
+            key = "uri" if self.uri is not None else "path"
+            raise invalid("place", [fault((key,), error.message, hint=error.hint)]) from None
+        return self
+
+    def place(self, base: Path) -> Place:
+        """What is named, with relative paths starting from `base`."""
+        if self.uri is None:
+            for key in ("table", "query", "password"):
+                if getattr(self, key, None) is not None:
+                    raise PolicyError(f"{key} belongs to a database", hint="name it with uri: instead of path:")
+            return base / (self.path or "")
+        query = getattr(self, "query", None)
+        return database_table(self.uri, table=self.table, query=query, password=self.password, base=base)
+
+    def at(self, place: str | Place) -> Self:
+        """The same with another place; relative paths start from the working directory."""
+        ends = "/" if isinstance(place, str) and place.endswith("/") else ""  # which says that it is a folder
+        found = place_of(place)
+        cleared: dict[str, Any] = {
+            key: None for key in ("path", "uri", "table", "query", "password") if key in type(self).model_fields
+        }
+        return self.model_copy(update={**cleared, **_keys_of(found, ends)})
+
+
+def _keys_of(place: Place, ends: str = "") -> dict[str, Any]:
+    """The keys of a policy that name a place from any folder."""
+    if isinstance(place, Path):
+        return {"path": f"{place.absolute()}{ends}"}
+    found = place.absolute()
+    keys = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+class InputSpec(_PlaceSpec):
+    """Where the data is and how it is written; what is not said is found out from the file."""
+
+    path: str | None = None
+    """file, folder or pattern, relative to the policy"""
+    query: str | None = None
+    """what to ask the database, instead of a table"""
+    format: str | None = None
+    """csv, tsv, parquet, jsonl, arrow, xlsx, sas7bdat, sav or dta"""
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    compression: str | None = None
+    quote: Annotated[str, Field(min_length=1, max_length=1)] = '"'
+
+
+class PopulationSpec(Spec):
+    """A register of the people that a table was taken from, for models that compare with it."""
+
+    shorthand = "path"
+
+    path: str
+    """file, relative to the policy"""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """what quasi-identifiers are called in it, where that is something else"""
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+
+
+class ColumnSpec(Spec):
+    """What one column means."""
+
+    shorthand = "role"
+
+    role: Role
+    type: ColumnType | None = None
+    """found out from the data unless given"""
+    format: str | None = None
+    """how dates are written, as in %d/%m/%Y"""
+    hierarchy: AnyHierarchy | None = None
+    """how values become coarser: a file, a name under `hierarchies`, or a kind with its parameters"""
+    transform: Transform | None = None
+    """what happens to an identifier; drop unless given"""
+    missing: Missing | None = None
+    """what empty cells mean in this column"""
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    """how much the detail of this quasi-identifier matters"""
+
+    @model_validator(mode="after")
+    def _fits_role(self) -> Self:
+        faults = []
+        if self.transform is not None and self.role is not Role.IDENTIFIER:
+            message = f"only identifiers have one, and this column has the role {self.role}"
+            faults.append(fault(("transform",), message, hint="remove it, or use role: identifier"))
+        if self.format is not None and self.type not in (None, ColumnType.DATE, ColumnType.DATETIME):
+            faults.append(fault(("format",), f"only dates have one, and this column has the type {self.type}"))
+        if faults:
+            raise invalid("ColumnSpec", faults)
+        return self
+
+
+class OutputSpec(_PlaceSpec):
+    """Where the release goes and what it looks like."""
+
+    path: str | None = None
+    """file, relative to the policy; the extension says the format; a name that ends in / is a folder of files"""
+    format: str | None = None
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    rows_per_file: Annotated[int, Field(ge=1)] | None = None
+    """rows in each file of a folder; 1,000,000 unless given"""
+    suppressed: Suppressed = Suppressed.DROP
+    """what happens to suppressed records"""
+    shuffle: bool = False
+    """publish the rows in random order"""
+    recoding: str | None = None
+    """file for the recoding, which can be applied to new rows later"""
+    report: str | None = None
+    """file for the report, one HTML page that needs nothing else"""
+    certificate: str | None = None
+    """file for the certificate: what holds, and the hashes of every file, as JSON"""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the release is a folder of files."""
+        return self.path is not None and self.path.endswith("/")

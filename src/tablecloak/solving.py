@@ -1,0 +1,149 @@
+"""From a source to classes: read it, code it, search."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak import kernels
+from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
+from tablecloak.data.coded import CodedTable
+from tablecloak.engines.base import Answer, Coding, Engine, Table
+from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.errors import GoalNotMet
+from tablecloak.io.sources import Source
+from tablecloak.io.tabular import refuse_empty
+from tablecloak.models.base import Goal
+from tablecloak.outcome import loss_of
+from tablecloak.outside import with_population
+from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_persons, without_missing
+from tablecloak.policy.schema import Policy
+from tablecloak.progress import Progress, Timed, silent
+from tablecloak.separation import (
+    refuse_persons,
+)
+from tablecloak.stats.classes import Needs
+
+__all__ = ["Solved", "code", "in_memory", "read", "solve", "try_search"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solved:
+    """A table with the classes found for it."""
+
+    table: Table
+    coding: Coding
+    answer: Answer
+    n_missing_dropped: int
+
+    @property
+    def solution(self) -> Solution:
+        return self.answer.solution
+
+
+def read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[Plan, Table]:
+    """The columns of a source that a policy asks for, and the plan for them."""
+    with timed.phase("read") as notes:
+        layout = engine.layout(source)
+        plan = make_plan(policy, layout.names, location=source.location)
+        kernels.preload(layout.n_rows_hint or 0, refines=plan.algorithm.name == "auto")
+        table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
+        refuse_empty(table.n_rows, source.location)
+        notes.append(f"{table.n_rows:,} rows")
+    return plan, table
+
+
+def in_memory(engine: Engine, table: Table, plan: Plan) -> tuple[Engine, Table]:
+    """Methods that move rows about, a shuffle, guards and a population need all rows at hand; else this is refused."""
+    needs_rows = plan.algorithm.publishes.is_bucketing or plan.publication.shuffle_seed is not None
+    if not needs_rows and Needs.POPULATION not in plan.goal.needs and not guards_of(plan.goal):
+        return engine, table
+    return LocalEngine(), table_of(engine.frame(table), table.name)
+
+
+def code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
+    """The distinct tuples of a table, with what the goal counts in them."""
+    table, counted = with_population(engine, table, plan)
+    return engine.contingency(
+        table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows, progress=progress,
+        stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,
+    )  # fmt: skip
+
+
+def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int | None) -> Solved:
+    """Classes for a table that satisfy the goal of a plan.
+
+    Raises: Infeasible, GoalNotMet, DataError.
+    """
+    with timed.phase("code", table.n_rows) as notes:
+        table, n_dropped = without_missing(engine, table, plan)
+        table, plan = settle_persons(engine, table, plan)
+        refuse_persons(plan)
+        coding, given = code(engine, table, plan, timed.inner), given_groups(engine, table, plan)
+        in_shards = f" in {len(coding.shards):,} shards" if len(coding.shards) > 1 else ""
+        notes.append(f"{coding.n_tuples:,} distinct tuples{in_shards}")
+        # what remains to be published; generalised quasi-identifiers live on as codes
+        coded = () if plan.algorithm.publishes.is_bucketing else plan.quasi
+        rest = [c for c in plan.publication.columns if c not in coded and c not in plan.publication.starred]
+        table = engine.select(table, rest)
+
+    def loss_for(goal: Goal) -> float:
+        return loss_of(coding, plan, try_search(coding, plan, goal, given))
+
+    require_feasible(coding.whole(), plan.goal, loss_for if coding.n_tuples <= TRY_LOSS_UP_TO else None)
+    search = Search(plan, threads or os.cpu_count() or 1, given, timed.inner)
+    with timed.phase("solve", coding.n_tuples) as notes:
+        answer = engine.solve(coding, search)
+        notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
+    return Solved(table, coding, answer, n_dropped)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """The search that a plan asks for, on the tuples of a table or of a shard."""
+
+    plan: Plan
+    threads: int
+    given: IntArray | None
+    progress: Progress
+
+    def __call__(self, tuples: CodedTable) -> Solution:
+        problem = Problem(tuples, self.plan.goal, self.threads, self.plan.policy.seed, self.given)
+        solution = self.plan.algorithm.solve(problem, self.progress)
+        _require_found(solution, tuples, self.plan.goal)
+        return solution
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has no bar to draw, and one processor for each shard."""
+        return Search, (self.plan, 1, self.given, silent)
+
+
+def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:
+    """Fail early where the search could not satisfy a model that is not monotone; the recount would fail anyway."""
+    if goal.is_monotone:
+        return
+    stats = solution.stats(tuples)
+    _, others = goal.parts()
+    weak = ~others.admits(stats) & (stats.size > 0)
+    if weak.any():
+        n_weak = int(stats.size[weak].sum())
+        names = ", ".join(m.name for m in others.models)
+        enough = np.ceil(1000 * n_weak / tuples.n_rows) / 1000
+        raise GoalNotMet(
+            f"the search found no classes that all satisfy {names}: {int(weak.sum()):,} of {stats.n_classes:,}, "
+            f"with {n_weak:,} records, do not",
+            result={"holds": False, "rows": tuples.n_rows, "weak_rows": n_weak},
+            hint=f"algorithm.suppression_limit: {enough:g} may leave them out; or relax {names}. Nothing was written",
+        )
+
+
+def try_search(coding: Coding, plan: Plan, goal: Goal, given: IntArray | None) -> Solution:
+    """What the algorithm of a plan finds for a goal, without progress and on one processor."""
+    return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed, given), silent)
