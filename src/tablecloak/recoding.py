@@ -156,7 +156,8 @@ class Recoding:
         return classes
 
     def _known_or_cheapest(self, frame: pl.DataFrame, places: IntArray) -> IntArray:
-        given = self.known.classes_of(frame) if self.known else np.full(frame.height, UNSEEN)
+        knows = self.known is not None and set(self.known.columns) <= set(frame.columns)
+        given = self.known.classes_of(frame) if self.known and knows else np.full(frame.height, UNSEEN)
         classes = np.where(given >= 0, self._covering(np.maximum(given, 0), places), -1)
         new = np.flatnonzero(given == UNSEEN)
         different, of_row = np.unique(places[:, new], axis=1, return_inverse=True)

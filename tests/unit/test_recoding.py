@@ -84,6 +84,10 @@ def test_a_recoding_without_known_rows_still_covers(tmp_path):
     assert read_recoding(path).classes_of(rows(AGES)).tolist() == [0, 0, 1, 1, 1, 1]
 
 
+def test_without_the_sensitive_column_rows_are_only_covered():
+    assert recoding_of([0, 0, 0, 1, 1, 1]).classes_of(pl.DataFrame({"age": [1, 5]})).tolist() == [0, 1]
+
+
 def test_the_file_names_no_row(tmp_path):
     recoding_of([0, 0, 0, 1, 1, 1]).write(tmp_path / "recoding.json")
     assert "flu" not in (tmp_path / "recoding.json").read_text(encoding="utf-8")
