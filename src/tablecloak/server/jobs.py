@@ -152,8 +152,11 @@ class Jobs:
 
     def _outcome(self, worker: Worker, run: Run) -> tuple[str, dict[str, Any]]:
         try:
+            arguments = self._prepare(run)
+            if arguments.get("left"):
+                self._tell(run.id, {"kind": "resumed", "phases": len(arguments["left"])})
             result = worker.ask(
-                run.task, self._prepare(run), lambda event: self._tell(run.id, event), name=run.id,
+                run.task, arguments, lambda event: self._tell(run.id, event), name=run.id,
                 is_wanted=lambda: run.id not in self._unwanted,
             )  # fmt: skip
         except Failed as failed:

@@ -112,11 +112,14 @@ def check(arguments: Arguments, progress: Progress) -> dict[str, Any]:
 
 
 def run(arguments: Arguments, progress: Progress) -> dict[str, Any]:
-    """Carry out a policy; all files go to the folder of the run."""
+    """Carry out a policy; all files go to the folder of the run, where an attempt that was ended may have left some."""
     policy = _for_run(policy_of(arguments), Path(arguments["folder"]))
     assert policy.input_path is not None
     try:
-        report = pipeline.run(policy, progress=progress, threads=arguments.get("threads"), force=True).to_dict()
+        report = pipeline.run(
+            policy, progress=progress, threads=arguments.get("threads"), force=True, resume=bool(arguments.get("left")),
+            engine=arguments.get("engine", "auto"), memory=arguments.get("memory"),
+        ).to_dict()  # fmt: skip
     except CloakError as error:
         raise nameless(error, source_of(policy)) from None
     for key in ("output", "side_output", "recoding", "report", "certificate"):

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
-from tablecloak.errors import CloakError
+from tablecloak.errors import CloakError, IncompatibleChoice
 from tablecloak.policy.schema import Policy
 from tablecloak.server import drafts
 from tablecloak.server.services import datasets
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.store import Dataset, Project, Unknown, new_id
+from tablecloak.server.words import MISSING_ROLES
 
-__all__ = ["change", "check", "create", "create_sample", "policy_of", "reload", "uniqueness", "write"]
+__all__ = ["change", "check", "create", "create_sample", "policy_of", "refusal", "reload", "uniqueness", "write"]
 
 
 def create(workshop: Workshop, dataset: Dataset, *, name: str | None = None, preset: str = "standard") -> Project:
@@ -48,6 +49,17 @@ def policy_of(workshop: Workshop, project: Project) -> Policy:
     """The policy of a project, checked."""
     dataset = workshop.store.dataset(project.dataset)
     return drafts.accepted(project.policy, workshop.files.project(project.id), dataset.file)
+
+
+def refusal(policy: Policy) -> IncompatibleChoice | None:
+    """Why a policy cannot be carried out here, whatever its goals are."""
+    sets = [name for name, column in policy.columns.items() if column.role in MISSING_ROLES]
+    if not sets:
+        return None
+    return IncompatibleChoice(
+        f"sets of items cannot be protected in this release: {', '.join(sets)}",
+        hint="give them the role drop, or sensitive if each cell is one value",
+    )
 
 
 def write(workshop: Workshop, project: Project, text: str, *, version: int, note: str = "edited by hand") -> Project:

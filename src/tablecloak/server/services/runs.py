@@ -19,7 +19,9 @@ DOCUMENTS = ("release", "side", "report", "certificate", "recoding")
 
 def begin(workshop: Workshop, project: Project, task: str = "run") -> Run:
     """Put a run of the present policy in the queue."""
-    projects.policy_of(workshop, project)  # what is queued can be read
+    refusal = projects.refusal(projects.policy_of(workshop, project))  # what is queued can be read and carried out
+    if refusal is not None:
+        raise refusal
     run = workshop.store.add_run(project, task)
     workshop.jobs.submit(run)
     return run

@@ -48,7 +48,7 @@ class Workshop:
             unfinished.add(self)  # removed even if the process is ended before it can close
         self.files = Files(settings.directory)
         self.store = Store(settings.directory / "tablecloak.sqlite")
-        self.jobs = Jobs(self.store, settings.workers, self._arguments, self._clear, starts_early=settings.starts_early)
+        self.jobs = Jobs(self.store, settings.workers, self.arguments_of, self._clear, starts_early=settings.starts_early)
         self._quick = Worker()
         self._fetching: set[Worker] = set()
         self._checker = Worker(is_patient=True)  # checks may take a while, and pages should not wait for them
@@ -111,10 +111,13 @@ class Workshop:
         """What tasks need to know of a project."""
         return {"policy": project.policy, "base": str(self.files.project(project.id))}
 
-    def _arguments(self, run: Run) -> dict[str, Any]:
-        folder = self.files.new_run(run.project, run.id)
-        base = str(self.files.project(run.project))
-        return {"policy": run.policy, "base": base, "folder": str(folder), "threads": self.settings.threads}
+    def arguments_of(self, run: Run) -> dict[str, Any]:
+        """What the task of a run gets: a folder, empty unless an attempt before left something to go on with."""
+        left = self.files.left_of(run.project, run.id)
+        folder = self.files.run(run.project, run.id) if left else self.files.new_run(run.project, run.id)
+        base, settings = str(self.files.project(run.project)), self.settings
+        how = {"threads": settings.threads, "engine": settings.engine, "memory": settings.memory}
+        return {"policy": run.policy, "base": base, "folder": str(folder), "left": left, **how}
 
     def _clear(self, run: Run) -> None:
         """Remove what a run has written after it was forgotten, alone or with its project."""
