@@ -9,7 +9,18 @@ from tablecloak.server.services import runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project, Run, Unknown
 
-__all__ = ["attackers", "beside_page", "error_of", "history", "is_stopping", "losses", "metrics", "phases", "points", "verdicts"]
+__all__ = [
+    "attackers",
+    "beside_page",
+    "error_of",
+    "history",
+    "is_stopping",
+    "losses",
+    "metrics",
+    "phases",
+    "points",
+    "verdicts",
+]
 
 
 def phases(workshop: Workshop, run: Run) -> list[dict[str, Any]]:
