@@ -16,6 +16,7 @@ from tablecloak.engines import disk_clusters, duck
 from tablecloak.engines.base import QuasiColumn
 from tablecloak.engines.disk_clusters import DiskRecords
 from tablecloak.engines.duck import DuckEngine
+from tablecloak.engines.stored import StoredCoder
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.policy.load import load_policy
 
@@ -169,7 +170,7 @@ def test_centroids_that_do_not_fit_are_refused(tmp_path, monkeypatch):
 
 
 def test_rows_beyond_memory_are_only_refused_to_methods_that_need_them_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(DuckEngine, "_rows_at_once", lambda self, n_words: 100)
+    monkeypatch.setattr(StoredCoder, "_rows_at_once", lambda self, n_words: 100)
     assert pipeline.run(written(tmp_path), engine="duckdb", memory="1GB").verification.holds
     (tmp_path / "policy.yaml").write_text(policy_of("oka", ["{model: k-anonymity, k: 4}"]))
     with pytest.raises(IncompatibleChoice, match="needs all of them at once"):
