@@ -24,7 +24,7 @@ from tablecloak.algorithms.uniting import merged, united
 from tablecloak.engines.base import Answer, Coding, OnDisk
 from tablecloak.engines.keys import ClassFile
 from tablecloak.engines.rows import Rows
-from tablecloak.engines.sql import LEAST_MEMORY, failing
+from tablecloak.engines.sql import LEAST_MEMORY, failing, open_database, remove_database
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.space import Keys, unpack
 from tablecloak.models.base import Goal
@@ -71,16 +71,9 @@ class DiskRecords:
         self._open(folder, memory, threads)
 
     def _open(self, folder: Path, memory: int, threads: int) -> None:
-        import duckdb
-
         self._path = folder / "clusters.duckdb"
-        self.close_files()
         with failing("opening the clusters table", folder):
-            self._connection = duckdb.connect(str(self._path))
-            self._run(f"SET memory_limit = '{max(memory, LEAST_MEMORY) // 1_000_000}MB'")
-            self._run(f"SET threads = {threads}")
-            self._run(f"SET temp_directory = '{str(folder).replace(chr(39), chr(39) * 2)}'")
-            self._run("SET preserve_insertion_order = false")
+            self._connection = open_database(self._path, memory=memory, threads=threads)
             columns = ", ".join(f"{name} INTEGER" for name in self._names)
             self._run(f"CREATE TABLE original (id_data BIGINT, {columns})")
             self._run(f"CREATE TABLE same ({columns}, cluster_id INTEGER)")
@@ -117,12 +110,7 @@ class DiskRecords:
     def close(self) -> None:
         """Remove the tables."""
         self._connection.close()
-        self.close_files()
-
-    def close_files(self) -> None:
-        """Remove what this or a killed run left."""
-        for path in (self._path, self._path.with_name(f"{self._path.name}.wal")):
-            path.unlink(missing_ok=True)
+        remove_database(self._path)
 
     # Records ----------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tablecloak.errors import EngineError
 from tablecloak.kernels.space import Keys
 
-__all__ = ["KeyCounter"]
+__all__ = ["KeyCounter", "failing", "open_database", "remove_database"]
 
 IntArray = NDArray[np.int64]
 LEAST_MEMORY = 64_000_000
@@ -24,17 +24,10 @@ class KeyCounter:
     """Counts equal keys, which are added in batches and may be more than memory holds."""
 
     def __init__(self, folder: Path, n_words: int, *, memory: int, threads: int) -> None:
-        import duckdb
-
         self._path = folder / "counter.duckdb"
         self._words = [f"w{i}" for i in range(n_words)]
-        self._path.unlink(missing_ok=True)
         with failing("opening the counter", folder):
-            self._connection = duckdb.connect(str(self._path))
-            self._run(f"SET memory_limit = '{max(memory, LEAST_MEMORY) // 1_000_000}MB'")
-            self._run(f"SET threads = {threads}")
-            self._run(f"SET temp_directory = '{str(folder).replace(chr(39), chr(39) * 2)}'")
-            self._run("SET preserve_insertion_order = false")
+            self._connection = open_database(self._path, memory=memory, threads=threads)
             self._run(f"CREATE TABLE keys ({', '.join(f'{w} UBIGINT' for w in self._words)})")
 
     def _run(self, statement: str) -> Any:
@@ -59,7 +52,26 @@ class KeyCounter:
     def close(self) -> None:
         """Remove what was stored."""
         self._connection.close()
-        self._path.unlink(missing_ok=True)
+        remove_database(self._path)
+
+
+def open_database(path: Path, *, memory: int, threads: int) -> Any:
+    """A new database that spills to the folder it lies in; what a killed run left under its name is removed."""
+    import duckdb
+
+    remove_database(path)
+    connection = duckdb.connect(str(path))
+    connection.execute(f"SET memory_limit = '{max(memory, LEAST_MEMORY) // 1_000_000}MB'")
+    connection.execute(f"SET threads = {threads}")
+    connection.execute(f"SET temp_directory = '{str(path.parent).replace(chr(39), chr(39) * 2)}'")
+    connection.execute("SET preserve_insertion_order = false")
+    return connection
+
+
+def remove_database(path: Path) -> None:
+    """Remove the files of a database that is closed."""
+    for file in (path, path.with_name(f"{path.name}.wal")):
+        file.unlink(missing_ok=True)
 
 
 @contextmanager
