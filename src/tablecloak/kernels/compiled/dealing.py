@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.compiled.jit import jit, leaf_jit
+from tablecloak.kernels.compiled.jit import inner_jit, jit, leaf_jit
 from tablecloak.kernels.lines import IntArray, Lines
 from tablecloak.kernels.piles import Blocks, Piles, Tops
 
@@ -177,7 +177,7 @@ def deal_by_tops(
     return result
 
 
-@leaf_jit
+@inner_jit
 def _from_centroid(lines, codes, rows):  # type: ignore[no-untyped-def]
     """Distance of some records from the centroid of all of them."""
     n_dims = codes.shape[0]
