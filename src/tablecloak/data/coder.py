@@ -14,6 +14,7 @@ from tablecloak.errors import DataError
 __all__ = ["Coder", "Values"]
 
 IntArray = NDArray[np.int64]
+MANY = 4096  # texts, from which on they are told apart by hash
 
 
 class Values:
@@ -35,9 +36,9 @@ class Values:
         if isinstance(series.dtype, pl.Enum) and self._all_categories:
             found = series.dtype.categories.alias(self.name)
         else:
-            found = series.unique().drop_nulls()
+            found = _unique(series.drop_nulls())
             found = found.cast(pl.String) if isinstance(series.dtype, pl.Categorical | pl.Enum) else found
-        self._known = found if self._known is None else pl.concat([self._known, found]).unique()
+        self._known = found if self._known is None else _unique(pl.concat([self._known, found]))
 
     def __len__(self) -> int:
         return (0 if self._known is None else len(self._known)) + self._has_missing
@@ -69,6 +70,7 @@ class Coder:
             order = np.argsort(numbers)
             self._numbers, self._codes = numbers[order], self._codes[order]
             self._table = _table(self._numbers, self._codes)
+        self._index: _TextIndex | None = None
         self._of_enum: tuple[pl.DataType, Codes, NDArray[np.bool_] | None] | None = None
 
     def codes(self, series: pl.Series) -> Codes:
@@ -102,6 +104,11 @@ class Coder:
         return codes, None if known.all() else known
 
     def _cast_codes(self, series: pl.Series) -> Codes:
+        if series.dtype == pl.String and len(self._codes) >= MANY:
+            self._index = self._index or _TextIndex(self._enum.categories)
+            found = self._index.places(series)
+            if found is not None:
+                return np.asarray(self._codes[found])
         try:
             places = series.cast(self._enum).to_physical()
         except pl.exceptions.InvalidOperationError:
@@ -135,6 +142,40 @@ class Coder:
             f"column '{self.name}' has values that were not there when it was read first",
             hint="the input changed meanwhile; run again when it no longer does",
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process makes its own index."""
+        return {**vars(self), "_index": None}
+
+
+class _TextIndex:
+    """Places of many texts, found by hash and then compared: a cast to an Enum of so many takes five times as long."""
+
+    def __init__(self, texts: pl.Series) -> None:
+        hashes = texts.hash().to_numpy()
+        self._texts, self._order = texts, np.argsort(hashes)
+        self._hashes = hashes[self._order]
+        bits = min(24, len(texts).bit_length())
+        self._shift = np.uint64(64 - bits)
+        self._starts = np.searchsorted(self._hashes >> self._shift, np.arange(1 << bits, dtype=np.uint64))
+
+    def places(self, series: pl.Series) -> IntArray | None:
+        """Which text every row shows, anything for a missing cell; None if one was not found."""
+        hashes, last = series.hash().to_numpy(), len(self._hashes) - 1
+        at = np.minimum(self._starts[hashes >> self._shift], last)
+        behind = np.flatnonzero((self._hashes[at] < hashes) & (at < last))
+        while len(behind):
+            at[behind] += 1
+            behind = behind[(self._hashes[at[behind]] < hashes[behind]) & (at[behind] < last)]
+        places: IntArray = self._order[at]
+        return places if (self._texts.gather(places) == series).all() else None
+
+
+def _unique(series: pl.Series) -> pl.Series:
+    """Different values, in any order. Of two texts with equal 64-bit hashes one is lost, which a coder then says."""
+    if series.dtype != pl.String or len(series) < MANY:
+        return series.unique()
+    return series.gather(series.hash().arg_unique())
 
 
 def _numbers(series: pl.Series) -> NDArray[Any]:

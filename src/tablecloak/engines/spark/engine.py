@@ -79,6 +79,7 @@ class SparkEngine:
         self.most_tuples = most_tuples or (memory or DRIVER_MEMORY) // BYTES_PER_TUPLE
         self._is_own = session is None
         self._folders: list[Path] = []
+        self._kept: list[Any] = []  # DataFrames that workers hold
         self.session = session or open_session(master or DEFAULT_MASTER, memory)
         openers["spark"] = self.open_table
         unfinished.add(self)
@@ -156,14 +157,15 @@ class SparkEngine:
         columns = counts.fit_columns(values, found.types, quasi, sensitive, found.name)
         person = next((s.name for s in sensitive if s.is_person), None)
         task = CodeTask(found.rows, columns.coders, columns.packing, person)
-        may_shard = stands_alone is not None and person is None and not any(s.joins for s in sensitive)
+        grouped = jobs.grouped(self.session, found, task)
+        may_shard = person is None and not any(s.joins for s in sensitive)
         if stands_alone is not None and may_shard and found.n_rows > self.most_tuples:
-            grouped = jobs.grouped(self.session, found, task).persist()
+            self._kept.append(grouped.persist())
             with explained("counting tuples", found.name):
                 n_tuples = int(grouped.count())
             if n_tuples > self.most_tuples:
                 return sharded(found, task, columns, sensitive, grouped, n_tuples, stands_alone, self.most_tuples)
-        tuples = counts.in_local_order(jobs.tuples_of(self.session, found, task, columns), columns, sensitive)
+        tuples = counts.in_local_order(jobs.tuples_of(grouped, columns, found.name), columns, sensitive)
         coded = counts.coded_tuples(tuples, columns, sensitive)
         return Coding(
             coded.domains, coded.sensitive, found.n_rows, coded.n_tuples, coded.totals, (coded,),
@@ -172,7 +174,7 @@ class SparkEngine:
 
     def solve(self, coding: Coding, search: Search) -> Answer:
         if isinstance(coding.shards, Shards):
-            return solve_shards(coding, search)
+            return solve_shards(coding, search, self._kept)
         solution = search(coding.table)
         return Answer(solution, solution.sizes(coding.table))
 
@@ -235,7 +237,8 @@ class SparkEngine:
         asked = counts.plain(sensitive)
         values = jobs.distinct(self.session, found, [*quasi, *(s.name for s in asked)])
         columns = counts.fit_labels(values, found.types, quasi, sensitive, found.name)
-        tuples = jobs.tuples_of(self.session, found, CodeTask(found.rows, columns.coders, columns.packing), columns)
+        grouped = jobs.grouped(self.session, found, CodeTask(found.rows, columns.coders, columns.packing))
+        tuples = jobs.tuples_of(grouped, columns, found.name)
         recount = recounted(
             tuples, columns, values, quasi, sensitive, stars_are_suppressed=stars_are_suppressed,
             hidden=[(s.name, found.types[s.name]) for s in asked],
@@ -249,7 +252,11 @@ class SparkEngine:
         return replace(recount, covers=covers_originals(recount, originals, rows.answer, rows.labels))
 
     def discard(self) -> None:
-        """Remove what is on disk; a second call does nothing."""
+        """Remove what is on disk and let workers forget what they hold; a second call does nothing."""
+        for frame in self._kept:
+            with contextlib.suppress(Exception):
+                frame.unpersist()
+        self._kept.clear()
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
         self._folders.clear()

@@ -62,10 +62,10 @@ def distinct(session: Any, table: SparkTable, columns: Sequence[str]) -> dict[st
     return decoded(found, columns, {name: DTYPES[table.types[name]] for name in columns})
 
 
-def tuples_of(session: Any, table: SparkTable, task: CodeTask, columns: Columns) -> Tuples:
-    """Different tuples with their number."""
-    with explained("counting tuples", table.name):
-        return Tuples.of(frame_of(grouped(session, table, task).toArrow()), columns)
+def tuples_of(counted: Any, columns: Columns, location: str) -> Tuples:
+    """Different tuples with their number, from the DataFrame that counts them."""
+    with explained("counting tuples", location):
+        return Tuples.of(frame_of(counted.toArrow()), columns)
 
 
 def grouped(session: Any, table: SparkTable, task: CodeTask) -> Any:

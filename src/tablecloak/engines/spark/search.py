@@ -76,8 +76,8 @@ def sharded(
     )  # fmt: skip
 
 
-def solve_shards(coding: Coding, search: Search) -> Answer:
-    """The classes of shards, each searched by the worker that holds it."""
+def solve_shards(coding: Coding, search: Search, kept: list[Any]) -> Answer:
+    """The classes of shards, each searched by the worker that holds it; `kept` gets what workers go on holding."""
     shards = coding.shards
     assert isinstance(shards, Shards)
     rows: Remembered = coding.rows
@@ -92,9 +92,8 @@ def solve_shards(coding: Coding, search: Search) -> Answer:
         found = told.where("answer IS NOT NULL").select("shard", "answer").toArrow()
     by_shard = sorted(zip(found.column("shard").to_pylist(), found.column("answer").to_pylist(), strict=True))
     rows.solved = tuple(pickle.loads(answer) for _, answer in by_shard)
-    if all(s.leads for s in rows.solved):
-        told.unpersist()
-    else:
+    kept.append(told)
+    if not all(s.leads for s in rows.solved):
         rows.classes = told.where("answer IS NULL").drop("answer")
     answers = [s.answer for s in rows.solved]
     return join(answers, coding.cuts) if coding.cuts else answers[0]

@@ -1,0 +1,56 @@
+"""Coding batches: the same codes as a dictionary gives, however many texts there are."""
+
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tablecloak.data.coder import MANY, Coder, Values
+from tablecloak.errors import DataError
+
+TEXTS = [f"[{i}, {i * 7919 % 10_007}]" for i in range(2 * MANY)]
+
+
+def coded(n_texts, has_missing=True, seed=0):
+    """A coder of some texts, the code of each, and rows that show them."""
+    random = np.random.default_rng(seed)
+    known = [*TEXTS[:n_texts], *([None] if has_missing else [])]
+    codes = random.permutation(len(known))
+    rows = [known[i] for i in random.integers(0, len(known), 3 * MANY)]
+    return Coder("town", pl.Series("town", known, dtype=pl.String), codes), dict(zip(known, codes, strict=True)), rows
+
+
+@pytest.mark.parametrize("n_texts", [3, MANY - 1, MANY, 2 * MANY])
+@pytest.mark.parametrize("has_missing", [True, False])
+def test_codes_are_those_of_a_dictionary(n_texts, has_missing):
+    coder, known, rows = coded(n_texts, has_missing)
+    for _ in range(2):
+        assert coder.codes(pl.Series("town", rows, dtype=pl.String)).tolist() == [known[row] for row in rows]
+        coder = pickle.loads(pickle.dumps(coder))
+    assert coder.codes(pl.Series("town", [], dtype=pl.String)).tolist() == []
+
+
+@pytest.mark.parametrize("n_texts", [3, 2 * MANY])
+def test_a_text_that_was_not_there_is_refused_and_not_shown(n_texts):
+    coder, _, rows = coded(n_texts)
+    with pytest.raises(DataError, match="were not there when it was read first") as failure:
+        coder.codes(pl.Series("town", [*rows, "secret"]))
+    assert "secret" not in str(failure.value)
+
+
+def test_texts_of_equal_hash_are_told_apart(monkeypatch):
+    hashed = pl.Series.hash
+    monkeypatch.setattr(pl.Series, "hash", lambda self: hashed(self) // 2**52 * 2**52)
+    coder, known, rows = coded(2 * MANY)
+    assert coder.codes(pl.Series("town", rows)).tolist() == [known[row] for row in rows]
+
+
+def test_values_of_batches_are_their_union_in_order():
+    _, _, rows = coded(2 * MANY)
+    values = Values("town")
+    for begin in range(0, len(rows), 2 * MANY):
+        values.add(pl.Series("town", rows[begin : begin + 2 * MANY]))
+    seen = set(rows)
+    assert values.series().to_list() == [*sorted(seen - {None}), None]
+    assert len(values) == len(seen)
