@@ -268,7 +268,7 @@ def apply_file(
         plan, table = read(engine, source_of(policy), policy, timed)
         table, n_dropped = without_missing(engine, table, plan)
         with timed.phase("recode", table.n_rows) as notes:
-            classes = stored.classes_of(engine.frame(table, plan.quasi))
+            classes = stored.classes_of(engine.frame(table, stored.read_columns))
             limit = (
                 getattr(plan.algorithm, "suppression_limit", 0.0) if suppression_limit is None else suppression_limit
             )
@@ -347,4 +347,6 @@ def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
 
 
 def _recoding(solved: Solved, plan: Plan) -> Recoding:
-    return Recoding.of(solved.solution, solved.coding.domains, plan.policy)
+    coding = solved.coding
+    table = coding.table if len(coding.shards) == 1 else None
+    return Recoding.of(solved.solution, coding.domains, plan.policy, table)

@@ -54,7 +54,7 @@ def read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[
     with timed.phase("read") as notes:
         layout = engine.layout(source)
         plan = make_plan(policy, layout.names, location=source.location)
-        kernels.preload(layout.n_rows_hint or 0)
+        kernels.preload(layout.n_rows_hint or 0, refines=plan.algorithm.name == "auto")
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
         refuse_empty(table.n_rows, source.location)
         notes.append(f"{table.n_rows:,} rows")

@@ -177,7 +177,9 @@ def spread_rows(table: CodedTable, n: int) -> IntArray:
         return np.linspace(0, table.n_tuples - 1, min(n, table.n_tuples)).astype(np.int64)
     running = np.cumsum(table.weights)
     n = min(n, int(running[-1]))
-    return np.asarray(np.searchsorted(running, (np.arange(n) + 0.5) / n * running[-1], side="right"))
+    places = (np.arange(n) + 0.5) / n * running[-1]
+    found: IntArray = np.searchsorted(running, places, side="right").astype(np.int64)
+    return found
 
 
 def _chosen(table: CodedTable, tuples: IntArray) -> CodedTable:

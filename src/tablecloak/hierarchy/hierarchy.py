@@ -251,6 +251,13 @@ class Hierarchy:
             node = int(self.parent[node])
         return node
 
+    def lca_ranges(self, lo: IntArray, hi: IntArray) -> IntArray:
+        """`lca_range` of many intervals, (n,). Cost: O(height) passes over them."""
+        nodes = np.array(lo, np.int64)
+        while len(low := np.flatnonzero(self.last[nodes] < hi)):
+            nodes[low] = self.parent[nodes[low]]
+        return nodes
+
     def generalize(self, code: int, level: int) -> int:
         """The highest node above leaf `code` whose height is at most `level`."""
         node = code

@@ -111,7 +111,8 @@ def learn(
 def _says_nothing(columns: Sequence[RecordColumn], rows: IntArray) -> NDArray[np.bool_]:
     """Records that may have any value in every column, such as suppressed ones."""
     sizes = [(column.coverage.sizes()[column.cells[rows]], column.n_codes) for column in columns]
-    return np.asarray(np.logical_and.reduce([(covered == n) & (n > 1) for covered, n in sizes]))
+    says_nothing: NDArray[np.bool_] = np.logical_and.reduce([(covered == n) & (n > 1) for covered, n in sizes])
+    return says_nothing
 
 
 def _rows(tables: Sequence[FloatArray], places: Sequence[NDArray[np.integer[Any]]]) -> FloatArray:
