@@ -46,7 +46,7 @@ from tablecloak.report.certificate import sha256_text
 from tablecloak.separation import (
     refuse_recoding,
 )
-from tablecloak.solving import Solved, code, in_memory, read, solve, try_search
+from tablecloak.solving import Solved, code, in_memory, read, solve, try_plan
 from tablecloak.verification import Verification, require, verify
 
 __all__ = [
@@ -206,7 +206,7 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
     coding = code(engine, table, plan)
     require_feasible(coding.whole(), plan.goal)
     is_small = coding.n_tuples <= TRY_LOSS_UP_TO
-    tried = try_search(coding, plan, plan.goal, given_groups(engine, table, plan)) if is_small else None
+    tried = try_plan(coding, plan, given_groups(engine, table, plan)) if is_small else None
     whole = coding.whole()
     return CheckReport(
         goals,

@@ -31,7 +31,7 @@ from tablecloak.separation import (
 )
 from tablecloak.stats.classes import Needs
 
-__all__ = ["Solved", "code", "in_memory", "read", "solve", "try_search"]
+__all__ = ["Solved", "code", "in_memory", "read", "solve", "try_plan"]
 
 IntArray = NDArray[np.int64]
 
@@ -97,7 +97,7 @@ def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int |
         table = engine.select(table, rest)
 
     def loss_for(goal: Goal) -> float:
-        return loss_of(coding, plan, try_search(coding, plan, goal, given))
+        return loss_of(coding, plan, _try(coding, plan, goal, given))
 
     require_feasible(coding.whole(), plan.goal, loss_for if coding.n_tuples <= TRY_LOSS_UP_TO else None)
     search = Search(plan, threads or os.cpu_count() or 1, given, timed.inner)
@@ -162,6 +162,21 @@ def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:
         )
 
 
-def try_search(coding: Coding, plan: Plan, goal: Goal, given: IntArray | None) -> Solution:
+def _try(coding: Coding, plan: Plan, goal: Goal, given: IntArray | None) -> Solution:
     """What the algorithm of a plan finds for a goal, without progress and on one processor."""
     return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed, given), silent)
+
+
+def try_plan(coding: Coding, plan: Plan, given: IntArray | None) -> Solution:
+    """What a run would find, on one thread and without a word.
+
+    Raises: Infeasible where nobody of a population may be known to be absent, and no release sees to that.
+    """
+    if not asks_for_everybody(plan.goal):
+        return _try(coding, plan, plan.goal, given)
+
+    def solve(goal: Goal) -> Answer:
+        solution = _try(coding, plan, goal, given)
+        return Answer(solution, solution.sizes(coding.table))
+
+    return solve_for_everybody(coding, plan, solve).solution

@@ -6,6 +6,7 @@ import pytest
 
 import oracle_attacks
 import tablecloak as tc
+from tablecloak import pipeline
 from tablecloak.errors import Infeasible
 from tablecloak.models.delta_presence import DeltaPresence
 
@@ -56,6 +57,18 @@ def test_the_share_of_the_table_in_the_population_is_the_most_that_can_be_asked(
     with pytest.raises(Infeasible, match="in the table, a chance of") as caught:
         tc.anonymize(table, policy(path, share + 0.02))
     assert "delta_min: 0." in caught.value.relaxations[0]["change"]
+
+
+def test_check_says_whether_everybody_can_be_left_in_doubt(city, tmp_path):
+    people, table, path = city
+    table.write_csv(tmp_path / "table.csv")
+
+    def check(low):
+        return pipeline.check(policy(path, low).with_files(source=tmp_path / "table.csv"))
+
+    assert check(0.3).feasible
+    with pytest.raises(Infeasible, match="in the table, a chance of"):
+        check(table.height / people.height + 0.02)
 
 
 def test_people_beyond_every_value_of_the_table_are_named_as_the_reason(city):

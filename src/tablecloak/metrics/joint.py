@@ -17,8 +17,6 @@ __all__ = ["MOST_BINS", "Joint", "joints", "mean_of_pairs"]
 Distances = Mapping[tuple[int, int], float]
 
 MOST_BINS = 10
-# A sample is looked at again with each of so many parts left out.
-PARTS = 5
 # Groups are spread over bins this many cells at a time.
 CELLS_AT_ONCE = 1 << 20
 MANY_GROUPS = 1 << 14
@@ -121,7 +119,7 @@ def _mean(distances: Distances) -> float:
 
 def _sampling_error(records: Records, distances: Callable[[Records], Distances]) -> float | None:
     """Standard error by leaving out a part of the sample in turn (jackknife); None where nothing was sampled."""
-    left = [_mean(found) for part in records.parts(PARTS) if (found := distances(part))]
+    left = [_mean(found) for part in records.parts if (found := distances(part))]
     if len(left) < 2:
         return None
     return float(np.sqrt((len(left) - 1) * np.var(left)))

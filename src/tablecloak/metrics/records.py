@@ -20,6 +20,8 @@ __all__ = ["RecordColumn", "Records", "bins_of", "exact_cells", "smallest_codes"
 Codes = NDArray[np.unsignedinteger[Any]]
 # Originals beyond this many different ones are sampled.
 MOST_ORIGINALS = 1 << 20
+# A sample is looked at again with each of so many parts left out, to see how far it may be off.
+PARTS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,12 +138,13 @@ class Records:
         of_what = "records" if self.is_paired else "originals"
         return f"{of_what}: a sample of {self.n_before:,} of {self.n_sampled_from:,}"
 
-    def parts(self, n: int) -> list[Records]:
-        """The same with one in n left out of the sample, n times; none where nothing was sampled."""
+    @cached_property
+    def parts(self) -> list[Records]:
+        """The same with each of some parts of the sample left out in turn; none where nothing was sampled."""
         if self.n_sampled_from is None:
             return []
-        number = np.arange(len(self.weights_before)) % n
-        return [self._chosen(np.flatnonzero(number != part)) for part in range(n)]
+        number = np.arange(len(self.weights_before)) % PARTS
+        return [self._chosen(np.flatnonzero(number != part)) for part in range(PARTS)]
 
     def spread(self, n: int) -> Records:
         """At most so many, at equal distances, of records that stand beside what was published of them."""
