@@ -48,7 +48,9 @@ class Workshop:
             unfinished.add(self)  # removed even if the process is ended before it can close
         self.files = Files(settings.directory)
         self.store = Store(settings.directory / "tablecloak.sqlite")
-        self.jobs = Jobs(self.store, settings.workers, self.arguments_of, self._clear, starts_early=settings.starts_early)
+        self.jobs = Jobs(
+            self.store, settings.workers, self.arguments_of, self._clear, starts_early=settings.starts_early
+        )
         self._quick = Worker()
         self._fetching: set[Worker] = set()
         self._checker = Worker(is_patient=True)  # checks may take a while, and pages should not wait for them
