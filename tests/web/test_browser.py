@@ -184,6 +184,12 @@ def test_runs_are_compared_and_a_node_of_the_lattice_is_applied(sample):
     page.wait_for_url("**run=**")
     assert "mondrian" in page.inner_text(".lead")
     picture(page, "compare")
+    assert page.locator(".beside-runs thead th").count() == 3
+    assert page.locator(".beside-runs td.best").count() > 0
+    press(page, "#runs button", "**beside=**")
+    assert page.locator(".report:has(h2:text-is('Attacks')) .pair > div > h3").all_inner_texts() == ["run 1", "run 2"]
+    assert problems_of(page) == []
+    picture(page, "runs", "#runs")
 
 
 def test_the_policy_can_be_edited_beside_every_step(sample):

@@ -32,6 +32,7 @@ __all__ = ["TASKS", "policy_of"]
 
 Arguments = Mapping[str, Any]
 Task = Callable[[Arguments, Progress], Any]
+MOST_GROUPS = 400  # whose sizes are kept, for a picture
 TABLE_KEYS = ("uri", "table", "query", "password")
 
 
@@ -124,7 +125,8 @@ def run(arguments: Arguments, progress: Progress) -> dict[str, Any]:
         raise nameless(error, source_of(policy)) from None
     for key in ("output", "side_output", "recoding", "report", "certificate"):
         report[key] = Path(report[key]).name if report.get(key) else None
-    return {**report, "before": uniqueness(arguments, progress)["risk"], "after": _risk_after(policy)}
+    after, groups = _risk_after(policy)
+    return {**report, "before": uniqueness(arguments, progress)["risk"], "after": after, "groups": groups}
 
 
 def _for_run(policy: Policy, folder: Path) -> Policy:
@@ -146,15 +148,16 @@ def _release_name(data: Path) -> str:
     return release_name(data)
 
 
-def _risk_after(policy: Policy) -> dict[str, Any] | None:
-    """How exposed records are in the release."""
+def _risk_after(policy: Policy) -> tuple[dict[str, Any] | None, list[int]]:
+    """How exposed records are in the release, and the sizes of its largest groups."""
     assert policy.output_path is not None
     source = row_tasks.release_source(policy, policy.output_path)
     quasi = policy.columns_with(Role.QUASI)
     frame = read_frame(source, columns=quasi, categorical=quasi)
     if not frame.height:
-        return None
-    return risk_of_sizes(class_sizes([column_of(frame[name])[1] for name in quasi])).to_dict()
+        return None, []
+    sizes = class_sizes([column_of(frame[name])[1] for name in quasi])
+    return risk_of_sizes(sizes).to_dict(), sorted(sizes.tolist(), reverse=True)[:MOST_GROUPS]
 
 
 def lattice(arguments: Arguments, progress: Progress) -> dict[str, Any]:

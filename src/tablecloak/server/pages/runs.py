@@ -76,15 +76,22 @@ def _run(request: Request, project: Project, id_: str) -> Run | None:
 
 
 @router.get("/projects/{project_id}/compare")
-def compare(request: Request, project_id: str, run: str | None = None, page: int = 1, values: bool = False) -> Response:
-    """All runs, and one of them in detail."""
+def compare(
+    request: Request, project_id: str, run: str | None = None, page: int = 1, values: bool = False, beside: str = ""
+) -> Response:
+    """All runs, and one of them in detail, perhaps beside another."""
     workshop, project = workshop_of(request), project_of(request, project_id)
     chosen = chosen_run(workshop, project, run)
     if chosen is None:
         return render(request, "locked.html", project=project, step="compare")
+    points = results.points(workshop, project)
+    other = _run(request, project, beside)
+    is_other = other is not None and other.status == "done" and other.id != chosen.id
     return render(
         request, "compare.html", project=project, step="compare", run=chosen, chosen=chosen,
-        points=results.points(workshop, project), parts=runs.parts_of_report(workshop, chosen),
+        points=points, parts=runs.parts_of_report(workshop, chosen), numbers={p["id"]: p["number"] for p in points},
+        other=other if is_other else None, others=runs.parts_of_report(workshop, other) if other and is_other else {},
+        rows=results.side_by_side(points, workshop.store.runs(project.id, "run")),
         verdicts=results.verdicts(chosen), attackers=results.attackers(chosen), values=values,
         table=results.beside_page(workshop, chosen, page, PAGE_ROWS, values=values),
         metrics=results.metrics(workshop, chosen),

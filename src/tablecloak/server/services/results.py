@@ -10,17 +10,9 @@ from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project, Run, Unknown
 
 __all__ = [
-    "attackers",
-    "beside_page",
-    "error_of",
-    "history",
-    "is_stopping",
-    "losses",
-    "metrics",
-    "phases",
-    "points",
-    "verdicts",
-]
+    "attackers", "beside_page", "error_of", "history", "is_stopping", "losses", "metrics", "phases", "points",
+    "side_by_side", "verdicts",
+]  # fmt: skip
 
 
 def phases(workshop: Workshop, run: Run) -> list[dict[str, Any]]:
@@ -93,6 +85,51 @@ def points(workshop: Workshop, project: Project) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+# Measures that runs are compared by, of those that a run has; the last is whether more is better.
+_MEASURES = {
+    "query-error": "error of counts",
+    "contingency-error": "error of tables of two columns",
+    "association-error": "error of associations",
+    "propensity": "tells released from original",
+    "hellinger": "distance of the columns",
+    "classification": "wrong guesses of the target",
+    "precision": "precision of the hierarchies",
+    "discernibility": "discernibility",
+    "average-class-size": "group size against k",
+}
+MOST_BESIDE = 6
+
+
+def side_by_side(shown: list[dict[str, Any]], every: list[Run]) -> list[dict[str, Any]]:
+    """Rows of a table with one column per run: goals, risk, loss and utility; the best of each row is marked."""
+    results = {run.id: run.result for run in every}
+    points_ = shown[:MOST_BESIDE]
+    rows = [
+        _compared("goals", [", ".join(p["goals"]) for p in points_]),
+        _compared("highest risk", [p["risk"] for p in points_], is_share=True),
+        _compared("average risk", [p["average"] for p in points_], is_share=True),
+        _compared("detail lost", [p["loss"] for p in points_], is_share=True),
+        _compared("records left out", [p["suppressed"] for p in points_]),
+        _compared("groups", [p["classes"] for p in points_], higher=True),
+    ]
+    for name, label in _MEASURES.items():
+        found = [(results[p["id"]].get("metrics") or {}).get(name) or {} for p in points_]
+        if any(f.get("value") is not None for f in found):
+            is_higher = any(f.get("higher_is_better") for f in found)
+            about = next(f["description"] for f in found if "description" in f)
+            rows.append(_compared(label, [f.get("value") for f in found], higher=is_higher, about=about))
+    return rows
+
+
+def _compared(
+    label: str, values: list[Any], *, higher: bool = False, is_share: bool = False, about: str = ""
+) -> dict[str, Any]:
+    numbers = [v for v in values if isinstance(v, int | float)]
+    best = (max if higher else min)(numbers) if len(set(numbers)) > 1 else None
+    return {"label": label, "about": about, "values": values, "is_share": is_share,
+            "best": [best is not None and v == best for v in values]}  # fmt: skip
 
 
 def verdicts(run: Run) -> list[dict[str, Any]]:
