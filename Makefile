@@ -10,11 +10,11 @@ demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
 test: $(STAMP) postgres
-	$(BIN)/python -m pytest -q -n 2 -m "not extended"
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not extended"
 
-# With a browser, Spark sessions and clusters, and four times as many random searches: an hour on two cores.
+# With a browser, and four times as many random searches: an hour on two cores.
 thorough: $(STAMP) postgres chromium
-	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
+	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 # Tests of databases start a server of their own; without root they use what is installed, or say why they are skipped.
 postgres:
