@@ -9,12 +9,12 @@ STAMP := $(VENV)/.installed
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
-test: $(STAMP) postgres
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not extended"
+test: $(STAMP) postgres chromium
+	$(BIN)/python -m pytest -q -n 2 -m "not extended"
 
-# With a browser, and four times as many random searches: an hour on two cores.
+# With Spark sessions and clusters, and four times as many random searches: an hour on two cores.
 thorough: $(STAMP) postgres chromium
-	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
 
 # Tests of databases start a server of their own; without root they use what is installed, or say why they are skipped.
 postgres:
@@ -38,7 +38,7 @@ fast: $(STAMP)
 
 # Browser tests need chromium; they say so where it is missing and cannot be installed.
 chromium:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -q chromium >/dev/null; } || true
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1 || true
 
 images: $(STAMP) chromium
 	TABLECLOAK_IMAGES=docs/images $(BIN)/python -m pytest -q tests/web/test_browser.py

@@ -11,23 +11,24 @@ from hypothesis import settings
 settings.register_profile("tablecloak", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
 settings.load_profile("tablecloak")
 
-EXTENDED = ("test_browser.py",)
+EXTENDED = ("test_spark.py", "test_spark_clusters.py")
 
 # They start processes, servers or databases, or follow kernels in plain Python step by step.
 SLOW = (
-    "test_api.py", "test_auto.py", "test_faults.py", "test_fuzz.py", "test_io_postgres.py", "test_profile_commands.py",
-    "test_refine_kernels.py", "test_robust.py", "test_run_commands.py", "test_security.py", "test_shards.py",
-    "test_sources.py",
+    "test_api.py", "test_auto.py", "test_browser.py", "test_faults.py", "test_fuzz.py", "test_io_postgres.py",
+    "test_profile_commands.py", "test_refine_kernels.py", "test_robust.py", "test_run_commands.py",
+    "test_security.py", "test_shards.py", "test_sources.py",
 )  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that need a browser take minutes on two cores: `make thorough` runs them.
+    """Tests that need Spark take minutes on two cores: `make thorough` runs them.
 
     Those that take seconds each are left to `make test`, so that `make check` ends within two minutes.
     """
     for item in items:
         if item.path.name in SLOW:
             item.add_marker(pytest.mark.slow)
-        if item.path.name in EXTENDED:
+        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if item.path.name in EXTENDED or any(isinstance(value, str) and value == "spark" for value in given):
             item.add_marker(pytest.mark.extended)

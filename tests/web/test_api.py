@@ -218,21 +218,6 @@ def test_an_infeasible_run_says_what_was_tried(api):
     assert found["error"]["best"]
 
 
-def test_a_table_of_a_database_can_be_opened(api, folder):
-    import sqlite3
-
-    base = sqlite3.connect(folder / "people.db")
-    base.execute('create table "some people" (age integer, sex text, ill text)')
-    base.executemany('insert into "some people" values (?, ?, ?)', people().rows())
-    base.commit()
-    base.close()
-    opened = api.post("/api/v1/datasets/open", json={"source": f"sqlite://{folder}/people.db#some people"})
-    assert opened.status_code == 201, opened.text
-    assert api.get(f"/api/v1/datasets/{opened.json()['id']}/profile").json()["rows"] == 300
-    for source in (f"sqlite://{folder}/people.db#none", "postgresql://host/db#x", "sqlite:///etc/passwd#x"):
-        assert api.post("/api/v1/datasets/open", json={"source": source}).status_code == 422
-
-
 def test_the_policy_schema_is_the_one_of_the_command_line(api):
     from tablecloak.policy.load import json_schema
 

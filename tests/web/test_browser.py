@@ -6,14 +6,31 @@ Screenshots go to the folder named in TABLECLOAK_IMAGES, as `make images` does w
 from __future__ import annotations
 
 import os
-import re
-import zipfile
 from pathlib import Path
 
 import polars as pl
 import pytest
-from accessible import FOCUS, problems_of
-from browsing import CHROMIUM, browsing, serving
+from accessible import problems_of
+from browsing import (
+    CHROMIUM,
+    a_browser,
+    a_page,
+    done,
+    drop,
+    everything,
+    finished_sample,
+    here,
+    picture,
+    press,
+    reloaded,
+    run,
+    sending,
+    serving,
+    set_role,
+    settle,
+    visit,
+    walk,
+)
 
 from tablecloak.cli.main import main
 from tablecloak.sample import patients
@@ -23,7 +40,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium, or run as root: make test"),
 ]
 ADULT = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shared/data")) / "adult"
-IMAGES = os.environ.get("TABLECLOAK_IMAGES")
 
 
 @pytest.fixture(scope="module")
@@ -32,75 +48,25 @@ def server(tmp_path_factory):
         yield server
 
 
+@pytest.fixture(scope="module")
+def browser():
+    # of this module only: as long as it is open, its process cannot run another loop of asyncio
+    with a_browser() as browser:
+        yield browser
+
+
 @pytest.fixture
-def page(server):
-    with browsing() as page:
-        page.goto(server.link())
-        page.wait_for_selector("h1")
+def page(server, browser):
+    with a_page(browser, server) as page:
         yield page
         assert page.complaints == []
 
 
-def settle(page):
-    page.wait_for_load_state("networkidle")
-    page.wait_for_selector("html:not([data-busy])", state="attached")
-    page.wait_for_selector(".lamp.asking", state="detached")
-
-
-def picture(page, name, at="body"):
-    settle(page)
-    if IMAGES:
-        page.evaluate("(s) => document.querySelector(s).scrollIntoView({ behavior: 'instant' })", at)
-        page.screenshot(path=Path(IMAGES) / f"web-{name}.png")
-
-
-def here(page):
-    return re.match(r".*/projects/[0-9a-f]+", page.url)[0]
-
-
-def reloaded(page):
-    """Reload: nothing of what the page shows may depend on how one came here."""
-    settle(page)
-    before = page.inner_text("main")
-    page.reload()
-    settle(page)
-    assert page.inner_text("main") == before
-
-
-def drop(page, path):
-    """Drop a file on the page, as a hand would."""
-    settle(page)
-    content = path.read_text(encoding="utf-8")
-    data = page.evaluate_handle(
-        "([name, content]) => { const d = new DataTransfer(); d.items.add(new File([content], name)); return d; }",
-        [path.name, content],
-    )
-    page.dispatch_event(".drop", "drop", {"dataTransfer": data})
-    page.wait_for_url("**/load")
-
-
-def set_role(page, column, role):
-    settle(page)
-    with page.expect_response("**/roles"):
-        page.select_option(f'select[name="role:{column}"]', role)
-    settle(page)
-
-
-def run(page):
-    page.goto(f"{here(page)}/run")
-    settle(page)
-    page.click("button.primary")
-    page.wait_for_selector("h2:has-text('Done')")
-
-
-def everything(page, folder):
-    """Save all files of a run and unpack them."""
-    with page.expect_download() as saved:
-        page.click("text=Save all as zip")
-    saved.value.save_as(folder / saved.value.suggested_filename)
-    with zipfile.ZipFile(folder / "everything.zip") as archive:
-        archive.extractall(folder / "all")
-    return folder / "all"
+@pytest.fixture
+def sample(server, page):
+    """The sample with one run done."""
+    visit(page, f"{finished_sample(server)}/compare")
+    return page
 
 
 def test_from_a_dropped_file_to_a_release_that_verifies(page, tmp_path):
@@ -112,57 +78,55 @@ def test_from_a_dropped_file_to_a_release_that_verifies(page, tmp_path):
     page.wait_for_selector("td:has-text('female')")
     picture(page, "load")
 
-    page.click("text=Next: what each column means")
+    press(page, "text=Next: what each column means", "**/roles")
     set_role(page, "admission", "drop")
     set_role(page, "insurance", "drop")
     assert "unique on birth_date, sex, zip" in page.inner_text("main")
     reloaded(page)
     picture(page, "roles")
 
-    page.click("text=Next: how values become coarser")
-    page.click(".tabs >> text=diagnosis")
-    settle(page)
+    press(page, "text=Next: how values become coarser", "**/hierarchies**")
+    press(page, ".tabs >> text=diagnosis", "**column=diagnosis")
     page.check("input[value=order]")
     page.fill('[name="order:fanout"]', "13")
-    with page.expect_response("**/hierarchies"):
+    with sending(page, "hierarchies"):
         page.click("button:has-text('Generate')")
-    page.wait_for_selector(".tree")
     group = page.locator(".tree .group .group").first.get_attribute("data-label")
     page.select_option("#tree-form select[name=action]", "rename")
     page.fill("#tree-form input[name=label]", group)
     page.fill("#tree-form input[name=new_label]", "First letters")
-    with page.expect_response("**/hierarchies"):
+    with sending(page, "hierarchies"):
         page.click("#tree-form button")
     page.wait_for_selector(".tree summary:has-text('First letters')")
     leaf = page.locator(".tree .group .group").nth(1).locator(".leaf").first
     label = leaf.get_attribute("data-label")
-    with page.expect_response("**/hierarchies"):
+    with sending(page, "hierarchies"):
         leaf.drag_to(page.locator(".tree .group[data-label='First letters'] > details > summary"))
     page.wait_for_selector(f".tree .group[data-label='First letters'] .leaf[data-label='{label}']")
     reloaded(page)
     picture(page, "hierarchies", ".levels")
-    page.click("[aria-label=Undo]")
+    with sending(page, "step"):
+        page.click("[aria-label=Undo]")
     page.wait_for_selector(f".tree .group[data-label='First letters'] .leaf[data-label='{label}']", state="detached")
-    page.goto(f"{here(page)}/goals")
-    settle(page)
-    with page.expect_response("**/goals"):
+    visit(page, f"{here(page)}/goals")
+    with sending(page, "goals"):
         page.fill("input[name=k]", "6")
         page.keyboard.press("Tab")
     page.wait_for_selector(".lamp.good")
     reloaded(page)
     picture(page, "goals")
 
-    page.click("text=Next: run it")
+    press(page, "text=Next: run it", "**/run")
     page.click("button.primary")
-    page.wait_for_selector("h2:has-text('Done')")
+    done(page)
     reloaded(page)
     picture(page, "run")
 
-    page.click("text=Next: compare before and after")
+    press(page, "text=Next: compare before and after", "**/compare")
     page.click("text=Show values")
     page.wait_for_selector("td.changed")
     reloaded(page)
-    page.click("text=Next: take it along")
+    press(page, "text=Next: take it along", "**/export")
     reloaded(page)
     picture(page, "export")
     got = everything(page, tmp_path / "got")
@@ -177,58 +141,44 @@ def test_adult_from_file_to_verified_release(page, tmp_path):
     page.set_input_files("#file", ADULT / "adult.csv")
     page.wait_for_url("**/load")
     assert "30,162 records, 9 columns" in page.inner_text(".lead")
-    page.goto(f"{here(page)}/roles")
+    visit(page, f"{here(page)}/roles")
     for column in ("workclass", "occupation", "native-country"):
         set_role(page, column, "drop")
     set_role(page, "salary-class", "keep")
-    page.goto(f"{here(page)}/hierarchies?column=age")
-    settle(page)
+    visit(page, f"{here(page)}/hierarchies?column=age")
     page.check("input[value=auto]")
     page.select_option('[name="auto:method"]', "range")
-    with page.expect_response("**/hierarchies"):
+    with sending(page, "hierarchies"):
         page.click("button:has-text('Generate')")
     page.wait_for_selector(".levels")
-    page.goto(f"{here(page)}/hierarchies?column=education")
-    settle(page)
+    visit(page, f"{here(page)}/hierarchies?column=education")
     page.set_input_files("input[name=file]", ADULT / "adult_hierarchy_education.csv")
-    with page.expect_response("**/hierarchies"):
+    with sending(page, "hierarchies"):
         page.click("text=Load hierarchy")
     page.wait_for_selector(".tree")
-    page.goto(f"{here(page)}/goals")
-    settle(page)
-    with page.expect_response("**/goals"):
+    visit(page, f"{here(page)}/goals")
+    with sending(page, "goals"):
         page.fill("input[name=k]", "10")
         page.keyboard.press("Tab")
-    settle(page)
     run(page)
-    page.goto(f"{here(page)}/compare")
+    visit(page, f"{here(page)}/compare")
     assert "Every goal holds" in page.inner_text("main")
-    page.goto(f"{here(page)}/export")
+    visit(page, f"{here(page)}/export")
     got = everything(page, tmp_path)
     assert main(["verify", str(got / "out/adult.csv"), "--policy", str(got / "policy.yaml"), "--original",
                  str(ADULT / "adult.csv")]) == 0  # fmt: skip
 
 
-@pytest.fixture
-def sample(page):
-    """The sample with one run done."""
-    page.click("text=Open the sample")
-    page.wait_for_url("**/load")
-    run(page)
-    return page
-
-
 def test_runs_are_compared_and_a_node_of_the_lattice_is_applied(sample):
     page = sample
-    page.goto(f"{here(page)}/lattice")
+    visit(page, f"{here(page)}/lattice")
     page.click("text=Search the lattice")
     page.wait_for_selector("#node")
     picture(page, "lattice")
-    page.click("tr:not(.chosen):has-text('✓ safe') a")
-    page.wait_for_url("**node=**")
+    press(page, "tr:not(.chosen):has-text('✓ safe') a", "**node=**")
     page.click("text=Apply this node and run")
-    page.wait_for_selector("h2:has-text('Done')")
-    page.goto(f"{here(page)}/compare")
+    done(page)
+    visit(page, f"{here(page)}/compare")
     assert page.locator(".frontier a").count() == 2
     page.locator(".frontier a").nth(1).click()
     page.wait_for_url("**run=**")
@@ -238,9 +188,9 @@ def test_runs_are_compared_and_a_node_of_the_lattice_is_applied(sample):
 
 def test_the_policy_can_be_edited_beside_every_step(sample):
     page = sample
-    page.goto(f"{here(page)}/goals")
-    settle(page)
+    visit(page, f"{here(page)}/goals")
     page.click("text=policy.yaml")
+    page.wait_for_selector("dialog textarea")
     text = page.input_value("dialog textarea")
     picture(page, "policy")
     page.fill("dialog textarea", text.replace("k: 5", "k: 1"))
@@ -251,61 +201,51 @@ def test_the_policy_can_be_edited_beside_every_step(sample):
     page.fill("dialog textarea", text.replace("k: 5", "k: 7"))
     page.click("dialog >> text=Save")
     page.wait_for_selector("input[name=k][value='7']", state="attached")
+    settle(page)
     page.keyboard.press("Escape")
     assert page.input_value("input[name=k]") == "7"
-
-
-def walk(page, wanted, most=80):
-    """Press Tab until the wanted element has the focus, which must be seen on the way."""
-    for _ in range(most):
-        page.keyboard.press("Tab")
-        focus = page.evaluate(FOCUS)
-        if focus is None:
-            continue
-        assert focus["isSeen"], focus
-        if page.evaluate("(s) => document.activeElement.matches(s)", wanted):
-            return
-    raise AssertionError(f"Tab does not reach {wanted}")
 
 
 def test_the_whole_journey_with_the_keyboard(page):
     walk(page, "form[action='/open/sample'] button")
     page.keyboard.press("Enter")
     page.wait_for_url("**/load")
+    settle(page)
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # the first stop is the way past the header
-    assert page.evaluate("document.activeElement.id") == "main"
-    settle(page)
+    page.wait_for_function("document.activeElement.id === 'main'")
     page.keyboard.press("Alt+2")
     page.wait_for_url("**/roles")
+    settle(page)
     walk(page, "select[name='role:cost']")
-    with page.expect_response("**/roles"):
+    with sending(page, "roles"):
         page.keyboard.press("ArrowDown")
-    settle(page)
     assert page.evaluate("document.activeElement.name") == "role:cost"
-    settle(page)
     page.keyboard.press("Alt+4")
     page.wait_for_url("**/goals")
+    settle(page)
     walk(page, "input[name=k]")
-    with page.expect_response("**/goals"):
+    with sending(page, "goals"):
         page.keyboard.press("ArrowUp")
         page.keyboard.press("Tab")
-    settle(page)
     assert page.input_value("input[name=k]") == "6"
-    settle(page)
     page.keyboard.press("Alt+5")
     page.wait_for_url("**/run")
+    settle(page)
+    page.wait_for_function("document.activeElement.matches('button.primary')")
     page.keyboard.press("Enter")  # the button has the focus already
-    page.wait_for_selector("h2:has-text('Done')")
+    done(page)
     walk(page, "a[href$=compare].button")
     page.keyboard.press("Enter")
     page.wait_for_url("**/compare")
+    settle(page)
     walk(page, "a[role=switch]")
     page.keyboard.press("Enter")
     page.wait_for_selector("td.changed")
     settle(page)
     page.keyboard.press("Alt+7")
     page.wait_for_url("**/export")
+    settle(page)
     walk(page, "a[href$=release]")
     with page.expect_download() as saved:
         page.keyboard.press("Enter")
@@ -323,29 +263,27 @@ STEPS = (
     "policy",
     "lattice",
 )
+LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+PICTURES = {
+    ("roles", 390, "light"): "phone",
+    ("compare?values=true", 1280, "dark"): "dark",
+    ("admin", 1280, "light"): "admin",
+}
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
-def test_every_screen_is_accessible(server, width, scheme):
-    with browsing(color_scheme=scheme) as page:
-        page.set_viewport_size({"width": width, "height": 844})
-        page.goto(server.link())
-        page.click("text=Open the sample")
-        page.wait_for_url("**/load")
-        run(page)
-        base = here(page)
-        site = base.rpartition("/projects")[0]
-        for address in (*(f"{base}/{step}" for step in STEPS), f"{site}/", f"{site}/help", f"{site}/admin"):
-            page.goto(address)
-            settle(page)
-            assert problems_of(page) == [], address
-            if width == 390 and scheme == "light" and address.endswith("/roles"):
-                picture(page, "phone")
-            if width == 1280 and scheme == "dark" and "/compare" in address:
-                picture(page, "dark")
-            if width == 1280 and scheme == "light" and address.endswith("/admin"):
-                picture(page, "admin")
-        assert page.complaints == []
+def test_every_screen_is_accessible_wide_and_narrow_light_and_dark(sample):
+    page, base = sample, here(sample)
+    site = base.rpartition("/projects")[0]
+    addresses = {step: f"{base}/{step}" for step in STEPS} | {n: f"{site}/{n}" for n in ("", "help", "admin")}
+    for name, address in addresses.items():
+        visit(page, address)
+        page.wait_for_selector(".lamp.asking", state="detached")
+        for width, scheme in LOOKS:
+            page.set_viewport_size({"width": width, "height": 844})
+            page.emulate_media(color_scheme=scheme)
+            assert problems_of(page) == [], (address, width, scheme)
+            if (name, width, scheme) in PICTURES:
+                picture(page, PICTURES[name, width, scheme])
 
 
 def test_the_check_finds_what_is_wrong(page):

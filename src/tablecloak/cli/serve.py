@@ -46,6 +46,8 @@ def serve(
         "port": port or free_port(),
         "workers": workers,
         "threads": settings.threads,
+        "engine": settings.engine.value,
+        "memory": settings.memory_bytes,
         "upload_limit_bytes": limit,
         "expanded_limit_bytes": 4 * limit,
         "retention_days": retention or None,

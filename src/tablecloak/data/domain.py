@@ -189,11 +189,10 @@ class Domain:
 
     def _leaf_codes(self, distinct: pl.Series) -> IntArray:
         assert self.hierarchy is not None
-        leaves = {label: code for code, label in enumerate(self.hierarchy.labels[: self.hierarchy.n_leaves])}
-        codes = [leaves.get(format_value(value), -1) for value in distinct.to_list()]
+        codes = self.hierarchy.codes(format_value(value) for value in distinct.to_list()).tolist()
         unknown = codes.count(-1)
         if unknown:
-            known = self.hierarchy.n_leaves - int(None in leaves)
+            known = self.hierarchy.n_leaves - int(self.hierarchy.has_missing)
             raise DataError(
                 f"column '{self.name}': {unknown:,} of its {len(codes):,} distinct values are not among the "
                 f"{known:,} leaves of its hierarchy",

@@ -61,6 +61,7 @@ class QuasiFacts:
     distinct_after: int
     changed: float  # share of the original cells that are not published as they were
     bins: Bins | None
+    is_coarse: bool = False  # values are counted, before and after, by the finest node that may be published
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,8 @@ class Before:
     @classmethod
     def of(cls, coding: Coding) -> Before:
         """What is said about the originals. Cost: one pass over the codes of each column."""
-        counts = {d.name: coding.originals(i) for i, d in enumerate(coding.domains)}
         domains = {d.name: d for d in coding.domains}
+        counts = dict(zip(domains, coding.originals(), strict=True))
         return cls(domains, counts, _original_exposure(coding), coding.n_rows, coding.sensitive, coding.totals)
 
 
@@ -246,6 +247,7 @@ def _quasi(name: str, recount: Recount, coverage: Coverage, before: Before, floo
         distinct_after=int((counts > 0).sum()),
         changed=1 - n_same / max(1, before.n_rows),
         bins=quasi_bins(domain, originals, coverage, names=names, counts=counts, floor=floor),
+        is_coarse=bool(domain.hierarchy and domain.hierarchy.inside),
     )
 
 
@@ -258,6 +260,8 @@ def _is_exact(names: Sequence[str | None], coverage: Coverage, domain: Domain) -
     """Labels that publish an original value as it was."""
     is_one: NDArray[np.bool_] = coverage.lo == coverage.hi
     tree = domain.hierarchy
+    if tree is not None and tree.inside:
+        return np.zeros(len(names), bool)
     if tree is not None:
         for i in np.flatnonzero(is_one).tolist():
             is_one[i] = names[i] == tree.labels[int(coverage.lo[i])]

@@ -21,6 +21,7 @@ from tablecloak.server.api import routes as api
 from tablecloak.server.files import TooLarge
 from tablecloak.server.pages import admin, hierarchies, home, lattices, runs, steps
 from tablecloak.server.pages.shell import render
+from tablecloak.server.remembered import Remembered
 from tablecloak.server.security import Guard
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.sessions import Sessions
@@ -61,6 +62,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
     for pages in (home, admin, steps, hierarchies, lattices, runs):
         app.include_router(pages.router)
     _add_errors(app)
+    app.add_middleware(Remembered, workshop=workshop)
     app.add_middleware(Guard, settings=settings, sessions=sessions)
     return app
 

@@ -1,4 +1,4 @@
-"""Tables of SQLite databases; other databases need drivers that tablecloak does not bring."""
+"""Tables of databases: SQLite files, which need nothing else, and PostgreSQL servers."""
 
 from __future__ import annotations
 
@@ -7,23 +7,33 @@ from pathlib import Path
 
 import polars as pl
 
-from tablecloak.errors import DataError, MissingExtra, did_you_mean
+from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.database import read_table
+from tablecloak.io.places import DatabaseTable
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Source
+from tablecloak.io.tabular import read_frame
 
-__all__ = ["read_database", "split_uri"]
+__all__ = ["read_database", "read_server", "split_uri"]
 
 CHUNK = 100_000
 
 
 def split_uri(uri: str) -> tuple[Path, str]:
     """File and table of `sqlite:///folder/file.db#table`."""
-    scheme, _, rest = uri.partition("://")
-    if scheme != "sqlite":
-        raise MissingExtra(
-            f"'{scheme}' databases cannot be read here",
-            hint="export the table as Parquet or CSV, or use sqlite:///FILE#TABLE",
-        )
-    path, _, table = rest.partition("#")
+    path, _, table = uri.partition("://")[2].partition("#")
     return Path(path), table
+
+
+def read_server(table: DatabaseTable, *, most_cells: int) -> pl.DataFrame:
+    """A table of a PostgreSQL server; its rows are counted before they are taken."""
+    source = Source.of(table)
+    layout = sniff(source)
+    n_rows = 0
+    for batch in read_table(table, layout, layout.names[:1]):
+        n_rows += batch.height
+        _refuse_more(n_rows * len(layout.names), most_cells)
+    return read_frame(source)
 
 
 def read_database(path: Path, table: str, *, most_cells: int) -> pl.DataFrame:
@@ -56,11 +66,15 @@ def _read(connection: sqlite3.Connection, table: str, most_cells: int) -> pl.Dat
     n_rows = 0
     while rows := cursor.fetchmany(CHUNK):
         n_rows += len(rows)
-        if n_rows * len(names) > most_cells:
-            raise DataError("the table has more cells than is allowed", hint="export a part of it")
+        _refuse_more(n_rows * len(names), most_cells)
         columns = {name: [_plain(row[i]) for row in rows] for i, name in enumerate(names)}
         parts.append(pl.DataFrame(columns, strict=False))
     return pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame({name: [] for name in names})
+
+
+def _refuse_more(n_cells: int, most: int) -> None:
+    if n_cells > most:
+        raise DataError("the table has more cells than is allowed", hint="export a part of it")
 
 
 def _plain(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -104,6 +105,12 @@ class Files:
         folder.parent.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(mode=0o700)
         return folder
+
+    def left_of(self, project: str, run: str) -> list[str]:
+        """Phases that an attempt finished which was ended in the middle; a run folder remembers them."""
+        for journal in self.run(project, run).glob(".*.tablecloak-run/journal.json"):
+            return list(json.loads(journal.read_text(encoding="utf-8"))["phases"])
+        return []
 
     def forget(self, folder: Path) -> None:
         """Delete a folder with everything in it."""

@@ -40,7 +40,9 @@ class Jobs:
         self._events: dict[str, list[Event]] = {}
         self._began: dict[str, float] = {}
         self._at: dict[str, Worker] = {}
+        self._unwanted: set[str] = set()
         self._is_closing = False
+        self.n_told = 0  # events so far, of all runs
         for run in store.open_runs():  # of a server that was ended in the middle of them
             store.set_status(run.id, "interrupted")
         self.workers = [Worker(is_patient=True) for _ in range(n_workers)]
@@ -66,25 +68,31 @@ class Jobs:
         """End a run, waiting or working; says whether there was something to end."""
         worker = self._at.get(id_)
         if worker is not None:
-            worker.cancel()
+            self._unwanted.add(id_)  # if its work has not begun yet, it will not
+            worker.cancel(id_)
             return True
         if self._store.set_status(id_, "cancelled", only_from=("queued",)):
-            self._tell(id_, {"kind": "state", "status": "cancelled"})
+            self._forget(id_)
             return True
         return False
 
     def stop(self, id_: str) -> bool:
         """Ask a run to publish the best it has found so far."""
         worker = self._at.get(id_)
-        if worker is not None:
-            worker.stop()
+        is_told = worker is not None and worker.stop(id_)
+        if is_told:
             self._tell(id_, {"kind": "stopping"})
-        return worker is not None
+        return is_told
+
+    def told(self, id_: str, after: int = 0) -> list[Event] | None:
+        """What was told about a run that waits or works, from a number on; None for any other."""
+        told = self._events.get(id_)
+        return None if told is None else told[after:]
 
     def events(self, run: Run, after: int = 0) -> list[Event]:
         """What was told about a run, from a number on."""
-        told = self._events.get(run.id)
-        return list(told[after:]) if told is not None else list((run.events or [])[after:])
+        told = self.told(run.id, after)
+        return list((run.events or [])[after:]) if told is None else told
 
     def close(self) -> None:
         """End all work; what was in the middle is interrupted."""
@@ -99,10 +107,17 @@ class Jobs:
             self._store.set_status(run.id, "interrupted")
 
     def _tell(self, id_: str, event: Event) -> None:
+        self.n_told += 1
         told = self._events.setdefault(id_, [])
         if len(told) < MOST_EVENTS or event["kind"] == "state":
             begin = self._began.setdefault(id_, time.monotonic())
             told.append({"seq": len(told), "at": round(time.monotonic() - begin, 2), **event})
+
+    def _forget(self, id_: str) -> None:
+        """From now on, what was told about a run is what is stored."""
+        self._events.pop(id_, None)
+        self._began.pop(id_, None)
+        self._unwanted.discard(id_)
 
     def _take(self, worker: Worker) -> None:
         if self._starts_early:
@@ -110,18 +125,17 @@ class Jobs:
                 worker.start()
         while (id_ := self._queue.get()) is not None:
             # a run that was cancelled while it waited, or forgotten with its project
-            if self._is_closing or not self._store.set_status(id_, "running", only_from=("queued",)):
-                continue
             self._at[id_] = worker
             try:
+                if self._is_closing or not self._store.set_status(id_, "running", only_from=("queued",)):
+                    self._forget(id_)
+                    continue
                 status, values = self._work(worker, id_)
             finally:
                 del self._at[id_]
             self._tell(id_, {"kind": "state", "status": status, "error": values.get("error")})
             self._store.set_status(id_, status, events=self._events[id_], **values)
-            # readers of an open stream keep their list; later ones read the stored one
-            self._events.pop(id_, None)
-            self._began.pop(id_, None)
+            self._forget(id_)
 
     def _work(self, worker: Worker, id_: str) -> tuple[str, dict[str, Any]]:
         self._began[id_] = time.monotonic()
@@ -138,7 +152,13 @@ class Jobs:
 
     def _outcome(self, worker: Worker, run: Run) -> tuple[str, dict[str, Any]]:
         try:
-            result = worker.ask(run.task, self._prepare(run), lambda event: self._tell(run.id, event))
+            arguments = self._prepare(run)
+            if arguments.get("left"):
+                self._tell(run.id, {"kind": "resumed", "phases": len(arguments["left"])})
+            result = worker.ask(
+                run.task, arguments, lambda event: self._tell(run.id, event), name=run.id,
+                is_wanted=lambda: run.id not in self._unwanted,
+            )  # fmt: skip
         except Failed as failed:
             return "failed", {"error": {**failed.error, "exit_code": failed.exit_code}}
         except Cancelled:

@@ -13,6 +13,7 @@ from tablecloak.server.store import Store
 __all__ = ["Sessions"]
 
 SESSION_DAYS = 30
+MOST_REMEMBERED = 100
 
 
 class Sessions:
@@ -22,6 +23,7 @@ class Sessions:
         self._store = store
         self._bearer = bearer
         self._tokens: set[str] = set()
+        self._open: dict[str, tuple[int, str]] = {}  # sessions seen, with the generation of the store and the day
         self._lock = threading.Lock()
         self.cookie = f"tablecloak-{port}"  # browsers share cookies between ports
 
@@ -43,8 +45,19 @@ class Sessions:
         return session
 
     def is_open(self, session: str | None) -> bool:
-        since = (datetime.now(UTC) - timedelta(days=SESSION_DAYS)).isoformat()
-        return bool(session) and self._store.has_session(_hash(str(session)), since)
+        """Whether a session was opened and not closed; asked for every request, so the last answers are remembered."""
+        if not session:
+            return False
+        since = datetime.now(UTC) - timedelta(days=SESSION_DAYS)
+        seen = (self._store.generation, since.date().isoformat())
+        if self._open.get(session) == seen:
+            return True
+        is_open = self._store.has_session(_hash(session), since.isoformat())
+        if is_open:
+            self._open = {**dict(list(self._open.items())[-MOST_REMEMBERED:]), session: seen}
+        else:
+            self._open.pop(session, None)
+        return is_open
 
     def is_bearer(self, given: str | None) -> bool:
         """Whether a request brings the token that whoever started the server chose."""

@@ -33,6 +33,8 @@ class ServerSettings:
     port: int = DEFAULT_PORT
     workers: int = 1
     threads: int | None = None  # of each job; None: all there are
+    engine: str = "auto"  # of each job
+    memory: int | None = None  # bytes of each job; None: that of the machine
     starts_early: bool = True  # workers begin before somebody asks
     is_ephemeral: bool = False  # everything is deleted when the server ends
     upload_limit_bytes: int = 4 * GB

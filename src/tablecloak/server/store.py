@@ -134,6 +134,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
+        self.generation = 0  # grows with every write: as long as it stays, so does everything that was read
         self._base = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         path.chmod(0o600)
         self._base.row_factory = sqlite3.Row
@@ -154,6 +155,7 @@ class Store:
                 self._base.execute("rollback")
                 raise
             self._base.execute("commit")
+            self.generation += 1
 
     def _all(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         with self._lock:
@@ -182,8 +184,10 @@ class Store:
     # Projects -------------------------------------------------------------------------------------------------------
 
     def add_project(self, name: str, dataset: str, policy: str, id_: str | None = None) -> Project:
+        """A project on a dataset; Unknown if that was deleted meanwhile."""
         id_, time = id_ or new_id(), now()
         with self._writing() as base:
+            self.dataset(dataset)
             base.execute("insert into projects values (?, ?, ?, 1, 0, ?, ?)", (id_, name, dataset, time, time))
             base.execute("insert into policies values (?, 0, ?, 'start')", (id_, policy))
         return self.project(id_)
@@ -254,8 +258,10 @@ class Store:
     # Runs -----------------------------------------------------------------------------------------------------------
 
     def add_run(self, project: Project, task: str) -> Run:
+        """A run that waits; Unknown if the project was deleted meanwhile."""
         id_ = new_id()
         with self._writing() as base:
+            self.project(project.id)
             base.execute(
                 "insert into runs (id, project, task, status, policy, version, created)"
                 " values (?, ?, ?, 'queued', ?, ?, ?)",
@@ -306,8 +312,13 @@ class Store:
         return json.loads(rows[0]["value"]) if rows else None
 
     def keep_answer(self, owner: str, key: str, value: Mapping[str, Any]) -> None:
+        """Remember an answer about a project or dataset; of one that was deleted meanwhile nothing is kept."""
         with self._writing() as base:
-            base.execute("insert or replace into answers values (?, ?, ?)", (owner, key, json.dumps(value)))
+            base.execute(
+                "insert or replace into answers select ?, ?, ? where exists"
+                " (select 1 from projects where id = ? union all select 1 from datasets where id = ?)",
+                (owner, key, json.dumps(value), owner, owner),
+            )
 
     # Sessions -------------------------------------------------------------------------------------------------------
 

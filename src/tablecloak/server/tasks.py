@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from tablecloak import pipeline
 from tablecloak.data.table import Role
 from tablecloak.errors import CloakError, DataError
+from tablecloak.io.places import DatabaseTable
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, write_frame
@@ -22,7 +24,7 @@ from tablecloak.profile.uniqueness import class_sizes, risk_of_sizes, singling_s
 from tablecloak.progress import Progress
 from tablecloak.server import hierarchy_tasks, row_tasks
 from tablecloak.server.bombs import refuse_bombs
-from tablecloak.server.databases import read_database
+from tablecloak.server.databases import read_database, read_server
 from tablecloak.server.frames import frame_of, nameless
 from tablecloak.server.shapes import shape_of
 
@@ -30,6 +32,7 @@ __all__ = ["TASKS", "policy_of"]
 
 Arguments = Mapping[str, Any]
 Task = Callable[[Arguments, Progress], Any]
+TABLE_KEYS = ("uri", "table", "query", "password")
 
 
 def policy_of(arguments: Arguments) -> Policy:
@@ -109,11 +112,14 @@ def check(arguments: Arguments, progress: Progress) -> dict[str, Any]:
 
 
 def run(arguments: Arguments, progress: Progress) -> dict[str, Any]:
-    """Carry out a policy; all files go to the folder of the run."""
+    """Carry out a policy; all files go to the folder of the run, where an attempt that was ended may have left some."""
     policy = _for_run(policy_of(arguments), Path(arguments["folder"]))
     assert policy.input_path is not None
     try:
-        report = pipeline.run(policy, progress=progress, threads=arguments.get("threads"), force=True).to_dict()
+        report = pipeline.run(
+            policy, progress=progress, threads=arguments.get("threads"), force=True, resume=bool(arguments.get("left")),
+            engine=arguments.get("engine", "auto"), memory=arguments.get("memory"),
+        ).to_dict()  # fmt: skip
     except CloakError as error:
         raise nameless(error, source_of(policy)) from None
     for key in ("output", "side_output", "recoding", "report", "certificate"):
@@ -177,19 +183,27 @@ def verify(arguments: Arguments, progress: Progress) -> dict[str, Any]:
 
 
 def convert(arguments: Arguments, progress: Progress) -> dict[str, Any]:
-    """The release in another format, recounted from the new file."""
+    """The release in another format, recounted from the new file; only then it gets its name."""
     policy, source, target = policy_of(arguments), Path(arguments["release"]), Path(arguments["target"])
-    write_frame(read_frame(row_tasks.release_source(policy, source)), target)
-    found = pipeline.verify_file(target, policy, progress=progress)
-    if not found.holds:
-        target.unlink()
-        raise DataError(f"the release does not hold its goals as {target.suffix}", hint="choose another format")
+    partial = target.with_name(f"partial-{secrets.token_hex(4)}{target.suffix}")
+    try:
+        write_frame(read_frame(row_tasks.release_source(policy, source)), partial)
+        found = pipeline.verify_file(partial, policy, progress=progress)
+        if not found.holds:
+            raise DataError(f"the release does not hold its goals as {target.suffix}", hint="choose another format")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
     return {"file": target.name}
 
 
 def database(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     """Copy a table of a database into a file."""
-    frame = read_database(Path(arguments["database"]), arguments["table"], most_cells=arguments["most_cells"])
+    most = arguments["most_cells"]
+    if "uri" in arguments:
+        frame = read_server(DatabaseTable(**{k: arguments[k] for k in TABLE_KEYS}), most_cells=most)
+    else:
+        frame = read_database(Path(arguments["database"]), arguments["table"], most_cells=most)
     write_frame(frame, Path(arguments["path"]))
     return {"rows": frame.height}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["KINDS", "ROLES", "SENTENCES", "sentence_parts"]
+__all__ = ["KINDS", "MISSING_ROLES", "ROLES", "SENTENCES", "sentence_parts"]
 
 # A parameter between braces becomes an input. What is not listed here is shown by its definition.
 SENTENCES: Mapping[str, str] = {
@@ -26,11 +26,14 @@ ROLES: Mapping[str, tuple[str, str]] = {
     "quasi": ("others may know it", "made coarser"),
     "sensitive": ("must not be learned", "published, protected by goals"),
     "person": ("key of a person with several rows", "counted, never published"),
-    "items": ("a set of items", "needs a method for sets"),
+    "items": ("a set of items in each cell", "cannot be protected in this release: leave it out"),
     "weight": ("sampling weight", "published as it is"),
     "keep": ("harmless", "published as it is"),
     "drop": ("not needed", "left out"),
 }
+
+# Roles that a policy can name, and that nothing here can carry out.
+MISSING_ROLES = ("items",)
 
 KINDS: Mapping[str, str] = {
     "intervals": "equal ranges of numbers",

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tablecloak.cleanup import discard_unfinished
+from tablecloak.cleanup import discard_unfinished, unfinished
+from tablecloak.engines.rundir import RunFolder
 from tablecloak.errors import CloakError
 from tablecloak.progress import Cancelled
 
@@ -97,7 +98,10 @@ def _done(task: Callable[..., Any], arguments: dict[str, Any], progress: Telling
 
 
 def _end_now(number: int, _frame: object) -> None:
-    discard_unfinished()
+    """End, as the server does; runs that can go on later keep what they have finished."""
+    for work in list(unfinished):
+        if not (isinstance(work, RunFolder) and work.path.name.endswith(".tablecloak-run") and work.finished):
+            work.discard()
     os._exit(128 + number)
 
 

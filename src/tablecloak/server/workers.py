@@ -42,10 +42,11 @@ class Worker:
         """A patient worker leaves the processor to others who need it now, such as the pages."""
         self._is_patient = is_patient
         self._lock = threading.Lock()  # held while something is asked
-        self._sending = threading.Lock()
+        self._sending = threading.Lock()  # held while it is settled what is asked, or told about that
         self._process: subprocess.Popen[bytes] | None = None
         self._line: Connection | None = None
         self._number = 0  # of what is asked
+        self._name = ""  # of what is asked, as the asker calls it
         self._is_cancelled = False
         self._is_closed = False
 
@@ -60,6 +61,7 @@ class Worker:
         arguments: Mapping[str, Any],
         hear: Callable[[Event], None] = lambda _: None,
         *,
+        name: str = "",
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> Any:
         """The result of a task; `hear` gets its progress, and what nobody wants any more when its turn comes is left.
@@ -67,29 +69,38 @@ class Worker:
         Raises: Failed, Cancelled, Crashed.
         """
         with self._lock:
-            if not is_wanted():
-                raise Cancelled
             line = self._ensure()
-            self._number += 1
-            self._is_cancelled = False
             try:
-                self._send((self._number, task, dict(arguments)))
+                self._begin(line, task, arguments, name, is_wanted)
                 return _answer(line, hear)
             except (EOFError, OSError):
                 code = self._end()
                 if self._is_cancelled:
                     raise Cancelled from None
                 raise Crashed(f"the worker ended in the middle of its work (code {code})") from None
+            finally:
+                self._name = ""
 
-    def cancel(self) -> None:
-        """Ask the present work to end; if it does not listen, end the process."""
-        self._is_cancelled = True
-        self._tell("cancel")
-        threading.Thread(target=self._end_later, args=(self._number,), daemon=True).start()
+    def _begin(
+        self, line: Connection, task: str, arguments: Mapping[str, Any], name: str, is_wanted: Callable[[], bool]
+    ) -> None:
+        with self._sending:  # whoever cancels comes before, and it is not wanted, or after, and it is told
+            if not is_wanted():
+                raise Cancelled
+            self._number += 1
+            self._name, self._is_cancelled = name, False
+            line.send((self._number, task, dict(arguments)))
 
-    def stop(self) -> None:
-        """Ask the present work to finish with the best it has."""
-        self._tell("stop")
+    def cancel(self, name: str) -> bool:
+        """Ask the work of that name to end; if it does not listen, end the process. Says whether it is at work."""
+        is_at_work = self._tell(name, "cancel")
+        if is_at_work:
+            threading.Thread(target=self._end_later, args=(self._number,), daemon=True).start()
+        return is_at_work
+
+    def stop(self, name: str) -> bool:
+        """Ask the work of that name to finish with the best it has; says whether it is at work."""
+        return self._tell(name, "stop")
 
     def close(self) -> None:
         """End the process for good."""
@@ -108,14 +119,14 @@ class Worker:
         """The number of the process, if there is one."""
         return self._process.pid if self._process is not None else None
 
-    def _tell(self, what: str) -> None:
-        with contextlib.suppress(OSError):
-            self._send((self._number, what, None))
-
-    def _send(self, message: Any) -> None:
+    def _tell(self, name: str, what: str) -> bool:
         with self._sending:
-            if self._line is not None:
-                self._line.send(message)
+            if self._name != name or self._line is None:
+                return False
+            self._is_cancelled |= what == "cancel"
+            with contextlib.suppress(OSError):
+                self._line.send((self._number, what, None))
+            return True
 
     def _end_later(self, number: int) -> None:
         deadline = time.monotonic() + GRACE_SECONDS

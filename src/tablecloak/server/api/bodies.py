@@ -67,7 +67,14 @@ class NewProject(_Body):
 class OpenSource(_Body):
     """A file or a database on this machine."""
 
-    source: Annotated[str, Field(min_length=1, max_length=4096, description="path, or sqlite:///FILE#TABLE")]
+    source: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=4096,
+            description="path, sqlite:///FILE#TABLE, or postgresql://USER@HOST/NAME?table=TABLE&password=env:NAME",
+        ),
+    ]
 
 
 class NewPolicy(_Body):

@@ -123,7 +123,10 @@ def upload_dataset(
 
 @router.post("/datasets/open", status_code=201, tags=["datasets"])
 def open_dataset(body: OpenSource, workshop: At) -> DatasetOut:
-    """A copy of a file on this machine, or of `sqlite:///FILE#TABLE`."""
+    """A copy of a file on this machine, of `sqlite:///FILE#TABLE`, or of a table of a PostgreSQL server.
+
+    Passwords are named, never sent: `password=env:NAME` or `password=file:PATH`, as the server finds them.
+    """
     return DatasetOut.of(datasets.open_source(workshop, body.source))
 
 
@@ -179,15 +182,14 @@ async def events(
 ) -> AsyncIterator[ServerSentEvent]:
     """What the run does, as it happens; ends when the run ends."""
     seen = int(last_event_id) + 1 if last_event_id and last_event_id.isdecimal() else after
-    while True:
-        run = await asyncio.to_thread(workshop.store.run, run.id)
-        for event in workshop.jobs.events(run, seen):
+    while not await request.is_disconnected():
+        told = workshop.jobs.told(run.id, seen)
+        rest, status = await asyncio.to_thread(runs.rest, workshop, run.id, seen) if told is None else (told, None)
+        for event in rest:
             seen = event["seq"] + 1
             yield ServerSentEvent(data=event, event="progress", id=str(event["seq"]))
-        if not run.is_open:
-            yield ServerSentEvent(data={"status": run.status}, event="end", id=str(seen))
-            return
-        if await request.is_disconnected():
+        if status is not None:
+            yield ServerSentEvent(data={"status": status}, event="end", id=str(seen))
             return
         await asyncio.sleep(POLL_SECONDS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -13,7 +14,7 @@ from tablecloak.server.files import TooLarge
 from tablecloak.server.pages.shell import Sent, SentForm, failed, render, workshop_of
 from tablecloak.server.services import datasets, projects
 from tablecloak.server.services.workshop import Workshop
-from tablecloak.server.store import Dataset
+from tablecloak.server.store import Dataset, Project
 
 __all__ = ["router"]
 
@@ -55,6 +56,15 @@ def path(request: Request, sent: Sent = SentForm) -> Response:
     return _opened(request, lambda workshop: datasets.open_source(workshop, sent.text("source").strip()))
 
 
+@router.post("/open/database")
+def database(request: Request, sent: Sent = SentForm) -> Response:
+    """A project on a table of a PostgreSQL server."""
+    keys = {k: v for k in ("table", "password") if (v := sent.text(k).strip())}
+    address, _, said = sent.text("uri").strip().partition("?")
+    source = f"{address}?{said}&{urlencode(keys)}" if said else f"{address}?{urlencode(keys)}"
+    return _opened(request, lambda workshop: datasets.open_source(workshop, source))
+
+
 @router.post("/open/sample")
 def sample(request: Request, sent: Sent = SentForm) -> Response:  # noqa: ARG001
     """A project on the made-up patients."""
@@ -73,10 +83,19 @@ def delete(request: Request, project_id: str, sent: Sent = SentForm) -> Response
 def _opened(request: Request, bring: Callable[[Workshop], Dataset]) -> Response:
     workshop = workshop_of(request)
     try:
-        project = projects.create(workshop, bring(workshop))
+        project = _created(workshop, bring(workshop))
     except TooLarge:
         limit = workshop.settings.upload_limit_bytes
         return show_home(request, failed(DataError(f"the file is larger than {limit:,} bytes")), 413)
     except CloakError as error:
         return show_home(request, failed(error), 422)
     return RedirectResponse(f"/projects/{project.id}/load", status_code=303)
+
+
+def _created(workshop: Workshop, dataset: Dataset) -> Project:
+    """A project on a dataset that nobody else has; without the one, the other goes, too."""
+    try:
+        return projects.create(workshop, dataset)
+    except BaseException:
+        workshop.forget_dataset(dataset.id)
+        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -95,6 +96,10 @@ async def sent_form(request: Request) -> Sent:
 SentForm = Depends(sent_form)
 
 
+# One page at a time: threads that render at once only take the interpreter from each other and from the loop.
+_rendering = threading.Lock()
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -138,7 +143,8 @@ def render(
         "alert": values.pop("alert", None),
         "shell": None if project is None else shell(workshop_of(request), project, values.pop("run", None)),
     }
-    html = _environment().get_template(template).render(**common, **values)
+    with _rendering:
+        html = _environment().get_template(template).render(**common, **values)
     return HTMLResponse(html, status_code=status)
 
 

@@ -16,7 +16,7 @@ from tablecloak.server import drafts
 from tablecloak.server.pages.shell import Sent, SentForm, back_to, failed, project_of, render, workshop_of
 from tablecloak.server.services import goals, projects, tables
 from tablecloak.server.store import Project, Stale
-from tablecloak.server.words import ROLES
+from tablecloak.server.words import MISSING_ROLES, ROLES
 
 __all__ = ["router"]
 
@@ -55,7 +55,7 @@ def show_load(
         options=policy.input.model_dump(exclude_defaults=True) if policy.input else {},
         types=[str(t) for t in ColumnType], table=tables.page_of(workshop, project, page, PAGE_ROWS, values=values),
         values=values, lines=tables.lines_of(workshop, project) if values else [],
-        is_large=profile["memory_bytes"] > tables.LARGE,
+        **tables.engine_of(workshop, profile),
     )  # fmt: skip
 
 
@@ -93,8 +93,10 @@ def show_roles(request: Request, project_id: str, *, alert: Any = None, status: 
     """The page, perhaps with an alert."""
     workshop, project = workshop_of(request), project_of(request, project_id)
     policy = projects.policy_of(workshop, project)
+    refusal = projects.refusal(policy)
     return render(
-        request, "roles.html", project=project, step="roles", alert=alert, status=status, policy=policy,
+        request, "roles.html", project=project, step="roles", status=status, policy=policy,
+        alert=alert or (failed(refusal) if refusal else None), missing=MISSING_ROLES,
         profile=projects.profile_of(workshop, project), uniqueness=projects.uniqueness(workshop, project),
         roles=[r for r in ROLES if r in {str(role) for role in Role}], words=ROLES, presets=presets(),
     )  # fmt: skip

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tablecloak.errors import DataError
+from tablecloak.io.places import DatabaseTable, database_table, is_uri
 from tablecloak.server.databases import split_uri
 from tablecloak.server.files import inside, safe_name
 from tablecloak.server.services.workshop import Workshop, key_of
@@ -31,10 +34,15 @@ def receive(workshop: Workshop, source: BinaryIO, name: str) -> Dataset:
 
 
 def open_source(workshop: Workshop, source: str) -> Dataset:
-    """A copy of a file on this machine, or of a table of a database on it."""
-    if "://" in source:
+    """A copy of a file on this machine, of a table of an SQLite file on it, or of a table of a PostgreSQL server."""
+    if source.startswith("sqlite://"):
         database, table = split_uri(source)
-        return _from_database(workshop, _allowed(workshop, database), table)
+        local = {"database": str(_allowed(workshop, database)), "table": table}
+        return _from_database(workshop, table or database.stem, local)
+    if is_uri(source):
+        found = _on_server(workshop, database_table(source))
+        given = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
+        return _from_database(workshop, found.table or "query", given)
     path = _allowed(workshop, Path(source))
     with path.open("rb") as file:
         return receive(workshop, file, path.name)
@@ -55,14 +63,22 @@ def _allowed(workshop: Workshop, path: Path) -> Path:
     return real
 
 
-def _from_database(workshop: Workshop, database: Path, table: str) -> Dataset:
+def _on_server(workshop: Workshop, table: DatabaseTable) -> DatabaseTable:
+    """A table that a server can be asked for; the file of its password must be one that may be opened."""
+    if table.scheme != "postgresql":
+        raise DataError(f"tables of {table.scheme} cannot be opened here", hint="postgresql://, sqlite:// or a file")
+    kind, _, name = (table.password or "").partition(":")
+    password = f"file:{_allowed(workshop, Path(name))}" if kind == "file" else table.password
+    return replace(table, password=password)
+
+
+def _from_database(workshop: Workshop, named: str, arguments: Mapping[str, Any]) -> Dataset:
     id_ = new_id()
-    name = f"{table or database.stem}.parquet"
+    name = f"{named}.parquet"
     target = workshop.files.dataset(id_) / safe_name(name)
     target.parent.mkdir(mode=0o700)
     try:
-        arguments = {"database": str(database), "table": table, "path": str(target)}
-        workshop.ask("database", {**arguments, "most_cells": workshop.settings.most_cells})
+        workshop.fetch("database", {**arguments, "path": str(target), "most_cells": workshop.settings.most_cells})
         return _keep(workshop, id_, name, target)
     except BaseException:
         workshop.files.forget(target.parent)
@@ -74,8 +90,12 @@ def of_sample(workshop: Workshop) -> tuple[Dataset, Path, str]:
     id_ = new_id()
     folder = workshop.files.dataset(id_)
     folder.mkdir(mode=0o700)
-    policy = workshop.ask("sample", {"folder": str(folder)})["policy"]
-    return _keep(workshop, id_, "patients.csv", folder / "patients.csv"), folder, policy
+    try:
+        policy = workshop.ask("sample", {"folder": str(folder)})["policy"]
+        return _keep(workshop, id_, "patients.csv", folder / "patients.csv"), folder, policy
+    except BaseException:
+        workshop.files.forget(folder)
+        raise
 
 
 def _keep(workshop: Workshop, id_: str, name: str, path: Path) -> Dataset:

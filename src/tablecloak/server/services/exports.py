@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def bundle(workshop: Workshop, run: Run) -> Path:
     target = workshop.files.run(run.project, run.id) / "everything.zip"
     if target.exists():
         return target
-    partial = target.with_suffix(".partial")
+    partial = target.with_suffix(f".{secrets.token_hex(4)}.partial")  # another tab may make the same now
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
         for found in files_of(workshop, run):
             archive.write(runs.file_of(workshop, run, found["document"]), f"out/{found['name']}")

@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
-from tablecloak.errors import CloakError
+from tablecloak.errors import CloakError, IncompatibleChoice
 from tablecloak.policy.schema import Policy
 from tablecloak.server import drafts
 from tablecloak.server.services import datasets
 from tablecloak.server.services.workshop import Workshop, key_of
-from tablecloak.server.store import Dataset, Project, new_id
+from tablecloak.server.store import Dataset, Project, Unknown, new_id
+from tablecloak.server.words import MISSING_ROLES
 
-__all__ = ["change", "check", "create", "create_sample", "policy_of", "reload", "uniqueness", "write"]
+__all__ = ["change", "check", "create", "create_sample", "policy_of", "refusal", "reload", "uniqueness", "write"]
 
 
 def create(workshop: Workshop, dataset: Dataset, *, name: str | None = None, preset: str = "standard") -> Project:
     """A project on a dataset, with the suggested policy."""
     profile = datasets.profile_of(workshop, dataset, {"preset": preset} if preset != "standard" else None)
+    return _add(workshop, dataset, (name or dataset.name)[:200], profile["policy"])
+
+
+def _add(workshop: Workshop, dataset: Dataset, name: str, policy: str, hierarchies: Path | None = None) -> Project:
+    """Folder and entry of a project, both or none; Unknown if its dataset was deleted meanwhile."""
     id_ = new_id()
-    workshop.files.new_project(id_, dataset.id, dataset.file)
-    return workshop.store.add_project((name or dataset.name)[:200], dataset.id, profile["policy"], id_)
+    try:
+        folder = workshop.files.new_project(id_, dataset.id, dataset.file)
+        if hierarchies is not None:
+            datasets.copy_hierarchies(hierarchies, folder)
+        return workshop.store.add_project(name, dataset.id, policy, id_)
+    except FileNotFoundError:
+        workshop.files.forget(workshop.files.project(id_))
+        raise Unknown from None
+    except BaseException:
+        workshop.files.forget(workshop.files.project(id_))
+        raise
 
 
 def create_sample(workshop: Workshop) -> Project:
     """A project on the made-up patients, with the policy that comes with them."""
     dataset, folder, policy = datasets.of_sample(workshop)
-    id_ = new_id()
-    target = workshop.files.new_project(id_, dataset.id, dataset.file)
-    datasets.copy_hierarchies(folder, target)
-    return workshop.store.add_project("Sample: 5,000 made-up patients", dataset.id, policy, id_)
+    return _add(workshop, dataset, "Sample: 5,000 made-up patients", policy, folder)
 
 
 def policy_of(workshop: Workshop, project: Project) -> Policy:
     """The policy of a project, checked."""
     dataset = workshop.store.dataset(project.dataset)
     return drafts.accepted(project.policy, workshop.files.project(project.id), dataset.file)
+
+
+def refusal(policy: Policy) -> IncompatibleChoice | None:
+    """Why a policy cannot be carried out here, whatever its goals are."""
+    sets = [name for name, column in policy.columns.items() if column.role in MISSING_ROLES]
+    if not sets:
+        return None
+    return IncompatibleChoice(
+        f"sets of items cannot be protected in this release: {', '.join(sets)}",
+        hint="give them the role drop, or sensitive if each cell is one value",
+    )
 
 
 def write(workshop: Workshop, project: Project, text: str, *, version: int, note: str = "edited by hand") -> Project:

@@ -9,7 +9,18 @@ from tablecloak.server.services import runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project, Run, Unknown
 
-__all__ = ["attackers", "beside_page", "error_of", "history", "losses", "metrics", "phases", "points", "verdicts"]
+__all__ = [
+    "attackers",
+    "beside_page",
+    "error_of",
+    "history",
+    "is_stopping",
+    "losses",
+    "metrics",
+    "phases",
+    "points",
+    "verdicts",
+]
 
 
 def phases(workshop: Workshop, run: Run) -> list[dict[str, Any]]:
@@ -34,6 +45,11 @@ def phases(workshop: Workshop, run: Run) -> list[dict[str, Any]]:
 def losses(workshop: Workshop, run: Run) -> list[tuple[float, float]]:
     """Seconds and the best loss found by then, falling."""
     return [(e["at"], e["loss"]) for e in workshop.jobs.events(run) if e["kind"] == "best"]
+
+
+def is_stopping(workshop: Workshop, run: Run) -> bool:
+    """Whether a run was asked to publish the best it has."""
+    return run.is_open and any(e["kind"] == "stopping" for e in workshop.jobs.events(run))
 
 
 def summary(run: Run) -> str:

@@ -12,14 +12,16 @@ from tablecloak.server.services import projects
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.store import Project, Run, Unknown
 
-__all__ = ["begin", "beside", "comparison", "file_of", "latest", "parts_of_report", "resume"]
+__all__ = ["begin", "beside", "comparison", "file_of", "latest", "parts_of_report", "rest", "resume"]
 
 DOCUMENTS = ("release", "side", "report", "certificate", "recoding")
 
 
 def begin(workshop: Workshop, project: Project, task: str = "run") -> Run:
     """Put a run of the present policy in the queue."""
-    projects.policy_of(workshop, project)  # what is queued can be read
+    refusal = projects.refusal(projects.policy_of(workshop, project))  # what is queued can be read and carried out
+    if refusal is not None:
+        raise refusal
     run = workshop.store.add_run(project, task)
     workshop.jobs.submit(run)
     return run
@@ -30,6 +32,15 @@ def resume(workshop: Workshop, run: Run) -> Run:
     if not workshop.jobs.resume(run):
         raise IncompatibleChoice(f"a run that is {run.status} cannot be resumed", hint="start a new one")
     return workshop.store.run(run.id)
+
+
+def rest(workshop: Workshop, id_: str, after: int) -> tuple[list[dict[str, Any]], str | None]:
+    """What is stored of a run that nobody works on, from a number on, and how it ended; None: it has not begun."""
+    try:
+        run = workshop.store.run(id_)
+    except Unknown:
+        return [], "deleted"
+    return ([], None) if run.is_open else (list(run.events or [])[after:], run.status)
 
 
 def latest(workshop: Workshop, project: Project, task: str = "run", *, status: str | None = "done") -> Run | None:

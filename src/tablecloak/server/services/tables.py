@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tablecloak.data.table import Role
+from tablecloak.engines.choose import Demand, choose
 from tablecloak.server import drafts
 from tablecloak.server.services import datasets, projects
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project
 
-__all__ = ["columns_edit", "lines_of", "page_of", "preset_text", "roles_edit"]
-
-LARGE = 2_000_000_000  # bytes of a table in memory above which the page says so
+__all__ = ["columns_edit", "engine_of", "lines_of", "page_of", "preset_text", "roles_edit"]
 
 
 def page_of(workshop: Workshop, project: Project, page: int, n_rows: int, *, values: bool) -> dict[str, Any]:
@@ -29,6 +28,13 @@ def page_of(workshop: Workshop, project: Project, page: int, n_rows: int, *, val
         return {**found, "columns": names, "rows": [], "hidden": min(n_rows, total)}
     rows = workshop.ask("rows", {**workshop.about(project), "offset": offset, "limit": n_rows})
     return {**found, "columns": rows["columns"], "rows": rows["rows"], "hidden": 0}
+
+
+def engine_of(workshop: Workshop, profile: Mapping[str, Any]) -> dict[str, str]:
+    """What will do the work on a table, and why."""
+    settings = workshop.settings
+    choice = choose(Demand(settings.engine, settings.memory), profile["memory_bytes"])
+    return {"engine": choice.name, "why": choice.why}
 
 
 def lines_of(workshop: Workshop, project: Project) -> list[str]:

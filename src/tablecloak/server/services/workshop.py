@@ -48,8 +48,11 @@ class Workshop:
             unfinished.add(self)  # removed even if the process is ended before it can close
         self.files = Files(settings.directory)
         self.store = Store(settings.directory / "tablecloak.sqlite")
-        self.jobs = Jobs(self.store, settings.workers, self._arguments, self._clear, starts_early=settings.starts_early)
+        self.jobs = Jobs(
+            self.store, settings.workers, self.arguments_of, self._clear, starts_early=settings.starts_early
+        )
         self._quick = Worker()
+        self._fetching: set[Worker] = set()
         self._checker = Worker(is_patient=True)  # checks may take a while, and pages should not wait for them
         if settings.starts_early:
             threading.Thread(target=self._warm_up, daemon=True).start()
@@ -63,8 +66,21 @@ class Workshop:
 
         Raises: Refused.
         """
+        return self._asked(self._quick, task, arguments)
+
+    def fetch(self, task: str, arguments: Mapping[str, Any]) -> Any:
+        """The same by a worker of its own, for what waits on others: pages go on meanwhile."""
+        worker = Worker(is_patient=True)
+        self._fetching.add(worker)
         try:
-            return self._quick.ask(task, arguments)
+            return self._asked(worker, task, arguments)
+        finally:
+            self._fetching.discard(worker)
+            worker.close()
+
+    def _asked(self, worker: Worker, task: str, arguments: Mapping[str, Any]) -> Any:
+        try:
+            return worker.ask(task, arguments)
         except Failed as failed:
             raise Refused(failed.error, failed.exit_code) from None
         except Crashed:
@@ -97,10 +113,13 @@ class Workshop:
         """What tasks need to know of a project."""
         return {"policy": project.policy, "base": str(self.files.project(project.id))}
 
-    def _arguments(self, run: Run) -> dict[str, Any]:
-        folder = self.files.new_run(run.project, run.id)
-        base = str(self.files.project(run.project))
-        return {"policy": run.policy, "base": base, "folder": str(folder), "threads": self.settings.threads}
+    def arguments_of(self, run: Run) -> dict[str, Any]:
+        """What the task of a run gets: a folder, empty unless an attempt before left something to go on with."""
+        left = self.files.left_of(run.project, run.id)
+        folder = self.files.run(run.project, run.id) if left else self.files.new_run(run.project, run.id)
+        base, settings = str(self.files.project(run.project)), self.settings
+        how = {"threads": settings.threads, "engine": settings.engine, "memory": settings.memory}
+        return {"policy": run.policy, "base": base, "folder": str(folder), "left": left, **how}
 
     def _clear(self, run: Run) -> None:
         """Remove what a run has written after it was forgotten, alone or with its project."""
@@ -113,16 +132,19 @@ class Workshop:
             self.jobs.cancel(run.id)
         self.store.forget_project(project.id)
         self.files.forget(self.files.project(project.id))
-        if all(other.dataset != project.dataset for other in self.store.projects()):
-            self.store.forget_dataset(project.dataset)
-            self.files.forget(self.files.dataset(project.dataset))
+        self.forget_dataset(project.dataset)
+
+    def forget_dataset(self, id_: str) -> None:
+        """Delete a dataset unless a project uses it."""
+        if all(project.dataset != id_ for project in self.store.projects()):
+            self.store.forget_dataset(id_)
+            self.files.forget(self.files.dataset(id_))
 
     def forget_everything(self) -> None:
         for project in self.store.projects():
             self.forget_project(project)
         for dataset in self.store.datasets():
-            self.store.forget_dataset(dataset.id)
-            self.files.forget(self.files.dataset(dataset.id))
+            self.forget_dataset(dataset.id)
 
     def forget_old(self) -> int:
         """Delete projects and datasets untouched for longer than the retention time; says how many projects."""
@@ -132,17 +154,15 @@ class Workshop:
         old = [p for p in self.store.projects() if p.touched < before]
         for project in old:
             self.forget_project(project)
-        used = {p.dataset for p in self.store.projects()}
         for dataset in self.store.datasets():
-            if dataset.id not in used and dataset.created < before:
-                self.store.forget_dataset(dataset.id)
-                self.files.forget(self.files.dataset(dataset.id))
+            if dataset.created < before:
+                self.forget_dataset(dataset.id)
         return len(old)
 
     def close(self) -> None:
         self.jobs.close()
-        self._quick.close()
-        self._checker.close()
+        for worker in (self._quick, self._checker, *self._fetching):
+            worker.close()
         self.store.close()
         self.discard()
 

@@ -139,8 +139,11 @@ async function light() {
   const place = document.getElementById("light");
   if (!place || place.hasAttribute("data-asked")) return;
   place.setAttribute("data-asked", "");
-  const answer = await fetch(place.dataset.light);
-  if (answer.ok && place.isConnected) place.innerHTML = await answer.text();
+  try {
+    const answer = await fetch(place.dataset.light);
+    const html = answer.ok ? await answer.text() : null;
+    if (html && place.isConnected) place.innerHTML = html;
+  } catch { /* the page is being left, or the server has ended: the next page asks again */ }
 }
 function levels(section) {
   const slider = section.querySelector("input[type=range]");
@@ -167,3 +170,4 @@ function ready() {
   together();
 }
 ready();
+root.setAttribute("data-ready", "");
