@@ -102,7 +102,7 @@ def test_partitions_hold_every_row_once_and_share_no_group(n_parts, tmp_path):
     stored = KeyPartitions(tmp_path, np.array([2**64 - 1, 0], np.uint64), n_parts)
     for part in np.array_split(keys, 4, axis=1):
         stored.add(part)
-    parts = [part.copy() for part in stored.parts()]
+    parts = [part.load() for part in stored.parts()]
     stored.close()
     groups = [set(part[0].tolist()) for part in parts]
     assert sum(len(group) for group in groups) == len(set().union(*groups)) == 40

@@ -44,13 +44,9 @@ class KeyPartitions:
             mixed ^= mixed >> np.uint64(32)
         return (mixed % np.uint64(self.n_parts)).astype(np.uint16)
 
-    def parts(self) -> Iterator[Keys]:
-        """The rows of every part; its file is removed once it was read."""
-        for file in self._files:
-            keys = file.load()
-            file.path.unlink()
-            if keys.shape[1] or self.n_parts == 1:
-                yield keys
+    def parts(self) -> Iterator[KeyFile]:
+        """The files of all parts that have rows, and of the only one in any case."""
+        return (file for file in self._files if file.n_rows or self.n_parts == 1)
 
     def close(self) -> None:
         """Remove what was stored."""

@@ -28,8 +28,8 @@ from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDo
 __all__ = ["Recounter"]
 
 IntArray = NDArray[np.int64]
-# What counting in memory takes for each row: keys, their classes, and the codes of attributes.
-BYTES_PER_ROW = 120
+# A part may have so many rows that counting them takes a third of the memory: keys, their classes, codes of attributes.
+BYTES_PER_ROW = 400
 
 
 class Recounter:
@@ -179,7 +179,8 @@ class Recounter:
     def _parts(
         self, keys: KeyPartitions, layout: Layout, domains: tuple[SensitiveDomain, ...], totals: dict[str, IntArray]
     ) -> Sequence[ClassStats]:
-        found = (_stats(part, layout, self.quasi, domains, totals) for part in keys.parts())
+        # keys are loaded in the call, so that those of two parts are never held together
+        found = (_stats(part.load(), layout, self.quasi, domains, totals) for part in keys.parts())
         return list(found) if keys.n_parts == 1 else _Stored(self.folder, found)
 
 
