@@ -15,7 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WAIT = 120.0
+import pytest
+
+WAIT = 600.0  # seconds until a process that says nothing is given up
+# A Java that lives for a minute gains nothing from its second compiler.
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Settings of sessions for tables of a few hundred rows.
+SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
+# One process of a parallel run has the only session of Spark.
+ON_SPARK = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 
 @dataclass
@@ -80,12 +88,22 @@ def running(n_workers: int = 2) -> Iterator[Cluster]:
 
 @contextmanager
 def connect_server() -> Iterator[str]:
-    """The address of a Spark Connect server."""
+    """The address of a Spark Connect server, which runs on the Java that comes with the extra."""
+    from tablecloak.engines.java import bundled_java
+
     folder = Path(tempfile.mkdtemp(prefix="tablecloak-connect-"))
     options = ("--master", "local[2]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false",
                "--conf", "spark.connect.grpc.binding.port=0",
+               *(option for key, value in SMALL.items() for option in ("--conf", f"{key}={value}")),
                "--class", "org.apache.spark.sql.connect.service.SparkConnectServer")  # fmt: skip
-    server = start("org.apache.spark.deploy.SparkSubmit", *options, "spark-internal", log=folder / "log", cwd=folder)
+    server = start(
+        "org.apache.spark.deploy.SparkSubmit",
+        *options,
+        "spark-internal",
+        log=folder / "log",
+        cwd=folder,
+        java=bundled_java(),
+    )
     try:
         port = server.wait_for(r"Spark Connect server started at: .*?:(\d+)")
         yield f"sc://127.0.0.1:{port}"
@@ -94,7 +112,7 @@ def connect_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def start(main: str, *arguments: str, log: Path, cwd: Path | None = None) -> Process:
+def start(main: str, *arguments: str, log: Path, cwd: Path | None = None, java: Path | None = None) -> Process:
     """A class of Spark in a process group of its own."""
     import pyspark
 
@@ -110,6 +128,7 @@ def start(main: str, *arguments: str, log: Path, cwd: Path | None = None) -> Pro
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
+    environment |= {"JDK_JAVA_OPTIONS": LIGHT, **({"JAVA_HOME": str(java)} if java else {})}
     with log.open("wb") as out:
         process = subprocess.Popen(
             [str(home / "bin" / "spark-class"), main, *arguments], stdout=out, stderr=subprocess.STDOUT,

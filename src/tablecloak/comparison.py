@@ -34,7 +34,7 @@ from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.uniqueness import Risk, risk_of_frame, risk_of_sizes
 from tablecloak.published import PublishedColumn, counts_of_labels, records_of_frames
 
-__all__ = ["ColumnComparison", "Comparison", "compare_files", "compare_frames"]
+__all__ = ["ColumnComparison", "Comparison", "compare_files", "compare_frames", "require_column"]
 
 FloatArray = NDArray[np.float64]
 EXACT, SPREAD = "exact", "spread"
@@ -163,8 +163,8 @@ def compare_frames(
 
     learning = None
     if target is not None:
-        _require(target, before.columns, "the original")
-        _require(target, after.columns, "the release")
+        require_column(target, before.columns, "the original")
+        require_column(target, after.columns, "the release")
         learning = learn(records(target), target, learner=learner, is_aligned=_is_aligned(read, recount))
     return Comparison(
         tuple(names),
@@ -187,8 +187,8 @@ def _quasi(
     """The quasi-identifiers to compare, and a remark on where they come from."""
     wanted = list(given) or (policy.columns_with(Role.QUASI) if policy else [])
     for name in wanted:
-        _require(name, before.columns, "the original")
-        _require(name, published, location)
+        require_column(name, before.columns, "the original")
+        require_column(name, published, location)
     if wanted:
         return list(dict.fromkeys(wanted)), ()
     found = [name for name in inspect_frame(before).quasi if name in published]
@@ -197,7 +197,8 @@ def _quasi(
     return found, (f"quasi-identifiers were suggested, not given: {', '.join(found)}",)
 
 
-def _require(name: str, columns: Sequence[str], location: str) -> None:
+def require_column(name: str, columns: Sequence[str], location: str) -> None:
+    """Raise DataError, with the nearest name, if a table has no such column."""
     if name not in columns:
         hint = did_you_mean(name, columns) or f"it has: {', '.join(list(columns)[:20])}"
         raise DataError(f"there is no column '{name}'", hint=hint, location=location)

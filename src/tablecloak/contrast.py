@@ -12,7 +12,7 @@ from tablecloak.attacking import AttackReport, attack_files
 from tablecloak.comparison import Comparison, compare_files
 from tablecloak.io.places import Place
 from tablecloak.policy.schema import Policy
-from tablecloak.report.attacked import TRIED
+from tablecloak.report.attacked import TRIED, WITH_REGISTER
 
 __all__ = ["Contrast", "Judged", "Row", "contrast_files", "judge_files"]
 
@@ -98,8 +98,12 @@ def judge_files(
 ) -> Judged:
     """Compare a release with its original, and attack both."""
     comparison = compare_files(original, release, policy=policy, quasi=quasi, target=target, learner=learner)
-    attacks = attack_files(original, release, policy=policy, quasi=comparison.quasi, kinds=TRIED)
+    attacks = attack_files(original, release, policy=policy, quasi=comparison.quasi, kinds=_tried(policy))
     return Judged(release.name if isinstance(release, Path) else str(release), comparison, attacks)
+
+
+def _tried(policy: Policy | None) -> tuple[str, ...]:
+    return (*TRIED, *WITH_REGISTER) if policy is not None and policy.population is not None else TRIED
 
 
 def contrast_files(

@@ -123,7 +123,9 @@ class Certified:
 
     @property
     def holds(self) -> bool:
-        return self.verification.holds and all(check.ok is not False for check in self.checks)
+        """Nothing that could be checked is wrong."""
+        judged = all(v.holds or v.unchecked for v in self.verification.verdicts)
+        return judged and self.verification.covers is not False and all(c.ok is not False for c in self.checks)
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak verify --certificate --json`."""

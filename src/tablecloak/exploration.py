@@ -31,7 +31,6 @@ from tablecloak.policy.variations import Axis, Variant, axis_of, variants
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.report.facts import Before, Exposure, exposure
 from tablecloak.report.frontier import Knee, knee_of, on_frontier
-from tablecloak.stats.classes import Counted
 
 __all__ = ["Exploration", "Point", "explore", "explore_policy"]
 
@@ -290,12 +289,12 @@ class _Workshop:
         return replace(plan, goal=replace(plan.goal, counts_persons=settled.goal.counts_persons)), table, coding
 
     def _measured(self, about: Point, plan: Plan, coding: Coding, solution: Solution, seconds: float) -> Point:
-        stats = solution.stats(coding.table)
-        counts = counts_of(coding, Answer(solution, stats.size), plan)
+        counts = counts_of(coding, Answer(solution, solution.sizes(coding.table)), plan)
         # groups of exact values hide no one among others
         is_exact = solution.bucketing is not None
         found = Before.of(coding).exposure if is_exact else exposure(counts.sizes)
-        tops = [h.max_by_class(h.shares()).max(initial=0.0) for h in stats.hist_of(Counted.SENSITIVE).values()]
+        hists = [target.hist for target in (counts.details.targets or {}).values()]
+        tops = [hist.max_by_class(hist.shares()).max(initial=0.0) for hist in hists]
         wanted = list(dict.fromkeys(["gcp", self.utility]))
         return replace(
             about,

@@ -13,15 +13,17 @@ from typing import Any
 from tablecloak.algorithms import measuring
 from tablecloak.algorithms.base import Solution
 from tablecloak.engines.base import Answer, Coding
+from tablecloak.engines.samples import sample_of
 from tablecloak.io.places import Place
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
+from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.separation import side_output_path
 from tablecloak.verification import Verification
 
-__all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "reported", "sentence", "with_files"]
+__all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "sentence", "with_files", "with_utility"]
 
 
 # What a report says about utility beside the metrics of every run.
@@ -59,6 +61,7 @@ class RunReport:
     report: str | None = None
     certificate: str | None = None
     engine_reason: str = ""  # why this engine
+    learning: Learning | None = None  # what models learn from the release, where a target was chosen
     peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
 
     @property
@@ -73,6 +76,7 @@ class RunReport:
             **({"notes": notes} if (notes := [*self.notes, *self.verification.notes]) else {}),
             "loss": self.loss,
             "metrics": {m.name: m.to_dict() for m in self.measurements},
+            **({"learning": self.learning.to_dict()} if self.learning else {}),
             "dropped_for_missing": self.n_missing_dropped,
             "goals": self.goals,
             "algorithm": self.algorithm,
@@ -130,14 +134,32 @@ def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:
     """What metrics measure of a solution."""
     solution = answer.solution
     is_here = len(solution.class_of_tuple) == coding.n_tuples  # of a large table, the classes of tuples are on disk
-    table = (lambda: coding.table) if is_here else None
-    return measuring.counts(coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, table)
+    look = measuring.of_table(lambda: coding.table) if is_here else _look_at_sample(coding, answer)
+    return measuring.counts(coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, look)
 
 
-def reported(counts: ReleaseCounts) -> list[Measurement]:
+def _look_at_sample(coding: Coding, answer: Answer) -> measuring.Look:
+    return measuring.of_sample(lambda: sample_of(coding, answer), coding.domains, coding.n_rows, coding.originals)
+
+
+def _reported(counts: ReleaseCounts) -> list[Measurement]:
     """The metrics that a report shows: those of every run, those of utility, and what else applies and is cheap."""
     found = [*measure(counts), *measure(counts, REPORTED)]
     return [*found, *for_reports(counts, without={m.name for m in found})]
+
+
+def with_utility(report: RunReport, counts: ReleaseCounts, plan: Plan) -> RunReport:
+    """The report of a run with what a page says about utility."""
+    return replace(report, measurements=_reported(counts), learning=_learned(counts, plan))
+
+
+def _learned(counts: ReleaseCounts, plan: Plan) -> Learning | None:
+    """How well the target of the policy can be learned from the release, if it has one."""
+    target = plan.target
+    rows = counts.details.rows if target is not None else None
+    if target is None or rows is None:
+        return None
+    return learn(rows(MOST_LEARNED), target, is_aligned=True, seed=plan.policy.seed)
 
 
 def loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:

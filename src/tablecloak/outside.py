@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import polars as pl
 
 from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import fit_domain
+from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Engine, Recount, SensitiveColumn, Table
 from tablecloak.engines.local import table_of
 from tablecloak.errors import DataError, did_you_mean
@@ -16,31 +18,31 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
 from tablecloak.plan import POPULATION, Plan, guards_of
-from tablecloak.risks.candidates import population_counts
+from tablecloak.policy.schema import Policy
+from tablecloak.risks.candidates import candidates_in_population
 from tablecloak.risks.case import Case, Quasi
 from tablecloak.stats.classes import Counted, Histogram, Needs, SensitiveDomain
 
-__all__ = ["read_population", "with_people", "with_population"]
+__all__ = ["case_with_people", "read_population", "with_people", "with_population"]
 
 
-def read_population(plan: Plan, table: Table | None = None) -> pl.DataFrame:
+def read_population(policy: Policy, quasi: Sequence[str], known_types: Mapping[str, ColumnType]) -> pl.DataFrame:
     """The quasi-identifiers of the population, under the names they have in the table.
 
     Args:
-        table: its columns say of what type those of the population are.
+        known_types: of columns of the table, which those of the population have, too.
     """
-    given = plan.policy.population
+    given = policy.population
     assert given is not None
-    path = plan.policy.resolve(given.path)
-    names = {ours: given.columns.get(ours, ours) for ours in plan.quasi}
+    path = policy.resolve(given.path)
+    names = {ours: given.columns.get(ours, ours) for ours in quasi}
     known = sniff(Source(path, delimiter=given.delimiter)).names
     for name in names.values():
         if name not in known:
             raise DataError(f"there is no column '{name}'", hint=did_you_mean(name, known) or "", location=str(path))
-    specs = plan.policy.columns
+    specs = policy.columns
     types = {theirs: specs[ours].type for ours, theirs in names.items() if specs[ours].type is not None}
-    if table is not None:
-        types |= {theirs: table.types[ours] for ours, theirs in names.items()}
+    types |= {theirs: known_types[ours] for ours, theirs in names.items() if ours in known_types}
     source = Source(path, delimiter=given.delimiter, types={n: t for n, t in types.items() if t is not None})
     frame = require_rows(read_frame(source, columns=list(names.values())), path)
     return frame.select(pl.col(theirs).alias(ours) for ours, theirs in names.items())
@@ -59,7 +61,7 @@ def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, li
         return table, plan.sensitive_columns(table)
     frame = engine.frame(table)
     keys = [pl.col(name).cast(pl.String) for name in plan.quasi]
-    everybody = read_population(plan, table)
+    everybody = read_population(plan.policy, plan.quasi, table.types)
     people = everybody.select(keys).group_by(plan.quasi).len(POPULATION)
     rows = frame.select(keys).with_columns(pl.int_range(pl.len()).over(plan.quasi).alias("\0place"))
     found = rows.join(people, on=plan.quasi, how="left", nulls_equal=True, maintain_order="left")
@@ -75,7 +77,19 @@ def with_people(recount: Recount, plan: Plan) -> Recount:
     """The recount of a release with the people of the population that every class covers."""
     if Needs.POPULATION not in plan.goal.needs or plan.policy.population is None:
         return recount
-    people = table_of(read_population(plan))
+    case = case_with_people(recount, plan)
+    found = candidates_in_population(case)
+    if found is None:
+        raise DataError("classes and people are too many to compare each with each", hint="use a smaller population")
+    counts = found.per_class(recount.stats.n_classes).astype(np.float64)
+    hist = _one_number_per_class(counts, recount, case.n_population or 0, found.n_without())
+    stats = replace(recount.stats, hist={**recount.stats.hist, POPULATION: hist})
+    return replace(recount, parts=(stats,))
+
+
+def case_with_people(recount: Recount, plan: Plan) -> Case:
+    """A recounted release beside the population of the policy, as attackers see it who have such a register."""
+    people = table_of(read_population(plan.policy, plan.quasi, {}))
     ways = {way.name: way for way in plan.quasi_columns(people)}
     columns = []
     for name, labels in recount.cells.items():
@@ -84,18 +98,14 @@ def with_people(recount: Recount, plan: Plan) -> Recount:
         columns.append(Quasi(name, labels.index.astype(np.int64), (), domain, coverage, people=codes.astype(np.int64)))
     assert recount.classes is not None
     classes = recount.classes.astype(np.int64)
-    case = Case(tuple(columns), (), classes, recount.stats, classes, recount.stats)
-    counts = population_counts(case)
-    if counts is None:
-        raise DataError("classes and people are too many to compare each with each", hint="use a smaller population")
-    hist = _one_number_per_class(counts.astype(np.float64), recount, people.n_rows)
-    stats = replace(recount.stats, hist={**recount.stats.hist, POPULATION: hist})
-    return replace(recount, parts=(stats,))
+    return Case(tuple(columns), (), classes, recount.stats, classes, recount.stats, n_population=people.n_rows)
 
 
-def _one_number_per_class(numbers: np.ndarray, recount: Recount, n_people: int) -> Histogram:
+def _one_number_per_class(numbers: np.ndarray, recount: Recount, n_people: int, n_outside: int) -> Histogram:
     n = len(numbers)
-    domain = SensitiveDomain(POPULATION, (None,) * n, numbers=numbers, kind=Counted.POPULATION, n_people=n_people)
+    domain = SensitiveDomain(
+        POPULATION, (None,) * n, numbers=numbers, kind=Counted.POPULATION, n_people=n_people, n_outside=n_outside
+    )
     totals = np.zeros(n, np.int64)
     totals[:1] = recount.n_rows
     return Histogram(domain, np.arange(n + 1), np.arange(n), np.ones(n, np.int64), totals)

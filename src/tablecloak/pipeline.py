@@ -33,7 +33,7 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
-from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, reported, sentence, with_files
+from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files, with_utility
 from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.load import dump_policy
 from tablecloak.policy.schema import Policy
@@ -184,7 +184,7 @@ def _run(
     if files and files.are_wanted:
         if files.report is not None:
             with timed.phase("utility"):
-                report = replace(report, measurements=reported(counts))
+                report = with_utility(report, counts, plan)
         with timed.phase("report"):
             said = with_files(report, policy).to_dict()
             write_documents(files, said, plan, published.facts, published.blocks)
@@ -268,7 +268,7 @@ def apply_file(
         plan, table = read(engine, source_of(policy), policy, timed)
         table, n_dropped = without_missing(engine, table, plan)
         with timed.phase("recode", table.n_rows) as notes:
-            classes = stored.classes_of(engine.frame(table, plan.quasi))
+            classes = stored.classes_of(engine.frame(table, stored.read_columns))
             limit = (
                 getattr(plan.algorithm, "suppression_limit", 0.0) if suppression_limit is None else suppression_limit
             )
@@ -347,4 +347,6 @@ def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
 
 
 def _recoding(solved: Solved, plan: Plan) -> Recoding:
-    return Recoding.of(solved.solution, solved.coding.domains, plan.policy)
+    coding = solved.coding
+    table = coding.table if len(coding.shards) == 1 else None
+    return Recoding.of(solved.solution, coding.domains, plan.policy, table)

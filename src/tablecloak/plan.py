@@ -15,9 +15,10 @@ from tablecloak.algorithms.base import Algorithm
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Publication, QuasiColumn, SensitiveColumn, Table
-from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
+from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.sources import Source
+from tablecloak.metrics.learning import is_installed
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
 from tablecloak.stats.classes import Counted, Needs
@@ -92,6 +93,13 @@ class Plan:
     def person(self) -> str | None:
         """The key of persons, who may have several rows."""
         return next(iter(self.policy.columns_with(Role.PERSON)), None)
+
+    @property
+    def target(self) -> str | None:
+        """The column that a report learns to predict: as asked for, or the target of the algorithm."""
+        asked = self.policy.output.target if self.policy.output else None
+        own = getattr(self.algorithm, "target", None)
+        return asked or (own if isinstance(own, str) and is_installed() else None)
 
     def _maker(self, column: str, table: Table) -> MakeHierarchy:
         chosen = self.policy.hierarchy_of(column)
@@ -178,6 +186,7 @@ def make_plan(
     if policy.others == "keep":
         shown |= {c for c in columns if c not in policy.columns}
     _refuse_leaks(goal)
+    _refuse_target(policy)
     read = shown.difference(starred) | set(policy.columns_with(Role.PERSON)) | set(guards_of(goal))
     output = policy.output
     return Plan(
@@ -209,6 +218,19 @@ def _refuse_leaks(goal: Goal) -> None:
             f"m-confidentiality forms classes without looking at sensitive values, as {', '.join(seeing)} does",
             hint="ask for one of them; a larger k makes m-confidentiality easier to reach",
         )
+
+
+def _refuse_target(policy: Policy) -> None:
+    """A target must be coded, and there must be something to learn with."""
+    target = policy.output.target if policy.output else None
+    if target is None:
+        return
+    known = policy.columns_with(Role.QUASI, Role.SENSITIVE)
+    if target not in known:
+        hint = did_you_mean(target, known) or f"it may be: {', '.join(known)}"
+        raise IncompatibleChoice(f"output.target '{target}' is neither quasi-identifier nor sensitive", hint=hint)
+    if not is_installed():
+        raise MissingExtra("learning needs scikit-learn", hint="pip install 'tablecloak[ml]', or no output.target")
 
 
 def _refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str | None) -> None:

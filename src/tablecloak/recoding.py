@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree, Solution
+from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain, DomainKind, distinct_of
 from tablecloak.data.labels import ClassLabels
 from tablecloak.errors import DataError
+from tablecloak.known_rows import UNSEEN, KnownRows
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.values import format_value
@@ -23,6 +25,7 @@ from tablecloak.values import format_value
 __all__ = ["Recoding", "read_recoding"]
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 FORMAT = "tablecloak-recoding-1"
 UNKNOWN = -2  # a value no class can hold
 MISSING = -1
@@ -44,6 +47,7 @@ class RecodedColumn:
     hi: IntArray  # (n_classes,) places
     labels: ClassLabels
     sets: list[list[int]] | None = None  # places that a class holds, where they are no interval; None: all intervals
+    inside: dict[str, int] = field(default_factory=dict)  # texts that are never published, with the known value above
 
     def holds(self, place: IntArray, classes: IntArray | slice) -> NDArray[np.bool_]:
         """Whether classes hold places; both are broadcast against each other."""
@@ -62,6 +66,7 @@ class RecodedColumn:
             found = self._ordered_places(distinct.values)
         else:
             index = {text: 2 * i + 1 for i, text in enumerate(self.values)}
+            index |= {text: 2 * i + 1 for text, i in self.inside.items()}
             texts = [format_value(v) for v in distinct.values.to_list()]
             found = np.array([MISSING if t is None else index.get(t, UNKNOWN) for t in texts], np.int64)
         return distinct.recoded(found)
@@ -84,6 +89,7 @@ class RecodedColumn:
             "labels": list(self.labels.names),
             "label": self.labels.of_class.tolist(),
             **({} if self.sets is None else {"sets": self.sets}),
+            **({"inside": self.inside} if self.inside else {}),
         }
 
 
@@ -95,10 +101,18 @@ class Recoding:
     n_classes: int
     tree: CutTree | None  # cuts are places; None: classes were not found by cutting
     policy: Policy  # the policy it was made with
+    losses: FloatArray | None = None  # (n_classes,) of a record; None in files that older versions wrote
+    known: KnownRows | None = None  # rows that find their class by themselves, where no cuts lead to it
 
     @classmethod
-    def of(cls, solution: Solution, domains: tuple[Domain, ...], policy: Policy) -> Recoding:
-        """The recoding of a solution; only values that some class or cut ends at are kept."""
+    def of(
+        cls, solution: Solution, domains: tuple[Domain, ...], policy: Policy, table: CodedTable | None = None
+    ) -> Recoding:
+        """The recoding of a solution; only values that some class or cut ends at are kept.
+
+        Args:
+            table: the tuples that were searched, where they are in one piece.
+        """
         tree = solution.tree or CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
         cut = tree.cut.copy()
         labels = solution.published(domains)
@@ -110,35 +124,59 @@ class Recoding:
                 column = replace(column, sets=_places_of(solution.sets[:, dim], int(domain.has_missing)))
             columns.append(column)
         placed = CutTree(tree.dim, cut, tree.left, tree.right) if solution.tree else None
-        return cls(tuple(columns), solution.n_classes, placed, policy)
+        is_known = solution.tree is None and table is not None and len(solution.class_of_tuple) == table.n_tuples
+        known = KnownRows.of(table, solution.class_of_tuple) if table is not None and is_known else None
+        losses = solution.losses(domains) @ np.array([d.weight for d in domains])
+        return cls(tuple(columns), solution.n_classes, placed, policy, losses, known)
 
     def labels(self) -> dict[str, ClassLabels]:
         """Published labels by column."""
         return {c.name: c.labels for c in self.columns}
 
+    @property
+    def read_columns(self) -> list[str]:
+        """The columns that tell the class of a row."""
+        return list(self.known.columns) if self.known else [c.name for c in self.columns]
+
     def classes_of(self, frame: pl.DataFrame) -> IntArray:
-        """The class that covers each row, or -1 where none does."""
+        """The class that each row is published with, or -1.
+
+        Cuts lead to it. Without cuts a row that the recoding was made from has its class again, and any other row the
+        class of least loss that covers it.
+        """
         places = np.stack([c.places(frame[c.name]) for c in self.columns])  # (n_columns, n_rows)
         if self.tree is None:
-            return self._narrowest(places)
-        classes = self.tree.classes_of(places)
+            return self._known_or_cheapest(frame, places)
+        return self._covering(self.tree.classes_of(places), places)
+
+    def _covering(self, classes: IntArray, places: IntArray) -> IntArray:
+        """The same classes, but -1 where a class does not cover its row."""
         for column, place in zip(self.columns, places, strict=True):
             classes = np.where(column.holds(place, classes), classes, -1)
         return classes
 
-    def _narrowest(self, places: IntArray) -> IntArray:
-        """The narrowest class that covers each row, or -1; every class is looked at."""
+    def _known_or_cheapest(self, frame: pl.DataFrame, places: IntArray) -> IntArray:
+        knows = self.known is not None and set(self.known.columns) <= set(frame.columns)
+        given = self.known.classes_of(frame) if self.known and knows else np.full(frame.height, UNSEEN)
+        classes = np.where(given >= 0, self._covering(np.maximum(given, 0), places), -1)
+        new = np.flatnonzero(given == UNSEEN)
+        different, of_row = np.unique(places[:, new], axis=1, return_inverse=True)
+        classes[new] = self._cheapest(different)[of_row.reshape(-1)]
+        return classes
+
+    def _cheapest(self, places: IntArray) -> IntArray:
+        """The class of least loss that covers each column of places, or -1; every class is looked at."""
         lo, hi = np.stack([c.lo for c in self.columns]), np.stack([c.hi for c in self.columns])
-        by_width = np.argsort((hi - lo).sum(axis=0), kind="stable")
+        ranked = np.argsort((hi - lo).sum(axis=0) if self.losses is None else self.losses, kind="stable")
         found = np.full(places.shape[1], -1)
         step = max(1, PAIRS_AT_ONCE // max(1, self.n_classes))
         for begin in range(0, places.shape[1], step):
             part = places[:, begin : begin + step, None]  # (n_columns, rows, 1)
             covers = np.logical_and.reduce(
-                [c.holds(place, by_width) for c, place in zip(self.columns, part, strict=True)]
+                [c.holds(place, ranked) for c, place in zip(self.columns, part, strict=True)]
             )  # (rows, n_classes)
             first = np.argmax(covers, axis=1)
-            found[begin : begin + step] = np.where(covers.any(axis=1), by_width[first], -1)
+            found[begin : begin + step] = np.where(covers.any(axis=1), ranked[first], -1)
         return found
 
     def explain(self) -> str:
@@ -158,8 +196,18 @@ class Recoding:
         cuts = ("dim", "cut", "left", "right")
         tree = {name: getattr(self.tree, name).tolist() for name in cuts} if self.tree else None
         columns = [c.to_dict() for c in self.columns]
+        known = {"known": self.known.to_dict()} if self.known else {}
+        losses = {} if self.losses is None else {"losses": self.losses.tolist()}
         return json.dumps(
-            {"format": FORMAT, "classes": self.n_classes, "policy": policy, "columns": columns, "tree": tree},
+            {
+                "format": FORMAT,
+                "classes": self.n_classes,
+                "policy": policy,
+                "columns": columns,
+                "tree": tree,
+                **losses,
+                **known,
+            },
             ensure_ascii=False,
             separators=(",", ":"),
         )
@@ -192,7 +240,11 @@ def _column(
     def place(codes: IntArray) -> IntArray:
         return np.where(codes < offset, MISSING, 2 * np.searchsorted(kept, codes) + 1)
 
-    column = RecodedColumn(domain.name, domain.type.value, is_ordered, texts, place(lo), place(hi), labels[domain.name])
+    hidden = domain.hierarchy.inside if domain.hierarchy else {}
+    column = RecodedColumn(
+        domain.name, domain.type.value, is_ordered, texts, place(lo), place(hi), labels[domain.name],
+        inside={text: code - offset for text, code in hidden.items()},
+    )  # fmt: skip
     return column, place(cut)
 
 
@@ -213,15 +265,17 @@ def read_recoding(path: Path) -> Recoding:
             RecodedColumn(
                 c["name"], c["type"], c["ordered"], c["values"],
                 np.array(c["lo"], np.int64), np.array(c["hi"], np.int64),
-                ClassLabels(tuple(c["labels"]), np.array(c["label"], np.uint32)), c.get("sets"),
+                ClassLabels(tuple(c["labels"]), np.array(c["label"], np.uint32)), c.get("sets"), c.get("inside", {}),
             )
             for c in found["columns"]
         )  # fmt: skip
         cuts = found["tree"]
         tree = CutTree(*(np.array(cuts[n], np.int64) for n in ("dim", "cut", "left", "right"))) if cuts else None
         policy = parse_policy(found["policy"], name=str(path), base=path.parent)
+        losses = np.array(found["losses"], np.float64) if "losses" in found else None
+        known = KnownRows.from_dict(found["known"]) if "known" in found else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         raise DataError(
             "cannot be read as a recoding", hint="use the file that `run` wrote", location=str(path)
         ) from exc
-    return Recoding(columns, int(found["classes"]), tree, policy)
+    return Recoding(columns, int(found["classes"]), tree, policy, losses, known)

@@ -18,7 +18,7 @@ from tablecloak.io.parts import size_of
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
-from tablecloak.outcome import RunReport, reported
+from tablecloak.outcome import RunReport, with_utility
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
@@ -84,9 +84,11 @@ class VerifiedRelease:
             if files.recoding and self.recoding:
                 self.recoding.write(files.recoding)
             if files.are_wanted:
-                measured = reported(self._counts) if files.report is not None else self.report.measurements
-                said = replace(self.report, verification=verification, output=str(path), measurements=measured)
+                said = replace(self._said(files), verification=verification, output=str(path))
                 write_documents(files, said.to_dict(), self._plan, facts)
+
+    def _said(self, files: Documents) -> RunReport:
+        return with_utility(self.report, self._counts, self._plan) if files.report is not None else self.report
 
     def _write_groups(self, engine: LocalEngine, files: Documents) -> None:
         refuse_recoding(self._plan, files.recoding)
@@ -95,7 +97,7 @@ class VerifiedRelease:
         written = write_separated(engine, meant, files, self._plan, Timed())
         verification = require(verify_separated(engine, written, self._plan, intended=meant))
         if files.are_wanted:
-            said = replace(self.report, verification=verification, output=files.name).to_dict()
+            said = replace(self._said(files), verification=verification, output=files.name).to_dict()
             facts = facts_of_groups(engine, written, self._plan, self._originals)
             write_documents(files, said, self._plan, facts, self._blocks)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from tablecloak.outcome import loss_of
 from tablecloak.outside import with_population
 from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_persons, without_missing
 from tablecloak.policy.schema import Policy
+from tablecloak.presence import asks_for_everybody, solve_for_everybody
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.separation import (
     refuse_persons,
@@ -53,7 +54,7 @@ def read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[
     with timed.phase("read") as notes:
         layout = engine.layout(source)
         plan = make_plan(policy, layout.names, location=source.location)
-        kernels.preload(layout.n_rows_hint or 0)
+        kernels.preload(layout.n_rows_hint or 0, refines=plan.algorithm.name == "auto")
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
         refuse_empty(table.n_rows, source.location)
         notes.append(f"{table.n_rows:,} rows")
@@ -100,9 +101,18 @@ def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int |
     require_feasible(coding.whole(), plan.goal, loss_for if coding.n_tuples <= TRY_LOSS_UP_TO else None)
     search = Search(plan, threads or os.cpu_count() or 1, given, timed.inner)
     with timed.phase("solve", coding.n_tuples) as notes:
-        answer = engine.solve(coding, search)
+        answer = _answer(engine, coding, search)
         notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
     return Solved(table, coding, answer, n_dropped)
+
+
+def _answer(engine: Engine, coding: Coding, search: Search) -> Answer:
+    plan = search.plan
+    if not asks_for_everybody(plan.goal):
+        return engine.solve(coding, search)
+    return solve_for_everybody(
+        coding, plan, lambda goal: engine.solve(coding, replace(search, plan=replace(plan, goal=goal)))
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

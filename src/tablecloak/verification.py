@@ -17,10 +17,12 @@ from tablecloak.engines.base import Coding, Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.models.concealment import PairModel
-from tablecloak.outside import with_people
+from tablecloak.outside import case_with_people, with_people
 from tablecloak.plan import Plan
 from tablecloak.progress import Progress, silent
+from tablecloak.report.attacked import WITH_REGISTER
 from tablecloak.report.facts import Before, Facts, collect
+from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 
@@ -108,6 +110,9 @@ def verify_with_facts(
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
     facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types)
+    if plan.policy.population is not None and recount.classes is not None:
+        register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
+        facts = replace(facts, attacks=(*facts.attacks, *register))
     return _verification(recount, plan, originals, coverage), facts
 
 
@@ -151,7 +156,7 @@ def _judged(
     goal: Goal, recount: Recount, originals: Originals | None, coverage: Mapping[str, Coverage]
 ) -> tuple[list[Verdict], list[str]]:
     """One verdict per model; class sizes only bound what pairs of original and release reach, so those are asked."""
-    verdicts, notes = goal.verdicts_of(recount.parts), []
+    verdicts = goal.verdicts_of(recount.parts)
     open_ = [i for i, m in enumerate(goal.models) if Needs.ORIGINAL in m.needs and not verdicts[i].holds]
     pairs = _pairs(recount, originals, coverage) if open_ and originals else None
     for i in open_:
@@ -160,11 +165,16 @@ def _judged(
         level = model.level_of_pairs(pairs) if pairs else None
         if level is None:
             why = "the table is too large" if originals else "that needs the original, and rows that cover it"
-            notes.append(f"{model.name} could not be checked: {why}")
+            verdicts[i] = replace(verdicts[i], unchecked=why)
         else:
             margin = float(level - model.k)
             verdicts[i] = replace(verdicts[i], holds=margin >= 0, achieved=float(level), margin=margin)
-    return verdicts, notes
+    for i, model in enumerate(goal.models):
+        guard = getattr(model, "guard", None)
+        if guard is not None and any(guard not in part.hist for part in recount.parts):
+            why = f"that needs the original, whose column '{guard}' says what people guard"
+            verdicts[i] = replace(verdicts[i], holds=False, unchecked=why)
+    return verdicts, [f"{v.model} could not be checked: {v.unchecked}" for v in verdicts if v.unchecked]
 
 
 def _pairs(recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]) -> Consistency | None:

@@ -2,9 +2,10 @@
 
 import pytest
 
+import clusters
 from tablecloak.engines import duck, recount
 
-ENGINES = ("duckdb", "duckdb-tiny", pytest.param("spark", marks=pytest.mark.slow))
+ENGINES = ("duckdb", "duckdb-tiny", pytest.param("spark", marks=clusters.ON_SPARK))
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +14,11 @@ def spark():
     pytest.importorskip("pyspark", reason="the extra spark is not installed")
     from tablecloak.engines.spark import SparkEngine
 
-    engine = SparkEngine("local[2]", memory=1 << 30)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", clusters.LIGHT)
+        engine = SparkEngine("local[2]", memory=1 << 30)
+    for key, value in clusters.SMALL.items():
+        engine.session.conf.set(key, value)
     yield engine
     engine.close()
 

@@ -8,7 +8,7 @@ import pytest
 from engine_tables import K, people, policy_of
 from tablecloak import pipeline
 from tablecloak.engines.choose import Demand, bytes_in_memory, choose, open_engine
-from tablecloak.errors import MissingExtra, PolicyError
+from tablecloak.errors import IncompatibleChoice, MissingExtra, PolicyError
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.policy.load import parse_policy
@@ -33,6 +33,13 @@ def test_spark_that_is_not_installed_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="pyspark"):
         open_engine(choose(Demand("spark"), 1), Demand("spark"))
+
+
+def test_spark_resumes_nothing_and_says_so():
+    pytest.importorskip("pyspark", reason="the extra spark is not installed")
+    demand = Demand("spark", resume=True)
+    with pytest.raises(IncompatibleChoice, match="begins anew"):
+        open_engine(choose(demand, 1), demand)
 
 
 def test_parquet_is_judged_by_its_cells_and_text_by_its_bytes(tmp_path):

@@ -1,10 +1,9 @@
 """Every engine makes the release that the local one makes, and counts the same."""
 
-import re
-
 import polars as pl
 import pytest
 
+import clusters
 import tablecloak as tc
 from engine_tables import K, L, T, people, policy_of
 from tablecloak import pipeline
@@ -18,6 +17,7 @@ CASES = {
     "mondrian leaves rows out": ("{kind: mondrian, suppression_limit: 0.1}", [K, L]),
     "mondrian by width": ("{kind: mondrian, split: width}", [K]),
     "mondrian relaxed": ("{kind: mondrian, mode: relaxed}", [K]),
+    "auto": ("auto", [K]),
     "auto k l": ("{kind: auto, effort: fast}", [K, L]),
     "flash": ("{kind: flash, suppression_limit: 0.2}", [K]),
     "mdav": ("mdav", [K]),
@@ -134,14 +134,15 @@ def test_a_frame_gives_the_same_release():
     assert other.frame.cast(pl.String).equals(one.frame.cast(pl.String))
 
 
-def test_reports_say_the_same(tmp_path):
+@pytest.mark.parametrize("name", ["duckdb", pytest.param("spark", marks=clusters.ON_SPARK)])
+def test_reports_say_the_same(name, tmp_path, request):
     people(600).write_csv(tmp_path / "people.csv")
     pages = []
-    for engine in ("local", "duckdb"):
-        text = policy_of("mondrian", [K, L], extra=f", report: {engine}.html, certificate: {engine}.json")
-        released(tmp_path, text, engine)
-        page = (tmp_path / f"{engine}.html").read_text()
-        # attacks need the class of every row, which only the local engine keeps
-        pages.append(re.sub(r"<section><h2>Attacks</h2>.*?</section>", "", page, flags=re.DOTALL))
-    charts = [page[page.index("<svg") : page.rindex("</svg>")] for page in pages]
-    assert charts[0] == charts[1]
+    for one in ("local", name):
+        text = policy_of("mondrian", [K, L], extra=f", report: {one}.html, certificate: {one}.json")
+        released(tmp_path, text, request.getfixturevalue("spark") if one == "spark" else one)
+        pages.append((tmp_path / f"{one}.html").read_text())
+    for begin, end in (("<h2>Attacks</h2>", "</section>"), ("<svg", "</section>")):
+        shown = [page[page.index(begin) : page.index(end, page.index(begin))] for page in pages]
+        assert shown[0] == shown[1]
+        assert len(shown[0]) > 1000

@@ -1,5 +1,7 @@
 """Tables that do not fit memory are cut apart by counts, and every part is solved for itself."""
 
+from collections import Counter
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,6 +10,7 @@ from engine_tables import K, L, people, policy_of
 from random_tables import coded_table
 from tablecloak import pipeline
 from tablecloak.engines.keys import KeyFile
+from tablecloak.engines.partitions import KeyPartitions
 from tablecloak.engines.rows import Rows
 from tablecloak.engines.shards import cut_apart, shard_of_rows
 from tablecloak.engines.sql import KeyCounter
@@ -80,22 +83,33 @@ def test_rows_come_back_in_their_order(tmp_path):
     assert np.array_equal(np.concatenate(found), (keys[0] % np.uint64(1000)).astype(np.int32))
 
 
-def test_a_counter_counts_in_parts_that_share_no_group(tmp_path):
-    random = np.random.default_rng(7)
-    keys = random.integers(0, 40, (2, 5000)).astype(np.uint64)
-    counter = KeyCounter(tmp_path, np.array([2**64 - 1, 0], np.uint64), memory=10**8, threads=1)
+def test_a_counter_counts_every_key(tmp_path):
+    keys = np.random.default_rng(7).integers(0, 40, (2, 5000)).astype(np.uint64)
+    counter = KeyCounter(tmp_path, 2, memory=10**8, threads=1)
     for part in np.array_split(keys, 4, axis=1):
         counter.add(part)
-    groups, total = [], {}
-    for found, counts in counter.counts(3):
-        groups.append(set(found[0].tolist()))
-        total |= dict(zip(zip(*found.tolist(), strict=True), counts.tolist(), strict=True))
+    found, counts = counter.counts()
     counter.close()
-    assert not groups[0] & groups[1] and not groups[1] & groups[2] and not groups[0] & groups[2]  # noqa: PT018
-    expected = {}
-    for pair in zip(*keys.tolist(), strict=True):
-        expected[pair] = expected.get(pair, 0) + 1
-    assert total == expected
+    pairs = list(zip(*found.tolist(), strict=True))
+    assert pairs == sorted(pairs)
+    assert dict(zip(pairs, counts.tolist(), strict=True)) == Counter(zip(*keys.tolist(), strict=True))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("n_parts", [1, 3, 50])
+def test_partitions_hold_every_row_once_and_share_no_group(n_parts, tmp_path):
+    keys = np.random.default_rng(8).integers(0, 40, (2, 5000)).astype(np.uint64)
+    stored = KeyPartitions(tmp_path, np.array([2**64 - 1, 0], np.uint64), n_parts)
+    for part in np.array_split(keys, 4, axis=1):
+        stored.add(part)
+    parts = [part.copy() for part in stored.parts()]
+    stored.close()
+    groups = [set(part[0].tolist()) for part in parts]
+    assert sum(len(group) for group in groups) == len(set().union(*groups)) == 40
+    rows = Counter(pair for part in parts for pair in zip(*part.tolist(), strict=True))
+    assert rows == Counter(zip(*keys.tolist(), strict=True))
+    assert (len(parts) > 1) == (n_parts > 1)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "{kind: auto, effort: fast}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tablecloak import pipeline
+import clusters
+from tablecloak import pipeline, publishing
 from tablecloak.errors import DataError, GoalNotMet, IncompatibleChoice, PolicyError
+from tablecloak.io.places import place_of
+from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame
 from tablecloak.policy.load import parse_policy
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
-pytestmark = pytest.mark.slow
+pytestmark = clusters.ON_SPARK
 
 FIGURES = ("classes", "rows", "suppressed", "covers", "verdicts", "goals", "holds", "dropped_for_missing")
-ROWS = 3000
+ROWS = 1200
 
 
 def people(n: int = ROWS, seed: int = 5) -> pl.DataFrame:
@@ -83,15 +87,15 @@ def run(text: str, folder: Path, source: Path | str, target: str, engine: Any = 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("people")
-    people().write_parquet(folder / "people.parquet", row_group_size=800)
+    people().write_parquet(folder / "people.parquet", row_group_size=400)
     return folder / "people.parquet"
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", [name for name in POLICIES if name != "mondrian"])  # which folders are tested with
 def test_spark_releases_what_the_local_engine_does(
     name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tablecloak.engines.spark.SLICE_ROWS", 700)
+    monkeypatch.setattr("tablecloak.engines.spark.tables.SLICE_ROWS", 400)
     ours, here = run(POLICIES[name], tmp_path, data, "local.parquet")
     theirs, there = run(POLICIES[name], tmp_path, data, "spark.parquet", spark)
     assert theirs == ours
@@ -100,7 +104,7 @@ def test_spark_releases_what_the_local_engine_does(
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_folders_in_and_out(kind: str, spark: Any, tmp_path: Path) -> None:
-    frame = people(900)
+    frame = people(300)
     for (sex,), rows in frame.drop_nulls("sex").group_by("sex", maintain_order=True):
         folder = tmp_path / "in" / f"sex={sex}"
         folder.mkdir(parents=True)
@@ -156,7 +160,7 @@ def test_a_release_that_fails_leaves_nothing_behind(
     def refuse(*_: object) -> None:
         raise GoalNotMet("no", result={})
 
-    monkeypatch.setattr(pipeline, "verified", refuse)
+    monkeypatch.setattr(publishing, "verified", refuse)
     with pytest.raises(GoalNotMet):
         run(POLICIES["mondrian"], tmp_path, data, "spark.parquet", spark)
     assert list(tmp_path.iterdir()) == []
@@ -193,33 +197,54 @@ def test_what_needs_all_rows_in_memory_is_refused(algorithm: str, spark: Any, da
 
 
 def test_databases_and_other_formats_are_refused(spark: Any, data: Path, tmp_path: Path) -> None:
-    for target in ("x.jsonl", "x.csv.gz"):
-        with pytest.raises(IncompatibleChoice, match="Spark"):
-            run(POLICIES["mondrian"], tmp_path, data, target, spark)
+    with pytest.raises(IncompatibleChoice, match="Spark"):
+        run(POLICIES["mondrian"], tmp_path, data, "x.jsonl", spark)
+    table = spark.read(Source(data), columns=None, categorical=())
+    with pytest.raises(IncompatibleChoice, match="compressed"):
+        spark.write(table, tmp_path / "x.csv.gz", kind=None, delimiter=None)
+    with pytest.raises(IncompatibleChoice, match="postgresql"):
+        spark.read(Source.of(place_of("postgresql://host/db?table=t")), columns=None, categorical=())
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["mondrian", "k, l and t"])
+SHARDED = {
+    "k, l and t": POLICIES["k, l and t"],
+    "auto": POLICIES["auto"],
+    "auto with sets": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}]\n"
+    "algorithm: {kind: auto, effort: fast, labels: set}",
+    "mondrian leaves rows out": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}, {LT}]\n"
+    "algorithm: {kind: mondrian, suppression_limit: 0.05}",
+}
+
+
+@pytest.mark.parametrize("name", SHARDED)
 def test_tuples_that_do_not_fit_the_driver_are_searched_by_workers(
     name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spark, "most_tuples", 400)
-    whole, _ = run(POLICIES[name], tmp_path, data, "local.parquet")
-    figures, there = run(POLICIES[name], tmp_path, data, "spark.parquet", spark)
+    whole, _ = run(SHARDED[name], tmp_path, data, "local.parquet")
+    figures, there = run(SHARDED[name], tmp_path, data, "spark.parquet", spark)
     assert figures["holds"]
     assert figures["covers"]
-    assert figures["rows"] == ROWS
+    assert figures["rows"] + figures["suppressed"] == ROWS
     assert figures["loss"] < 1.2 * whole["loss"]
-    release, k = read_frame(there), 5 if name == "mondrian" else 4
+    release, k = read_frame(there), 4 if name == "k, l and t" else 5
     classes = release.group_by("age", "sex", "zip").agg(pl.len().alias("n"), pl.col("disease").n_unique().alias("l"))
     assert classes["n"].min() >= k  # type: ignore[operator]
-    assert name == "mondrian" or classes["l"].min() >= 2  # type: ignore[operator]
-    assert release["id"].to_list() == list(range(ROWS))
+    assert "auto" in name or classes["l"].min() >= 2  # type: ignore[operator]
+    assert len(classes) == figures["classes"]
+    kept = people().filter(pl.col("id").is_in(release["id"].implode()))
+    assert release["id"].to_list() == kept["id"].to_list()
+    assert release["note"].to_list() == kept["note"].to_list()
+    assert release["disease"].to_list() == kept["disease"].to_list()
+    assert all(
+        age_is_covered(cell, age) for cell, age in zip(release["age"].to_list(), kept["age"].to_list(), strict=True)
+    )
 
 
-def test_classes_that_no_cuts_lead_to_need_the_driver(
-    spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(spark, "most_tuples", 400)
-    with pytest.raises(IncompatibleChoice, match="no cuts lead to"):
-        run(POLICIES["auto"], tmp_path, data, "spark.parquet", spark)
+def age_is_covered(cell: str | None, age: int | None) -> bool:
+    """A published age, read by hand: a number, [low, high], * or an empty cell."""
+    if cell is None or age is None:
+        return (cell in (None, "*") and age is None) or cell == "*"
+    ends = [int(end) for end in re.findall(r"\d+", cell)]
+    return cell == "*" or ends[0] <= age <= ends[-1]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import polars as pl
 import pytest
 from test_spark import FIGURES, POLICIES, people, run
 
@@ -16,18 +15,38 @@ import clusters
 from tablecloak.io.tabular import read_frame
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
-pytestmark = pytest.mark.slow
+pytestmark = clusters.ON_SPARK
+HANGS_AFTER = 1200  # seconds
 
 PROGRAM = """
-import json, sys
+import json, os, signal, sys
 from pathlib import Path
 from tablecloak import pipeline
-from tablecloak.engines import spark
+from tablecloak.engines.spark import SparkEngine, release, tables
+from tablecloak.engines.spark.publish import WriteTask
 from tablecloak.policy.load import parse_policy
 
-address, folder, text = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-spark.SLICE_ROWS = 500
-engine = spark.SparkEngine(address, memory=1 << 30)
+address, folder, text, small, is_lost = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
+tables.SLICE_ROWS = 500
+
+class Lost(WriteTask):
+    '''The first worker that has written a part is lost with all it started, before it can say so.'''
+
+    def __call__(self, batches):
+        for said in super().__call__(batches):
+            try:
+                os.close(os.open(folder / "lost", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                yield said
+            else:
+                os.killpg(os.getsid(0), signal.SIGKILL)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+if is_lost == "lost":
+    release.WriteTask = Lost
+engine = SparkEngine(address, memory=1 << 30)
+for key, value in json.loads(small).items():
+    engine.session.conf.set(key, value)
 policy = parse_policy(text, name="p", base=folder)
 report = pipeline.run(policy.with_files(source=folder / "in.parquet", target=f"{folder}/spark/"), engine=engine)
 print(json.dumps(report.to_dict()))
@@ -35,17 +54,13 @@ engine.close()
 """
 
 
-def started(address: str, folder: Path, text: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, address, str(folder), text],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
-def finished(process: subprocess.Popen[str]) -> dict[str, object]:
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err[-3000:]
-    return dict(json.loads(out.splitlines()[-1]))
+def finished(address: str, folder: Path, text: str, is_lost: str = "") -> dict[str, object]:
+    """What a run in a process of its own says."""
+    command = [sys.executable, "-c", PROGRAM, address, str(folder), text, json.dumps(clusters.SMALL), is_lost]
+    light = {**os.environ, "JDK_JAVA_OPTIONS": clusters.LIGHT}
+    found = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER, check=False, env=light)
+    assert found.returncode == 0, found.stderr[-3000:]
+    return dict(json.loads(found.stdout.splitlines()[-1]))
 
 
 def same(report: dict[str, object], folder: Path, text: str) -> None:
@@ -55,29 +70,17 @@ def same(report: dict[str, object], folder: Path, text: str) -> None:
 
 
 def test_spark_connect_releases_the_same(tmp_path: Path) -> None:
-    people(4000).write_parquet(tmp_path / "in.parquet", row_group_size=500)
+    people(1000).write_parquet(tmp_path / "in.parquet", row_group_size=500)
     with clusters.connect_server() as address:
-        report = finished(started(address, tmp_path, POLICIES["k, l and t"]))
+        report = finished(address, tmp_path, POLICIES["k, l and t"])
     same(report, tmp_path, POLICIES["k, l and t"])
 
 
 def test_a_worker_that_is_lost_does_not_change_the_release(tmp_path: Path) -> None:
-    frame = pl.concat([people(10_000, seed=i) for i in range(3)]).with_columns(id=pl.int_range(30_000))
-    frame.write_parquet(tmp_path / "in.parquet", row_group_size=500)
+    people(3000).write_parquet(tmp_path / "in.parquet", row_group_size=500)
     with clusters.running(2) as cluster:
-        process = started(cluster.address, tmp_path, POLICIES["mondrian"])
-        n_written = _killed_when_written(process, tmp_path, cluster.workers[0])
-        report = finished(process)
-    assert 0 < n_written < 60  # of 60 parts: the worker was lost while they were written
+        report = finished(cluster.address, tmp_path, POLICIES["mondrian"], "lost")
+        is_gone = [worker.process.poll() is not None for worker in cluster.workers]
+    assert sorted(is_gone) == [False, True]
+    assert len(list((tmp_path / "spark").iterdir())) == 6
     same(report, tmp_path, POLICIES["mondrian"])
-
-
-def _killed_when_written(process: subprocess.Popen[str], folder: Path, worker: clusters.Process) -> int:
-    """Kill a worker as soon as parts of the release are there; how many there were."""
-    while process.poll() is None:
-        found = len(list(folder.glob(".*.parts/*.parquet")))
-        if found:
-            worker.kill()
-            return found
-        time.sleep(0.01)
-    return 0

@@ -148,16 +148,27 @@ def test_composition(made, seed):
     assert found.highest == pytest.approx(max(1 / len(left) for left, _ in remaining))
 
 
-@settings(max_examples=effort.often(8), derandomize=True)
-@given(data=st.data(), k=st.integers(0, 2))
-def test_worst_case_knowledge(data, k):
-    values = "ab" if k == 2 else "abc"
-    groups = data.draw(st.lists(st.lists(st.sampled_from(values), min_size=1, max_size=3), min_size=1, max_size=2))
-    assume(sum(map(len, groups)) <= (4 if k == 2 else 5))
-    codes = np.array([values.index(v) for g in groups for v in g])
-    numbers = np.repeat(np.arange(len(groups)), [len(g) for g in groups])
-    hist = count_classes(numbers, len(groups), {"s": (codes, SensitiveDomain("s", tuple(values)))}).hist["s"]
-    assert disclosure(hist, k) == pytest.approx(float(oracle_attacks.worst_knowledge(groups, k)))
+CLASSES = ("a", "ab", "aab", "abc", "aabc", "abbcc")
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_worst_case_knowledge(k):
+    """One class, and two that share out the implications, in either order."""
+    groups = [[c] for c in CLASSES] + [[c, d] for c in CLASSES for d in CLASSES if len(c + d) <= 6]
+    for found in groups:
+        assert worst_of(found, k) == pytest.approx(float(oracle_attacks.worst_knowledge(found, k))), found
+
+
+@pytest.mark.parametrize("groups", [["ab"], ["aab"], ["aabb"], ["ab", "a"], ["a", "ab"], ["ab", "ab"]])
+def test_worst_case_knowledge_of_two_implications(groups):
+    assert worst_of(groups, 2) == pytest.approx(float(oracle_attacks.worst_knowledge(groups, 2)))
+
+
+def worst_of(groups, k):
+    codes = np.array(["abc".index(value) for group in groups for value in group])
+    numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    hist = count_classes(numbers, len(groups), {"s": (codes, SensitiveDomain("s", tuple("abc")))}).hist["s"]
+    return disclosure(hist, k)
 
 
 @often

@@ -98,6 +98,7 @@ def lost(r, loss, k):
         "classification": lambda: om.classification(r, "s"),
         "hce-tdr": lambda: om.hce_tdr(r, "s"),
         "igpl": lambda: -om.igpl(r, "s"),
+        "iloss-domain": lambda: om.iloss(r, less=0),
     }
     value = by_name.get(loss) or (lambda: getattr(om, loss.replace("-", "_"))(r))
     return float(value())

@@ -14,6 +14,7 @@ from tablecloak.errors import DataError, PolicyError
 from tablecloak.models.k_map import KMap
 from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.models.personalized_privacy import PersonalizedPrivacy
+from tablecloak.pipeline import verify_certificate
 from tablecloak.registry import find
 from tablecloak.risks.base import every, run_attacks
 from tablecloak.risks.candidates import candidates_of
@@ -338,9 +339,32 @@ def test_personalised_privacy_holds_for_everybody_who_guards(city):
             assert (group["dx"] == "hiv").mean() <= 0.4
     again = tc.verify(release.frame, policy(goals), original=table)
     assert [v.holds for v in again.verdicts] == [True, True]
-    assert not tc.verify(release.frame, policy(goals)).verdicts[0].holds  # what people guard is not published
+    alone = tc.verify(release.frame, policy(goals))  # what people guard is not published
+    assert not alone.holds
+    assert "whose column 'guard' says what people guard" in alone.verdicts[0].unchecked
+    assert [v.unchecked for v in again.verdicts] == [None, None]
     with pytest.raises(DataError, match="no column 'guard'"):
         tc.anonymize(people.head(100), policy(goals))
+
+
+def test_a_certificate_is_not_broken_by_what_only_the_original_can_show(city, tmp_path):
+    people, _ = city
+    guard = pl.when(pl.col("dx") == "hiv").then(pl.lit("hiv")).otherwise(pl.lit(None))
+    people.head(400).with_columns(guard=guard).write_csv(tmp_path / "people.csv")
+    columns = {**tc.roles(quasi=["age", "sex"], sensitive=["dx"]), "guard": {"role": "drop"}}
+    wanted = tc.Policy(
+        columns=columns, goals=[PersonalizedPrivacy(guard="guard", limit=0.4), tc.KAnonymity(k=3)],
+        input=str(tmp_path / "people.csv"),
+        output={"path": str(tmp_path / "out.csv"), "certificate": str(tmp_path / "certificate.json")},
+    )  # fmt: skip
+    tc.run(wanted)
+    alone = verify_certificate(tmp_path / "out.csv", tmp_path / "certificate.json")
+    claims = {check.claim: check for check in alone.checks}
+    assert alone.holds
+    assert claims["personalized-privacy: level as certified"].ok is None
+    assert claims["k-anonymity: level as certified"].ok
+    whole = verify_certificate(tmp_path / "out.csv", tmp_path / "certificate.json", original=tmp_path / "people.csv")
+    assert {check.claim: check.ok for check in whole.checks}["personalized-privacy: level as certified"]
 
 
 def test_m_confidentiality_forms_classes_without_the_sensitive_column(city):

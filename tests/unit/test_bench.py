@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # benchmarks are not part of the installed package
 
-from benchmarks import adult, measure, run  # noqa: E402
+from benchmarks import adult, growth, measure, run  # noqa: E402
 
 from tablecloak.policy.load import load_policy  # noqa: E402
 from tablecloak.sample import census  # noqa: E402
@@ -179,3 +179,18 @@ def test_lines_with_the_same_points_are_one_line_of_the_chart():
     svg = line_chart({"a": [(2, 0.1), (5, 0.2)], "b": [(5, 0.2), (2, 0.1)], "c": [(2, 0.3)]}, x="k", y="loss")
     assert svg.count("<polyline") == 2
     assert ">a, b</text>" in svg
+
+
+def test_growth_is_compared_with_n_log_n():
+    small, large = growth.Growth("fast", 10, 9, 0.5, 2.0), growth.Growth("fast", 100, 90, 0.25, 80.0)
+    # 100 log 100 is 20 times 10 log 10, and 80 seconds are 40 times 2
+    assert large.ratio(small) == pytest.approx(2.0)
+    assert small.ratio(None) is None
+    assert growth.table_of_growth([small, large]).endswith("| `fast` | 100 | 90 | 0.2500 | 80.0 | 2.00 |")
+
+
+def test_growth_searches_the_census():
+    found = growth.search("fast", 5, 300)
+    assert found.rows == 300
+    assert 0 < found.tuples <= 300
+    assert 0 < found.gcp < 1

@@ -182,7 +182,9 @@ def test_lca_range_equals_brute_force(tree, data):
     lo = data.draw(st.integers(0, tree.n_leaves - 1))
     hi = data.draw(st.integers(lo, tree.n_leaves - 1))
     covering = [n for n in range(tree.n_nodes) if tree.first[n] <= lo and hi <= tree.last[n]]
-    assert tree.lca_range(lo, hi) == max(covering, key=lambda node: tree.depths[node])
+    lowest = max(covering, key=lambda node: tree.depths[node])
+    assert tree.lca_range(lo, hi) == lowest
+    assert tree.lca_ranges(np.array([lo, lo]), np.array([hi, lo])).tolist() == [lowest, lo]
 
 
 @given(trees())

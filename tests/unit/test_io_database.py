@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tablecloak import pipeline
+from tablecloak import pipeline, publishing
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import CloakError, DataError, GoalNotMet, PolicyError
 from tablecloak.io.atomic import Outputs
@@ -155,7 +155,7 @@ def test_a_run_that_fails_leaves_no_table_and_no_file(tmp_path: Path, monkeypatc
     def refuse(*_: object) -> None:
         raise GoalNotMet("no", result={})
 
-    monkeypatch.setattr(pipeline, "verified", refuse)
+    monkeypatch.setattr(publishing, "verified", refuse)
     with pytest.raises(GoalNotMet):
         pipeline.run(_policy(tmp_path))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data.db"]

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import postgres
-from tablecloak import pipeline
+from tablecloak import pipeline, publishing
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import CloakError, DataError, EngineError, PolicyError
 from tablecloak.io.atomic import Outputs
@@ -137,7 +137,7 @@ def test_a_connection_that_is_cut_leaves_nothing_behind(
     server: postgres.Server, people: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     name = {"write": "write_release", "verify": "verified"}[moment]
-    original = getattr(pipeline, name)
+    original = getattr(publishing, name)
 
     def cut_first(*arguments: object) -> object:
         server.sql(
@@ -146,7 +146,7 @@ def test_a_connection_that_is_cut_leaves_nothing_behind(
         )
         return original(*arguments)
 
-    monkeypatch.setattr(pipeline, name, cut_first)
+    monkeypatch.setattr(publishing, name, cut_first)
     with pytest.raises(EngineError, match="connection to the database was cut while") as caught:
         pipeline.run(_policy(server, tmp_path))
     assert server.password not in str(caught.value)

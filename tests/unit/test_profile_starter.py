@@ -49,10 +49,16 @@ def test_census_can_be_carried_out():
     assert tc.anonymize(frame, tc.suggest_policy(frame)).report.verification.holds
 
 
-def test_safe_harbor_publishes_no_date_and_no_place(tmp_path):
-    _, policy = starter(tc.sample.patients(), tmp_path, preset="hipaa-safe-harbor")
+def test_safe_harbor_publishes_no_day_and_no_place(tmp_path):
+    """What cannot be coarsened as the rule allows is left out."""
+    written = pl.col("birth_date").dt.strftime("born on %d %B %Y")
+    frame = tc.sample.patients().with_columns(date_of_birth=written, city=pl.lit("Springfield"))
+    _, policy = starter(frame, tmp_path, preset="hipaa-safe-harbor")
     roles = {name: str(column.role) for name, column in policy.columns.items()}
-    assert [roles[name] for name in ("birth_date", "admission", "zip")] == ["drop"] * 3
+    assert [policy.columns[name].hierarchy.exact for name in ("birth_date", "admission")] == [False, False]
+    assert policy.columns["zip"].hierarchy.hide == 2
+    assert [roles[name] for name in ("birth_date", "admission", "zip")] == ["quasi"] * 3
+    assert roles["date_of_birth"] in ("drop", "identifier")
     assert [roles[name] for name in ("name", "ssn")] == ["identifier"] * 2
 
 

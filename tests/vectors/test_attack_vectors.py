@@ -290,7 +290,12 @@ def presence_stats(public, private, everybody):
     first = np.concatenate([[True], numbers[1:] != numbers[:-1]])
     nothing = len(public)
     domain = SensitiveDomain(
-        "people", (None,) * (nothing + 1), numbers=np.array([*public, 0.0]), kind=Counted.POPULATION, n_people=everybody
+        "people",
+        (None,) * (nothing + 1),
+        numbers=np.array([*public, 0.0]),
+        kind=Counted.POPULATION,
+        n_people=everybody,
+        n_outside=everybody - sum(public),
     )
     codes = np.where(first, numbers, nothing)
     return count_classes(numbers, len(private), {"people": (codes, domain)})

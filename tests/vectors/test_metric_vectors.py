@@ -19,7 +19,7 @@ from tablecloak.metrics.classification import classification
 from tablecloak.metrics.details import ColumnDetails, Details, Target
 from tablecloak.metrics.hellinger import hellinger_distance
 from tablecloak.metrics.igpl import igpl
-from tablecloak.metrics.iloss import iloss
+from tablecloak.metrics.iloss import iloss, iloss_domain
 from tablecloak.metrics.kl import kl_divergence
 from tablecloak.metrics.loss import gcp, ncp
 from tablecloak.metrics.lp_norm import lp_distance
@@ -248,6 +248,7 @@ def test_v07_iloss_with_the_other_denominator(cells, expected):
         np.ones(5, np.int64), np.zeros((5, 3)), ("Age", "Gender", "Zip"), look_closer=lambda: Details(tuple(columns))
     )
     assert iloss(counts, denominator="|D|").value == pytest.approx(expected, abs=1e-6)
+    assert iloss_domain(counts).value == pytest.approx(expected, abs=1e-6)
 
 
 def column(name, cells):
@@ -345,3 +346,46 @@ def test_a8_small_classification_with_a_suppressed_record():
     details = Details((), {"s": Target("s", hist, np.array([3, 3]))})
     counts = ReleaseCounts(np.array([2, 3]), np.zeros((2, 0)), (), n_suppressed=1, look_closer=lambda: details)
     assert classification(counts).value == 0.5
+
+
+DISEASES = {"1": {"11": list("abc"), "12": list("de")}, "2": {"21": list("fgh"), "22": list("ij")}}
+BLOCS = {"abc": 141, "bcd": 18, "bde": 28, "bdf": 13, "dfg": 5, "dgh": 24, "ghi": 26, "ghj": 37, "gh": 105}
+SWAPPED = {"bcg": 141, "bcd": 18, "bde": 28, "bdf": 13, "dfg": 5, "dgh": 24, "ghi": 26, "ahj": 36, "ghj": 1, "ah": 105}
+
+
+@pytest.mark.parametrize(
+    ("buckets", "expected"),
+    [
+        ({"fgh": 1, "abgj": 1, "abc": 1, "de": 1}, 0.516667),
+        ({"afg": 1, "abgj": 1, "bcd": 1, "eh": 1}, 0.875),
+        (BLOCS, 0.441436),
+        (SWAPPED, 0.899171),
+    ],
+)
+def test_ncp_variants_record_weighted_is_gcp(buckets, expected):
+    """NCP-variants: every record counts, so the buckets of many records count more."""
+
+    records = [(letter, values) for values, n in buckets.items() for _ in range(n) for letter in values]
+    before = pl.DataFrame({"disease": [letter for letter, _ in records]})
+    after = pl.DataFrame({"disease": [_common_node(values) for _, values in records]})
+    column = {"role": "quasi", "hierarchy": {"kind": "tree", "tree": DISEASES}}
+    policy = tc.Policy(columns={"disease": column}, goals=[tc.KAnonymity(k=2)])
+    assert tc.compare(before, after, policy=policy).loss == pytest.approx(expected, abs=5e-7)
+
+
+def _common_node(values):
+    nodes = {name: set("".join(leaves)) for group in DISEASES.values() for name, leaves in group.items()}
+    nodes |= {top: set("".join("".join(leaves) for leaves in group.values())) for top, group in DISEASES.items()}
+    return next((name for name, leaves in nodes.items() if set(values) <= leaves), "*")
+
+
+def test_ncp_variants_ages():
+    """age_numeric_NCP_T4.28_to_T4.32_domain_20_50: intervals of four buckets before, and after they were widened."""
+    ages = [20, 22, 26, 27, 28, 29, 30, 31, 33, 35, 36, 50]
+    first = ["[20, 26]"] * 3 + ["[27, 30]"] * 4 + ["[31, 35]"] * 3 + ["[36, 50]"] * 2
+    swapped = {1: "[20, 35]", 2: "[20, 35]", 8: "[20, 35]", 4: "[27, 30]", 5: "[27, 30]", 6: "[27, 30]", 7: "[27, 30]",
+               9: "[31, 50]", 10: "[31, 50]", 11: "[31, 50]", 3: "[20, 50]", 12: "[20, 50]"}  # fmt: skip
+    original = pl.DataFrame({"age": ages})
+    for labels, expected in ((first, 0.194444), ([swapped[i] for i in range(1, 13)], 0.483333)):
+        found = tc.compare(original, pl.DataFrame({"age": labels}), quasi=["age"])
+        assert found.loss == pytest.approx(expected, abs=5e-7)

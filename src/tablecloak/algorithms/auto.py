@@ -39,6 +39,7 @@ class _Effort:
     merges: int  # of tuples compared when pools are built anew, for each tuple
     all_merges: int  # the same for the whole table: larger tables have smaller pools
     most_tuples: int  # looked at in all rounds together; the dearest blocks come first
+    polishes: int = 1  # of a pool
 
 
 EFFORTS = {
@@ -183,6 +184,7 @@ def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rul
         pooled=min(SPLIT_UP_TO, int(2 * members * (near + 1))) if near > 1 else SPLIT_UP_TO,
         alone=2 * GROWN if has_rules and turn == 0 and effort.pairs else 0,
         noise=NOISE if turn else 0.0,
+        polishes=effort.polishes,
         turn=turn,
     )
 

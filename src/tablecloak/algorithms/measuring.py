@@ -3,82 +3,197 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak import kernels
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.target import TARGET_LOSSES
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
 from tablecloak.data.reading import read_labels
+from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.metrics import Details, Measurement, ReleaseCounts
 from tablecloak.metrics.details import ColumnDetails, Target, Tuples, column_of_boxes, column_of_sets
-from tablecloak.metrics.records import RecordColumn, Records, exact_cells, smallest_codes, unit_line
+from tablecloak.metrics.records import RecordColumn, Records, exact_cells, smallest_codes, unit_line, with_star
 from tablecloak.registry import find
+from tablecloak.rng import child
 from tablecloak.stats.classes import Counted
 
-__all__ = ["best_by", "counts", "counts_of"]
+__all__ = ["Drawn", "Look", "United", "best_by", "counts", "counts_of", "of_sample", "of_table"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Drawn = tuple[CodedTable, IntArray]  # rows, each a tuple, and the class of each (-1: suppressed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class United:
+    """Classes as readers see them: those that publish the same are one, those without records are none."""
+
+    number: IntArray  # (n_classes,) class of the release, -1: none
+    firsts: IntArray  # (n_united,) a class of the solution for each
+
+    def of(self, classes: IntArray) -> IntArray:
+        """Classes of the release by classes of the solution (-1: suppressed)."""
+        return np.where(classes < 0, -1, self.number[classes])
+
+
+# What only some metrics ask for, of a solution and its classes.
+Look = Callable[[Solution, United], Details]
 
 
 def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
     """The counts of a solution; `k` is the class size asked for."""
-    return counts(table.domains, solution, solution.stats(table).size, table.n_rows, k, lambda: table)
+    return counts(table.domains, solution, solution.stats(table).size, table.n_rows, k, of_table(lambda: table))
 
 
 def counts(
     domains: Sequence[Domain],
     solution: Solution,
-    sizes: NDArray[np.int64],
+    sizes: IntArray,
     n_rows: int,
     k: int,
-    table: Callable[[], CodedTable] | None,
+    look: Look | None,
 ) -> ReleaseCounts:
-    """The counts of classes of the given sizes; what looks closer needs the table."""
-    is_released = sizes > 0
+    """The counts of classes of the given sizes; what looks closer needs rows."""
+    united = _united(solution, domains, sizes)
+    kept = np.flatnonzero(united.number >= 0)
+    n_united = len(united.firsts)
     return ReleaseCounts(
-        sizes=sizes[is_released],
-        losses=solution.losses(domains)[is_released],
+        sizes=np.bincount(united.number[kept], weights=sizes[kept], minlength=n_united).astype(np.int64),
+        losses=solution.losses(domains)[united.firsts],
         columns=tuple(d.name for d in domains),
         n_suppressed=n_rows - int(sizes.sum()),
         k=k,
         weights=tuple(d.weight for d in domains),
-        # where groups keep their own values, the boxes looked at here are not what is published
-        look_closer=None if solution.bucketing or table is None else lambda: _details(table(), solution, is_released),
+        look_closer=None if look is None else lambda: look(solution, united),
     )
 
 
-def _details(table: CodedTable, solution: Solution, is_released: NDArray[np.bool_]) -> Details:
-    """What only some metrics ask for."""
-    lo, hi = solution.lo[is_released], solution.hi[is_released]
-    nodes = None if solution.nodes is None else solution.nodes[is_released]
-    sets = None if solution.sets is None else solution.sets[is_released]
+def _united(solution: Solution, domains: Sequence[Domain], sizes: IntArray) -> United:
+    released = np.flatnonzero(sizes > 0)
+    number = np.full(len(sizes), -1, np.int64)
+    if solution.bucketing is not None or not len(released):  # groups have numbers of their own
+        number[released] = np.arange(len(released))
+        return United(number, released)
+    labels = solution.published(domains).values()
+    layout = plan_layout([len(of.names) + 1 for of in labels])
+    firsts, group = kernels.choose(len(released)).group(pack([of.of_class[released] for of in labels], layout))
+    number[released] = group
+    return United(number, released[firsts])
+
+
+def of_table(table: Callable[[], CodedTable]) -> Look:
+    """A closer look at all tuples."""
+    return lambda solution, united: (_grouped if solution.bucketing else _details)(table(), solution, united)
+
+
+def of_sample(
+    draw: Callable[[], Drawn | None], domains: Sequence[Domain], n_rows: int, originals: Callable[[], list[IntArray]]
+) -> Look:
+    """A closer look at the counts of every column, and at rows drawn from all."""
+
+    def look(solution: Solution, united: United) -> Details:
+        columns = _columns(domains, originals(), solution, united)
+        drawn = draw()
+        if drawn is None:
+            return Details(columns, None)
+        table, classes = drawn
+        shown = tuple(_as_published(c, d, solution, united) for c, d in zip(columns, domains, strict=True))
+        paired = _paired(table, shown, united.of(classes), n_rows)
+        return Details(columns, None, None, lambda: paired, paired.spread)
+
+    return look
+
+
+def _columns(
+    domains: Sequence[Domain], originals: Sequence[IntArray], solution: Solution, united: United
+) -> tuple[ColumnDetails, ...]:
+    lo, hi = (ends[united.firsts].astype(np.int64) for ends in (solution.lo, solution.hi))
+    nodes = None if solution.nodes is None else solution.nodes[united.firsts]
+    sets = None if solution.sets is None else solution.sets[united.firsts]
 
     def column(i: int, d: Domain) -> ColumnDetails:
         if sets is not None and sets[:, i].any():
-            return column_of_sets(d, sets[:, i], table.originals(i))
-        return column_of_boxes(d, lo[:, i], hi[:, i], table.originals(i), None if nodes is None else nodes[:, i])
+            return column_of_sets(d, sets[:, i], originals[i])
+        return column_of_boxes(d, lo[:, i], hi[:, i], originals[i], None if nodes is None else nodes[:, i])
 
-    columns = tuple(column(i, d) for i, d in enumerate(table.domains))
-    shown = tuple(_as_published(c, d, solution, is_released) for c, d in zip(columns, table.domains, strict=True))
-    number = np.cumsum(is_released) - 1
-    classes = np.where(solution.class_of_tuple < 0, -1, number[solution.class_of_tuple])
-    published = table.class_stats(classes, len(lo), own_totals=True).hist_of(Counted.SENSITIVE)
+    return tuple(column(i, d) for i, d in enumerate(domains))
+
+
+def _details(table: CodedTable, solution: Solution, united: United) -> Details:
+    """What only some metrics ask for."""
+    originals = [table.originals(dim) for dim in range(table.space.n_dims)]
+    columns = _columns(table.domains, originals, solution, united)
+    shown = tuple(_as_published(c, d, solution, united) for c, d in zip(columns, table.domains, strict=True))
+    classes = united.of(solution.class_of_tuple)
+    published = table.class_stats(classes, len(united.firsts), own_totals=True).hist_of(Counted.SENSITIVE)
     targets = {name: Target(name, hist, table.totals[name]) for name, hist in published.items()}
-    return Details(columns, targets, lambda: _tuples(table), lambda: _records(table, shown, classes))
+
+    def rows(n: int) -> Records:
+        chosen = spread_rows(table, n)
+        return _paired(_chosen(table, chosen), shown, classes[chosen], table.n_rows)
+
+    return Details(columns, targets, lambda: _tuples(table), lambda: _records(table, shown, classes), rows)
 
 
-def _as_published(
-    column: ColumnDetails, domain: Domain, solution: Solution, is_released: NDArray[np.bool_]
-) -> ColumnDetails:
+def _grouped(table: CodedTable, solution: Solution, united: United) -> Details:
+    """The same of a release in groups, whose readers link the cells of a group at random."""
+    classes = solution.class_of_tuple
+    hist = table.class_stats(classes, len(united.number), own_totals=True).hist_of(Counted.SENSITIVE)
+    targets = {name: Target(name, found, table.totals[name]) for name, found in hist.items()}
+    rebuilt = _linked_at_random(table, solution)
+    return Details((), targets, None, lambda: rebuilt, rebuilt.spread, are_exact=True)
+
+
+def _linked_at_random(table: CodedTable, solution: Solution) -> Records:
+    """Records as someone rebuilds them who gives each one any row of the blocks that stand apart, in its group."""
+    assert solution.bucketing is not None
+    groups = solution.class_of_tuple
+    source = {name: block.source for block in solution.bucketing.blocks for name in block.columns}
+    given = np.empty(len(groups), np.int64)
+    given[np.lexsort([np.arange(len(groups)), groups])] = np.lexsort([child(0, "links").random(len(groups)), groups])
+    apart = set(solution.bucketing.side)
+    columns = [(d.name, table.quasi_codes(i), d.n_codes, d.line(), True) for i, d in enumerate(table.domains)]
+    columns += [(d.name, codes, d.n_values, d.numbers, False) for d, codes in table.attributes()]
+
+    def column(name: str, codes: IntArray, n: int, line: FloatArray | None, is_quasi: bool) -> RecordColumn:
+        shown = codes[source[name]] if name in source else codes
+        shown = shown[given] if name in apart else shown
+        return RecordColumn(name, smallest_codes(codes, n), shown, exact_cells(n), n, unit_line(line), is_quasi)
+
+    ones = np.ones(len(groups), np.int64)
+    found = tuple(column(*about) for about in columns)
+    return Records(found, ones, ones, is_paired=True)
+
+
+def spread_rows(table: CodedTable, n: int) -> IntArray:
+    """The tuples of at most so many rows at equal distances in the order of tuples; a frequent tuple comes again."""
+    if not len(table.weights):
+        return np.linspace(0, table.n_tuples - 1, min(n, table.n_tuples)).astype(np.int64)
+    running = np.cumsum(table.weights)
+    n = min(n, int(running[-1]))
+    places = (np.arange(n) + 0.5) / n * running[-1]
+    found: IntArray = np.searchsorted(running, places, side="right").astype(np.int64)
+    return found
+
+
+def _chosen(table: CodedTable, tuples: IntArray) -> CodedTable:
+    keys = np.ascontiguousarray(table.keys[:, tuples])
+    return replace(table, keys=keys, weights=np.zeros(0, np.int64), tuple_of_row=None)
+
+
+def _as_published(column: ColumnDetails, domain: Domain, solution: Solution, united: United) -> ColumnDetails:
     """The column with what its readers see: a center is taken for the value nearest to it."""
     labels = (solution.centers or {}).get(domain.name)
     if labels is None:
         return column
     reading = read_labels(pl.Series([*labels.names, None], dtype=pl.String), domain)
-    return replace(column, cell=labels.of_class[is_released].astype(np.int64), coverage=reading.coverage)
+    return replace(column, cell=labels.of_class[united.firsts].astype(np.int64), coverage=reading.coverage)
 
 
 def _tuples(table: CodedTable) -> Tuples:
@@ -86,7 +201,7 @@ def _tuples(table: CodedTable) -> Tuples:
     return Tuples(tuple(table.quasi_codes(i) for i in range(table.space.n_dims)), weights)
 
 
-def _records(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: NDArray[np.int64]) -> Records:
+def _records(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: IntArray) -> Records:
     """Originals and published records over quasi-identifiers and sensitive columns."""
     kept = np.flatnonzero(classes >= 0)
     weights = table.weights if len(table.weights) else np.ones(table.n_tuples, np.int64)
@@ -103,6 +218,28 @@ def _records(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: NDA
         places = unit_line(domain.numbers)
         found.append(RecordColumn(domain.name, before, codes[kept], cells, domain.n_values, places, is_quasi=False))
     return Records(tuple(found), weights, weights[kept])
+
+
+def _paired(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: IntArray, n_rows: int) -> Records:
+    """The same of rows drawn from so many, each beside what was published of it; of a suppressed one, nothing."""
+    is_left_out = classes < 0
+    found = [
+        RecordColumn(
+            column.name, smallest_codes(table.quasi_codes(i), column.n_codes),
+            np.where(is_left_out, len(column.coverage.lo), column.cell[classes]),
+            with_star(column.coverage, column.n_codes), column.n_codes, column.places,
+        )
+        for i, column in enumerate(columns)
+    ]  # fmt: skip
+    for domain, codes in table.attributes():
+        n = domain.n_values
+        cells = np.where(is_left_out, n, codes)
+        exact = with_star(exact_cells(n), n)
+        found.append(
+            RecordColumn(domain.name, smallest_codes(codes, n), cells, exact, n, unit_line(domain.numbers), False)
+        )
+    ones = np.ones(len(classes), np.int64)
+    return Records(tuple(found), ones, ones, n_rows if n_rows > len(classes) else None, is_paired=True)
 
 
 def best_by(metric: str, problem: Problem, solutions: Iterable[Solution], target: str | None) -> Solution:

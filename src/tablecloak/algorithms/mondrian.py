@@ -72,8 +72,7 @@ class Mondrian:
         by_saving = self.split == "loss" and not is_relaxed
         budget = int(self.suppression_limit * problem.table.n_rows)
         if by_saving and self.loss in CHOSEN_LOSSES:
-            solution = self._chosen(problem, progress)
-            return solution if problem.goal.is_monotone else leave_out(problem, solution, budget)
+            return self._with_suppression(problem, self._chosen(problem, progress), budget)
         if by_saving:
             problem = replace(problem, table=priced(problem.table, self.loss))
         rule = CutRule(by_saving, is_relaxed, CLASS_COSTS.get(self.loss, ClassCost.CELLS))
@@ -81,6 +80,14 @@ class Mondrian:
         if not budget:
             return solution
         return suppress(problem, solution, budget) if problem.goal.is_monotone else leave_out(problem, solution, budget)
+
+    def _with_suppression(self, problem: Problem, solution: Solution, budget: int) -> Solution:
+        """The same after outliers were left out, where that is better by the chosen loss."""
+        if not problem.goal.is_monotone:
+            return leave_out(problem, solution, budget)
+        if not budget:
+            return solution
+        return best_by(self.loss, problem, [solution, suppress(problem, solution, budget)], self.target)
 
     def _chosen(self, problem: Problem, progress: Progress) -> Solution:
         """Cut by a loss that kernels do not know, and by NCP, which looks further ahead; the better of both is kept."""

@@ -45,7 +45,9 @@ def _priced(domain: Domain, loss: str, tallest: int, originals: IntArray) -> Dom
     if tree is not None:
         prices = node_prices(domain, cell_losses()[loss], originals, loss)
         return replace(domain, hierarchy=tree.with_losses(prices / (tallest if loss == "minimal-distortion" else 1)))
-    if loss == "iloss":
-        steps = pl.Series(domain.name, np.arange(len(domain.values)))  # values as far apart as their codes
-        return replace(domain, kind=DomainKind.ORDERED, type=ColumnType.INTEGER, values=steps)
+    if loss in ("iloss", "iloss-domain"):
+        n = len(domain.values)
+        steps = pl.Series(domain.name, np.arange(n))  # values as far apart as their codes
+        weight = domain.weight * (1.0 if loss == "iloss" else max(1, n - 1) / max(1, n))  # from n - 1 steps to n values
+        return replace(domain, kind=DomainKind.ORDERED, type=ColumnType.INTEGER, values=steps, weight=weight)
     raise IncompatibleChoice(f"column '{domain.name}' needs a hierarchy for the loss {loss}", hint="loss: ncp")

@@ -17,6 +17,7 @@ AnyLoss: TypeAlias = Literal[
     "ncp",
     "gcp",
     "iloss",
+    "iloss-domain",
     "minimal-distortion",
     "precision",
     "total",

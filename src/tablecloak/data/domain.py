@@ -146,29 +146,28 @@ class Domain:
         assert self.hierarchy is not None
         # many classes share few intervals, so each interval is looked up once
         pairs, of_class = np.unique(lo.astype(np.int64) * self.n_codes + hi, return_inverse=True)
-        ends = zip(*(side.tolist() for side in np.divmod(pairs, self.n_codes)), strict=True)
-        return np.fromiter((self.hierarchy.lca_range(a, b) for a, b in ends), np.int64, len(pairs))[of_class]
+        return self.hierarchy.lca_ranges(*np.divmod(pairs, self.n_codes))[of_class]
 
-    def _texts(self, lo: IntArray, hi: IntArray) -> dict[int, Any]:
-        """The values that labels will speak of, by code."""
+    def _texts(self, lo: IntArray, hi: IntArray) -> dict[int, str]:
+        """The texts of values that labels will speak of, by code."""
         if self.kind is DomainKind.SET:
             codes = np.arange(int(self.has_missing), self.n_codes)
         else:
             codes = np.unique(np.concatenate([lo, hi]))
             codes = codes[codes >= int(self.has_missing)]
         values = self.values.gather(codes - int(self.has_missing)).to_list()
-        return dict(zip(codes.tolist(), values, strict=True))
+        return dict(zip(codes.tolist(), (str(format_value(value)) for value in values), strict=True))
 
-    def _label(self, lo: int, hi: int, texts: dict[int, Any]) -> str | None:
+    def _label(self, lo: int, hi: int, texts: dict[int, str]) -> str | None:
         if self.has_missing and lo == 0:
             return None if hi == 0 else ANYTHING
         if lo == hi:
-            return format_value(texts[lo])
+            return texts[lo]
         if self.kind is DomainKind.ORDERED:
             return format_interval(texts[lo], texts[hi])
         if hi - lo + 1 == len(self.values):
             return ANYTHING
-        return format_set(str(format_value(texts[code])) for code in range(lo, hi + 1))
+        return format_set(texts[code] for code in range(lo, hi + 1))
 
     def codes(self, column: Distinct) -> Codes:
         """Codes of a column whose values all belong to this domain (others raise DataError)."""
@@ -190,11 +189,10 @@ class Domain:
 
     def _leaf_codes(self, distinct: pl.Series) -> IntArray:
         assert self.hierarchy is not None
-        leaves = {label: code for code, label in enumerate(self.hierarchy.labels[: self.hierarchy.n_leaves])}
-        codes = [leaves.get(format_value(value), -1) for value in distinct.to_list()]
+        codes = self.hierarchy.codes(format_value(value) for value in distinct.to_list()).tolist()
         unknown = codes.count(-1)
         if unknown:
-            known = self.hierarchy.n_leaves - int(None in leaves)
+            known = self.hierarchy.n_leaves - int(self.hierarchy.has_missing)
             raise DataError(
                 f"column '{self.name}': {unknown:,} of its {len(codes):,} distinct values are not among the "
                 f"{known:,} leaves of its hierarchy",

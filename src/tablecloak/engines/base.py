@@ -117,12 +117,14 @@ class Coding:
         """Statistics of the table as one class: the most general release there is."""
         return one_class(self.n_rows, [(s, self.totals[s.name]) for s in self.sensitive])
 
-    def originals(self, dim: int) -> IntArray:
-        """Records with each code of a quasi-identifier, (n_codes,)."""
+    def originals(self) -> list[IntArray]:
+        """Records with each code, (n_codes,) by quasi-identifier; every shard is read once."""
         if self.codes:
-            domain = self.domains[dim]
-            return np.bincount(self.codes[domain.name], minlength=domain.n_codes)
-        counts: IntArray = np.sum([shard.originals(dim) for shard in self.shards], axis=0)
+            return [np.bincount(self.codes[d.name], minlength=d.n_codes) for d in self.domains]
+        counts = [np.zeros(d.n_codes, np.int64) for d in self.domains]
+        for shard in self.shards:
+            for dim in range(len(counts)):
+                counts[dim] += shard.originals(dim)
         return counts
 
 

@@ -13,7 +13,7 @@ from tablecloak.amounts import show_bytes
 from tablecloak.engines.base import Engine
 from tablecloak.engines.local import LocalEngine
 from tablecloak.engines.rundir import RunFolder
-from tablecloak.errors import MissingExtra, PolicyError, did_you_mean
+from tablecloak.errors import IncompatibleChoice, MissingExtra, PolicyError, did_you_mean
 from tablecloak.io.sources import Layout
 
 __all__ = ["NAMES", "Choice", "Demand", "bytes_in_memory", "choose", "open_engine"]
@@ -110,6 +110,11 @@ def open_engine(
 def _spark(demand: Demand) -> Engine:
     if importlib.util.find_spec("tablecloak.engines.spark") is None or importlib.util.find_spec("pyspark") is None:
         raise MissingExtra("the Spark engine needs the package pyspark", hint="pip install 'tablecloak[spark]'")
+    if demand.resume:
+        raise IncompatibleChoice(
+            "Spark replaces workers that are lost, but a run whose driver was killed begins anew",
+            hint="run without --resume; or --engine duckdb, which keeps every finished phase",
+        )
     module = importlib.import_module("tablecloak.engines.spark")
     engine: Engine = module.SparkEngine(demand.spark, memory=demand.memory)
     return engine

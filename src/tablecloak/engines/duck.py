@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +12,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak.data.coded import has_repeats, make_space
-from tablecloak.data.domain import Domain
 from tablecloak.data.labels import ClassLabels
 from tablecloak.engines.base import (
     Answer,
@@ -27,16 +25,17 @@ from tablecloak.engines.base import (
     Summary,
     Table,
 )
-from tablecloak.engines.batches import Coders, collect_values, quasi_coders, refuse_infinite, sensitive_coders
-from tablecloak.engines.keys import CHUNK, KeyFile
+from tablecloak.engines.batches import collect_values
+from tablecloak.engines.keys import CHUNK
+from tablecloak.engines.lookup import places_of
 from tablecloak.engines.publish import Publisher
 from tablecloak.engines.recount import Recounter
 from tablecloak.engines.rows import Rows, Shards
 from tablecloak.engines.rundir import RunFolder
-from tablecloak.engines.shards import cut_apart
 from tablecloak.engines.solutions import compact, join, load_answer, save_answer
-from tablecloak.engines.sql import KeyCounter
+from tablecloak.engines.stored import Limits, StoredCoder
 from tablecloak.engines.stream import (
+    Batches,
     StreamTable,
     from_frame,
     open_parquet,
@@ -52,9 +51,7 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout as FileLayout
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import wanted_columns
-from tablecloak.kernels.space import Keys, Layout, pack, plan_layout
 from tablecloak.progress import Progress, silent
-from tablecloak.stats.classes import SensitiveDomain
 
 __all__ = ["DuckEngine"]
 
@@ -62,11 +59,8 @@ IntArray = NDArray[np.int64]
 # What Python, its packages and a few batches take before any table is held.
 RESIDENT = 450_000_000
 LEAST_WORK = 64_000_000
-# A search on rows needs about this much for each of them, besides three copies of its key.
-BYTES_PER_ROW = 72
 # Up to this many tuples, the class of each is kept for metrics that look at them.
 KEEP_CLASSES_UP_TO = 1_000_000
-SAMPLE = 1 << 16
 
 
 class DuckEngine:
@@ -80,6 +74,7 @@ class DuckEngine:
         self.threads = threads or os.cpu_count() or 1
         self.folder = folder or RunFolder.temporary()
         self.work = max(LEAST_WORK, memory - RESIDENT)
+        self._found: tuple[Batches, Mapping[str, pl.Series]] | None = None  # values of the rows that were summarized
         self.batch_rows = int(min(CHUNK, max(1 << 14, self.work // 1000)))
 
     def layout(self, source: Source) -> FileLayout:
@@ -168,12 +163,17 @@ class DuckEngine:
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         stream = _stream(table)
         missing = dict.fromkeys(columns, 0)
-        values: dict[str, pl.Series] = {}
-        for batch in stream.batches(columns):
-            for name in columns:
-                missing[name] += batch[name].null_count()
-        if distinct:
-            values = collect_values(stream.batches(columns), columns, all_categories=False, seen=lambda _: None)
+
+        def counted() -> Iterator[pl.DataFrame]:
+            for batch in stream.batches(columns):
+                for name in columns:
+                    missing[name] += batch[name].null_count()
+                yield batch
+
+        with_unused = stream.all_categories and not distinct
+        values = collect_values(counted(), columns, all_categories=with_unused, seen=lambda _: None)
+        if with_unused == stream.all_categories:  # coding begins with the same values
+            self._found = stream.open, values
         return {name: Summary(missing[name], len(values[name]) if distinct else None) for name in columns}
 
     def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -196,157 +196,13 @@ class DuckEngine:
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
         stands_alone: StandsAlone | None = None, progress: Progress = silent,
     ) -> Coding:  # fmt: skip
+        coder = StoredCoder(self.folder, Limits(self.memory, self.work, RESIDENT, self.threads))
         stream = _stream(table)
-        values = self._values(stream, quasi, sensitive, progress)
-        domains, quasi_codes = quasi_coders(quasi, values, stream.types)
-        counted, sensitive_codes = sensitive_coders(sensitive, values, stream.types, stream.batches)
-        coders = Coders(quasi_codes.columns, quasi_codes.coders), sensitive_codes
-        layout = plan_layout([*(d.n_codes for d in domains), *(s.n_values for s in counted)])
-        keys, totals = self._keys(stream, coders, layout, counted, progress)
-        rows = Rows(self.folder.path, keys, make_space(domains, layout))
-        return self._coding(rows, domains, counted, totals, by_row=by_row, stands_alone=stands_alone)
-
-    def _values(
-        self,
-        stream: StreamTable,
-        quasi: Sequence[QuasiColumn],
-        sensitive: Sequence[SensitiveColumn],
-        progress: Progress,
-    ) -> dict[str, pl.Series]:
-        """The different values of coded columns: found once, then stored."""
-        names = list(dict.fromkeys([*(q.name for q in quasi), *(s.name for s in sensitive if not s.joins)]))
-        paths = {name: self.folder.path / f"values-{i}.arrow" for i, name in enumerate(names)}
-        if self.folder.done("values") is None:
-            found = collect_values(
-                stream.batches(names), names, all_categories=stream.all_categories, seen=_counting(progress)
-            )
-            for name, series in found.items():
-                series.to_frame().write_ipc(paths[name])
-            self.folder.finish("values")
-        values = {name: pl.read_ipc(path)[name] for name, path in paths.items()}
-        persons = {s.name for s in sensitive if s.is_person}
-        for name in names:
-            if name not in persons:
-                refuse_infinite(values[name], stream.name)
-        return values
-
-    def _keys(
-        self,
-        stream: StreamTable,
-        coders: tuple[Coders, Coders],
-        layout: Layout,
-        counted: tuple[SensitiveDomain, ...],
-        progress: Progress,
-    ) -> tuple[KeyFile, dict[str, IntArray]]:
-        """Packed keys of all rows, and how often each sensitive value occurs: counted once, then stored."""
-        path, about = self.folder.path / "rows.keys", self.folder.done("code")
-        n_words = int(layout.word.max(initial=0)) + 1
-        if about is None:
-            keys = KeyFile(path, n_words)
-            totals = {s.name: np.zeros(s.n_values, np.int64) for s in counted}
-            seen = _counting(progress)
-            columns = list(dict.fromkeys([*coders[0].read, *coders[1].read]))
-            for batch in stream.batches(columns):
-                quasi, sensitive = coders[0].codes(batch), coders[1].codes(batch)
-                keys.append(pack([*quasi, *sensitive], layout))
-                for domain, codes in zip(counted, sensitive, strict=True):
-                    totals[domain.name] += np.bincount(codes, minlength=domain.n_values)
-                seen(batch.height)
-            self.folder.check_inputs()
-            np.savez(
-                self.folder.path / "totals.npz",
-                allow_pickle=False,
-                **{str(i): totals[s.name] for i, s in enumerate(counted)},
-            )
-            self.folder.finish("code", n_rows=keys.n_rows)
-            return keys, totals
-        with np.load(self.folder.path / "totals.npz") as stored:
-            totals = {s.name: stored[str(i)] for i, s in enumerate(counted)}
-        return KeyFile(path, n_words, int(about["n_rows"])), totals
-
-    def _coding(
-        self,
-        rows: Rows,
-        domains: tuple[Domain, ...],
-        counted: tuple[SensitiveDomain, ...],
-        totals: dict[str, IntArray],
-        *,
-        by_row: bool,
-        stands_alone: StandsAlone | None,
-    ) -> Coding:
-        """One shard where the rows, or else their different tuples, fit memory; several where they do not."""
-        n_rows, most = rows.keys.n_rows, self._rows_at_once(rows.keys.n_words)
-        grouped = None
-        n_tuples = n_rows
-        if n_rows > most:
-            if not by_row and self._has_repeats(rows.keys):
-                grouped, n_tuples = self._grouped(rows)
-            if n_tuples > most:
-                grouped = None
-                rows, n_tuples = self._cut_apart(rows, counted, totals, most, stands_alone, n_tuples)
-        shards = Shards(rows, domains, counted, totals, by_row=by_row, grouped=grouped)
-        if n_rows <= most:
-            n_tuples = shards[0].n_tuples
-        return Coding(domains, counted, n_rows, n_tuples, totals, shards, rows.cuts, rows=rows)
-
-    def _rows_at_once(self, n_words: int) -> int:
-        return int(self.work * 0.75 / (24 * n_words + BYTES_PER_ROW))
-
-    @staticmethod
-    def _has_repeats(keys: KeyFile) -> bool:
-        """Whether equal tuples are frequent, judged on rows spread over the table."""
-        step = max(1, keys.n_rows // SAMPLE)
-        parts = [chunk[:, ::step] for chunk in keys.chunks()]
-        return has_repeats(np.ascontiguousarray(np.concatenate(parts, axis=1)[:, : 4 * SAMPLE]))
-
-    def _grouped(self, rows: Rows) -> tuple[Path, int]:
-        """Different tuples with their number, counted by DuckDB."""
-        path, about = self.folder.path / "tuples.npy", self.folder.done("group")
-        if about is None:
-            every = np.full(rows.keys.n_words, np.iinfo(np.uint64).max, np.uint64)
-            counter = KeyCounter(self.folder.path, every, memory=self.work // 2, threads=self.threads)
-            try:
-                for chunk in rows.keys.chunks():
-                    counter.add(chunk)
-                ((keys, weights),) = counter.counts()
-            finally:
-                counter.close()
-            np.save(path, np.concatenate([keys, weights[None].astype(np.uint64)]))
-            self.folder.finish("group", n_tuples=keys.shape[1])
-            return path, keys.shape[1]
-        return path, int(about["n_tuples"])
-
-    def _cut_apart(
-        self,
-        rows: Rows,
-        counted: tuple[SensitiveDomain, ...],
-        totals: dict[str, IntArray],
-        most: int,
-        stands_alone: StandsAlone | None,
-        n_tuples: int,
-    ) -> tuple[Rows, int]:
-        """Shards that fit memory one by one."""
-        if stands_alone is None:
-            needed = int(n_tuples * (24 * rows.keys.n_words + BYTES_PER_ROW) / 0.75) + RESIDENT
-            raise IncompatibleChoice(
-                f"{n_tuples:,} different tuples do not fit {_gigabytes(self.memory)}, and this algorithm needs all of "
-                "them at once",
-                hint=f"--memory {_gigabytes(needed)}, or algorithm: auto or mondrian, which take shards",
-            )
-        about = self.folder.done("shard")
-        if about is None:
-            cuts, sizes = cut_apart(
-                rows.keys.chunks, rows.space, counted, totals, most_rows=most, stands_alone=stands_alone
-            )
-            parted = Rows(self.folder.path, rows.keys, rows.space, cuts, sizes)
-            parted.split(lambda _: None)
-            tree = {name: getattr(cuts, name).tolist() for name in ("dim", "cut", "left", "right")}
-            self.folder.finish("shard", sizes=sizes, tree=tree)
-            return parted, n_tuples
-        from tablecloak.algorithms.base import CutTree
-
-        cuts = CutTree(*(np.array(about["tree"][n], np.int64) for n in ("dim", "cut", "left", "right")))
-        return Rows(self.folder.path, rows.keys, rows.space, cuts, about["sizes"]), n_tuples
+        known = self._found[1] if self._found is not None and self._found[0] is stream.open else {}
+        self._found = None
+        return coder.code(
+            stream, quasi, sensitive, by_row=by_row, stands_alone=stands_alone, progress=progress, known=known
+        )
 
     # Classes ----------------------------------------------------------------------------------------------------------
 
@@ -372,7 +228,7 @@ class DuckEngine:
         classes = solution.class_of_tuple
         found: Iterator[IntArray]
         if len(table.weights) and table.tuple_of_row is None:
-            found = (classes[places] for places in _places(table.keys, rows.shard_keys[index]))
+            found = (classes[places] for places in places_of(table.keys, rows.shard_keys[index]))
         else:
             found = iter([solution.class_of_row(table)])
         rows.classes[index].write(np.where(part < 0, -1, part + offset) for part in found)
@@ -402,7 +258,7 @@ class DuckEngine:
         progress: Progress = silent,
     ) -> Recount:
         recounter = Recounter(
-            _stream(release), quasi, sensitive, self.folder.path, work=self.work, threads=self.threads,
+            _stream(release), quasi, sensitive, self.folder.path, work=self.work,
             originals=originals, progress=progress,
         )  # fmt: skip
         return recounter.count(stars_are_suppressed=stars_are_suppressed)
@@ -428,45 +284,3 @@ def sniff_schema(source: Source, wanted: Sequence[str]) -> pl.Schema:
 
     layout = sniff(source)
     return pl.Schema({name: DTYPES[layout.type_of(name)] for name in wanted})
-
-
-def _counting(progress: Progress) -> Callable[[int], None]:
-    done = 0
-
-    def seen(n: int) -> None:
-        nonlocal done
-        done += n
-        progress.advance(done)
-
-    return seen
-
-
-def _places(tuples: Keys, rows: KeyFile) -> Iterator[NDArray[np.int64]]:
-    """Which of the ascending tuples each row is, chunk by chunk."""
-    mixed = _mix(tuples)
-    order = np.argsort(mixed)
-    ordered = mixed[order]
-    for chunk in rows.chunks():
-        places = order[np.minimum(np.searchsorted(ordered, _mix(chunk)), len(order) - 1)]
-        if not np.array_equal(tuples[:, places], chunk):
-            places = _joined_places(tuples, chunk)  # two tuples share a hash
-        yield places
-
-
-def _mix(keys: Keys) -> NDArray[np.uint64]:
-    """One number for each key, its only word as it is."""
-    mixed = keys[0]
-    for word in keys[1:]:
-        mixed = (mixed * np.uint64(0x9E3779B97F4A7C15)) ^ (mixed >> np.uint64(29)) ^ word
-    return np.asarray(mixed)
-
-
-def _joined_places(tuples: Keys, chunk: Keys) -> NDArray[np.int64]:
-    names = [f"w{i}" for i in range(len(tuples))]
-    known = pl.DataFrame(dict(zip(names, tuples, strict=True))).with_row_index("place")
-    found = pl.DataFrame(dict(zip(names, chunk, strict=True))).join(known, on=names, how="left", maintain_order="left")
-    return found["place"].to_numpy().astype(np.int64)
-
-
-def _gigabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.1f}GB"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, overload
+from typing import overload
 
 import numpy as np
 import polars as pl
@@ -18,9 +18,8 @@ from tablecloak.data.domain import ANYTHING, Codes
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Recount, SensitiveColumn
 from tablecloak.engines.batches import Coders, collect_values, sensitive_coders
-from tablecloak.engines.keys import KeyFile
+from tablecloak.engines.partitions import KeyPartitions
 from tablecloak.engines.rows import RowReader, Rows
-from tablecloak.engines.sql import KeyCounter
 from tablecloak.engines.stream import StreamTable
 from tablecloak.kernels.space import Keys, Layout, pack, plan_layout, unpack
 from tablecloak.progress import Progress
@@ -30,7 +29,7 @@ __all__ = ["Recounter"]
 
 IntArray = NDArray[np.int64]
 # What counting in memory takes for each row: keys, their classes, and the codes of attributes.
-BYTES_PER_ROW = 100
+BYTES_PER_ROW = 120
 
 
 class Recounter:
@@ -44,12 +43,11 @@ class Recounter:
         folder: Path,
         *,
         work: int,
-        threads: int,
         originals: Coding | None,
         progress: Progress,
     ) -> None:
         self.release, self.quasi, self.sensitive = release, list(quasi), list(sensitive)
-        self.folder, self.work, self.threads, self.progress = folder, work, threads, progress
+        self.folder, self.work, self.progress = folder, work, progress
         self.coding = originals
         self.rows: Rows | None = originals.rows if originals is not None else None
 
@@ -63,7 +61,7 @@ class Recounter:
         coverage = self._coverage(labels)
         covers, keys, totals, n_rows = self._pass(columns, coders, domains, layout, coverage, drops_stars=drops_stars)
         try:
-            parts = self._parts(keys, n_rows, layout, domains, totals)
+            parts = self._parts(keys, layout, domains, totals)
         finally:
             keys.close()
         return Recount(parts, n_rows, n_stars if drops_stars else 0, labels, covers=covers)
@@ -140,7 +138,7 @@ class Recounter:
         coverage: list[Coverage] | None,
         *,
         drops_stars: bool,
-    ) -> tuple[bool | None, _KeySink, dict[str, IntArray], int]:
+    ) -> tuple[bool | None, KeyPartitions, dict[str, IntArray], int]:
         """Keys of all records, and whether every cell covers its original."""
         keys = self._sink(layout)
         totals = {d.name: np.zeros(d.n_values, np.int64) for d in domains}
@@ -169,28 +167,20 @@ class Recounter:
             covers = originals.is_used_up()
         return covers, keys, totals, n_rows
 
-    def _sink(self, layout: Layout) -> _KeySink:
+    def _sink(self, layout: Layout) -> KeyPartitions:
+        """Where keys go until they are counted: to as many files as are needed for each to fit memory."""
         n_words = int(layout.word.max(initial=0)) + 1
-        fits = self.release.n_rows * (BYTES_PER_ROW + 16 * n_words) <= self.work
         masks = np.zeros(n_words, np.uint64)
         for word, shift, mask in zip(*(side[: len(self.quasi)] for side in layout), strict=True):
             masks[word] |= mask << shift
-        if fits:
-            return _InMemory(self.folder / "cells.keys", n_words)
-        return _InDuck(KeyCounter(self.folder, masks, memory=self.work // 2, threads=self.threads))
+        n_parts = 1 + self.release.n_rows * (BYTES_PER_ROW + 32 * n_words) // self.work
+        return KeyPartitions(self.folder, masks, n_parts)
 
     def _parts(
-        self,
-        keys: _KeySink,
-        n_rows: int,
-        layout: Layout,
-        domains: tuple[SensitiveDomain, ...],
-        totals: dict[str, IntArray],
+        self, keys: KeyPartitions, layout: Layout, domains: tuple[SensitiveDomain, ...], totals: dict[str, IntArray]
     ) -> Sequence[ClassStats]:
-        n_words = int(layout.word.max(initial=0)) + 1
-        n_parts = 1 + n_rows * (BYTES_PER_ROW + 32 * n_words) // self.work
-        found = (_stats(part, weights, layout, self.quasi, domains, totals) for part, weights in keys.counts(n_parts))
-        return [next(found)] if isinstance(keys, _InMemory) else _Stored(self.folder, found)
+        found = (_stats(part, layout, self.quasi, domains, totals) for part in keys.parts())
+        return list(found) if keys.n_parts == 1 else _Stored(self.folder, found)
 
 
 class _Originals:
@@ -252,7 +242,6 @@ def _holds(
 
 def _stats(
     keys: Keys,
-    weights: IntArray | None,
     layout: Layout,
     quasi: Sequence[str],
     domains: tuple[SensitiveDomain, ...],
@@ -265,55 +254,9 @@ def _stats(
         label_keys[word] |= keys[word] & (mask << shift)
     firsts, classes = kernels.choose(keys.shape[1]).group(label_keys)
     codes = {d.name: (unpack(keys, layout, n_dims + i), d) for i, d in enumerate(domains)}
-    stats = count_classes(classes, len(firsts), codes, weights=weights, totals=totals)
+    stats = count_classes(classes, len(firsts), codes, totals=totals)
     published = np.ascontiguousarray(label_keys[:, firsts])
     return replace(stats, labels={name: unpack(published, layout, i) for i, name in enumerate(quasi)})
-
-
-class _KeySink(Protocol):
-    """Where keys go until they are counted."""
-
-    def add(self, keys: Keys) -> None:
-        """Keep the keys of a batch."""
-
-    def counts(self, n_parts: int) -> Iterator[tuple[Keys, IntArray | None]]:
-        """The keys in parts that share none, each with its number of rows; None: every key is one row."""
-
-    def close(self) -> None:
-        """Remove what was kept on disk."""
-
-
-class _InMemory:
-    """As many as fit: every row is counted once."""
-
-    def __init__(self, path: Path, n_words: int) -> None:
-        self._file = KeyFile(path, n_words)
-
-    def add(self, keys: Keys) -> None:
-        self._file.append(keys)
-
-    def counts(self, n_parts: int) -> Iterator[tuple[Keys, IntArray | None]]:
-        del n_parts
-        yield self._file.load(), None
-
-    def close(self) -> None:
-        self._file.path.unlink(missing_ok=True)
-
-
-class _InDuck:
-    """Counted by DuckDB, a part of the classes at a time."""
-
-    def __init__(self, counter: KeyCounter) -> None:
-        self._counter = counter
-
-    def add(self, keys: Keys) -> None:
-        self._counter.add(keys)
-
-    def counts(self, n_parts: int) -> Iterator[tuple[Keys, IntArray | None]]:
-        yield from self._counter.counts(n_parts)
-
-    def close(self) -> None:
-        self._counter.close()
 
 
 class _Stored(Sequence[ClassStats]):

@@ -16,7 +16,7 @@ from tablecloak.data.labels import ClassLabels
 from tablecloak.engines.base import Answer
 from tablecloak.io.atomic import writing
 
-__all__ = ["join", "load_answer", "save_answer"]
+__all__ = ["CUTS", "compact", "join", "load_answer", "save_answer"]
 
 CUTS = ("dim", "cut", "left", "right")
 

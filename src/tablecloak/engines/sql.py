@@ -21,19 +21,13 @@ LEAST_MEMORY = 64_000_000
 
 
 class KeyCounter:
-    """Counts equal keys, which are added in batches and may be more than memory holds.
+    """Counts equal keys, which are added in batches and may be more than memory holds."""
 
-    Args:
-        group: masks of the words; keys that agree under them are always counted together.
-    """
-
-    def __init__(self, folder: Path, group: NDArray[np.uint64], *, memory: int, threads: int) -> None:
+    def __init__(self, folder: Path, n_words: int, *, memory: int, threads: int) -> None:
         import duckdb
 
-        self.group = group
-        self.n_rows = 0
         self._path = folder / "counter.duckdb"
-        self._words = [f"w{i}" for i in range(len(group))]
+        self._words = [f"w{i}" for i in range(n_words)]
         self._path.unlink(missing_ok=True)
         with failing("opening the counter", folder):
             self._connection = duckdb.connect(str(self._path))
@@ -53,18 +47,14 @@ class KeyCounter:
             self._connection.register("batch", frame)
             self._run("INSERT INTO keys SELECT * FROM batch")
             self._connection.unregister("batch")
-        self.n_rows += keys.shape[1]
 
-    def counts(self, n_parts: int = 1) -> Iterator[tuple[Keys, IntArray]]:
-        """Different keys in ascending order with how often each occurs, in parts that share no group."""
+    def counts(self) -> tuple[Keys, IntArray]:
+        """Different keys in ascending order, with how often each occurs."""
         words = ", ".join(self._words)
-        masked = ", ".join(f"{w} & {int(mask)}" for w, mask in zip(self._words, self.group, strict=True))
-        for part in range(n_parts):
-            where = f"WHERE hash({masked}) % {n_parts} = {part}" if n_parts > 1 else ""
-            query = f"SELECT {words}, count(*)::BIGINT AS n FROM keys {where} GROUP BY {words} ORDER BY {words}"
-            with failing("counting keys", self._path.parent):
-                found = self._connection.sql(query).fetchnumpy()
-            yield np.stack([np.asarray(found[w]) for w in self._words]), np.asarray(found["n"], np.int64)
+        query = f"SELECT {words}, count(*)::BIGINT AS n FROM keys GROUP BY {words} ORDER BY {words}"
+        with failing("counting keys", self._path.parent):
+            found = self._connection.sql(query).fetchnumpy()
+        return np.stack([np.asarray(found[w]) for w in self._words]), np.asarray(found["n"], np.int64)
 
     def close(self) -> None:
         """Remove what was stored."""

@@ -23,7 +23,7 @@ from tablecloak.io.sources import Layout, Source, format_and_compression
 from tablecloak.io.tabular import ROWS_PER_FILE, read_frame, read_slice, write_frame
 from tablecloak.progress import Progress
 
-__all__ = ["StreamTable", "from_frame", "open_parquet", "stream_source", "write_elsewhere", "write_stream"]
+__all__ = ["Batches", "StreamTable", "from_frame", "open_parquet", "stream_source", "write_elsewhere", "write_stream"]
 
 Batches = Callable[[Sequence[str]], Iterator[pl.DataFrame]]
 

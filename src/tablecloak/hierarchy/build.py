@@ -70,6 +70,8 @@ class MaskSpec(_Spec):
     kind: Literal["mask"] = "mask"
     from_: Literal["right", "left"] = Field(default="right", alias="from", description="the side hidden first")
     char: Annotated[str, Field(min_length=1, max_length=1)] = "*"
+    hide: Annotated[int, Field(ge=0, description="characters that are hidden in every published value")] = 0
+    never: list[str] = Field(default=[], description="values that begin so (or end, from the left) are hidden wholly")
 
 
 class DatesSpec(_Spec):
@@ -80,6 +82,7 @@ class DatesSpec(_Spec):
         list[str],
         Field(min_length=1, description="fine to coarse: day, month, quarter, year, '5 years', decade, century"),
     ] = ["month", "year", "decade"]
+    exact: bool = Field(default=True, description="false: nothing finer than the first level is ever published")
 
     @field_validator("levels")
     @classmethod
@@ -361,7 +364,18 @@ def _mask(spec: MaskSpec, column: _Column) -> Hierarchy:
             parent[node[i]] = node[i] = number.setdefault(label, len(labels) + len(number))
         labels.extend(number)
         parent.extend(repeat(root, len(number)))
-    return Hierarchy.from_nodes(labels, parent, kind="mask")
+    tree = Hierarchy.from_nodes(labels, parent, kind="mask")
+    if not spec.hide and not spec.never:
+        return tree
+    return tree.cut_off([_shown(tree, leaf, spec) for leaf in range(tree.n_leaves)])
+
+
+def _shown(tree: Hierarchy, leaf: int, spec: MaskSpec) -> int:
+    """The lowest node above a text that hides enough of it."""
+    text = str(tree.labels[leaf])
+    if any(text.startswith(part) if spec.from_ == "right" else text.endswith(part) for part in spec.never):
+        return tree.root
+    return next((node for node in tree.ancestors(leaf) if tree.heights[node] >= spec.hide), tree.root)
 
 
 _PERIODS = {"day": 0, "month": 1, "quarter": 3, "half-year": 6, "year": 12, "decade": 120, "century": 1200}
@@ -389,7 +403,8 @@ def _dates(spec: DatesSpec, column: _Column) -> Hierarchy:
         labels = [_period(days[i].item(), int(months[i]), length) for i in begin]
         loss = min(1.0, max(1.0, length * 30.436875) / span)  # mean length of a month in days
         levels.append(Level(groups, labels, np.full(len(labels), loss)))
-    return _finish(column, levels, "dates")
+    tree = _finish(column, levels, "dates")
+    return tree if spec.exact else tree.cut_off(tree.parent[: tree.n_leaves])
 
 
 def _day(value: Any) -> date:

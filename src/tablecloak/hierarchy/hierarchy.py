@@ -48,6 +48,7 @@ class Hierarchy:
     last: IntArray  # (n_nodes,) last leaf code of the node, inclusive
     losses: FloatArray  # (n_nodes,) NCP of publishing the node
     kind: str = "tree"  # tree | intervals | quantiles | mask | dates | order
+    inside: Mapping[str, int] = field(default_factory=dict)  # values that no node shows, with the leaf they belong to
     n_leaves: int = field(init=False)
     depths: IntArray = field(init=False, repr=False)  # (n_nodes,) edges up to the root
     heights: IntArray = field(init=False, repr=False)  # (n_nodes,) edges down to the deepest leaf
@@ -250,6 +251,13 @@ class Hierarchy:
             node = int(self.parent[node])
         return node
 
+    def lca_ranges(self, lo: IntArray, hi: IntArray) -> IntArray:
+        """`lca_range` of many intervals, (n,). Cost: O(height) passes over them."""
+        nodes = np.array(lo, np.int64)
+        while len(low := np.flatnonzero(self.last[nodes] < hi)):
+            nodes[low] = self.parent[nodes[low]]
+        return nodes
+
     def generalize(self, code: int, level: int) -> int:
         """The highest node above leaf `code` whose height is at most `level`."""
         node = code
@@ -299,7 +307,27 @@ class Hierarchy:
             last=np.concatenate([[0], self.last + 1]),
             losses=losses,
             kind=self.kind,
+            inside={text: leaf + 1 for text, leaf in self.inside.items()},
         )
+
+    def cut_off(self, floor: Sequence[int] | IntArray) -> Hierarchy:
+        """The tree without anything below the given nodes, one above or at each leaf: these become the leaves.
+
+        The old leaves are known as values inside the new ones. A node that is also above another given one gets a leaf
+        of its own label.
+        """
+        nodes = sorted(set(map(int, floor)))
+        above = {up for node in nodes for up in self.ancestors(node)[1:]}
+        number = {node: i for i, node in enumerate(nodes)}
+        inner = {node: len(nodes) + i for i, node in enumerate(sorted(above))}
+        parent = [inner[node] if node in above else inner.get(int(self.parent[node]), -1) for node in nodes]
+        parent += [inner.get(int(self.parent[node]), -1) for node in sorted(above)]
+        kept = [*nodes, *sorted(above)]
+        order = _numbering(np.array(parent, np.int64))
+        rank = {int(old): new for new, old in enumerate(order)}
+        cut = Hierarchy.from_nodes([self.labels[n] for n in kept], parent, losses=self.losses[kept], kind=self.kind)
+        inside = {str(self.labels[leaf]): rank[number[int(node)]] for leaf, node in enumerate(floor)}
+        return replace(cut, inside=inside)
 
     def with_losses(self, losses: FloatArray) -> Hierarchy:
         """The same tree with other losses, (n_nodes,)."""
@@ -327,7 +355,7 @@ class Hierarchy:
 
     def _leaf_index(self) -> dict[str | None, int]:
         if "leaves" not in self._memo:
-            self._memo["leaves"] = {label: code for code, label in enumerate(self.leaf_labels)}
+            self._memo["leaves"] = {label: code for code, label in enumerate(self.leaf_labels)} | dict(self.inside)
         index: dict[str | None, int] = self._memo["leaves"]
         return index
 

@@ -23,6 +23,6 @@ def choose(n_tuples: int, *, compiled: bool | None = None) -> ModuleType:
     return importlib.import_module("tablecloak.kernels." + ("compiled" if compiled else "reference"))
 
 
-def preload(n_tuples: int) -> None:
+def preload(n_tuples: int, *, refines: bool = False) -> None:
     """Begin loading the kernels that a table of this many tuples will need, while its file is being read."""
-    threading.Thread(target=lambda: choose(n_tuples).warm_up(), daemon=True).start()
+    threading.Thread(target=lambda: choose(n_tuples).warm_up(refines=refines), daemon=True).start()

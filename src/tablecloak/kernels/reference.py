@@ -356,5 +356,5 @@ def group(keys: Keys, n_rows: int | None = None) -> tuple[IntArray, NDArray[np.u
     return firsts.astype(np.int64), inverse.reshape(-1).astype(np.uint32)
 
 
-def warm_up() -> None:
+def warm_up(*, refines: bool = False) -> None:
     """Nothing to load."""

@@ -8,6 +8,7 @@ from tablecloak.kernels.reference_changes import Block, dissolve_classes, move_t
 from tablecloak.kernels.reference_rules import admitted, shortfall
 from tablecloak.kernels.rules import TOLERANCE, Rules
 from tablecloak.kernels.space import FloatArray, IntArray
+from tablecloak.kernels.steps import PROMISING
 
 __all__ = ["agglomerate", "grow_classes", "rebuild_pools"]
 
@@ -176,8 +177,9 @@ def _adopt(block: Block, classes: list[int], members: IntArray, part: Block) -> 
 
 
 def rebuild_pools(
-    block: Block, rules: Rules, n_near: int, most: int, noise: float, seed: int, *, grows: bool, stop: IntArray
-) -> None:
+    block: Block, rules: Rules, n_near: int, most: int, noise: float, seed: int, n_polishes: int, *,
+    grows: bool, stop: IntArray,
+) -> None:  # fmt: skip
     """Pool each class with its nearest, build the classes of the pool anew, and keep them where they are cheaper."""
     for g in range(block.n_used):
         if stop[0]:
@@ -199,10 +201,21 @@ def rebuild_pools(
         part = _part(block, members)
         if not (_grown(part, rules, seed) if grows else _merged(part, rules, noise, seed)):
             continue
-        for change in (move_tuples, trim_classes, dissolve_classes):
-            change(part, rules, stop)
+        _polish(part, rules, now, n_polishes, stop)
         if part.total() < now:
             _adopt(block, classes, members, part)
+
+
+def _polish(part: Block, rules: Rules, now: int, n_polishes: int, stop: IntArray) -> None:
+    """Small changes of a pool, again as long as they help and it may still become cheaper than it was."""
+    last = part.total() + 1
+    for p in range(n_polishes):
+        cost = part.total()
+        if p > 0 and (cost >= last or cost * 100 > now * PROMISING):
+            break
+        last = cost
+        for change in (move_tuples, trim_classes, dissolve_classes):
+            change(part, rules, stop)
 
 
 def _part(block: Block, members: IntArray) -> Block:

@@ -28,14 +28,15 @@ def refine(
     block = Block(codes, weights, values, class_of, prices)
     before = now = block.total()
     if steps.alone:
-        rebuild_pools(block, rules, 0, steps.alone, 0.0, seed, grows=True, stop=stop)
+        rebuild_pools(block, rules, 0, steps.alone, 0.0, seed, steps.polishes, grows=True, stop=stop)
     for sweep in range(steps.sweeps):
         last = now
         for change in (move_tuples, trim_classes, dissolve_classes):
             change(block, rules, stop)
-        rebuild_pools(block, rules, 0, SPLIT_UP_TO, 0.0, seed, grows=True, stop=stop)
+        rebuild_pools(block, rules, 0, SPLIT_UP_TO, 0.0, seed, steps.polishes, grows=True, stop=stop)
         grows = len(rules.kind) > 0 and (sweep + steps.turn) % 2 == 0
-        rebuild_pools(block, rules, steps.near, steps.pooled, steps.noise, seed + sweep, grows=grows, stop=stop)
+        near = (steps.near, steps.pooled, steps.noise, seed + sweep, steps.polishes)
+        rebuild_pools(block, rules, *near, grows=grows, stop=stop)
         now = block.total()
         if (last - now) * 2000 < last or stop[0]:
             break

@@ -27,7 +27,7 @@ def ambiguity(counts: ReleaseCounts) -> Amount:
     Reference: Goldberger, Tassa, Efficient anonymizations with enhanced utility, TDP 2010.
     """
     of_class, of_any = np.ones(len(counts.sizes)), 1.0
-    for column in counts.details.columns:
+    for column in counts.cells:
         of_cell, of_suppressed = _price(column)
         of_class *= of_cell[column.cell]
         of_any *= of_suppressed
@@ -59,7 +59,7 @@ def ambiguity_data(counts: ReleaseCounts) -> Amount:
     step = max(1, PAIRS_AT_ONCE // max(1, len(tuples.weights)))
     for begin in range(0, len(counts.sizes), step):
         part = slice(begin, begin + step)
-        pairs = zip(details.columns, tuples.codes, strict=True)
+        pairs = zip(counts.cells, tuples.codes, strict=True)
         held = np.logical_and.reduce([_holds(column, column.cell[part], codes) for column, codes in pairs])
         consistent[part] = held @ tuples.weights
     return _mean(counts, consistent, float(counts.n_rows))

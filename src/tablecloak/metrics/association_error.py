@@ -6,6 +6,7 @@ import numpy as np
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
 from tablecloak.metrics.joint import MOST_BINS, joints, mean_of_pairs
+from tablecloak.metrics.records import Records
 from tablecloak.stats.classes import FloatArray
 
 __all__ = ["association_error", "cramers_v"]
@@ -21,9 +22,11 @@ def association_error(counts: ReleaseCounts, *, bins: int = MOST_BINS) -> Amount
     Lower is better.
     Reference: Cramér, Mathematical Methods of Statistics, 1946.
     """
-    records = counts.records
-    found = {j.columns: abs(cramers_v(j.before) - cramers_v(j.after)) for j in joints(records, bins)}
-    return mean_of_pairs(records, found)
+
+    def distances(records: Records) -> dict[tuple[int, int], float]:
+        return {j.columns: abs(cramers_v(j.before) - cramers_v(j.after)) for j in joints(records, bins)}
+
+    return mean_of_pairs(counts.records, distances)
 
 
 def cramers_v(table: FloatArray) -> float:

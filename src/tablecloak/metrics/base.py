@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from tablecloak.metrics.details import Details
+from tablecloak.metrics.details import ColumnDetails, Details
 from tablecloak.metrics.records import Records
 from tablecloak.registry import find, known, register
 from tablecloak.rng import child
@@ -19,8 +19,8 @@ __all__ = ["Amount", "DoesNotApplyError", "Measurement", "ReleaseCounts", "every
 
 P = ParamSpec("P")
 _on_request: set[str] = set()
-# Too dear to be measured without being asked for: one holds every class against every original, one learns.
-_DEAR = ("ambiguity-data", "learning")
+# Not measured without being asked for: one holds every class against every original, one says little beside iloss.
+_DEAR = ("ambiguity-data", "iloss-domain")
 
 
 class DoesNotApplyError(Exception):
@@ -46,13 +46,23 @@ class ReleaseCounts:
             raise DoesNotApplyError("only class sizes and losses were counted")
         return self.look_closer()
 
+    @property
+    def cells(self) -> tuple[ColumnDetails, ...]:
+        """What each class publishes, by column."""
+        if self.details.are_exact:
+            raise DoesNotApplyError("cells are exact; groups only cut the link between columns")
+        return self.details.columns
+
     @cached_property
     def records(self) -> Records:
         """Originals and published records over the same columns, counted when the first metric asks for them."""
         make = self.details.records
         if make is None:
             raise DoesNotApplyError("the originals were not kept")
-        return make().grouped().with_suppressed(self.n_suppressed).sampled(child(0, "originals"))
+        records = make()
+        if records.is_paired:  # a sample, its suppressed records included
+            return records
+        return records.grouped().with_suppressed(self.n_suppressed).sampled(child(0, "originals"))
 
     @property
     def n_records(self) -> int:

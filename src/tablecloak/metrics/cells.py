@@ -75,7 +75,7 @@ def mean_of_cells(counts: ReleaseCounts, price: Price) -> Amount:
 def _totals(counts: ReleaseCounts, price: Price) -> FloatArray:
     """Price of all records by column, unweighted, (n_columns,)."""
     totals = np.zeros(len(counts.columns))
-    for i, column in enumerate(counts.details.columns):
+    for i, column in enumerate(counts.cells):
         of_cell, of_suppressed = price(column)
         totals[i] = counts.sizes @ of_cell[column.cell] + counts.n_suppressed * of_suppressed
     return totals

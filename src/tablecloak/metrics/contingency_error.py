@@ -6,6 +6,7 @@ import numpy as np
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
 from tablecloak.metrics.joint import MOST_BINS, joints, mean_of_pairs
+from tablecloak.metrics.records import Records
 
 __all__ = ["contingency_error"]
 
@@ -21,6 +22,8 @@ def contingency_error(counts: ReleaseCounts, *, bins: int = MOST_BINS) -> Amount
     sensitive columns; by column, over the pairs it is in. Lower is better: 0 the same tables, 1 disjoint ones.
     Reference: total variation distance of two-way marginals.
     """
-    records = counts.records
-    found = {joint.columns: float(np.abs(joint.before - joint.after).sum()) / 2 for joint in joints(records, bins)}
-    return mean_of_pairs(records, found)
+
+    def distances(records: Records) -> dict[tuple[int, int], float]:
+        return {j.columns: float(np.abs(j.before - j.after).sum()) / 2 for j in joints(records, bins)}
+
+    return mean_of_pairs(counts.records, distances)

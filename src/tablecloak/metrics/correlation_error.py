@@ -26,13 +26,19 @@ def correlation_error(counts: ReleaseCounts) -> Amount:
     numeric = [i for i, column in enumerate(records.columns) if column.places is not None]
     if len(numeric) < 2:
         raise DoesNotApplyError("there are no two columns of numbers or dates")
+    return mean_of_pairs(records, _differences)
+
+
+def _differences(records: Records) -> dict[tuple[int, int], float]:
     found = {}
     for i, j in pairs_of(records.columns):
-        if i in numeric and j in numeric:
-            before, after = _correlations(records, records.columns[i], records.columns[j])
-            if np.isfinite(before):
-                found[i, j] = abs(before - (after if np.isfinite(after) else 0.0))
-    return mean_of_pairs(records, found)
+        a, b = records.columns[i], records.columns[j]
+        if a.places is None or b.places is None:
+            continue
+        before, after = _correlations(records, a, b)
+        if np.isfinite(before):
+            found[i, j] = abs(before - (after if np.isfinite(after) else 0.0))
+    return found
 
 
 def _correlations(records: Records, a: RecordColumn, b: RecordColumn) -> tuple[float, float]:

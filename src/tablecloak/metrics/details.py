@@ -105,9 +105,12 @@ class Details:
     """What metrics may ask beyond sizes and losses."""
 
     columns: tuple[ColumnDetails, ...]
-    targets: Mapping[str, Target] = field(default_factory=dict)  # the first is the one meant if none is named
+    # the first is the one meant if none is named; None: classes and targets are not in memory together
+    targets: Mapping[str, Target] | None = field(default_factory=dict)
     tuples: Callable[[], Tuples] | None = None
     records: Callable[[], Records] | None = None
+    rows: Callable[[int], Records] | None = None  # at most so many records, each beside what was published of it
+    are_exact: bool = False  # records keep their own cells, so classes publish none
 
 
 def column_of_boxes(

@@ -17,7 +17,7 @@ DISTRIBUTION_METRICS = ("emd", "hellinger", "kl", "lp-norm")
 
 def mean_distance(counts: ReleaseCounts, distance: Callable[[FloatArray, FloatArray], float]) -> Amount:
     """Mean over columns of a distance between the original distribution and the rebuilt one."""
-    found = np.array([distance(*distributions(counts, column)) for column in counts.details.columns])
+    found = np.array([distance(*distributions(counts, column)) for column in counts.cells])
     return Amount(float(found @ counts.importance()), counts.by_column(found))
 
 

@@ -22,7 +22,7 @@ def emd(counts: ReleaseCounts) -> Amount:
     The mean over columns, each counting its weight. Lower is better.
     Reference: Rubner, Tomasi, Guibas, ICCV 1998; as a distance of columns Li, Li, Venkatasubramanian, ICDE 2007.
     """
-    columns = counts.details.columns
+    columns = counts.cells
     found = np.array([emd_distance(*distributions(counts, column), column.places) for column in columns])
     return Amount(float(found @ counts.importance()), counts.by_column(found))
 

@@ -21,6 +21,6 @@ def height(counts: ReleaseCounts) -> Amount:
     Every quasi-identifier needs a hierarchy. Lower is better.
     Reference: Samarati, IEEE TKDE 2001.
     """
-    tops = np.array([float(levels_of(c)[c.cell].max(initial=0)) for c in counts.details.columns])
+    tops = np.array([float(levels_of(c)[c.cell].max(initial=0)) for c in counts.cells])
     tops *= counts.mean_weights()
     return Amount(float(tops.sum()), counts.by_column(tops))

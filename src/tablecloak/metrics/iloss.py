@@ -8,7 +8,7 @@ from tablecloak.metrics.base import Amount, ReleaseCounts, metric
 from tablecloak.metrics.cells import Prices, cell_loss, sum_of_cells
 from tablecloak.metrics.details import ColumnDetails
 
-__all__ = ["iloss"]
+__all__ = ["iloss", "iloss_domain"]
 
 
 @metric("iloss", on_request=True)
@@ -22,8 +22,30 @@ def iloss(counts: ReleaseCounts, *, denominator: Literal["|D|-1", "|D|"] = "|D|-
     suppressed one. Column weights are scaled to a mean of 1. Lower is better.
     Reference: Xiao, Tao, Personalized privacy preservation, SIGMOD 2006; Iyengar, KDD 2002 (LM).
     """
-    less = 1 if denominator == "|D|-1" else 0
+    return _iloss(counts, 1 if denominator == "|D|-1" else 0)
+
+
+def _iloss(counts: ReleaseCounts, less: int) -> Amount:
+    """ILoss whose divisor is the number of values, less so many."""
     return sum_of_cells(counts, lambda column: _price(column, less))
+
+
+@metric("iloss-domain", on_request=True)
+def iloss_domain(counts: ReleaseCounts) -> Amount:
+    """ILoss by domain: for every cell the share of the values of its column that it may stand for as well, added up.
+
+      ILoss(cell) = (values it covers - 1) / values of the column
+
+    As iloss, with the denominator that its definition prints: a suppressed cell costs a little less than 1, and a
+    column counts the less the fewer values it has. Lower is better.
+    Reference: Xiao, Tao, Personalized privacy preservation, SIGMOD 2006.
+    """
+    return _iloss(counts, 0)
+
+
+@cell_loss("iloss-domain")
+def _domain_price(column: ColumnDetails) -> Prices:
+    return _price(column, 0)
 
 
 @cell_loss("iloss")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -14,7 +14,11 @@ from tablecloak.stats.classes import FloatArray, IntArray
 
 __all__ = ["MOST_BINS", "Joint", "joints", "mean_of_pairs"]
 
+Distances = Mapping[tuple[int, int], float]
+
 MOST_BINS = 10
+# A sample is looked at again with each of so many parts left out.
+PARTS = 5
 # Groups are spread over bins this many cells at a time.
 CELLS_AT_ONCE = 1 << 20
 MANY_GROUPS = 1 << 14
@@ -98,16 +102,26 @@ def _by_group(groups: Groups, bins: IntArray, n_bins: int, weights: IntArray) ->
     return counted.reshape(n_groups, n_bins).astype(np.float64)
 
 
-def mean_of_pairs(records: Records, distances: dict[tuple[int, int], float]) -> Amount:
-    """The mean over pairs, and for every column the mean over the pairs it is in."""
-    if not distances:
+def mean_of_pairs(records: Records, distances: Callable[[Records], Distances]) -> Amount:
+    """The mean over pairs, and for every column the mean over the pairs it is in; of a sample also its error."""
+    found = distances(records)
+    if not found:
         raise DoesNotApplyError("no two columns can be compared")
     parts: dict[str, float] = {}
     for i, column in enumerate(records.columns):
-        own = [found for pair, found in distances.items() if i in pair]
+        own = [distance for pair, distance in found.items() if i in pair]
         if own:
             parts[column.name] = float(np.mean(own))
-    note = None
-    if records.n_sampled_from is not None:
-        note = f"originals: a sample of {records.n_before:,} of {records.n_sampled_from:,}"
-    return Amount(float(np.mean(list(distances.values()))), parts, None, note)
+    return Amount(_mean(found), parts, _sampling_error(records, distances), records.note)
+
+
+def _mean(distances: Distances) -> float:
+    return float(np.mean(list(distances.values())))
+
+
+def _sampling_error(records: Records, distances: Callable[[Records], Distances]) -> float | None:
+    """Standard error by leaving out a part of the sample in turn (jackknife); None where nothing was sampled."""
+    left = [_mean(found) for part in records.parts(PARTS) if (found := distances(part))]
+    if len(left) < 2:
+        return None
+    return float(np.sqrt((len(left) - 1) * np.var(left)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from tablecloak.metrics.records import RecordColumn, Records, bins_of, weighted_
 from tablecloak.rng import child
 from tablecloak.stats.classes import FloatArray, IntArray
 
-__all__ = ["LEARNERS", "Learning", "learn"]
+__all__ = ["LEARNERS", "MOST_LEARNED", "Learning", "is_installed", "learn"]
 
 MOST_TRAINED, MOST_TESTED = 20_000, 10_000
+MOST_LEARNED = MOST_TRAINED + MOST_TESTED
 TEST_SHARE = 0.3
 # Numbers with more values than this are predicted by quarter; of categories the most frequent stay, others are one.
 MOST_TARGETS, NUMBER_TARGETS = 20, 4
@@ -75,6 +77,9 @@ def learn(
         raise DataError(f"column '{target}' cannot be predicted", hint="it needs two values and another column")
     tested, trained = _split(len(records.weights_before), random)
     published = trained if is_aligned else random.permutation(len(records.weights_after))[:MOST_TRAINED]
+    published = published[~_says_nothing(features, published)]
+    if not len(published):
+        raise DataError("nothing of the release says anything to learn from", hint="less generalization")
     tables = [_code_features(records, column) for column in features]
     cells = [_cell_means(c, table) for c, table in zip(features, tables, strict=True)]
     right = value_of_code[aim.before[tested]]
@@ -101,6 +106,13 @@ def learn(
         n_trained=max(len(trained), len(published)),
         notes=() if is_aligned else (LEAK,),
     )
+
+
+def _says_nothing(columns: Sequence[RecordColumn], rows: IntArray) -> NDArray[np.bool_]:
+    """Records that may have any value in every column, such as suppressed ones."""
+    sizes = [(column.coverage.sizes()[column.cells[rows]], column.n_codes) for column in columns]
+    says_nothing: NDArray[np.bool_] = np.logical_and.reduce([(covered == n) & (n > 1) for covered, n in sizes])
+    return says_nothing
 
 
 def _rows(tables: Sequence[FloatArray], places: Sequence[NDArray[np.integer[Any]]]) -> FloatArray:
@@ -187,6 +199,11 @@ LEARNERS: dict[str, Callable[[int], Any]] = {
     "tree": _tree,
     "bayes": _bayes,
 }
+
+
+def is_installed() -> bool:
+    """Whether the package is there that models are learned with."""
+    return find_spec("sklearn") is not None
 
 
 def _model(learner: str) -> Callable[[int], Any]:

@@ -22,7 +22,7 @@ def non_uniform_entropy(counts: ReleaseCounts) -> Amount:
     are scaled to a mean of 1. Lower is better.
     Reference: Gionis, Tassa, k-Anonymization with minimal loss of information, IEEE TKDE 2009.
     """
-    bits = np.array([_bits(counts, column) for column in counts.details.columns])
+    bits = np.array([_bits(counts, column) for column in counts.cells])
     bits *= counts.mean_weights()
     return Amount(float(bits.sum()), counts.by_column(bits))
 

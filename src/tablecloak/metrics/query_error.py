@@ -51,7 +51,7 @@ def query_error(
     names = [column.name for column in records.columns]
     parts = {name: float(errors[is_it].mean()) for name, is_it in zip(names, about, strict=True) if is_it.any()}
     spread = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else None
-    return Amount(float(errors.mean()), parts, spread, _note(records))
+    return Amount(float(errors.mean()), parts, spread, records.note)
 
 
 def workload(
@@ -70,8 +70,7 @@ def workload(
 
 def answers(records: Records, queries: list[Query]) -> tuple[FloatArray, FloatArray]:
     """What the original and the release answer, (n_queries,) each; a sample of originals is scaled up."""
-    scale = (records.n_sampled_from or records.n_before) / max(1, records.n_before)
-    right = np.array([_count(records, query) for query in queries]) * scale
+    right = np.array([_count(records, query) for query in queries]) * records.scale
     return right, np.array([_estimate(records, query) for query in queries])
 
 
@@ -103,9 +102,3 @@ def _estimate(records: Records, query: Query) -> float:
             column = records.columns[number]
             weights = weights * column.overlap(*asked[number])[column.cells[groups.firsts]]
     return float(weights.sum())
-
-
-def _note(records: Records) -> str | None:
-    if records.n_sampled_from is None:
-        return None
-    return f"originals: a sample of {records.n_before:,} of {records.n_sampled_from:,}"

@@ -15,7 +15,7 @@ from tablecloak.data.coverage import Coverage
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.stats.classes import FloatArray, IntArray
 
-__all__ = ["RecordColumn", "Records", "bins_of", "exact_cells", "smallest_codes", "unit_line"]
+__all__ = ["RecordColumn", "Records", "bins_of", "exact_cells", "smallest_codes", "unit_line", "with_star"]
 
 Codes = NDArray[np.unsignedinteger[Any]]
 # Originals beyond this many different ones are sampled.
@@ -95,6 +95,7 @@ class Records:
     weights_before: IntArray  # (n_before,)
     weights_after: IntArray  # (n_after,)
     n_sampled_from: int | None = None  # originals that these stand for, where they are a sample
+    is_paired: bool = False  # published record i is that of original i, so a sample is one of both
 
     @property
     def n_before(self) -> int:
@@ -119,6 +120,42 @@ class Records:
             firsts, of_record = np.zeros(min(n, 1), np.int64), np.zeros(n, np.int64)
         weights = np.bincount(of_record, weights=self.weights_after, minlength=len(firsts)).astype(np.float64)
         return Groups(spread, exact, of_record, firsts, weights)
+
+    @property
+    def scale(self) -> float:
+        """Originals that one of these stands for, where only originals were sampled."""
+        if self.n_sampled_from is None or self.is_paired:
+            return 1.0
+        return self.n_sampled_from / max(1, self.n_before)
+
+    @property
+    def note(self) -> str | None:
+        """What was sampled, if anything."""
+        if self.n_sampled_from is None:
+            return None
+        of_what = "records" if self.is_paired else "originals"
+        return f"{of_what}: a sample of {self.n_before:,} of {self.n_sampled_from:,}"
+
+    def parts(self, n: int) -> list[Records]:
+        """The same with one in n left out of the sample, n times; none where nothing was sampled."""
+        if self.n_sampled_from is None:
+            return []
+        number = np.arange(len(self.weights_before)) % n
+        return [self._chosen(np.flatnonzero(number != part)) for part in range(n)]
+
+    def spread(self, n: int) -> Records:
+        """At most so many, at equal distances, of records that stand beside what was published of them."""
+        assert self.is_paired
+        n_all = len(self.weights_before)
+        return self if n_all <= n else self._chosen(np.linspace(0, n_all - 1, n).astype(np.int64))
+
+    def _chosen(self, chosen: IntArray) -> Records:
+        columns = tuple(replace(column, before=column.before[chosen]) for column in self.columns)
+        found = replace(self, columns=columns, weights_before=self.weights_before[chosen])
+        if not self.is_paired:
+            return found
+        columns = tuple(replace(column, cells=column.cells[chosen]) for column in columns)
+        return replace(found, columns=columns, weights_after=self.weights_after[chosen])
 
     @cached_property
     def counted_before(self) -> FloatArray | None:
@@ -162,8 +199,7 @@ class Records:
         if n <= most:
             return self
         chosen = np.sort(random.choice(n, most, replace=False))
-        columns = tuple(replace(column, before=column.before[chosen]) for column in self.columns)
-        return replace(self, columns=columns, weights_before=self.weights_before[chosen], n_sampled_from=self.n_before)
+        return replace(self._chosen(np.asarray(chosen)), n_sampled_from=self.n_before)
 
 
 def _grouped(columns: Sequence[RecordColumn], n_records: int) -> tuple[IntArray, IntArray]:
@@ -187,10 +223,13 @@ def _drawn(
 
 
 def _with_star(column: RecordColumn) -> RecordColumn:
-    coverage = column.coverage
-    star = len(coverage.lo)
-    lo, hi = np.append(coverage.lo, 0), np.append(coverage.hi, column.n_codes - 1)
-    return replace(column, cells=np.append(column.cells, star), coverage=Coverage(lo, hi, coverage.sets))
+    star = len(column.coverage.lo)
+    return replace(column, cells=np.append(column.cells, star), coverage=with_star(column.coverage, column.n_codes))
+
+
+def with_star(coverage: Coverage, n_codes: int) -> Coverage:
+    """Cells and one more, which may stand for any code."""
+    return Coverage(np.append(coverage.lo, 0), np.append(coverage.hi, n_codes - 1), coverage.sets)
 
 
 def exact_cells(n_codes: int) -> Coverage:

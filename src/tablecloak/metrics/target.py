@@ -14,6 +14,8 @@ __all__ = ["class_entropies", "conditional_entropy", "entropy", "minorities", "t
 def target_of(counts: ReleaseCounts, name: str | None) -> Target:
     """The named target, or the first sensitive column."""
     targets = counts.details.targets
+    if targets is None:
+        raise DoesNotApplyError("the table is too large to hold the target of every class")
     if not targets:
         raise DoesNotApplyError("there is no target: no sensitive column was counted")
     if name is not None and name not in targets:

@@ -242,6 +242,7 @@ class Verdict:
     margin: float
     worst_class_size: int
     conditions: tuple[ConditionVerdict, ...] = ()  # where the model asks several things
+    unchecked: str | None = None  # what was missing to decide; it does not hold as long as nobody has
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with the keys of `tablecloak verify --json`; infinite levels become null."""
@@ -254,6 +255,7 @@ class Verdict:
             **numbers,
             "worst_class_size": self.worst_class_size,
             **several,
+            **({"unchecked": self.unchecked} if self.unchecked else {}),
         }
 
 

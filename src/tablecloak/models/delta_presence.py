@@ -22,8 +22,9 @@ class DeltaPresence(PrivacyModel):
 
     Formula: delta_min <= |E| / #{x in X : x covered by E} <= delta_max for every class E and the population X; people
     whom no class covers have the chance 0, so a `delta_min` above 0 asks that every one be covered. A search counts
-    only people with exactly the quasi-identifiers of a record of the class, which overstates the chance: `delta_max` is
-    enforced, `delta_min` is checked on the finished table. Where no population was counted, the chance is 1.
+    only people with exactly the quasi-identifiers of a record of the class, which overstates the chance, so that
+    `delta_max` is kept; for `delta_min` it is repeated with larger classes until it holds for everybody. Where no
+    population was counted, the chance is 1.
 
     Protects from: learning who is in the table (table linkage). Not from: record or attribute linkage.
     Reference: Nergiz, Atzori, Clifton, Hiding the presence of individuals from shared databases, SIGMOD 2007.
@@ -44,7 +45,7 @@ class DeltaPresence(PrivacyModel):
     def note(self) -> str | None:
         if self.delta_min == 0:
             return None
-        return f"{self.name}: delta_min is not enforced by the search; the finished table is checked for it"
+        return f"{self.name}: classes are made larger until everybody has a chance of at least delta_min"
 
     def levels(self, stats: ClassStats) -> FloatArray:
         return presence(stats)
@@ -67,10 +68,8 @@ def presence(stats: ClassStats) -> FloatArray:
 
 def _least(stats: ClassStats, chances: FloatArray) -> FloatArray:
     """The same, but 0 everywhere if somebody is covered by no class."""
-    counted, people = stats.population, stats.people
-    if counted is None or people is None or counted.domain.n_people <= float(people.sum()):
-        return chances
-    return np.zeros(stats.n_classes)
+    counted = stats.population
+    return chances if counted is None or not counted.domain.n_outside else np.zeros(stats.n_classes)
 
 
 @model("c-confident-delta-presence", needs=Needs.POPULATION, monotone=Monotone.NEITHER, sense=Sense.AT_LEAST)

@@ -251,6 +251,8 @@ class OutputSpec(_PlaceSpec):
     """file for the recoding, which can be applied to new rows later"""
     report: str | None = None
     """file for the report, one HTML page that needs nothing else"""
+    target: str | None = None
+    """quasi-identifier or sensitive column that models learn to predict, to be told in the report"""
     certificate: str | None = None
     """file for the certificate: what holds, and the hashes of every file, as JSON"""
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from ruamel.yaml import YAML
 
-from tablecloak.data.table import Role
+from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.profile.profile import ColumnProfile
 from tablecloak.profile.roles import Advice
@@ -28,6 +28,14 @@ class Change(_Data):
 
     role: Role
     why: str
+    hierarchy: dict[str, Any] | None = None  # how it is generalized, for a role quasi
+    types: tuple[ColumnType, ...] = ()  # only for columns of these types; otherwise they are dropped
+    looks_like: str | None = None  # only for columns that look so; otherwise they are dropped
+
+    def fits(self, column: ColumnProfile) -> bool:
+        """Whether the column is such that its hierarchy can be built."""
+        looks = self.looks_like is None or column.advice.looks_like.startswith(self.looks_like)
+        return looks and (not self.types or column.column.type in self.types)
 
 
 class Preset(_Data):
@@ -45,8 +53,19 @@ class Preset(_Data):
     def advise(self, column: ColumnProfile) -> Advice:
         """The role of a column under this preset: by its detector, else by its suggested role, else as suggested."""
         advice = column.advice
-        change = self.looks.get(advice.detector or "") or self.roles.get(advice.role)
-        return advice if change is None else Advice(change.role, change.why, advice.looks_like, advice.detector)
+        change = self._change(column)
+        if change is None:
+            return advice
+        role = change.role if change.fits(column) else Role.DROP
+        return Advice(role, change.why, advice.looks_like, advice.detector)
+
+    def hierarchy(self, column: ColumnProfile) -> dict[str, Any] | None:
+        """How a column has to be generalized, if this preset says so."""
+        change = self._change(column)
+        return change.hierarchy if change is not None and change.fits(column) else None
+
+    def _change(self, column: ColumnProfile) -> Change | None:
+        return self.looks.get(column.advice.detector or "") or self.roles.get(column.advice.role)
 
 
 @cache

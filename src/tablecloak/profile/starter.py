@@ -67,7 +67,10 @@ def starter_policy(
     Raises: DataError if no column can be generalized.
     """
     chosen = preset_named(preset)
-    columns = [_line(column.column, advice) for column, advice in _advised(profile, chosen)]
+    columns = [
+        _line(column.column, advice, chosen.hierarchy(column) if advice.role is Role.QUASI else None)
+        for column, advice in _advised(profile, chosen)
+    ]
     lines = [
         f"# yaml-language-server: $schema=./{SCHEMA_FILE}",
         f"# A start, not a verdict: read every role before you trust it. Preset {preset}: {chosen.summary}",
@@ -121,13 +124,16 @@ def _advised(profile: Profile, preset: Preset) -> list[tuple[ColumnProfile, Advi
     return [(column, changed.get(column.name, advice)) for column, advice in found]
 
 
-def _line(column: Column, advice: Advice) -> _Line:
+def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None) -> _Line:
     spec: dict[str, Any] = {"role": str(advice.role)}
     why = _comment(f"{advice.looks_like}: {advice.reason}")
     if advice.role is Role.IDENTIFIER:
         return _Line(column, advice, {**spec, "transform": "drop"}, f"{why}; star shows * instead")
     if advice.role is not Role.QUASI:
         return _Line(column, advice, spec, why)
+    if hierarchy is not None:
+        typed = {"type": "text"} if hierarchy["kind"] == "mask" and column.type is ColumnType.INTEGER else {}
+        return _Line(column, advice, {**spec, **typed, "hierarchy": hierarchy}, why)
     settings, how = _hierarchy(column, advice)
     return _Line(column, advice, {**spec, **settings}, f"{why}; {how}")
 

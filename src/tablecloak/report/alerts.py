@@ -32,6 +32,7 @@ def alerts(subject: Subject) -> list[Alert]:
         *_skewed(subject),
         *_near_limit(subject),
         *_starred(subject),
+        *_coarse(subject),
         *_remarks(subject),
     ]
     return sorted(found, key=lambda alert: alert.level != "warning")
@@ -96,6 +97,17 @@ def _starred(subject: Subject) -> Iterator[Alert]:
     if subject.starred:
         names = ", ".join(subject.starred)
         yield Alert("note", f"Identifiers starred: {names}", "These columns are published with * in every cell.")
+
+
+def _coarse(subject: Subject) -> Iterator[Alert]:
+    names = [q.name for q in subject.facts.quasi if q.is_coarse]
+    if names:
+        yield Alert(
+            "note",
+            f"Never published exactly: {', '.join(names)}",
+            "The policy names the finest detail that may be shown. Risk before, and values before, are counted in that "
+            "detail: the original itself is more exposed.",
+        )
 
 
 def _remarks(subject: Subject) -> Iterator[Alert]:

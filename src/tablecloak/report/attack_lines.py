@@ -61,7 +61,7 @@ def _table(attacks: list[Mapping[str, Any]]) -> Table:
 def _cells(attack: Mapping[str, Any]) -> list[str]:
     before = attack.get("before")
     average = _chance(attack["average"])
-    if attack["interval"]:
+    if attack["interval"] and attack["targets"]:
         average += " ± " + _chance((attack["interval"][1] - attack["interval"][0]) / 2)
     return [
         attack["attack"],

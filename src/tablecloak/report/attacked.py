@@ -9,13 +9,15 @@ from tablecloak.risks.base import Exposure, run_attacks
 from tablecloak.risks.case import Case, Sensitive
 from tablecloak.stats.classes import ClassStats, Counted
 
-__all__ = ["TRIED", "attacks_on", "case_of"]
+__all__ = ["TRIED", "WITH_REGISTER", "attacks_on", "case_of"]
 
 # Attacks that look at classes only: they take a moment even on large tables. `tablecloak attack` tries all.
 TRIED = (
     "prosecutor", "marketer", "known-sensitive", "attribute-linkage", "homogeneity", "skewness", "similarity",
     "proximity", "range-disclosure", "worst-case-knowledge",
 )  # fmt: skip
+# What someone can do who has a register of the people among whom those of the table are.
+WITH_REGISTER = ("journalist", "membership")
 
 
 def attacks_on(recount: Recount) -> tuple[Exposure, ...]:

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tablecloak.report.parts import number
 from tablecloak.report.profile_lines import compare_lines
 
 __all__ = ["contrast_lines", "judged_lines", "shown"]
@@ -60,11 +61,11 @@ def shown(row: Mapping[str, Any], side: str) -> str:
     if value is None:
         return ""
     is_share = row["axis"] in SHARES or row["name"] == "suppressed"
-    return f"{value:.1%}" if is_share else f"{value:,.4g}"
+    return f"{value:.1%}" if is_share else number(value)
 
 
 def _table(*heads: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, head in enumerate(heads):
-        table.add_column(head, justify="right" if number else "left", no_wrap=True)
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place else "left", no_wrap=True)
     return table

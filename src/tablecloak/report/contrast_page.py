@@ -8,8 +8,15 @@ from typing import Any
 from tablecloak.report import charts
 from tablecloak.report.contrast_lines import shown
 from tablecloak.report.html import Html, Node, el
-from tablecloak.report.judged import READ, attack_parts, distance_charts, join_named, utility_parts
-from tablecloak.report.parts import caption, chart_figure, document, listed, section, table
+from tablecloak.report.judged import (
+    READ,
+    attack_parts,
+    distance_charts,
+    join_named,
+    learning_part,
+    utility_parts,
+)
+from tablecloak.report.parts import caption, chart_figure, document, listed, number, section, table
 
 __all__ = ["contrast_page", "judged_page"]
 
@@ -34,7 +41,7 @@ def judged_page(report: Mapping[str, Any]) -> str:
         _header("Release beside its original", report["release"], summary),
         section("Risk", _risk(before, after), caption(HOW_RISK)),
         section("Attacks", *attack_parts(report["attacks"], chances)),
-        section("Utility", *utility_parts(report["metrics"]), _learning(report),
+        section("Utility", *utility_parts(report["metrics"]), learning_part(report),
                 el("div", _loss(report), *distance_charts(report["metrics"]), class_="charts")),
         section("Columns", _columns(report["columns"])),
         section("All metrics", _metrics(report["metrics"])),
@@ -113,21 +120,6 @@ def _risk(before: Mapping[str, Any], after: Mapping[str, Any]) -> Html:
               el("div", table(("risk", "original", "release"), rows)), class_="pair")  # fmt: skip
 
 
-def _learning(report: Mapping[str, Any]) -> Html | None:
-    found = report.get("learning")
-    if not found:
-        return None
-    values = [found["majority"], found["release"], found["original"]]
-    chart = charts.bars("Accuracy", ["most frequent", "from the release", "from the original"], values, top=1)
-    kept = "" if found["kept"] is None else f" The release keeps {found['kept']:.0%} of what can be learned."
-    notes = " ".join(["", *(f"Note: {note}." for note in found["notes"])])
-    how = (
-        f"Share of {found['n_tested']:,} held-out originals whose {found['target']} a model ({found['learner']}) "
-        f"predicts rightly, ± {found['error']:.1%}.{kept}{notes}"
-    )
-    return el("div", chart_figure(chart, how, title=f"Learning to predict {found['target']}"), class_="charts")
-
-
 def _loss(report: Mapping[str, Any]) -> Html:
     lost = {c["name"]: c["loss"] for c in report["columns"] if c["loss"] is not None}
     chart = charts.bars("Detail lost by column", list(lost), list(lost.values()), top=1.0)
@@ -157,7 +149,7 @@ def _metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Html:
     rows = [
         [
             join_named(name, found["description"]),
-            "–" if found["value"] is None else f"{found['value']:,.4g}",
+            "–" if found["value"] is None else number(found["value"]),
             found.get("reason") or found.get("note") or "",
         ]
         for name, found in metrics.items()

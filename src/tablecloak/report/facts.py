@@ -21,6 +21,7 @@ from tablecloak.engines.base import Coding, Recount
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.models.base import PrivacyModel
 from tablecloak.report.attacked import attacks_on
+from tablecloak.report.attacked_counts import attacks_on_counts
 from tablecloak.report.bins import Bins, category_bins, ordered_bins, quasi_bins
 from tablecloak.risks.base import Exposure as Attacked
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain
@@ -60,6 +61,7 @@ class QuasiFacts:
     distinct_after: int
     changed: float  # share of the original cells that are not published as they were
     bins: Bins | None
+    is_coarse: bool = False  # values are counted, before and after, by the finest node that may be published
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,8 @@ class Before:
     @classmethod
     def of(cls, coding: Coding) -> Before:
         """What is said about the originals. Cost: one pass over the codes of each column."""
-        counts = {d.name: coding.originals(i) for i, d in enumerate(coding.domains)}
         domains = {d.name: d for d in coding.domains}
+        counts = dict(zip(domains, coding.originals(), strict=True))
         return cls(domains, counts, _original_exposure(coding), coding.n_rows, coding.sensitive, coding.totals)
 
 
@@ -125,7 +127,8 @@ def collect(
     quasi = tuple(_quasi(name, recount, coverage[name], before, floor) for name in recount.labels)
     alike = np.concatenate([part.size for part in recount.parts])
     facts = _facts(recount.parts, alike, quasi, before, models, types)
-    return facts if recount.classes is None else replace(facts, attacks=attacks_on(recount))
+    attacks = attacks_on_counts(recount) if recount.classes is None else attacks_on(recount)
+    return replace(facts, attacks=attacks)
 
 
 def collect_groups(
@@ -244,6 +247,7 @@ def _quasi(name: str, recount: Recount, coverage: Coverage, before: Before, floo
         distinct_after=int((counts > 0).sum()),
         changed=1 - n_same / max(1, before.n_rows),
         bins=quasi_bins(domain, originals, coverage, names=names, counts=counts, floor=floor),
+        is_coarse=bool(domain.hierarchy and domain.hierarchy.inside),
     )
 
 
@@ -256,6 +260,8 @@ def _is_exact(names: Sequence[str | None], coverage: Coverage, domain: Domain) -
     """Labels that publish an original value as it was."""
     is_one: NDArray[np.bool_] = coverage.lo == coverage.hi
     tree = domain.hierarchy
+    if tree is not None and tree.inside:
+        return np.zeros(len(names), bool)
     if tree is not None:
         for i in np.flatnonzero(is_one).tolist():
             is_one[i] = names[i] == tree.labels[int(coverage.lo[i])]

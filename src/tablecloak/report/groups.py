@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tablecloak.report.subject import Subject
 
-__all__ = ["COVERED", "GUESS_HEADS", "RISK", "SIZES", "guesses", "happened", "highest_guess", "summary"]
+__all__ = ["COVERED", "GUESS_HEADS", "RISK", "SIZES", "UTILITY", "guesses", "happened", "highest_guess", "summary"]
 
 COVERED = {
     True: "Every column holds the values of its original, each as often.",
@@ -18,6 +18,11 @@ RISK = (
     "occurs there. Who is in the table is not hidden at all."
 )
 SIZES = "Number of groups by size. A guess at a value of a group is right once in so many records at best."
+UTILITY = (
+    "Lower is better. Every column is published exactly; what is lost is which of its values belong to which record. "
+    "Here a reader gives every record any row of its group in the blocks that stand apart, at random. ± is the "
+    "standard error where queries or records were drawn at random."
+)
 GUESS_HEADS = ("sensitive column", "best guess without the table's groups", "best guess in the worst group")
 
 

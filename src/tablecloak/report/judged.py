@@ -9,7 +9,7 @@ from tablecloak.report import charts
 from tablecloak.report.html import Html, Node, el
 from tablecloak.report.parts import caption, chart_figure, table
 
-__all__ = ["READ", "attack_parts", "distance_charts", "utility_parts"]
+__all__ = ["READ", "attack_parts", "distance_charts", "learning_part", "utility_parts"]
 
 # How to read what a report says about utility: the metric, what people call it, and what its value means.
 READ = {
@@ -94,7 +94,14 @@ def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.1%}"
 
 
-def utility_parts(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Html]:
+HOW_UTILITY = (
+    "Lower is better. Columns are compared with what a careful reader rebuilds from the release: every cell "
+    "spread evenly over the values it covers, suppressed records over all values. ± is the standard error "
+    "where queries or records were drawn at random."
+)
+
+
+def utility_parts(metrics: Mapping[str, Mapping[str, Any]], how_read: str = HOW_UTILITY) -> Iterator[Html]:
     """What analysts can still do: a table of metrics with how to read each."""
     rows = [
         [name, shown_value(key, metrics[key]), _how(metrics[key], how)]
@@ -103,16 +110,12 @@ def utility_parts(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Html]:
     ]
     if rows:
         yield table(("measure", "value", "how to read it"), rows, class_="measures")
-        yield caption(
-            "Lower is better. Columns are compared with what a careful reader rebuilds from the release: every cell "
-            "spread evenly over the values it covers, suppressed records over all values. ± is the standard error "
-            "where queries or records were drawn at random."
-        )
+        yield caption(how_read)
 
 
 def _how(found: Mapping[str, Any], how: str) -> str:
     if found["value"] is not None:
-        return how
+        return f"{how}; {found['note']}" if found.get("note") else how
     return f"not measured: {found.get('reason') or 'a value of the original has vanished'}"
 
 
@@ -140,6 +143,22 @@ def distance_charts(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Html]:
             show = charts.percent if key in SHARES else _decimal
             title = f"{READ[key][0]} by column"
             yield chart_figure(charts.bars(title, list(parts), list(parts.values()), top=top, show=show), how)
+
+
+def learning_part(report: Mapping[str, Any]) -> Html | None:
+    """How well a model learns the target from the release, where there is one."""
+    found = report.get("learning")
+    if not found:
+        return None
+    values = [found["majority"], found["release"], found["original"]]
+    chart = charts.bars("Accuracy", ["most frequent", "from the release", "from the original"], values, top=1)
+    kept = "" if found["kept"] is None else f" The release keeps {found['kept']:.0%} of what can be learned."
+    notes = " ".join(["", *(f"Note: {note}." for note in found["notes"])])
+    how = (
+        f"Share of {found['n_tested']:,} held-out originals whose {found['target']} a model ({found['learner']}) "
+        f"predicts rightly, ± {found['error']:.1%}.{kept}{notes}"
+    )
+    return el("div", chart_figure(chart, how, title=f"Learning to predict {found['target']}"), class_="charts")
 
 
 def _decimal(value: float) -> str:

@@ -11,7 +11,7 @@ from tablecloak.report.alerts import Alert, alerts
 from tablecloak.report.bins import Bins
 from tablecloak.report.facts import Facts
 from tablecloak.report.html import Html, Node, el, join
-from tablecloak.report.judged import READ, attack_parts, distance_charts, utility_parts
+from tablecloak.report.judged import READ, attack_parts, distance_charts, learning_part, utility_parts
 from tablecloak.report.parts import caption, chart_figure, document, listed, number, section, table
 from tablecloak.report.subject import Step, Subject
 
@@ -179,12 +179,19 @@ def _attacks(subject: Subject) -> Html:
 def _utility(subject: Subject) -> Html:
     facts = subject.facts
     if subject.blocks:
-        return section("Utility", el("div", _sizes_chart(facts, "group", groups.SIZES), class_="charts"))
+        metrics = {name: m for name, m in subject.run["metrics"].items() if m["value"] is not None and name != "gcp"}
+        return section(
+            "Utility", *utility_parts(metrics, groups.UTILITY), learning_part(subject.run),
+            el("div", _sizes_chart(facts, "group", groups.SIZES), class_="charts"), _further_metrics(metrics),
+        )  # fmt: skip
     shown = [_loss_chart(subject), *distance_charts(subject.run["metrics"]), _sizes_chart(facts)]
     shown += [_bins_chart(f"{q.name}, before and after", q.bins, facts.floor, _GENERALIZED) for q in facts.quasi]
     shown += [_bins_chart(f"{s.name} (sensitive)", s.bins, facts.floor, _SENSITIVE) for s in facts.sensitive]
     metrics = subject.run["metrics"]
-    return section("Utility", *utility_parts(metrics), el("div", shown, class_="charts"), _further_metrics(metrics))
+    return section(
+        "Utility", *utility_parts(metrics), learning_part(subject.run), el("div", shown, class_="charts"),
+        _further_metrics(metrics),
+    )  # fmt: skip
 
 
 def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Html | None:
@@ -198,7 +205,7 @@ def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Html | None:
         return None
     heads = ("metric", "value", "better", "how to read it")
     how = caption("Only releases of the same table can be compared by these numbers.")
-    return el("div", el("h3", "Information metrics"), table(heads, rows), how)
+    return el("div", el("h3", "Information metrics"), table(heads, rows, class_="measures"), how)
 
 
 _GENERALIZED = (

@@ -71,5 +71,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with separators; none where there is none."""
-    return "none" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
+    """A number with separators, in four digits where it is small; none where there is none."""
+    if value is None:
+        return "none"
+    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1e4 else f"{value:,.0f}"

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tablecloak.report.parts import number
 from tablecloak.report.terminal import show_bytes
 
 __all__ = ["compare_lines", "init_lines", "inspect_lines", "risk_lines"]
@@ -160,7 +161,7 @@ def _metric_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
     """All metrics of the release; one that has no value says why."""
     table = _table("metric", "value", "", right=(1,))
     for name, found in metrics.items():
-        value = "" if found["value"] is None else f"{found['value']:,.4g}"
+        value = "" if found["value"] is None else number(found["value"])
         if found.get("error") is not None:
             value += f" ± {found['error']:.2g}"
         table.add_row(name, value, Text(found.get("reason") or found["description"], "dim"))
@@ -202,6 +203,6 @@ def _share(share: float) -> str:
 
 def _table(*columns: str, right: tuple[int, ...] = ()) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(columns):
-        table.add_column(column, overflow="fold", justify="right" if number in right else "left")
+    for place, column in enumerate(columns):
+        table.add_column(column, overflow="fold", justify="right" if place in right else "left")
     return table

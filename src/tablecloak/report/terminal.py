@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from tablecloak.report.parts import number
+
 if TYPE_CHECKING:
     from tablecloak.hierarchy.hierarchy import Hierarchy
 
@@ -44,8 +46,8 @@ def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     rows = [_verdict(verdict) for verdict in report["verdicts"]]
     if report["covers"] is not None:
         rows.append(_judged(report["covers"], HELD if report.get("grouped") else COVERED))
-    for number, row in enumerate(rows):
-        yield _labelled("" if number else "verify", row)
+    for place, row in enumerate(rows):
+        yield _labelled("" if place else "verify", row)
     for note in report.get("notes", ()):
         yield _labelled("", Text(f"  {note}"))
     yield _labelled("counted", Text(_totals(report)))
@@ -54,8 +56,8 @@ def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
 def certificate_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     """What holding a release against its certificate found, after the recount itself."""
     yield from verify_lines(report)
-    for number, check in enumerate(report["checks"]):
-        yield _labelled("" if number else "checked", _checked(check))
+    for place, check in enumerate(report["checks"]):
+        yield _labelled("" if place else "checked", _checked(check))
     yield _labelled("", Text(report["summary"], "dim"))
 
 
@@ -69,8 +71,10 @@ def _checked(check: Mapping[str, Any]) -> Text:
 
 
 def _verdict(verdict: Mapping[str, Any]) -> Text:
+    if verdict.get("unchecked"):
+        return Text("– ", "yellow") + Text(f"{verdict['model']:<14} could not be checked")
     level = LEVELS.get(verdict["model"], "worst class")
-    reached, needed = _number(verdict["achieved"]), _number(verdict["required"])
+    reached, needed = number(verdict["achieved"]), number(verdict["required"])
     return _judged(verdict["holds"], f"{verdict['model']:<14} {level} {reached} (need {needed})")
 
 
@@ -217,10 +221,6 @@ def show_bytes(count: float) -> str:
 
 def _labelled(label: str, text: Text) -> Text:
     return Text(f" {label:<9} ", "bold") + text
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
 
 
 def _table(title: str, *columns: str) -> Table:

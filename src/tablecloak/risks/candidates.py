@@ -12,7 +12,7 @@ from tablecloak.data.coverage import Coverage
 from tablecloak.risks.case import Case, FloatArray, IntArray
 from tablecloak.risks.grouping import classes_of
 
-__all__ = ["Candidates", "candidates_of", "population_counts"]
+__all__ = ["Candidates", "candidates_in_population", "candidates_of", "population_counts"]
 
 # Comparing every class with every target, bit by bit, is attempted up to this many pairs.
 PAIRS_UP_TO = 3_000_000_000
@@ -39,6 +39,12 @@ class Candidates:
         counts = np.bincount(self.classes, weights=self.n_of_tuple[self.tuples], minlength=n_classes)
         return counts.astype(np.int64)
 
+    def n_without(self) -> int:
+        """Targets that no class covers."""
+        is_covered = np.zeros(len(self.n_of_tuple), bool)
+        is_covered[self.tuples] = True
+        return int(self.n_of_tuple[~is_covered].sum())
+
 
 def candidates_of(case: Case, codes: Sequence[IntArray]) -> Candidates | None:
     """The classes that cover each target, given by its codes in every column; None where there are too many pairs."""
@@ -59,9 +65,14 @@ def candidates_of(case: Case, codes: Sequence[IntArray]) -> Candidates | None:
 
 def population_counts(case: Case) -> IntArray | None:
     """People of the population that every class covers, (n_classes,); None where there are too many pairs."""
-    codes = [column.people for column in case.quasi]
-    found = candidates_of(case, [c for c in codes if c is not None])
+    found = candidates_in_population(case)
     return None if found is None else found.per_class(case.stats.n_classes)
+
+
+def candidates_in_population(case: Case) -> Candidates | None:
+    """The classes that cover each person of the population; None where there are too many pairs."""
+    codes = [column.people for column in case.quasi]
+    return candidates_of(case, [c for c in codes if c is not None])
 
 
 def _by_label(case: Case, labels: list[IntArray], targets: list[IntArray]) -> tuple[IntArray, IntArray] | None:

@@ -69,6 +69,7 @@ class SensitiveDomain:
     kind: Counted = Counted.SENSITIVE
     parts: Mapping[str, IntArray] | None = None  # of a combination: (n_values,) codes by attribute
     n_people: int = 0  # of a population: how many people it has
+    n_outside: int = 0  # of a population: how many of them no class covers, where that was counted
 
     @property
     def n_values(self) -> int:

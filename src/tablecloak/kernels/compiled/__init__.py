@@ -13,13 +13,20 @@ from tablecloak.kernels.compiled.cuts import propose
 from tablecloak.kernels.compiled.grouping import group
 from tablecloak.kernels.compiled.moves import descend, split
 from tablecloak.kernels.compiled.refine import refine
+from tablecloak.kernels.prices import make_prices
+from tablecloak.kernels.rules import only_size
 from tablecloak.kernels.space import Space, plan_layout
+from tablecloak.kernels.steps import Steps
 
 __all__ = ["count_codes", "descend", "group", "propose", "refine", "sizes", "split", "warm_up"]
 
 
-def warm_up() -> None:
-    """Load (or, the first time ever, compile) every kernel by using it on two tuples."""
+def warm_up(*, refines: bool = False) -> None:
+    """Load (or, the first time ever, compile) every kernel by using it on two tuples.
+
+    Args:
+        refines: the kernel that refines classes too, which takes longest.
+    """
     space = Space(
         n_dims=1,
         layout=plan_layout([2, 2]),
@@ -45,3 +52,7 @@ def warm_up() -> None:
     split(keys, ids, weights, starts, ends, space, dims, cuts, ties)
     count_codes(keys, weights, starts, ends, space, 1, 2)
     descend(keys, ids, weights, 0, 2, space, min_size=1, by_saving=True, relaxed=False)
+    if refines:
+        prices, codes = make_prices(space, np.zeros(1, np.bool_)), np.array([[0], [1]])
+        alone, one, none = np.zeros((2, 0), np.int64), np.ones(2, np.int64), np.zeros(1, np.int64)
+        refine(codes, one, alone, np.arange(2), prices, only_size(1), steps=Steps(sweeps=1), seed=0, stop=none)

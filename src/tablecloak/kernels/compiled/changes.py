@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.kernels.compiled.jit import inner_jit, jit
+from tablecloak.kernels.compiled.jit import inner_jit, leaf_jit
 from tablecloak.kernels.compiled.rules import admitted
+from tablecloak.kernels.compiled.sorting import copy_into, sort_up
 from tablecloak.kernels.compiled.states import (
     FAR,
     SET,
@@ -19,25 +20,16 @@ from tablecloak.kernels.compiled.states import (
     members_of,
     price_without,
     rebuild,
-    sort_up,
     unlink,
 )
 
-__all__ = [
-    "dissolve_classes",
-    "free_class",
-    "move_tuples",
-    "new_state",
-    "rebuild_all",
-    "total_price",
-    "trim_classes",
-]
+__all__ = ["free_class", "new_state", "polish", "rebuild_all", "total_price"]
 
 # Pairs of kept ends are looked at only where a class has at most this many different codes.
 PAIRS_UP_TO = 48
 
 
-@jit
+@inner_jit
 def new_state(codes, weights, values, class_of, n_classes, n_places):  # type: ignore[no-untyped-def]
     """Arrays for the classes of a block, with room for as many again and for large ones that fall apart."""
     n, n_dims = codes.shape
@@ -47,8 +39,8 @@ def new_state(codes, weights, values, class_of, n_classes, n_places):  # type: i
         weights,
         values,
         class_of,
-        np.full(n, -1, np.int64),
-        np.full(room, -1, np.int64),
+        np.empty(n, np.int64),
+        np.empty(room, np.int64),
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
@@ -57,22 +49,27 @@ def new_state(codes, weights, values, class_of, n_classes, n_places):  # type: i
         np.zeros((room, n_dims), np.int64),
         np.zeros((room, n_dims), np.int64),
         np.zeros((room, n_places), np.int64),
-        np.full(1, n_classes, np.int64),
+        np.zeros(1, np.int64),
     )
+    state.n_used[0] = n_classes
+    for i in range(n):
+        state.following[i] = -1
+    for g in range(room):
+        state.head[g] = -1
     for i in range(n - 1, -1, -1):
         if class_of[i] >= 0:  # others wait for a class
             link(state, i, class_of[i])
     return state
 
 
-@jit
+@leaf_jit
 def rebuild_all(state, prices):  # type: ignore[no-untyped-def]
     """Count every class from its members."""
     for g in range(state.n_used[0]):
         rebuild(state, prices, g)
 
 
-@inner_jit
+@leaf_jit
 def total_price(state):  # type: ignore[no-untyped-def]
     total = np.int64(0)
     for g in range(state.n_used[0]):
@@ -80,7 +77,7 @@ def total_price(state):  # type: ignore[no-untyped-def]
     return total
 
 
-@inner_jit
+@leaf_jit
 def free_class(state):  # type: ignore[no-untyped-def]
     """A class number that is not in use, -1 if there is no room."""
     for g in range(state.n_used[0]):
@@ -92,7 +89,7 @@ def free_class(state):  # type: ignore[no-untyped-def]
     return np.int64(-1)
 
 
-@jit
+@leaf_jit
 def move_tuples(state, prices, rules, spare, stop):  # type: ignore[no-untyped-def]
     """Move single tuples to a class where they cost less."""
     n_moves = 0
@@ -100,7 +97,7 @@ def move_tuples(state, prices, rules, spare, stop):  # type: ignore[no-untyped-d
         if stop[0] != 0:
             break
         g = state.class_of[i]
-        if state.price[g] == 0 or not admits_with(state, rules, g, i, -1, spare):
+        if state.price[g] == 0 or not admits_with(state, rules, g, i, np.int64(-1), spare):
             continue
         rest = state.size[g] - state.weights[i]
         if rest == 0:
@@ -130,7 +127,7 @@ def relocate(state, prices, rules, members, own, budget, spare):  # type: ignore
     old_size = np.empty(n, np.int64)
     old_price = np.empty(n, np.int64)
     old_hist = np.empty((n, state.hist.shape[1]), np.int64)
-    n_touched = 0
+    n_touched = np.int64(0)
     left = budget
     is_done = True
     for m in range(n):
@@ -145,11 +142,11 @@ def relocate(state, prices, rules, members, own, budget, spare):  # type: ignore
             is_new = is_new and touched[t] != g
         if is_new:
             touched[n_touched] = g
-            old_lo[n_touched] = state.lo[g]
-            old_hi[n_touched] = state.hi[g]
+            copy_into(old_lo[n_touched], state.lo[g])
+            copy_into(old_hi[n_touched], state.hi[g])
             old_size[n_touched] = state.size[g]
             old_price[n_touched] = state.price[g]
-            old_hist[n_touched] = state.hist[g]
+            copy_into(old_hist[n_touched], state.hist[g])
             n_touched += 1
         join(state, prices, members[m], g)
     if is_done:
@@ -161,15 +158,15 @@ def relocate(state, prices, rules, members, own, budget, spare):  # type: ignore
         return True
     for t in range(n_touched):
         g = touched[t]
-        state.lo[g] = old_lo[t]
-        state.hi[g] = old_hi[t]
+        copy_into(state.lo[g], old_lo[t])
+        copy_into(state.hi[g], old_hi[t])
         state.size[g] = old_size[t]
         state.price[g] = old_price[t]
-        state.hist[g] = old_hist[t]
+        copy_into(state.hist[g], old_hist[t])
     return False
 
 
-@jit
+@inner_jit
 def dissolve_classes(state, prices, rules, spare, stop):  # type: ignore[no-untyped-def]
     """Give the members of a class to others where that is cheaper than keeping the class."""
     n_done = 0
@@ -205,7 +202,7 @@ def _best_trim(state, prices, rules, members, g, d):  # type: ignore[no-untyped-
                 if state.codes[members[m], d] == bit:
                     out += state.weights[members[m]]
             kept = size - out
-            saved = size * price - kept * (price - own + cell_price(prices, d, mask & ~bit, 0))
+            saved = size * price - kept * (price - own + cell_price(prices, d, mask & ~bit, np.int64(0)))
             if kept >= rules.min_size and saved / out > best:
                 best, best_lo, best_kept = saved / out, mask & ~bit, kept
         return best_lo, best_hi, best_kept, best
@@ -215,7 +212,7 @@ def _best_trim(state, prices, rules, members, g, d):  # type: ignore[no-untyped-
     sort_up(ranked)
     codes = np.empty(n, np.int64)
     below = np.zeros(n + 1, np.int64)
-    n_codes = 0
+    n_codes = np.int64(0)
     for r in range(n):
         code, m = ranked[r] // (n + 1), ranked[r] % (n + 1)
         if n_codes == 0 or codes[n_codes - 1] != code:
@@ -242,7 +239,7 @@ def _best_trim(state, prices, rules, members, g, d):  # type: ignore[no-untyped-
     return best_lo, best_hi, best_kept, best
 
 
-@jit
+@inner_jit
 def trim_classes(state, prices, rules, spare, stop):  # type: ignore[no-untyped-def]
     """Put the outliers of a class in one dimension into other classes, together."""
     n_done = 0
@@ -256,7 +253,7 @@ def trim_classes(state, prices, rules, spare, stop):  # type: ignore[no-untyped-
             lo, hi, kept, _rate = _best_trim(state, prices, rules, members, g, d)
             if lo == FAR:
                 continue
-            n_out = 0
+            n_out = np.int64(0)
             for m in range(members.size):
                 code = state.codes[members[m], d]
                 is_out = (code & lo) == 0 if prices.kind[d] == SET else (code < lo or code > hi)
@@ -276,7 +273,7 @@ def trim_classes(state, prices, rules, spare, stop):  # type: ignore[no-untyped-
     return n_done
 
 
-@inner_jit
+@leaf_jit
 def priced(state, prices, rules, members, spare):  # type: ignore[no-untyped-def]
     """Price of one record of a class of these members, and whether it would satisfy the goal."""
     size = np.int64(0)
@@ -292,7 +289,7 @@ def priced(state, prices, rules, members, spare):  # type: ignore[no-untyped-def
             mask = np.int64(0)
             for m in range(members.size):
                 mask |= state.codes[members[m], d]
-            price += cell_price(prices, d, mask, 0)
+            price += cell_price(prices, d, mask, np.int64(0))
             continue
         lo, hi = FAR, np.int64(-1)
         for m in range(members.size):
@@ -301,3 +298,11 @@ def priced(state, prices, rules, members, spare):  # type: ignore[no-untyped-def
             hi = max(hi, code)
         price += cell_price(prices, d, lo, hi)
     return price, admitted(rules, spare, size)
+
+
+@inner_jit
+def polish(state, prices, rules, spare, stop):  # type: ignore[no-untyped-def]
+    """One pass of every small change."""
+    move_tuples(state, prices, rules, spare, stop)
+    trim_classes(state, prices, rules, spare, stop)
+    dissolve_classes(state, prices, rules, spare, stop)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.kernels.compiled.jit import inner_jit
+from tablecloak.kernels.compiled.jit import inner_jit, leaf_jit
 from tablecloak.kernels.compiled.rules import admitted, shortfall
+from tablecloak.kernels.compiled.sorting import copy_into
 from tablecloak.kernels.compiled.states import SET, cell_price, widened
 
 __all__ = ["agglomerate", "grow_classes", "next_random", "union_price"]
@@ -15,19 +16,19 @@ TOLERANCE = 1e-9
 MOST = np.int64(1) << 60
 
 
-@inner_jit
+@leaf_jit
 def next_random(x):  # type: ignore[no-untyped-def]
     """The next number below 2**31 of a linear congruential sequence."""
     return (x * np.int64(1103515245) + np.int64(12345)) & np.int64(0x7FFFFFFF)
 
 
-@inner_jit
+@leaf_jit
 def union_price(prices, lo, hi, a, b, limit):  # type: ignore[no-untyped-def]
     """Price of one record of two boxes united, or any price from the limit on."""
     price = np.int64(0)
     for d in range(lo.shape[1]):
         if prices.kind[d] == SET:
-            price += cell_price(prices, d, lo[a, d] | lo[b, d], 0)
+            price += cell_price(prices, d, lo[a, d] | lo[b, d], np.int64(0))
         else:
             price += cell_price(prices, d, min(lo[a, d], lo[b, d]), max(hi[a, d], hi[b, d]))
         if price >= limit:
@@ -35,7 +36,7 @@ def union_price(prices, lo, hi, a, b, limit):  # type: ignore[no-untyped-def]
     return price
 
 
-@inner_jit
+@leaf_jit
 def _score(prices, lo, hi, size, price, jitter, i, j, enough, best):  # type: ignore[no-untyped-def]
     """Price added by merging two clusters, for each record that counts towards the size wanted."""
     total = size[i] + size[j]
@@ -47,17 +48,18 @@ def _score(prices, lo, hi, size, price, jitter, i, j, enough, best):  # type: ig
     return (total * united - base) / counts * (jitter[i] * jitter[j])
 
 
-@inner_jit
+@leaf_jit
 def _offer(score, i, j, nearest, least):  # type: ignore[no-untyped-def]
     if score < least[i] or (score == least[i] and j < nearest[i]):
         least[i] = score
         nearest[i] = j
 
 
-@inner_jit
+@leaf_jit
 def _absorb(prices, lo, hi, size, price, hist, a, b):  # type: ignore[no-untyped-def]
     size[a] += size[b]
-    hist[a] += hist[b]
+    for v in range(hist.shape[1]):
+        hist[a, v] += hist[b, v]
     own = np.int64(0)
     for d in range(lo.shape[1]):
         if prices.kind[d] == SET:
@@ -72,14 +74,16 @@ def _absorb(prices, lo, hi, size, price, hist, a, b):  # type: ignore[no-untyped
 @inner_jit
 def _numbered(parent, is_enough, class_of):  # type: ignore[no-untyped-def]
     """Number clusters by their first tuple; 0 if one of them is not enough."""
-    n_classes = 0
-    number = np.full(parent.size, -1, np.int64)
+    n_classes = np.int64(0)
+    number = np.empty(parent.size, np.int64)
     for i in range(parent.size):
-        root = i
+        number[i] = -1
+    for i in range(parent.size):
+        root = np.int64(i)
         while parent[root] != root:
             root = parent[root]
         if not is_enough[root]:
-            return 0
+            return np.int64(0)
         if number[root] < 0:
             number[root] = n_classes
             n_classes += 1
@@ -96,12 +100,16 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):  
     """
     n = codes.shape[0]
     enough = rules.min_size
-    lo, hi, size, price = codes.copy(), codes.copy(), weights.copy(), np.zeros(n, np.int64)
+    lo, hi = np.empty(codes.shape, np.int64), np.empty(codes.shape, np.int64)
+    size, price = np.empty(n, np.int64), np.zeros(n, np.int64)
     hist = np.zeros((n, rules.shares.size), np.int64)
-    parent, live, jitter = np.arange(n), np.arange(n), np.ones(n)
+    parent, live, jitter = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     is_enough = np.zeros(n, np.bool_)
-    nearest, least = np.full(n, n, np.int64), np.full(n, NEVER)
+    nearest, least = np.empty(n, np.int64), np.empty(n)
     for i in range(n):
+        copy_into(lo[i], codes[i])
+        copy_into(hi[i], codes[i])
+        size[i], parent[i], live[i], nearest[i], least[i] = weights[i], i, i, n, NEVER
         seed = next_random(seed)
         jitter[i] = 1.0 + noise * (seed / 2147483648.0)
         for v in range(values.shape[1]):
@@ -117,7 +125,7 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):  
             _offer(score, j, i, nearest, least)
     n_live = n
     while n_live > 1:
-        a = -1
+        a = np.int64(-1)
         for q in range(n_live):
             i = live[q]
             if not is_enough[i] and (a < 0 or least[i] < least[a]):
@@ -128,7 +136,7 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):  
         parent[b] = a
         _absorb(prices, lo, hi, size, price, hist, a, b)
         is_enough[a] = admitted(rules, hist[a], size[a])
-        kept = 0
+        kept = np.int64(0)
         for q in range(n_live):
             if live[q] != b:
                 live[kept] = live[q]
@@ -156,27 +164,27 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):  
     return _numbered(parent, is_enough, class_of)
 
 
-@inner_jit
+@leaf_jit
 def _helps(rules, hist, size, tuple_values, weight, now, spare):  # type: ignore[no-untyped-def]
     """Whether a tuple brings a class nearer to its rules, or leaves it within them."""
-    spare[:] = hist
+    copy_into(spare, hist)
     for v in range(tuple_values.size):
         spare[tuple_values[v]] += weight
     after = shortfall(rules, spare, size + weight)
     return after <= TOLERANCE or after < now - TOLERANCE
 
 
-@inner_jit
+@leaf_jit
 def _seed_of(codes, prices, free, n_free, last):  # type: ignore[no-untyped-def]
     """Place of the free tuple that is dearest to publish together with another."""
-    far, most = 0, np.int64(-1)
+    far, most = np.int64(0), np.int64(-1)
     for q in range(n_free):
         price = np.int64(0)
         for d in range(codes.shape[1]):
             code = codes[last, d]
             price += widened(prices, d, code, code, codes[free[q], d])
         if price > most:
-            far, most = q, price
+            far, most = np.int64(q), price
     return far
 
 
@@ -189,16 +197,18 @@ def grow_classes(codes, weights, values, prices, rules, last, class_of, spare): 
     n, n_dims = codes.shape
     hist = np.zeros(rules.shares.size, np.int64)
     lo, hi = np.empty(n_dims, np.int64), np.empty(n_dims, np.int64)
-    free, n_free = np.arange(n), n
-    class_of[:] = -1
+    free, n_free = np.empty(n, np.int64), np.int64(n)
+    for i in range(n):
+        free[i], class_of[i] = i, -1
     grown = np.empty(n, np.int64)
-    n_classes = 0
+    n_classes = np.int64(0)
     while n_free > 0:
         new = _seed_of(codes, prices, free, n_free, last)
         last = free[new]
         hist[:] = 0
-        lo[:], hi[:] = codes[last], codes[last]
-        size, n_grown = np.int64(0), 0
+        copy_into(lo, codes[last])
+        copy_into(hi, codes[last])
+        size, n_grown = np.int64(0), np.int64(0)
         is_enough = False
         while new >= 0:
             i = free[new]
@@ -220,7 +230,7 @@ def grow_classes(codes, weights, values, prices, rules, last, class_of, spare): 
             if is_enough:
                 break
             now = shortfall(rules, hist, size)
-            least, new = MOST, -1
+            least, new = MOST, np.int64(-1)
             for q in range(n_free):
                 j = free[q]
                 price = np.int64(0)

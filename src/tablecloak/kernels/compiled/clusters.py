@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.compiled.jit import jit, leaf_jit
+from tablecloak.kernels.compiled.jit import inner_jit, jit
 from tablecloak.kernels.lines import FAR, Centroids, IntArray, Lines, Wishes
 
 __all__ = ["candidates", "choose", "grow", "joined", "nearest", "unions"]
@@ -14,7 +14,7 @@ Codes = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 
 
-@leaf_jit
+@inner_jit
 def _interval_cost(lines, d, lo, hi):  # type: ignore[no-untyped-def]
     if lo >= hi:
         return np.int64(0)
@@ -45,14 +45,14 @@ def unions(lines: Lines, lo: Codes, hi: Codes, box_lo: Codes, box_hi: Codes) -> 
     return result
 
 
-@leaf_jit
+@inner_jit
 def _fill(lines, d, lo, hi, table):  # type: ignore[no-untyped-def]
     """Cost of an interval after each code joins it."""
     for c in range(lines.n_codes[d]):
         table[c] = _interval_cost(lines, d, min(lo, c), max(hi, c))
 
 
-@leaf_jit
+@inner_jit
 def _add(cost, codes, table):  # type: ignore[no-untyped-def]
     for i in range(codes.size):
         cost[i] += table[codes[i]]
@@ -77,7 +77,7 @@ def joined(lines: Lines, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
     return result
 
 
-@leaf_jit
+@inner_jit
 def _cheapest(cost):  # type: ignore[no-untyped-def]
     """The first point of least cost; two passes, because a minimum without its place is found by SIMD."""
     least = cost[0]
@@ -89,7 +89,7 @@ def _cheapest(cost):  # type: ignore[no-untyped-def]
     return -1
 
 
-@leaf_jit
+@inner_jit
 def _cheapest_with_penalty(cost, target, wanted, n_members, penalty):  # type: ignore[no-untyped-def]
     best = -1
     least = np.int64(1) << 62
@@ -239,7 +239,7 @@ def choose(lines: Lines, codes: Codes, is_free: NDArray[np.bool_], lo: Codes, hi
     return result
 
 
-@leaf_jit
+@inner_jit
 def _tree_part(lines, d, code, lo, hi, part):  # type: ignore[no-untyped-def]
     """Cost of the union of a code with every box: that of the deepest ancestor of the code that holds the box."""
     row = lines.start[d] + code
@@ -256,7 +256,7 @@ def _tree_part(lines, d, code, lo, hi, part):  # type: ignore[no-untyped-def]
         part[b] = 0 if (lo[b] == code) & (hi[b] == code) else part[b]
 
 
-@leaf_jit
+@inner_jit
 def _line_part(lines, d, code, lo, hi, mean, part):  # type: ignore[no-untyped-def]
     """Distance of a code from the mean place of every box."""
     place = np.float64(lines.line[lines.start[d] + code])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.kernels.compiled.jit import jit, leaf_jit
+from tablecloak.kernels.compiled.jit import leaf_jit
 
 __all__ = ["box_loss", "box_of", "boxes_of_cut", "gap_depth", "loss", "weight_of"]
 
@@ -52,7 +52,7 @@ def weight_of(weights, a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@jit
+@leaf_jit
 def box_of(keys, a, b, space, lo, hi):  # type: ignore[no-untyped-def]
     """Smallest and largest code of every dimension among tuples [a, b)."""
     n_dims = space.n_dims
@@ -77,7 +77,7 @@ def box_of(keys, a, b, space, lo, hi):  # type: ignore[no-untyped-def]
         begin = stop
 
 
-@jit
+@leaf_jit
 def boxes_of_cut(keys, a, b, space, dim, cut, lo1, hi1, lo2, hi2):  # type: ignore[no-untyped-def]
     """Boxes of both sides of a cut, without moving tuples."""
     n_dims = space.n_dims
@@ -115,7 +115,7 @@ def boxes_of_cut(keys, a, b, space, dim, cut, lo1, hi1, lo2, hi2):  # type: igno
         begin = stop
 
 
-@jit
+@leaf_jit
 def box_loss(space, lo, hi):  # type: ignore[no-untyped-def]
     total = 0.0
     for d in range(space.n_dims):

@@ -6,22 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.kernels.compiled.costs import ORDERED, TREE, box_loss, box_of, boxes_of_cut, gap_depth, loss, weight_of
-from tablecloak.kernels.compiled.jit import jit
+from tablecloak.kernels.compiled.jit import inner_jit, jit, leaf_jit
+from tablecloak.kernels.compiled.sorting import sort_up
 from tablecloak.kernels.space import ClassCost, IntArray, Keys, Space
 
-__all__ = ["propose", "propose_one", "scratch"]
+__all__ = ["longest", "propose", "propose_one", "scratch"]
 
 CELLS, AVERAGE_SIZE = int(ClassCost.CELLS), int(ClassCost.AVERAGE_SIZE)
 
 
-@jit
+@inner_jit
 def _present(keys, weights, a, b, space, d, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
     """Codes of a dimension that occur in [a, b), ascending, with their weights; returns how many."""
     block = keys[space.layout.word[d], a:b]
     shift = space.layout.shift[d]
     mask = space.layout.mask[d]
     span = hi - lo + 1
-    n_present = 0
+    n_present = np.int64(0)
     if span <= dense.size:
         if weights.size == 0:
             for i in range(block.size):
@@ -37,11 +38,13 @@ def _present(keys, weights, a, b, space, d, lo, hi, dense, codes, counts):  # ty
                 n_present += 1
                 dense[c] = 0
         return n_present
-    sorted_codes = ((block >> shift) & mask).astype(np.int64)
-    order = np.argsort(sorted_codes, kind="mergesort")
+    ranked = np.empty(block.size, np.int64)
     for i in range(block.size):
-        code = sorted_codes[order[i]]
-        w = np.int64(1) if weights.size == 0 else weights[a + order[i]]
+        ranked[i] = np.int64((block[i] >> shift) & mask) * block.size + i
+    sort_up(ranked)
+    for r in range(block.size):
+        code, i = ranked[r] // block.size, ranked[r] % block.size
+        w = np.int64(1) if weights.size == 0 else weights[a + i]
         if n_present > 0 and codes[n_present - 1] == code:
             counts[n_present - 1] += w
         else:
@@ -51,12 +54,12 @@ def _present(keys, weights, a, b, space, d, lo, hi, dense, codes, counts):  # ty
     return n_present
 
 
-@jit
+@leaf_jit
 def _balanced_cut(space, d, codes, counts, n_present, total, min_size):  # type: ignore[no-untyped-def]
     """The allowed cut with the most even sides: (code, weight of the smaller side), or -1 if a side is too small."""
     best = np.int64(-1)
     balance = np.int64(-1)
-    least_depth = 1 << 20
+    least_depth = np.int64(1 << 20)
     left = np.int64(0)
     for i in range(n_present - 1):
         left += counts[i]
@@ -75,7 +78,7 @@ def _balanced_cut(space, d, codes, counts, n_present, total, min_size):  # type:
     return best, balance
 
 
-@jit
+@leaf_jit
 def _saving_cut(space, d, codes, counts, n_present, total, min_size):  # type: ignore[no-untyped-def]
     """The cut that saves most loss on its own dimension: (code, saving), or -1 if every cut leaves a side too small."""
     whole = total * loss(space, d, codes[0], codes[n_present - 1])
@@ -99,7 +102,7 @@ def _saving_cut(space, d, codes, counts, n_present, total, min_size):  # type: i
     return best, saving
 
 
-@jit
+@leaf_jit
 def _descent_cut(space, d, codes, counts, n_present, total, min_size):  # type: ignore[no-untyped-def]
     """First step of splitting a tree node into all its children: (code, saving per binary step), or -1.
 
@@ -107,13 +110,13 @@ def _descent_cut(space, d, codes, counts, n_present, total, min_size):  # type: 
     """
     if space.kind[d] != TREE or n_present < 3:
         return np.int64(-1), -1.0
-    least_depth = 1 << 20
+    least_depth = np.int64(1 << 20)
     for i in range(n_present - 1):
         least_depth = min(least_depth, gap_depth(space, d, codes[i], codes[i + 1]))
     whole = loss(space, d, codes[0], codes[n_present - 1])
     saving = 0.0
     n_children = 0
-    first = 0
+    first = np.int64(0)
     child = np.int64(0)
     left = np.int64(0)
     balance = np.int64(-1)
@@ -131,14 +134,14 @@ def _descent_cut(space, d, codes, counts, n_present, total, min_size):  # type: 
         if not is_last and even >= min_size and even > balance:
             balance = even
             best = codes[i]
-        first = i + 1
+        first = np.int64(i + 1)
         child = np.int64(0)
     if n_children < 2 or best < 0:
         return np.int64(-1), -1.0
     return best, saving / max(1.0, np.log2(n_children))
 
 
-@jit
+@leaf_jit
 def _left_weight(codes, counts, n_present, cut):  # type: ignore[no-untyped-def]
     left = np.int64(0)
     for i in range(n_present):
@@ -147,19 +150,21 @@ def _left_weight(codes, counts, n_present, cut):  # type: ignore[no-untyped-def]
     return left
 
 
-@jit
+@inner_jit
 def _cut_by_width(keys, weights, a, b, space, tried, min_size, relaxed, total, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
     """Widest dimension that has an allowed cut: (dimension, cut, weight of ties that go left)."""
-    closed = tried.copy()
+    closed = np.empty(space.n_dims, np.bool_)
+    for d in range(space.n_dims):
+        closed[d] = tried[d]
     for _ in range(space.n_dims):
-        dim = -1
+        dim = np.int64(-1)
         width = -1.0
         for d in range(space.n_dims):
             if not closed[d] and lo[d] < hi[d]:
                 wide = loss(space, d, lo[d], hi[d])
                 if wide > width:
                     width = wide
-                    dim = d
+                    dim = np.int64(d)
         if dim < 0:
             break
         closed[dim] = True
@@ -176,10 +181,10 @@ def _cut_by_width(keys, weights, a, b, space, tried, min_size, relaxed, total, l
         cut, _balance = _balanced_cut(space, dim, codes, counts, n_present, total, min_size)
         if cut >= 0:
             return dim, cut, np.int64(-1)
-    return -1, np.int64(-1), np.int64(-1)
+    return np.int64(-1), np.int64(-1), np.int64(-1)
 
 
-@jit
+@inner_jit
 def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
     """The cut that saves most loss, looking at all dimensions: (dimension, cut, -1)."""
     n_dims = space.n_dims
@@ -188,7 +193,7 @@ def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, d
     lo2 = np.empty(n_dims, np.int64)
     hi2 = np.empty(n_dims, np.int64)
     whole = total * box_loss(space, lo, hi)
-    best_dim = -1
+    best_dim = np.int64(-1)
     best_cut = np.int64(-1)
     best = -1.0
     for d in range(n_dims):
@@ -201,13 +206,13 @@ def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, d
             continue
         step_cut, step_saving = _descent_cut(space, d, codes, counts, n_present, total, min_size)
         if step_cut >= 0 and step_saving > best:
-            best, best_dim, best_cut = step_saving, d, step_cut
+            best, best_dim, best_cut = step_saving, np.int64(d), step_cut
         if b - a > space.exact_up_to:
             # far from the leaves the own dimension decides; a cut that saves nothing yet ranks by balance
             cut = saving_cut if saving > 0 or even_cut < 0 else even_cut
             score = max(saving, 0.0) + 1e-9 * max(balance, 0)
             if score > best:
-                best, best_dim, best_cut = score, d, cut
+                best, best_dim, best_cut = score, np.int64(d), cut
             continue
         for candidate in range(2):
             cut = saving_cut if candidate == 0 else even_cut
@@ -218,11 +223,11 @@ def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, d
             saved = whole - left * box_loss(space, lo1, hi1) - (total - left) * box_loss(space, lo2, hi2)
             score = saved + 1e-9 * min(left, total - left)
             if score > best:
-                best, best_dim, best_cut = score, d, cut
+                best, best_dim, best_cut = score, np.int64(d), cut
     return best_dim, best_cut, np.int64(-1)
 
 
-@jit
+@leaf_jit
 def _class_cost(size, min_size, cost):  # type: ignore[no-untyped-def]
     """What a side of a cut costs at best: as if it could be cut evenly into as many classes as fit into it."""
     n_classes = size // min_size
@@ -233,10 +238,10 @@ def _class_cost(size, min_size, cost):  # type: ignore[no-untyped-def]
     return (n_classes - n_larger) * even * even + n_larger * (even + 1) * (even + 1)
 
 
-@jit
+@inner_jit
 def _cut_by_class(keys, weights, a, b, space, tried, min_size, cost, total, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
     """The cut whose sides cost least as classes; of several the one that saves most loss on its own dimension."""
-    best_dim = -1
+    best_dim = np.int64(-1)
     best_cut = np.int64(-1)
     least = np.int64(0)
     best = 0.0
@@ -261,17 +266,17 @@ def _cut_by_class(keys, weights, a, b, space, tried, min_size, cost, total, lo, 
                 - (total - left) * loss(space, d, codes[i + 1], codes[n_present - 1])
             )
             if best_dim < 0 or paid < least or saved > best:
-                least, best, best_dim, best_cut = paid, saved, d, codes[i]
+                least, best, best_dim, best_cut = paid, saved, np.int64(d), codes[i]
     return best_dim, best_cut, np.int64(-1)
 
 
-@jit
+@inner_jit
 def propose_one(keys, weights, a, b, space, tried, min_size, by_saving, relaxed, cost, lo, hi, dense, codes, counts):  # type: ignore[no-untyped-def]
     """Box of a node into lo, hi; returns (dimension, cut, ties), dimension -1 if no cut is allowed."""
     box_of(keys, a, b, space, lo, hi)
     total = weight_of(weights, a, b)
     if total < 2 * min_size or b - a < 2:
-        return -1, np.int64(-1), np.int64(-1)
+        return np.int64(-1), np.int64(-1), np.int64(-1)
     if by_saving and cost != CELLS:
         return _cut_by_class(keys, weights, a, b, space, tried, min_size, cost, total, lo, hi, dense, codes, counts)
     if by_saving:
@@ -279,7 +284,7 @@ def propose_one(keys, weights, a, b, space, tried, min_size, by_saving, relaxed,
     return _cut_by_width(keys, weights, a, b, space, tried, min_size, relaxed, total, lo, hi, dense, codes, counts)
 
 
-@jit
+@inner_jit
 def scratch(space, largest):  # type: ignore[no-untyped-def]
     """Work arrays for nodes of at most `largest` tuples: dense counts, present codes, their weights."""
     n_codes = np.int64(1)
@@ -290,6 +295,15 @@ def scratch(space, largest):  # type: ignore[no-untyped-def]
     return np.zeros(n_dense, np.int64), np.empty(n_present, np.int64), np.empty(n_present, np.int64)
 
 
+@leaf_jit
+def longest(starts, ends):  # type: ignore[no-untyped-def]
+    """Tuples of the largest range."""
+    most = np.int64(0)
+    for i in range(starts.size):
+        most = max(most, ends[i] - starts[i])
+    return most
+
+
 @jit
 def _propose(keys, weights, starts, ends, space, tried, min_size, by_saving, relaxed, cost):  # type: ignore[no-untyped-def]
     n = starts.size
@@ -298,7 +312,7 @@ def _propose(keys, weights, starts, ends, space, tried, min_size, by_saving, rel
     ties = np.empty(n, np.int64)
     lo = np.empty((n, space.n_dims), np.int64)
     hi = np.empty((n, space.n_dims), np.int64)
-    dense, codes, counts = scratch(space, np.int64((ends - starts).max()))
+    dense, codes, counts = scratch(space, longest(starts, ends))
     for i in range(n):
         dims[i], cuts[i], ties[i] = propose_one(
             keys, weights, starts[i], ends[i], space, tried[i], min_size, by_saving, relaxed, cost,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.compiled.jit import jit, leaf_jit
+from tablecloak.kernels.compiled.jit import inner_jit, jit
 
 __all__ = ["best_pairs"]
 
@@ -13,7 +13,7 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-@leaf_jit
+@inner_jit
 def _running(gap, shift):  # type: ignore[no-untyped-def]
     total = np.zeros(gap.size + 1)
     for i in range(gap.size):
@@ -21,7 +21,7 @@ def _running(gap, shift):  # type: ignore[no-untyped-def]
     return total
 
 
-@leaf_jit
+@inner_jit
 def _after(plain, less, more, out, into):  # type: ignore[no-untyped-def]
     low = min(out, into)
     high = max(out, into)

@@ -2,6 +2,10 @@
 
 numba notices a change in the file of a kernel, but not in the files of kernels that it calls. The cache therefore lies
 in a folder named by the text of all of them: another version of any kernel never finds it.
+
+Compiling is what a first run waits for, so kernels are written for the compiler too: one entry from Python for each
+task, whole numbers begin as `np.int64(-1)` (a bare -1 compiles what it is passed to once more), and arrays are copied
+by loops (`a[:] = b` compiles the message about shapes that differ).
 """
 
 from __future__ import annotations
@@ -32,7 +36,8 @@ if not config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
     config.CACHE_DIR = str(_cache_folder())
 
 jit: Any = njit(cache=True, nogil=True)
-leaf_jit: Any = njit(cache=True, nogil=True, inline="never")
 # Called by other kernels only: what Python would need to call it is not compiled.
 _any_njit: Any = njit  # its type hints leave these options out
 inner_jit: Any = _any_njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# The same, for kernels that allocate no array: references to arrays are then not counted.
+leaf_jit: Any = _any_njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)

@@ -6,14 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.kernels.compiled.costs import weight_of
-from tablecloak.kernels.compiled.cuts import propose_one, scratch
-from tablecloak.kernels.compiled.jit import jit
+from tablecloak.kernels.compiled.cuts import longest, propose_one, scratch
+from tablecloak.kernels.compiled.jit import inner_jit, jit, leaf_jit
+from tablecloak.kernels.compiled.sorting import copy_into
 from tablecloak.kernels.space import ClassCost, IntArray, Keys, Space
 
 __all__ = ["descend", "split"]
 
 
-@jit
+@leaf_jit
 def _split_one(keys, ids, weights, a, b, space, dim, cut, ties, spare_keys, spare_ids, spare_weights):  # type: ignore[no-untyped-def]
     """Stable, branch-free: tuples with code <= cut first; returns the first position of the right side."""
     shift = space.layout.shift[dim]
@@ -37,8 +38,8 @@ def _split_one(keys, ids, weights, a, b, space, dim, cut, ties, spare_keys, spar
             spare_ids[right] = r
             left += goes_left
             right += 1 - goes_left
-        key[left:] = spare_keys[0, :right]
-        part[left:] = spare_ids[:right]
+        copy_into(key[left:], spare_keys[0, :right])
+        copy_into(part[left:], spare_ids[:right])
         return a + left
     remaining = ties
     for i in range(b - a):
@@ -63,14 +64,14 @@ def _split_one(keys, ids, weights, a, b, space, dim, cut, ties, spare_keys, spar
                 spare_weights[right] = w
             right += 1
     for j in range(n_words):
-        keys[j, a + left : b] = spare_keys[j, :right]
-    ids[a + left : b] = spare_ids[:right]
+        copy_into(keys[j, a + left : b], spare_keys[j, :right])
+    copy_into(ids[a + left : b], spare_ids[:right])
     if is_weighted:
-        weights[a + left : b] = spare_weights[:right]
+        copy_into(weights[a + left : b], spare_weights[:right])
     return a + left
 
 
-@jit
+@inner_jit
 def _spare(keys, ids, weights, largest):  # type: ignore[no-untyped-def]
     return (
         np.empty((keys.shape[0], largest), np.uint64),
@@ -82,7 +83,7 @@ def _spare(keys, ids, weights, largest):  # type: ignore[no-untyped-def]
 @jit
 def _split(keys, ids, weights, starts, ends, space, dims, cuts, ties):  # type: ignore[no-untyped-def]
     middles = np.empty(starts.size, np.int64)
-    spare_keys, spare_ids, spare_weights = _spare(keys, ids, weights, np.int64((ends - starts).max()))
+    spare_keys, spare_ids, spare_weights = _spare(keys, ids, weights, longest(starts, ends))
     for i in range(starts.size):
         middles[i] = _split_one(
             keys, ids, weights, starts[i], ends[i], space, dims[i], cuts[i], ties[i],
@@ -122,9 +123,9 @@ def _descend(keys, ids, weights, begin, end, space, min_size, by_saving, relaxed
     spare_keys, spare_ids, spare_weights = _spare(keys, ids, weights, end - begin)
     box_lo = np.empty(space.n_dims, np.int64)
     box_hi = np.empty(space.n_dims, np.int64)
-    n_leaves = 0
-    n_cuts = 0
-    depth = 1
+    n_leaves = np.int64(0)
+    n_cuts = np.int64(0)
+    depth = np.int64(1)
     stack[0, 0] = begin
     stack[0, 1] = end
     while depth > 0:
@@ -136,8 +137,8 @@ def _descend(keys, ids, weights, begin, end, space, min_size, by_saving, relaxed
         )
         if dim < 0:
             leaves[n_leaves] = a
-            lo[n_leaves] = box_lo
-            hi[n_leaves] = box_hi
+            copy_into(lo[n_leaves], box_lo)
+            copy_into(hi[n_leaves], box_hi)
             n_leaves += 1
             continue
         middle = _split_one(keys, ids, weights, a, b, space, dim, cut, tie, spare_keys, spare_ids, spare_weights)
@@ -149,14 +150,15 @@ def _descend(keys, ids, weights, begin, end, space, min_size, by_saving, relaxed
         n_cuts += 1
         if depth + 2 > stack.shape[0]:
             larger = np.empty((2 * stack.shape[0], 2), np.int64)
-            larger[: stack.shape[0]] = stack
+            for i in range(stack.shape[0]):
+                copy_into(larger[i], stack[i])
             stack = larger
         stack[depth, 0] = middle
         stack[depth, 1] = b
         stack[depth + 1, 0] = a
         stack[depth + 1, 1] = middle
         depth += 2
-    return leaves[:n_leaves].copy(), lo[:n_leaves].copy(), hi[:n_leaves].copy(), cuts[:n_cuts].copy()
+    return leaves[:n_leaves], lo[:n_leaves], hi[:n_leaves], cuts[:n_cuts]
 
 
 def descend(
@@ -176,7 +178,5 @@ def descend(
 
     Returns leaf starts (ascending), boxes lo and hi, and the cuts made: rows of (start, middle, end, dimension, cut).
     """
-    result: tuple[IntArray, IntArray, IntArray, IntArray] = _descend(
-        keys, ids, weights, begin, end, space, min_size, by_saving, relaxed, int(cost)
-    )
-    return result
+    leaves, lo, hi, cuts = _descend(keys, ids, weights, begin, end, space, min_size, by_saving, relaxed, int(cost))
+    return leaves.copy(), lo.copy(), hi.copy(), cuts.copy()  # what was found, without the room for more

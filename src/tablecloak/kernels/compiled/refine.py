@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.kernels.compiled.changes import dissolve_classes, move_tuples, new_state, rebuild_all, trim_classes
+from tablecloak.kernels.compiled.changes import new_state, polish, rebuild_all, total_price
+from tablecloak.kernels.compiled.jit import jit
 from tablecloak.kernels.compiled.pools import rebuild_pools
-from tablecloak.kernels.compiled.states import State
 from tablecloak.kernels.prices import Prices
 from tablecloak.kernels.rules import Rules
 from tablecloak.kernels.space import IntArray
@@ -15,8 +15,32 @@ from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 __all__ = ["refine"]
 
 
-def _total(state: State) -> int:
-    return int((state.size * state.price).sum())
+@jit
+def _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop):  # type: ignore[no-untyped-def]
+    state = new_state(codes, weights, values, class_of, n_classes, rules.shares.size)
+    rebuild_all(state, prices)
+    spare = np.zeros(rules.shares.size, np.int64)
+    before = total_price(state)
+    now = before
+    near, most, noise = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3)
+    most[0], most[1], most[2] = steps.alone, SPLIT_UP_TO, steps.pooled
+    near[2], noise[2] = steps.near, steps.noise
+    for sweep in range(-1 if steps.alone > 0 else 0, steps.sweeps):
+        last = now
+        if sweep >= 0:
+            polish(state, prices, rules, spare, stop)
+        # large classes on their own before the first sweep; then single classes, then pools of neighbours
+        for kind in range(0 if sweep < 0 else 1, 1 if sweep < 0 else 3):
+            grows = np.bool_(kind < 2 or (rules.kind.size > 0 and (sweep + steps.turn) % 2 == 0))
+            random = seed + sweep if kind == 2 else seed
+            n = steps.polishes
+            rebuild_pools(state, prices, rules, near[kind], most[kind], noise[kind], random, grows, n, stop, spare)
+        if sweep < 0:
+            continue
+        now = total_price(state)
+        if (last - now) * 2000 < last or stop[0] != 0:
+            break
+    return before, now
 
 
 def refine(
@@ -40,22 +64,5 @@ def refine(
         stop: (1,) another thread may set it to end the refinement early; the classes are then still admitted.
     """
     n_classes = int(class_of.max()) + 1
-    state = new_state(codes, weights, values, class_of, n_classes, len(rules.shares))
-    rebuild_all(state, prices)
-    spare = np.zeros(len(rules.shares), np.int64)
-    before = now = _total(state)
-    if steps.alone:
-        rebuild_pools(state, prices, rules, 0, steps.alone, 0.0, seed, True, stop, spare)
-    for sweep in range(steps.sweeps):
-        last = now
-        move_tuples(state, prices, rules, spare, stop)
-        trim_classes(state, prices, rules, spare, stop)
-        dissolve_classes(state, prices, rules, spare, stop)
-        rebuild_pools(state, prices, rules, 0, SPLIT_UP_TO, 0.0, seed, True, stop, spare)
-        grows = len(rules.kind) > 0 and (sweep + steps.turn) % 2 == 0
-        near = (steps.near, steps.pooled, steps.noise, seed + sweep)
-        rebuild_pools(state, prices, rules, *near, grows, stop, spare)
-        now = _total(state)
-        if (last - now) * 2000 < last or stop[0]:
-            break
-    return before, now
+    before, now = _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop)
+    return int(before), int(now)

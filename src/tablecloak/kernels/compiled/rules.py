@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.kernels.compiled.jit import jit
+from tablecloak.kernels.compiled.jit import leaf_jit
 
 __all__ = ["admitted", "shortfall"]
 
@@ -13,7 +13,7 @@ TOLERANCE = 1e-9
 FAR = 1e6  # shortfall of a class in which nothing remains without its largest counts
 
 
-@jit
+@leaf_jit
 def _distinct(counts):  # type: ignore[no-untyped-def]
     n = 0
     for c in counts:
@@ -21,7 +21,7 @@ def _distinct(counts):  # type: ignore[no-untyped-def]
     return n
 
 
-@jit
+@leaf_jit
 def _effective_values(counts, size):  # type: ignore[no-untyped-def]
     surprise = 0.0
     for c in counts:
@@ -30,25 +30,26 @@ def _effective_values(counts, size):  # type: ignore[no-untyped-def]
     return np.exp(np.log(size) - surprise / size)
 
 
-@jit
+@leaf_jit
 def _infimum_c(counts, size, l):  # type: ignore[no-untyped-def]  # noqa: E741
     """Largest count over what remains without the l - 1 largest; infinite where nothing remains."""
     largest = np.int64(0)
     for c in counts:
         largest = max(largest, c)
-    left = counts.copy()
     rest = np.int64(size)
-    for _ in range(min(l - 1, left.size)):
-        top = 0
-        for v in range(left.size):
-            if left[v] > left[top]:
-                top = v
-        rest -= left[top]
-        left[top] = 0
+    last, last_place = largest, np.int64(-1)
+    for _ in range(min(l - 1, counts.size)):  # the next largest, equal ones by their place
+        top = np.int64(-1)
+        for v in range(counts.size):
+            is_left = counts[v] < last or (counts[v] == last and v > last_place)
+            if is_left and (top < 0 or counts[v] > counts[top]):
+                top = np.int64(v)
+        last, last_place = counts[top], top
+        rest -= last
     return largest / rest if rest > 0 else np.inf
 
 
-@jit
+@leaf_jit
 def _equal_distance(counts, shares, size):  # type: ignore[no-untyped-def]
     excess = 0.0
     for v in range(counts.size):
@@ -57,7 +58,7 @@ def _equal_distance(counts, shares, size):  # type: ignore[no-untyped-def]
     return excess
 
 
-@jit
+@leaf_jit
 def _ordered_distance(counts, shares, size):  # type: ignore[no-untyped-def]
     if counts.size < 2:
         return 0.0
@@ -71,7 +72,7 @@ def _ordered_distance(counts, shares, size):  # type: ignore[no-untyped-def]
     return distance / (counts.size - 1)
 
 
-@jit
+@leaf_jit
 def admitted(rules, hist, size):  # type: ignore[no-untyped-def]
     """Whether a class of this size and with these sensitive counts satisfies every rule."""
     if size < rules.min_size:
@@ -96,7 +97,7 @@ def admitted(rules, hist, size):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit
+@leaf_jit
 def shortfall(rules, hist, size):  # type: ignore[no-untyped-def]
     """How far a class is from satisfying its rules about values, 0 if it does; the size is not counted."""
     total = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.compiled.jit import jit, leaf_jit
+from tablecloak.kernels.compiled.jit import inner_jit, jit
 from tablecloak.kernels.squares import Trees
 
 __all__ = ["nearest_outside", "squared_distances"]
@@ -16,14 +16,14 @@ Codes = NDArray[np.int32]
 STRIP = 2048
 
 
-@leaf_jit
+@inner_jit
 def _add_axis(total, axis, at):  # type: ignore[no-untyped-def]
     for i in range(total.size):
         gap = axis[i] - at
         total[i] += gap * gap
 
 
-@leaf_jit
+@inner_jit
 def _add_table(total, codes, table):  # type: ignore[no-untyped-def]
     for i in range(total.size):
         total[i] += table[codes[i]]
@@ -48,7 +48,7 @@ def squared_distances(numbers: FloatArray, codes: Codes, place: FloatArray, tabl
     return result
 
 
-@leaf_jit
+@inner_jit
 def _between(numbers, codes, a, b, trees, limit):  # type: ignore[no-untyped-def]
     """Squared distance of two records, or something above the limit."""
     total = 0.0

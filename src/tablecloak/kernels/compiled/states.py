@@ -8,6 +8,7 @@ import numpy as np
 
 from tablecloak.kernels.compiled.jit import inner_jit, leaf_jit
 from tablecloak.kernels.compiled.rules import admitted
+from tablecloak.kernels.compiled.sorting import copy_into, sort_up
 
 TABLE, LINE, SPAN, BRANCH, SET = 0, 1, 2, 3, 4
 FAR = np.int64(1) << 40
@@ -87,28 +88,11 @@ def widened(prices, d, lo, hi, code):  # type: ignore[no-untyped-def]
 
 
 @inner_jit
-def sort_up(numbers):  # type: ignore[no-untyped-def]
-    """Sort in place, ascending: Shell's method, because numpy's takes seconds to compile."""
-    gap = 1
-    while gap < numbers.size // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for a in range(gap, numbers.size):
-            x = numbers[a]
-            b = a
-            while b >= gap and numbers[b - gap] > x:
-                numbers[b] = numbers[b - gap]
-                b -= gap
-            numbers[b] = x
-        gap //= 3
-
-
-@inner_jit
 def members_of(state, g):  # type: ignore[no-untyped-def]
     """Members of a class, ascending."""
     found = np.empty(state.n_members[g], np.int64)
     i = state.head[g]
-    n = 0
+    n = np.int64(0)
     while i >= 0:
         found[n] = i
         n += 1
@@ -117,7 +101,7 @@ def members_of(state, g):  # type: ignore[no-untyped-def]
     return found
 
 
-@inner_jit
+@leaf_jit
 def clear(state, g):  # type: ignore[no-untyped-def]
     state.head[g] = -1
     state.n_members[g] = 0
@@ -133,7 +117,7 @@ def link(state, i, g):  # type: ignore[no-untyped-def]
     state.n_members[g] += 1
 
 
-@inner_jit
+@leaf_jit
 def unlink(state, i):  # type: ignore[no-untyped-def]
     g = state.class_of[i]
     j = state.head[g]
@@ -146,7 +130,7 @@ def unlink(state, i):  # type: ignore[no-untyped-def]
     state.n_members[g] -= 1
 
 
-@inner_jit
+@leaf_jit
 def rebuild(state, prices, g):  # type: ignore[no-untyped-def]
     """Count a class again from its members."""
     n_dims = state.codes.shape[1]
@@ -189,7 +173,7 @@ def rebuild(state, prices, g):  # type: ignore[no-untyped-def]
     state.price[g] = price
 
 
-@inner_jit
+@leaf_jit
 def price_without(state, prices, i):  # type: ignore[no-untyped-def]
     """Price of one record of the class of a tuple once the tuple has left; others must remain."""
     g = state.class_of[i]
@@ -197,7 +181,7 @@ def price_without(state, prices, i):  # type: ignore[no-untyped-def]
     for d in range(state.codes.shape[1]):
         code = state.codes[i, d]
         if prices.kind[d] == SET:
-            price += cell_price(prices, d, state.lo[g, d] & ~(state.hi[g, d] & code), 0)
+            price += cell_price(prices, d, state.lo[g, d] & ~(state.hi[g, d] & code), np.int64(0))
             continue
         lo = state.next_lo[g, d] if code == state.lo[g, d] else state.lo[g, d]
         hi = state.next_hi[g, d] if code == state.hi[g, d] else state.hi[g, d]
@@ -205,7 +189,7 @@ def price_without(state, prices, i):  # type: ignore[no-untyped-def]
     return price
 
 
-@inner_jit
+@leaf_jit
 def admits_with(state, rules, g, i, sign, spare):  # type: ignore[no-untyped-def]
     """Whether a class satisfies the goal once a tuple has joined (sign 1) or left (sign -1)."""
     size = state.size[g] + sign * state.weights[i]
@@ -213,16 +197,16 @@ def admits_with(state, rules, g, i, sign, spare):  # type: ignore[no-untyped-def
         return False
     if rules.kind.size == 0:
         return True
-    spare[:] = state.hist[g]
+    copy_into(spare, state.hist[g])
     for v in range(state.values.shape[1]):
         spare[state.values[i, v]] += sign * state.weights[i]
     return admitted(rules, spare, size)
 
 
-@inner_jit
+@leaf_jit
 def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-untyped-def]
     """The class that a tuple joins at least added price, below `best`: (class or -1, added price)."""
-    found = -1
+    found = np.int64(-1)
     n_dims = state.codes.shape[1]
     w = state.weights[i]
     code = state.codes[i]
@@ -242,14 +226,14 @@ def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-unty
             if price >= limit:
                 break
         if price < limit:
-            if rules.kind.size > 0 and not admits_with(state, rules, g, i, 1, spare):
+            if rules.kind.size > 0 and not admits_with(state, rules, g, i, np.int64(1), spare):
                 continue
             best = total * price - base
-            found = g
+            found = np.int64(g)
     return found, best
 
 
-@inner_jit
+@leaf_jit
 def join(state, prices, i, g):  # type: ignore[no-untyped-def]
     """Widen a class by a tuple without making the tuple its member; `rebuild` must follow."""
     price = np.int64(0)

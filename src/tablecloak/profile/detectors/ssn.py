@@ -22,5 +22,10 @@ def ssn(column: Column) -> Match | None:
         return None
     if column.share(_PLAIN if column.named(WORDS) else _DASHED) < 0.8:
         return None
-    looks_like = f"US SSN ({percent(column.share(_ISSUABLE))} follow the rules of issue)"
-    return Match(looks_like, Role.IDENTIFIER, "names one person", 0.95)
+    return Match(f"US SSN ({_issued(column.share(_ISSUABLE))})", Role.IDENTIFIER, "names one person", 0.95)
+
+
+def _issued(share: float) -> str:
+    if share == 0:
+        return "none ever issued"
+    return "valid" if share == 1 else f"{percent(share)} valid"

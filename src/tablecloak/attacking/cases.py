@@ -1,0 +1,126 @@
+"""Cases: a release coded and grouped as attackers see it, beside what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from tablecloak.attacking.columns import Attribute, attribute_of, quasi_of
+from tablecloak.attacking.order import IntArray, covers, row_of_rows
+from tablecloak.data.table import Role
+from tablecloak.engines.base import Recount, SensitiveColumn
+from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.models.k_anonymity import KAnonymity
+from tablecloak.plan import Plan, make_plan
+from tablecloak.policy.schema import ColumnSpec, Policy
+from tablecloak.risks.case import Attacker, Case, Fact
+from tablecloak.separation import COUNT, GROUP
+from tablecloak.stats.classes import ClassStats, count_classes
+
+__all__ = ["build_case"]
+
+
+def build_case(
+    release: pl.DataFrame,
+    *,
+    quasi: Sequence[str],
+    sensitive: Sequence[str] = (),
+    original: pl.DataFrame | None = None,
+    side: pl.DataFrame | None = None,
+    policy: Policy | None = None,
+    population: pl.DataFrame | None = None,
+    facts: Sequence[Fact] = (),
+    control: pl.DataFrame | None = None,
+    attacker: Attacker | None = None,
+    is_original: bool = False,
+) -> Case:
+    """A release as attackers see it: coded, grouped, and held against the original where there is one."""
+    is_grouped = not is_original and GROUP in release.columns and (original is None or GROUP not in original.columns)
+    shown = [n for n in sensitive if n in release.columns]
+    basis = original if original is not None else release
+    plan = _plan(basis, quasi, [n for n in sensitive if n in basis.columns], policy)
+    recount = LocalEngine().class_stats(
+        table_of(release), quasi, [SensitiveColumn(n) for n in shown], stars_are_suppressed=not is_original
+    )
+    kept = None if recount.is_suppressed is None else np.flatnonzero(~recount.is_suppressed)
+    rows = release if kept is None else release[kept]
+    columns = tuple(quasi_of(plan, recount, original, population))
+    attributes = [attribute_of(name, plan, rows, original, side) for name in sensitive]
+    assert recount.classes is not None
+    classes = recount.classes.astype(np.int64)
+    row_of = np.arange(len(rows)) if is_original else row_of_rows(columns, attributes, len(rows), original, is_grouped)
+    groups, group_stats = _groups(classes, recount, attributes, rows, side, is_grouped=is_grouped)
+    return Case(
+        quasi=columns,
+        sensitive=tuple(a.column for a in attributes),
+        classes=classes,
+        stats=ClassStats(recount.stats.size),
+        groups=groups,
+        group_stats=group_stats,
+        n_originals=None if original is None else original.height,
+        row_of=row_of,
+        row_numbers=None if kept is None else kept.astype(np.int64),
+        is_grouped=is_grouped,
+        is_covering=None if row_of is None else covers(columns, row_of),
+        n_population=None if population is None else population.height,
+        facts=tuple(facts),
+        attacker=attacker or Attacker(),
+        frame=rows,
+        original=original,
+        control=control,
+        dictionary=population,
+    )
+
+
+def _plan(basis: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], policy: Policy | None) -> Plan:
+    """The hierarchies of the policy for these columns, and nothing else that could fail."""
+    known: Mapping[str, ColumnSpec] = policy.columns if policy else {}
+
+    def spec(name: str, role: Role) -> ColumnSpec:
+        return known[name] if name in known and known[name].role is role else ColumnSpec(role=role)
+
+    columns = {n: spec(n, Role.QUASI) for n in quasi} | {n: spec(n, Role.SENSITIVE) for n in sensitive}
+    plain = Policy(columns=columns, goals=(KAnonymity(k=2),))
+    if policy is not None:
+        changes = {"columns": columns, "others": "drop", "goals": plain.goals, "algorithm": plain.algorithm}
+        plain = policy.model_copy(update=changes)
+    return make_plan(plain, basis.columns, is_reported=True)
+
+
+def _groups(
+    classes: IntArray,
+    recount: Recount,
+    attributes: Sequence[Attribute],
+    rows: pl.DataFrame,
+    side: pl.DataFrame | None,
+    *,
+    is_grouped: bool,
+) -> tuple[IntArray, ClassStats]:
+    """The group of every row, and the sensitive histograms of groups, compared with the whole original."""
+    totals = {
+        a.column.name: np.bincount(a.column.originals, minlength=a.column.domain.n_values)
+        for a in attributes
+        if a.column.originals is not None
+    }
+    if not is_grouped:
+        coded = {a.column.name: (a.column.codes, a.column.domain) for a in attributes if a.column.codes is not None}
+        return classes, count_classes(classes, recount.stats.n_classes, coded, totals=totals)
+    both = pl.concat([f[GROUP].cast(pl.Int64) for f in (rows, side) if f is not None])
+    number = both.rank("dense").to_numpy().astype(np.int64) - 1
+    groups, beside, n_groups = number[: rows.height], number[rows.height :], int(number.max(initial=-1)) + 1
+    weights = side[COUNT].to_numpy().astype(np.int64) if side is not None and COUNT in side.columns else None
+    stats = count_classes(groups, n_groups, {})
+    hist = {}
+    for a in attributes:
+        name, domain = a.column.name, a.column.domain
+        if a.beside is not None:
+            counted = count_classes(beside, n_groups, {name: (a.beside, domain)}, weights=weights, totals=totals)
+        elif a.column.codes is not None:
+            counted = count_classes(groups, n_groups, {name: (a.column.codes, domain)}, totals=totals)
+        else:
+            continue
+        hist[name] = counted.hist[name]
+    return groups, replace(stats, hist=hist)

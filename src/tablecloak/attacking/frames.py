@@ -1,0 +1,89 @@
+"""Attacks on frames: which columns are meant, what is known beside the release, and what attackers then achieve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from tablecloak.attacking.cases import build_case
+from tablecloak.attacking.meant import meant_quasi, meant_sensitive
+from tablecloak.attacking.report import AttackReport
+from tablecloak.io.frames import from_frame
+from tablecloak.models.base import Goal
+from tablecloak.policy.schema import Policy
+from tablecloak.risks.base import every, run_attacks
+from tablecloak.risks.case import Attacker, Case, Fact
+
+__all__ = ["attack_frames"]
+
+IN_ORDER = "cells do not cover the original, so rows are taken to be in its order"
+
+
+def attack_frames(
+    original: Any,
+    release: Any,
+    *,
+    policy: Policy | None = None,
+    quasi: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    side: Any = None,
+    population: Any = None,
+    others: Sequence[Any] = (),
+    facts: Sequence[Fact] = (),
+    control: Any = None,
+    kinds: Iterable[str] | None = None,
+    attacker: Attacker | None = None,
+    with_before: bool = True,
+) -> AttackReport:
+    """Attack a release given as a frame, beside its original or alone.
+
+    Args:
+        side: the sensitive columns, where the release has them in a table of their own.
+        population: people among whom the original's are; a register that attackers may have.
+        others: further releases about the same people.
+        control: people like those of the original who are not in the release.
+        kinds: names of attacks; None tries all.
+        with_before: also attack the original itself.
+    """
+    after = from_frame(release)
+    before = None if original is None else from_frame(original)
+    names, notes = meant_quasi(before, after, policy, quasi)
+    targets = meant_sensitive(before, after, side, policy, sensitive, names)
+    wanted = every() if kinds is None else list(kinds)
+    given = attacker or _attacker(policy)
+    made = partial(build_case, original=before, policy=policy, attacker=given)
+    beside = partial(
+        made,
+        quasi=names,
+        sensitive=targets,
+        population=None if population is None else from_frame(population),
+        facts=tuple(facts),
+        control=None if control is None else from_frame(control),
+    )
+    further = tuple(_further(made, from_frame(other), names, targets) for other in others)
+    case = replace(beside(after, side=None if side is None else from_frame(side)), others=further)
+    earlier = None
+    if before is not None and with_before:
+        earlier = tuple(run_attacks(beside(before, is_original=True), wanted))
+    if case.is_covering is False and not case.is_grouped and case.row_of is not None:
+        notes = (*notes, IN_ORDER)
+    return AttackReport(tuple(names), tuple(targets), tuple(run_attacks(case, wanted)), earlier, notes)
+
+
+def _further(made: Callable[..., Case], frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str]) -> Case:
+    """Another release, with as many of the columns as it shows."""
+    shown = [name for name in quasi if name in frame.columns]
+    return made(frame, quasi=shown or frame.columns[:1], sensitive=[n for n in sensitive if n in frame.columns])
+
+
+def _attacker(policy: Policy | None) -> Attacker:
+    """An attacker who knows what the policy asked for."""
+    if policy is None:
+        return Attacker()
+    k = Goal(tuple(policy.goals)).min_size
+    asked = [int(getattr(goal, "l", getattr(goal, "m", 0)) or 0) for goal in policy.goals]
+    return Attacker(k=k, m=max([2, *asked]), seed=policy.seed)

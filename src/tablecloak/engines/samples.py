@@ -1,0 +1,78 @@
+"""Samples: some rows of a coded table with their classes, where the tuples of all rows are not in memory together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.data.coded import CodedTable
+from tablecloak.engines.base import Answer, Coding
+from tablecloak.engines.rows import Rows
+from tablecloak.kernels.space import Keys, Space
+
+__all__ = ["MOST", "sample_of"]
+
+IntArray = NDArray[np.int64]
+# Shares counted on so many rows have a standard error of at most 0.1 points.
+MOST = 1 << 18
+
+
+def sample_of(coding: Coding, answer: Answer) -> tuple[CodedTable, IntArray] | None:
+    """Rows spread over the table, each a tuple, with the class of each (-1: suppressed).
+
+    None where neither rows nor cuts say which class a row is in. The same table gives the same rows.
+    Cost: one pass over the rows, or over the tuples of every shard.
+    """
+    if isinstance(coding.rows, Rows):
+        return _of_rows(coding, coding.rows, MOST)
+    tree = answer.solution.tree
+    if tree is None:
+        return None
+    drawn = []
+    for shard in coding.shards:
+        drawn.append(_drawn(shard, MOST * shard.n_rows / max(1, coding.n_rows)))
+        space = shard.space  # all share it
+    table = _table(coding, np.concatenate(drawn, axis=1), space)
+    codes = np.stack([table.quasi_codes(dim) for dim in range(table.space.n_dims)])
+    return table, tree.classes_of(codes)
+
+
+def _of_rows(coding: Coding, rows: Rows, most: int) -> tuple[CodedTable, IntArray] | None:
+    """Rows whose number, scrambled, is small: as good as drawn by lot, and the same in every run."""
+    if not rows.are_classified:
+        return None
+    limit = np.uint64(2**64 - 1 if most >= coding.n_rows else int(most / coding.n_rows * 2**64))
+    keys, classes, begin = [], [], 0
+    reader = rows.in_order()
+    try:
+        for chunk, of_row in reader.chunks():
+            chosen = np.flatnonzero(_scrambled(begin, chunk.shape[1]) <= limit)
+            keys.append(chunk[:, chosen])
+            classes.append(of_row[chosen].astype(np.int64))
+            begin += chunk.shape[1]
+    finally:
+        reader.close()
+    return _table(coding, np.concatenate(keys, axis=1), rows.space), np.concatenate(classes)
+
+
+def _scrambled(begin: int, n: int) -> NDArray[np.uint64]:
+    """Numbers of rows as 64 bits in which neighbors look unrelated (the finalizer of SplitMix64)."""
+    x = (np.arange(begin, begin + n, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _drawn(shard: CodedTable, wanted: float) -> Keys:
+    """About so many rows at equal distances in the order of their codes, (n_words, n)."""
+    n = min(shard.n_rows, max(1, round(wanted)))
+    order = np.lexsort(shard.keys)
+    weights = shard.weights[order] if len(shard.weights) else np.ones(shard.n_tuples, np.int64)
+    running = np.cumsum(weights)
+    places = (np.arange(n) + 0.5) / n * running[-1]
+    return shard.keys[:, order[np.searchsorted(running, places, side="right")]]
+
+
+def _table(coding: Coding, keys: Keys, space: Space) -> CodedTable:
+    keys = np.ascontiguousarray(keys)
+    return CodedTable(coding.domains, coding.sensitive, space, keys, np.zeros(0, np.int64), None, coding.totals)

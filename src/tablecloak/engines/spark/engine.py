@@ -1,0 +1,263 @@
+"""The Spark engine: rows stay on the workers of a cluster, counts and classes travel.
+
+Workers read the files themselves, so files must lie where all of them find them; tables of Spark's catalog are read and
+written by Spark. Only the DataFrame interface is used, so that classic sessions and Spark Connect both work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.cleanup import unfinished
+from tablecloak.data.labels import ClassLabels
+from tablecloak.engines.base import (
+    Answer,
+    Coding,
+    Publication,
+    QuasiColumn,
+    Recount,
+    Search,
+    SensitiveColumn,
+    StandsAlone,
+    Summary,
+    Table,
+)
+from tablecloak.engines.spark import counts, jobs
+from tablecloak.engines.spark.codes import CodeTask
+from tablecloak.engines.spark.publish import PublishTask
+from tablecloak.engines.spark.recount import boxes_are_covered, covers_originals, recounted, with_persons
+from tablecloak.engines.spark.release import open_table, published_type, write_files, write_table
+from tablecloak.engines.spark.rows import FileRows, TableRows
+from tablecloak.engines.spark.search import Remembered, Shards, lookup_of, sharded, solve_shards
+from tablecloak.engines.spark.session import explained, open_session
+from tablecloak.engines.spark.tables import SparkTable, our_type, slices_of, spark_table
+from tablecloak.errors import IncompatibleChoice
+from tablecloak.io.database import Transaction, openers
+from tablecloak.io.places import DatabaseTable, Place
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import ColumnSchema, Layout, Source, format_and_compression
+from tablecloak.progress import Progress, silent
+
+__all__ = ["SparkEngine"]
+
+IntArray = NDArray[np.int64]
+DEFAULT_MASTER = "local[*]"
+DRIVER_MEMORY = 4 << 30
+BYTES_PER_TUPLE = 200
+
+
+class SparkEngine:
+    """Everything on a cluster.
+
+    Args:
+        master: `local[2]`, `spark://host:port` or another master, or `sc://host:port` for Spark Connect.
+        memory: bytes for the driver; None leaves it to Spark.
+        session: one that is there already; it is not stopped at the end.
+        most_tuples: different tuples that the driver searches itself; more are cut apart and searched by workers.
+    """
+
+    name = "spark"
+
+    def __init__(
+        self,
+        master: str | None = None,
+        *,
+        memory: int | None = None,
+        session: Any = None,
+        most_tuples: int | None = None,
+    ) -> None:
+        self.most_tuples = most_tuples or (memory or DRIVER_MEMORY) // BYTES_PER_TUPLE
+        self._is_own = session is None
+        self._folders: list[Path] = []
+        self.session = session or open_session(master or DEFAULT_MASTER, memory)
+        openers["spark"] = self.open_table
+        unfinished.add(self)
+
+    # Reading -------------------------------------------------------------------------------------------------------
+
+    def layout(self, source: Source) -> Layout:
+        """Names and types of a source, also of tables in Spark's catalog."""
+        if source.table is None or source.table.scheme != "spark":
+            return sniff(source)
+        with explained("looking for the table", str(source.table)):
+            fields = [(f.name, f.dataType.simpleString()) for f in self.session.table(source.table.table).schema]
+        columns = tuple(ColumnSchema(n, source.declared_type(n) or our_type(n, t, source)) for n, t in fields)
+        return Layout("spark", columns, 0)
+
+    def read(
+        self,
+        source: Source | pl.DataFrame,
+        *,
+        columns: Sequence[str] | None,
+        categorical: Collection[str],  # noqa: ARG002
+        labels: Mapping[str, Sequence[str]] | None = None,  # noqa: ARG002
+    ) -> SparkTable:
+        if isinstance(source, pl.DataFrame):
+            raise IncompatibleChoice("Spark reads files and tables, not frames in memory", hint="the local engine")
+        if source.table is not None and source.table.scheme != "spark":
+            raise IncompatibleChoice(
+                f"Spark does not read {source.table.scheme} databases here", hint="--engine local or duckdb"
+            )
+        layout = self.layout(source)
+        types = {name: layout.type_of(name) for name in columns or layout.names}
+        if source.table is not None:
+            found = SparkTable(types, source.location, 0, TableRows(), table=source.table.table)
+            return replace(found, n_rows=self._n_rows(found))
+        slices, n_rows = slices_of(source, layout)
+        found = SparkTable(types, source.location, n_rows or 0, FileRows(source, layout, slices))
+        return found if n_rows is not None else replace(found, n_rows=self._n_rows(found))
+
+    def _n_rows(self, table: SparkTable) -> int:
+        return jobs.summaries(self.session, table, ())[0]
+
+    def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> SparkTable:
+        found = spark_table(table)
+        chosen = replace(found, types={c: found.types[c] for c in columns})
+        if not without_missing:
+            return chosen
+        chosen = replace(chosen, rows=replace(found.rows, drops=(*found.rows.drops, *without_missing)))
+        return replace(chosen, n_rows=self._n_rows(chosen))
+
+    def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
+        missing = jobs.summaries(self.session, spark_table(table), columns)[1]
+        n_distinct = jobs.n_distinct(self.session, spark_table(table), columns) if distinct else {}
+        return {name: Summary(missing[name], n_distinct.get(name)) for name in columns}
+
+    def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:  # noqa: ARG002
+        raise IncompatibleChoice(
+            "this choice needs all rows in one memory, and Spark keeps them on its workers",
+            hint="--engine local, or another algorithm; output.shuffle needs all rows, too",
+        )
+
+    # Searching -----------------------------------------------------------------------------------------------------
+
+    def contingency(
+        self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
+        stands_alone: StandsAlone | None = None, progress: Progress = silent,  # noqa: ARG002
+    ) -> Coding:  # fmt: skip
+        if by_row:
+            raise IncompatibleChoice(
+                "this algorithm tells equal rows apart, and Spark sends only different ones to it",
+                hint="--engine local, or algorithm: auto or mondrian",
+            )
+        found = spark_table(table)
+        names = [*(q.name for q in quasi), *(s.name for s in counts.plain(sensitive))]
+        values = jobs.distinct(self.session, found, list(dict.fromkeys(names)))
+        columns = counts.fit_columns(values, found.types, quasi, sensitive, found.name)
+        person = next((s.name for s in sensitive if s.is_person), None)
+        task = CodeTask(found.rows, columns.coders, columns.packing, person)
+        may_shard = stands_alone is not None and person is None and not any(s.joins for s in sensitive)
+        if stands_alone is not None and may_shard and found.n_rows > self.most_tuples:
+            grouped = jobs.grouped(self.session, found, task).persist()
+            with explained("counting tuples", found.name):
+                n_tuples = int(grouped.count())
+            if n_tuples > self.most_tuples:
+                return sharded(found, task, columns, sensitive, grouped, n_tuples, stands_alone, self.most_tuples)
+        tuples = counts.in_local_order(jobs.tuples_of(self.session, found, task, columns), columns, sensitive)
+        coded = counts.coded_tuples(tuples, columns, sensitive)
+        return Coding(
+            coded.domains, coded.sensitive, found.n_rows, coded.n_tuples, coded.totals, (coded,),
+            rows=Remembered(found, task, tuples),
+        )  # fmt: skip
+
+    def solve(self, coding: Coding, search: Search) -> Answer:
+        if isinstance(coding.shards, Shards):
+            return solve_shards(coding, search)
+        solution = search(coding.table)
+        return Answer(solution, solution.sizes(coding.table))
+
+    # Releasing -----------------------------------------------------------------------------------------------------
+
+    def recode(
+        self, table: Table, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels], publication: Publication
+    ) -> tuple[SparkTable, IntArray | None]:
+        kept = spark_table(table)
+        rows: Remembered = coding.rows
+        rows.answer, rows.labels = answer, labels
+        lookup = lookup_of(coding, rows, answer)
+        types = {name: published_type(name, labels, publication, rows.table.types) for name in publication.columns}
+        publish = PublishTask(rows.task, lookup, labels, publication, rows.table.types)
+        n_rows = coding.n_rows if publication.keeps_suppressed else int(answer.sizes.sum())
+        source = replace(rows.table, types={**rows.table.types, **kept.types})
+        return replace(
+            source, types=types, name="the release", n_rows=n_rows, publish=publish, classes=rows.classes
+        ), None
+
+    def write(
+        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,  # noqa: ARG002
+        progress: Progress = silent,  # noqa: ARG002
+    ) -> None:  # fmt: skip
+        release = spark_table(table)
+        if isinstance(place, DatabaseTable):
+            write_table(self.session, release, place)
+            return
+        if place.is_dir():
+            known = kind or "parquet"
+        else:
+            known, compression = format_and_compression(place, kind, None)
+            if compression:
+                raise IncompatibleChoice("Spark joins files that are not compressed", hint="write Parquet")
+        if known not in ("parquet", "csv", "tsv"):
+            raise IncompatibleChoice(f"Spark writes Parquet and CSV here, not {known}", hint="output.format: parquet")
+        folder = place.with_name(f".{secrets.token_hex(6)}.parts")
+        self._folders.append(folder)
+        write_files(self.session, release, place, folder, kind=known, delimiter=delimiter)
+
+    def open_table(self, target: DatabaseTable, force: bool) -> tuple[DatabaseTable, Transaction]:
+        """A temporary table for a release, which gets its name when it was recounted."""
+        return open_table(self.session, target, force)
+
+    # Recounting ----------------------------------------------------------------------------------------------------
+
+    def class_stats(
+        self,
+        release: Table,
+        quasi: Sequence[str],
+        sensitive: Sequence[SensitiveColumn],
+        *,
+        stars_are_suppressed: bool,
+        originals: Coding | None = None,
+        progress: Progress = silent,  # noqa: ARG002
+    ) -> Recount:
+        found = spark_table(release)
+        if found.publish is not None:
+            raise IncompatibleChoice("Spark recounts what was written", hint="no --dry-run with --engine spark")
+        asked = counts.plain(sensitive)
+        values = jobs.distinct(self.session, found, [*quasi, *(s.name for s in asked)])
+        columns = counts.fit_labels(values, found.types, quasi, sensitive, found.name)
+        tuples = jobs.tuples_of(self.session, found, CodeTask(found.rows, columns.coders, columns.packing), columns)
+        recount = recounted(
+            tuples, columns, values, quasi, sensitive, stars_are_suppressed=stars_are_suppressed,
+            hidden=[(s.name, found.types[s.name]) for s in asked],
+        )  # fmt: skip
+        rows = originals.rows if originals else None
+        if originals is None or rows is None or rows.answer is None:
+            return recount
+        if rows.tuples is None:
+            return replace(recount, covers=boxes_are_covered(recount, originals, rows.answer, rows.labels))
+        recount = with_persons(recount, originals, rows.answer, rows.labels)
+        return replace(recount, covers=covers_originals(recount, originals, rows.answer, rows.labels))
+
+    def discard(self) -> None:
+        """Remove what is on disk; a second call does nothing."""
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        self._folders.clear()
+
+    def close(self) -> None:
+        self.discard()
+        openers.pop("spark", None)
+        if self._is_own:
+            with contextlib.suppress(Exception):
+                self.session.stop()
+            self._is_own = False

@@ -1,0 +1,79 @@
+"""Jobs that workers do on the rows of a table, and what they send back: counts and values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+
+from tablecloak.engines.spark.codes import CodeTask, words_in
+from tablecloak.engines.spark.counts import Columns, Tuples
+from tablecloak.engines.spark.rows import ROW, FileRows, Guarded, frame_of
+from tablecloak.engines.spark.session import explained
+from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, quoted
+from tablecloak.engines.spark.values import VALUES, SummaryTask, ValuesTask, decoded
+from tablecloak.io.frames import DTYPES
+
+__all__ = ["distinct", "grouped", "mapped", "n_distinct", "summaries", "tuples_of", "values_of"]
+
+
+def summaries(session: Any, table: SparkTable, columns: Sequence[str]) -> tuple[int, dict[str, int]]:
+    """Rows, and empty cells by column."""
+    task = SummaryTask(table.rows, tuple(columns))
+    with explained("counting rows", table.name):
+        found = mapped(session, table, task, "column int, n bigint", columns).groupBy("column").sum("n").toArrow()
+    by_column = dict(zip(*(column.to_pylist() for column in found.columns), strict=True))
+    return int(by_column.get(-1, 0)), {name: int(by_column.get(i, 0)) for i, name in enumerate(columns)}
+
+
+def n_distinct(session: Any, table: SparkTable, columns: Sequence[str]) -> dict[str, int]:
+    """How many different values columns have, the missing one included."""
+    with explained("counting values", table.name):
+        found = values_of(session, table, columns).groupBy("column").count().toArrow()
+    by_column = dict(zip(*(column.to_pylist() for column in found.columns), strict=True))
+    return {name: int(by_column.get(i, 0)) for i, name in enumerate(columns)}
+
+
+def mapped(session: Any, table: SparkTable, task: Callable[..., Any], schema: str, columns: Sequence[str]) -> Any:
+    """The task on all rows of a table, as a DataFrame that is computed when it is asked for."""
+    if isinstance(table.rows, FileRows):
+        n = len(table.rows.slices)
+        return session.range(0, n, 1, n).mapInArrow(Guarded(task), schema)
+    from pyspark.sql import functions as f
+
+    names = dict.fromkeys([*columns, *table.rows.drops])
+    types = table.publish.types if table.publish else table.types  # of the original
+    casts = [quoted(f, n).cast(SPARK_TYPES[types[n]]).alias(n) for n in names if n in types]
+    casts += [quoted(f, n) for n in names if n not in types]
+    chosen = session.table(table.table).select(*casts, f.monotonically_increasing_id().alias(ROW))
+    return chosen.mapInArrow(Guarded(task), schema)
+
+
+def values_of(session: Any, table: SparkTable, columns: Sequence[str]) -> Any:
+    """The different values of columns, as a DataFrame."""
+    return mapped(session, table, ValuesTask(table.rows, tuple(columns)), VALUES, columns).distinct()
+
+
+def distinct(session: Any, table: SparkTable, columns: Sequence[str]) -> dict[str, pl.Series]:
+    """The different values of columns."""
+    with explained("collecting values", table.name):
+        found = frame_of(values_of(session, table, columns).toArrow())
+    return decoded(found, columns, {name: DTYPES[table.types[name]] for name in columns})
+
+
+def tuples_of(session: Any, table: SparkTable, task: CodeTask, columns: Columns) -> Tuples:
+    """Different tuples with their number."""
+    with explained("counting tuples", table.name):
+        return Tuples.of(frame_of(grouped(session, table, task).toArrow()), columns)
+
+
+def grouped(session: Any, table: SparkTable, task: CodeTask) -> Any:
+    """Different tuples with their number, as a DataFrame."""
+    names = [*words_in(task.packing), *(["person"] if task.person else [])]
+    schema = ", ".join(f"{name} bigint" for name in [*names, "n", "first"])
+    from pyspark.sql import functions as f
+
+    wanted = [*task.columns, *([task.person] if task.person else [])]
+    coded = mapped(session, table, task, schema, wanted)
+    return coded.groupBy(*names).agg(f.sum("n").alias("n"), f.min("first").alias("first"))

@@ -1,0 +1,236 @@
+"""Releases made by workers: the class of every row, its published cells, and files of them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.algorithms.base import CutTree
+from tablecloak.data.domain import ANYTHING
+from tablecloak.data.labels import ClassLabels
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import Publication
+from tablecloak.engines.spark.codes import CodeTask, words_of
+from tablecloak.engines.spark.rows import ROW, batches_of, frame_of
+from tablecloak.io.frames import normalize
+from tablecloak.io.tabular import write_frame
+from tablecloak.kernels.space import Layout as Packing
+from tablecloak.kernels.space import unpack
+
+__all__ = [
+    "WRITTEN", "CombineTask", "KeyTask", "Lookup", "PlacedShard", "PublishTask", "ShardLookup", "WriteTask", "gathered",
+]  # fmt: skip
+
+IntArray = NDArray[np.int64]
+TOGETHER = 250_000  # rows that are written to one file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """The class of rows: by cuts where these lead to all classes, else by a table of keys."""
+
+    packing: Packing
+    n_dims: int
+    tree: CutTree | None = None
+    keys: pl.DataFrame | None = None  # the columns of `CodeTask.keys`, and the class
+
+    def classes(self, keys: pl.DataFrame) -> IntArray:
+        """The class of every row, -1 where it is suppressed."""
+        if self.tree is not None:
+            words = words_of(keys, self.packing)
+            codes = np.stack([unpack(words, self.packing, d) for d in range(self.n_dims)])
+            return self.tree.classes_of(codes)
+        assert self.keys is not None
+        found = keys.join(self.keys, on=keys.columns, how="left", maintain_order="left")["class"]
+        if found.null_count():
+            raise ValueError("rows that were not there when they were counted")
+        return found.to_numpy()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedShard:
+    """What tells the classes of one shard among those of all."""
+
+    offset: int  # number of its first class
+    stamp: int
+    tree: CutTree | None  # None: the class of every tuple was said
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShardLookup:
+    """The class of rows that come with the class of their tuple in its shard, unless cuts lead to it."""
+
+    packing: Packing
+    n_dims: int
+    cuts: CutTree
+    shards: tuple[PlacedShard, ...]
+
+    def classes(self, rows: pl.DataFrame) -> IntArray:
+        """The class of every row, -1 where it is suppressed."""
+        words = words_of(rows, self.packing)
+        codes = np.stack([unpack(words, self.packing, d) for d in range(self.n_dims)])
+        found = np.empty(rows.height, np.int64)
+        of_row = self.cuts.classes_of(codes)
+        for number in np.unique(of_row).tolist():
+            here, shard = np.flatnonzero(of_row == number), self.shards[number]
+            inside = self._said(rows[here], shard) if shard.tree is None else shard.tree.classes_of(codes[:, here])
+            found[here] = np.where(inside < 0, -1, inside + shard.offset)
+        return found
+
+    @staticmethod
+    def _said(rows: pl.DataFrame, shard: PlacedShard) -> IntArray:
+        if rows["class"].null_count() or not (rows["stamp"] == shard.stamp).all():
+            raise ValueError("rows that were not there, or other classes, when they were searched")
+        return rows["class"].to_numpy().astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyTask:
+    """Rows with their packed keys and what is published of them as it is."""
+
+    code: CodeTask
+    kept: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for rows in self.code.rows.frames(batches, _needed(self.code, self.kept), numbered=True):
+            yield from batches_of(self.code.keys(rows).with_columns(rows.select(*self.kept, ROW)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishTask:
+    """Rows as they are published."""
+
+    code: CodeTask
+    lookup: Lookup | ShardLookup
+    labels: Mapping[str, ClassLabels]
+    publication: Publication
+    types: Mapping[str, ColumnType]
+
+    def frames(self, batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
+        """Published cells, with the numbers of their rows."""
+        shown = self.publication
+        for rows, classes in self._classified(batches):
+            is_shown = (classes >= 0) | shown.keeps_suppressed
+            frame = rows if is_shown.all() else rows.filter(pl.Series(is_shown))
+            cells = (self._cells(name, frame, classes[is_shown]) for name in shown.columns)
+            yield pl.DataFrame([*cells, frame[ROW]])
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Columns that are published as they are."""
+        shown = self.publication
+        return tuple(c for c in shown.columns if c not in self.labels and c not in shown.starred)
+
+    @property
+    def needed(self) -> list[str]:
+        """Columns of the original that publishing looks at."""
+        return _needed(self.code, self.kept)
+
+    def _classified(self, batches: Iterator[Any]) -> Iterator[tuple[pl.DataFrame, IntArray]]:
+        if isinstance(self.lookup, ShardLookup):  # batches hold what `KeyTask` said, and classes
+            for rows in gathered(map(normalize, map(frame_of, batches)), TOGETHER):
+                yield rows, self.lookup.classes(rows)
+            return
+        for rows in self.code.rows.frames(batches, self.needed, numbered=True):
+            yield rows, self.lookup.classes(self.code.keys(rows))
+
+    def _cells(self, name: str, frame: pl.DataFrame, classes: IntArray) -> pl.Series:
+        if name in self.publication.starred:
+            return pl.repeat(ANYTHING, len(classes), eager=True).alias(name)
+        if name in self.labels:
+            cells = self.labels[name].publish(name, classes)
+            return cells if self.labels[name].are_numbers else cells.cast(pl.String)
+        is_star = pl.Series(classes < 0)
+        if not is_star.any():
+            return frame[name]
+        hidden = pl.lit(ANYTHING if self.types[name] is ColumnType.TEXT else None)
+        return frame.select(pl.when(is_star).then(hidden).otherwise(pl.col(name)).alias(name)).to_series()
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in self.frames(batches):
+            yield from batches_of(frame)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WriteTask:
+    """Writes rows to files of its own; says which, with their first row and number of rows.
+
+    A worker that is lost is replaced by another one that writes other files, so only files that were said count.
+    """
+
+    publish: PublishTask | None  # None: batches hold published rows already
+    folder: Path
+    kind: str
+    delimiter: str | None
+    columns: tuple[str, ...] = field(default=())
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        frames = self.publish.frames(batches) if self.publish else map(frame_of, batches)
+        for frame in frames:
+            if frame.height:
+                path = self.folder / f"{secrets.token_hex(8)}.{self.kind}"
+                write_frame(frame.select(self.columns), path, delimiter=self.delimiter)
+                _sync(path)
+                said = pl.DataFrame({"path": [str(path)], "first": [frame[ROW][0]], "n": [frame.height]})
+                yield from batches_of(said)
+
+
+WRITTEN = "path string, first bigint, n bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class CombineTask:
+    """Joins files that workers wrote to one, in their order."""
+
+    paths: tuple[Path, ...]
+    target: Path
+    kind: str
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            if batch.num_rows:
+                self._combine()
+            yield batch
+
+    def _combine(self) -> None:
+        if self.kind == "parquet":
+            pl.scan_parquet(list(self.paths), glob=False).sink_parquet(self.target)
+            return
+        with self.target.open("wb") as target:
+            for number, path in enumerate(self.paths):
+                with path.open("rb") as file:
+                    header = file.readline()
+                    if number == 0:
+                        target.write(header)
+                    shutil.copyfileobj(file, target, 1 << 20)
+
+
+def gathered(frames: Iterator[pl.DataFrame], n_rows: int) -> Iterator[pl.DataFrame]:
+    """Small frames put together to some of at least so many rows."""
+    held: list[pl.DataFrame] = []
+    for frame in frames:
+        held.append(frame)
+        if sum(f.height for f in held) >= n_rows:
+            yield pl.concat(held)
+            held = []
+    if held:
+        yield pl.concat(held)
+
+
+def _needed(code: CodeTask, kept: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*code.columns, *([code.person] if code.person else []), *kept]))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)

@@ -1,0 +1,193 @@
+"""From counts of published cells to the classes of a release, held against their originals."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak import kernels
+from tablecloak.data.coverage import coverage_of
+from tablecloak.data.domain import ANYTHING
+from tablecloak.data.labels import ClassLabels
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import Answer, Coding, Recount, SensitiveColumn
+from tablecloak.engines.spark.counts import Columns, Tuples, coded_tuples, only, total_of
+from tablecloak.errors import DataError
+from tablecloak.kernels.space import pack, plan_layout
+from tablecloak.stats.classes import Counted, SensitiveDomain, count_classes, histogram_of
+
+__all__ = ["boxes_are_covered", "covers_originals", "recounted", "with_persons"]
+
+IntArray = NDArray[np.int64]
+
+
+def recounted(
+    tuples: Tuples,
+    columns: Columns,
+    values: Mapping[str, pl.Series],
+    quasi: Sequence[str],
+    sensitive: Sequence[SensitiveColumn],
+    *,
+    stars_are_suppressed: bool,
+    hidden: Sequence[tuple[str, ColumnType]],
+) -> Recount:
+    """What a release says, given how often each combination of its cells occurs."""
+    n_suppressed = 0
+    if stars_are_suppressed:
+        is_star = _stars(tuples, columns, values, quasi, hidden)
+        if is_star.any() and not is_star.all():
+            n_suppressed = int(tuples.weights[is_star].sum())
+            tuples = only(tuples, np.flatnonzero(~is_star))
+    labels = tuples.codes[: len(quasi)]
+    packed = pack([c.astype(np.uint32) for c in labels], plan_layout(columns.widths[: len(quasi)]))
+    firsts, classes = kernels.choose(packed.shape[1]).group(packed)
+    counted = coded_tuples(replace(tuples, codes=tuples.codes[len(quasi) :]), replace(columns, domains=()),
+                           [s for s in sensitive if not s.is_person])  # fmt: skip
+    codes = {d.name: (counted.sensitive_codes(i), d) for i, d in enumerate(counted.sensitive)}
+    stats = count_classes(classes, len(firsts), codes, weights=tuples.weights)
+    published = {name: column[firsts] for name, column in zip(quasi, labels, strict=True)}
+    stats = replace(stats, labels=published)
+    return Recount((stats,), int(tuples.weights.sum()), n_suppressed, {name: values[name] for name in quasi})
+
+
+def _stars(
+    tuples: Tuples,
+    columns: Columns,
+    values: Mapping[str, pl.Series],
+    quasi: Sequence[str],
+    hidden: Sequence[tuple[str, ColumnType]],
+) -> NDArray[np.bool_]:
+    """Combinations that suppressed records are published with."""
+    is_star = np.ones(len(tuples.weights), bool)
+    asked = [*((name, ColumnType.TEXT) for name in quasi), *hidden]
+    for codes, of_value, width, (name, type_) in zip(tuples.codes, columns.codes, columns.widths, asked, strict=True):
+        known = values[name]
+        looks = (known == ANYTHING).fill_null(value=False) if type_ is ColumnType.TEXT else known.is_null()
+        of_code = np.zeros(width, bool)
+        of_code[of_value] = looks.to_numpy()
+        is_star &= of_code[codes]
+    return is_star
+
+
+# Originals ---------------------------------------------------------------------------------------------------------
+
+
+def covers_originals(recount: Recount, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels]) -> bool:
+    """Whether the rows of a release can be its originals, every cell covering its own.
+
+    Rows of one combination of labels must be as many as the originals that were given these labels, with as many of
+    each sensitive value; and every such label, read back, must cover the codes of all of them.
+    """
+    table, classes = coding.table, answer.solution.class_of_tuple
+    kept = np.flatnonzero(classes >= 0)
+    weights = table.weights[kept]
+    expected = _expected_labels(recount, labels, classes[kept])
+    if expected is None:
+        return False
+    for dim, (domain, published) in enumerate(zip(coding.domains, expected, strict=True)):
+        coverage = coverage_of(recount.labels[domain.name], domain)
+        codes = table.quasi_codes(dim)[kept]
+        ok = (codes >= coverage.lo[published]) & (codes <= coverage.hi[published])
+        for label, members in coverage.sets.items():
+            rows = np.flatnonzero(ok & (published == label))
+            ok[rows] = np.isin(codes[rows], list(members))
+        if not ok.all():
+            return False
+    return _same_counts(recount, expected, weights, [(d, codes[kept]) for d, codes in table.attributes()])
+
+
+def _expected_labels(recount: Recount, labels: Mapping[str, ClassLabels], classes: IntArray) -> list[IntArray] | None:
+    """Which label of the recount each original was given, by column; None if one was not found in the release."""
+    expected = []
+    for name, known in recount.labels.items():
+        places = {text: i for i, text in enumerate(known.to_list())}
+        of_class = labels[name]
+        names = [places.get(_as_read(text, of_class), -1) for text in of_class.names]
+        found = np.array([*names, places.get(None, -1)])[of_class.of_class[classes]]
+        if (found < 0).any():
+            return None
+        expected.append(found)
+    return expected
+
+
+def _as_read(text: str, labels: ClassLabels) -> str:
+    return str(float(text)) if labels.are_numbers else text
+
+
+def _same_counts(
+    recount: Recount, expected: list[IntArray], weights: IntArray, sensitive: list[tuple[SensitiveDomain, IntArray]]
+) -> bool:
+    stats = recount.stats
+    assert stats.labels is not None
+    number = class_numbers(recount, expected)
+    if (number < 0).any() or not np.array_equal(total_of(number, weights, stats.n_classes), stats.size):
+        return False
+    for domain, codes in sensitive:
+        hist = stats.hist.get(domain.name)
+        if hist is None:
+            continue
+        places = {label: i for i, label in enumerate(hist.domain.labels)}
+        mapped = np.array([places.get(label, -1) for label in domain.labels])[codes]
+        if (mapped < 0).any():
+            return False
+        meant = histogram_of(number, mapped, weights, stats.n_classes, hist.domain)
+        same = np.array_equal(meant.codes, hist.codes) and np.array_equal(meant.counts, hist.counts)
+        if not same or not np.array_equal(meant.indptr, hist.indptr):
+            return False
+    return True
+
+
+def class_numbers(recount: Recount, expected: list[IntArray]) -> IntArray:
+    """The class of the recount that has the given labels, -1 where there is none."""
+    assert recount.stats.labels is not None
+    names = [f"l{i}" for i in range(len(expected))]
+    known = pl.DataFrame(dict(zip(names, recount.stats.labels.values(), strict=True)))
+    known = known.with_columns(pl.Series("class", np.arange(recount.stats.n_classes)))
+    asked = pl.DataFrame(dict(zip(names, expected, strict=True)))
+    found = asked.join(known.cast(dict.fromkeys(names, pl.Int64)), on=names, how="left", maintain_order="left")["class"]
+    return found.fill_null(-1).to_numpy()
+
+
+def with_persons(recount: Recount, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels]) -> Recount:
+    """The recount with the persons of its classes, which no release publishes."""
+    table, classes = coding.table, answer.solution.class_of_tuple
+    person = next((i for i, d in enumerate(table.sensitive) if d.kind is Counted.PERSON), None)
+    if person is None:
+        return recount
+    kept = np.flatnonzero(classes >= 0)
+    expected = _expected_labels(recount, labels, classes[kept])
+    number = np.zeros(0, np.int64) if expected is None else class_numbers(recount, expected)
+    if expected is None or (number < 0).any():
+        raise DataError("the release does not hold the rows that were published", hint="run again")
+    domain, codes = table.sensitive[person], table.sensitive_codes(person)[kept]
+    counted = histogram_of(number, codes, table.weights[kept], recount.stats.n_classes, domain)
+    stats = replace(recount.stats, hist={**recount.stats.hist, domain.name: counted})
+    return replace(recount, parts=(stats,))
+
+
+def boxes_are_covered(recount: Recount, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels]) -> bool:
+    """The same as `covers_originals` where only the boxes of classes are here: labels must cover all of their box."""
+    released = np.flatnonzero(answer.sizes > 0)
+    expected = _expected_labels(recount, labels, released)
+    if expected is None:
+        return False
+    for dim, (domain, published) in enumerate(zip(coding.domains, expected, strict=True)):
+        coverage = coverage_of(recount.labels[domain.name], domain)
+        lo, hi = answer.solution.lo[released, dim], answer.solution.hi[released, dim]
+        if not ((lo >= coverage.lo[published]) & (hi <= coverage.hi[published])).all():
+            return False
+        sets = answer.solution.sets
+        listed = np.zeros(len(released), np.uint64) if sets is None else sets[released, dim]
+        if not all(_lists(members, listed[published == label]) for label, members in coverage.sets.items()):
+            return False
+    return _same_counts(recount, expected, answer.sizes[released], [])
+
+
+def _lists(members: Collection[int], listed: NDArray[np.uint64]) -> bool:
+    """Whether a label that lists some codes covers the sets of classes; 0 is a class that publishes its box."""
+    known = np.bitwise_or.reduce([np.uint64(1) << np.uint64(code) for code in members], initial=np.uint64(0))
+    return bool((listed != 0).all() and not (listed & ~known).any())

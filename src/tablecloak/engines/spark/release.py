@@ -1,0 +1,122 @@
+"""Writing releases: files that workers wrote, or a table of Spark's catalog that gets its name when recounted."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tablecloak.data.labels import ClassLabels
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import Publication
+from tablecloak.engines.spark.codes import words_in
+from tablecloak.engines.spark.jobs import mapped
+from tablecloak.engines.spark.publish import TOGETHER, WRITTEN, CombineTask, KeyTask, PublishTask, WriteTask
+from tablecloak.engines.spark.rows import ROW, Guarded, frame_of
+from tablecloak.engines.spark.session import explained
+from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, escaped
+from tablecloak.errors import IncompatibleChoice, PolicyError
+from tablecloak.io.database import Transaction
+from tablecloak.io.places import DatabaseTable
+
+__all__ = ["open_table", "published_type", "write_files", "write_table"]
+
+
+def write_files(
+    session: Any, release: SparkTable, place: Path, folder: Path, *, kind: str, delimiter: str | None
+) -> None:
+    """Write a release to a file, or to files of a folder; workers write theirs to `folder`, which is then removed."""
+    folder.mkdir()
+    try:
+        task = WriteTask(publishing(release), folder, kind, delimiter, tuple(release.types))
+        with explained("writing the release", str(place)):
+            said = frame_of(_published(session, release, task, WRITTEN).toArrow()).sort("first")
+            paths = [Path(path) for path in said["path"].to_list()]
+            if place.is_dir():
+                for number, path in enumerate(paths):
+                    path.replace(place / f"part-{number:05d}.{kind}")
+            else:
+                join = CombineTask(tuple(paths), place, kind)
+                session.range(0, 1, 1, 1).mapInArrow(Guarded(join), "id bigint").toArrow()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_table(session: Any, release: SparkTable, place: DatabaseTable) -> None:
+    """Write a release to a table of Spark's catalog."""
+    if place.scheme != "spark":
+        raise IncompatibleChoice(f"Spark does not write {place.scheme} databases here", hint="--engine local")
+    schema = ", ".join([*(_declared(name, release.types) for name in release.types), f"`{ROW}` bigint"])
+    published = _published(session, release, publishing(release), schema)
+    with explained("writing the release", str(place)):
+        published.drop(ROW).write.saveAsTable(place.table)
+
+
+def open_table(session: Any, target: DatabaseTable, force: bool) -> tuple[DatabaseTable, Transaction]:
+    """A temporary table for a release, which gets its name when it was recounted."""
+    assert target.table is not None
+    with explained("looking for the table", str(target)):
+        exists = session.catalog.tableExists(target.table)
+    if exists and not force:
+        hint = "use --force to replace it, or another name"
+        raise PolicyError("the output exists already", hint=hint, location=str(target))
+    schema, dot, _ = target.table.rpartition(".")
+    partial = f"{schema}{dot}tablecloak_{secrets.token_hex(6)}"
+    return replace(target, table=partial), _Release(session, target, partial)
+
+
+@dataclass(slots=True, eq=False)
+class _Release:
+    """A release in Spark's catalog that has a temporary name as yet."""
+
+    session: Any
+    target: DatabaseTable
+    partial: str
+
+    def commit(self) -> None:
+        """Give the release its name."""
+        with explained("renaming the release", str(self.target)):
+            self.session.sql(f"DROP TABLE IF EXISTS {self.target.table}")
+            self.session.sql(f"ALTER TABLE {self.partial} RENAME TO {self.target.table}")
+
+    def discard(self) -> None:
+        """Drop it."""
+        with contextlib.suppress(Exception):
+            self.session.sql(f"DROP TABLE IF EXISTS {self.partial}")
+
+
+def publishing(release: SparkTable) -> PublishTask:
+    assert release.publish is not None
+    return release.publish
+
+
+def _published(session: Any, release: SparkTable, task: Callable[..., Any], schema: str) -> Any:
+    """The task on all rows that are published, as a DataFrame."""
+    publish = publishing(release)
+    if release.classes is None:
+        return mapped(session, release, task, schema, publish.needed)
+    words = words_in(publish.code.packing)
+    columns = [*(f"{w} bigint" for w in words), *(_declared(c, publish.types) for c in publish.kept), f"`{ROW}` bigint"]
+    keyed = mapped(session, release, KeyTask(publish.code, publish.kept), ", ".join(columns), publish.needed)
+    n_parts = max(1, release.n_rows // TOGETHER)
+    joined = keyed.join(release.classes, words, "left")
+    return joined.repartitionByRange(n_parts, ROW).sortWithinPartitions(ROW).mapInArrow(Guarded(task), schema)
+
+
+def _declared(name: str, types: Mapping[str, ColumnType]) -> str:
+    return f"`{escaped(name)}` {SPARK_TYPES[types[name]]}"
+
+
+def published_type(
+    name: str, labels: Mapping[str, ClassLabels], publication: Publication, types: Mapping[str, ColumnType]
+) -> ColumnType:
+    """The type a column has in the release."""
+    if name in publication.starred:
+        return ColumnType.TEXT
+    if name in labels:
+        return ColumnType.FLOAT if labels[name].are_numbers else ColumnType.TEXT
+    return types[name]

@@ -1,0 +1,71 @@
+"""What workers say of columns: their different values, their rows and their empty cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tablecloak.data.coder import Values
+from tablecloak.engines.spark.rows import Rows, batches_of
+
+__all__ = ["VALUES", "SummaryTask", "ValuesTask", "decoded"]
+
+VALUES = "column int, number bigint, real double, text string"
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesTask:
+    """The different values of columns: rows of (column, whole number, decimal number, text), all empty for missing."""
+
+    rows: Rows
+    columns: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        found = [Values(name) for name in self.columns]
+        for frame in self.rows.frames(batches, self.columns):
+            for values in found:
+                values.add(frame[values.name])
+        for i, values in enumerate(found):
+            if len(values):
+                yield from batches_of(_encoded(i, values.series()))
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryTask:
+    """Rows (column -1) and empty cells of columns: (column, number)."""
+
+    rows: Rows
+    columns: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in self.rows.frames(batches, self.columns, numbered=True):
+            found = [(-1, frame.height), *((i, frame[name].null_count()) for i, name in enumerate(self.columns))]
+            yield from batches_of(pl.DataFrame(found, schema={"column": pl.Int32, "n": pl.Int64}, orient="row"))
+
+
+def _encoded(column: int, values: pl.Series) -> pl.DataFrame:
+    kinds: dict[str, Any] = {"number": pl.Int64, "real": pl.Float64, "text": pl.String}
+    kind = "text" if values.dtype == pl.String else "real" if values.dtype.is_float() else "number"
+    cells = values.to_physical() if kind == "number" and values.dtype != pl.Boolean else values
+    frame = pl.DataFrame({kind: cells.cast(kinds.pop(kind))})
+    empty = {other: pl.lit(None, dtype) for other, dtype in kinds.items()}
+    return frame.with_columns(**empty, column=pl.lit(column, pl.Int32)).select("column", "number", "real", "text")
+
+
+def decoded(found: pl.DataFrame, columns: Sequence[str], dtypes: Mapping[str, pl.DataType]) -> dict[str, pl.Series]:
+    """The different values of columns, ascending, the missing one last, from what workers found."""
+    return {name: _decoded(found.filter(pl.col("column") == i), name, dtypes[name]) for i, name in enumerate(columns)}
+
+
+def _decoded(found: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
+    kind = "text" if dtype == pl.String else "real" if dtype.is_float() else "number"
+    values = found[kind].unique().rename(name)
+    values = values if dtype in (pl.String, pl.Float64, pl.Int64) else _from_physical(values, dtype)
+    return values.sort(nulls_last=True)
+
+
+def _from_physical(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+    return values.cast(pl.Int32).cast(dtype) if dtype == pl.Date else values.cast(dtype)

@@ -1,0 +1,235 @@
+"""A table as packed codes in files: coded in two passes, then in one piece or cut apart, phase by phase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tablecloak.algorithms.base import CutTree
+from tablecloak.data.coded import has_repeats, make_space
+from tablecloak.data.domain import Domain
+from tablecloak.engines.base import Coding, QuasiColumn, SensitiveColumn, StandsAlone
+from tablecloak.engines.batches import Coders, collect_values, quasi_coders, refuse_infinite, sensitive_coders
+from tablecloak.engines.keys import KeyFile
+from tablecloak.engines.rows import Rows, Shards
+from tablecloak.engines.rundir import RunFolder
+from tablecloak.engines.shards import cut_apart
+from tablecloak.engines.solutions import CUTS
+from tablecloak.engines.sql import KeyCounter
+from tablecloak.engines.stream import StreamTable
+from tablecloak.errors import IncompatibleChoice
+from tablecloak.kernels.space import Layout, pack, plan_layout
+from tablecloak.progress import Progress
+from tablecloak.stats.classes import SensitiveDomain
+
+__all__ = ["Limits", "StoredCoder"]
+
+IntArray = NDArray[np.int64]
+# A search on rows needs about this much for each of them, besides three copies of its key.
+BYTES_PER_ROW = 72
+SAMPLE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may take."""
+
+    memory: int  # bytes, as the user said
+    work: int  # of these, what tables may fill
+    resident: int  # bytes taken before any table is held
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCoder:
+    """Codes tables of one run; what is finished lies in its folder and is not done again."""
+
+    folder: RunFolder
+    limits: Limits
+
+    def code(
+        self,
+        stream: StreamTable,
+        quasi: Sequence[QuasiColumn],
+        sensitive: Sequence[SensitiveColumn],
+        *,
+        by_row: bool,
+        stands_alone: StandsAlone | None,
+        progress: Progress,
+        known: Mapping[str, pl.Series],
+    ) -> Coding:
+        """The tuples of a table.
+
+        Args:
+            known: the different values of columns that were looked at before.
+        """
+        values = self._values(stream, quasi, sensitive, known, progress)
+        domains, quasi_codes = quasi_coders(quasi, values, stream.types)
+        counted, sensitive_codes = sensitive_coders(sensitive, values, stream.types, stream.batches)
+        coders = Coders(quasi_codes.columns, quasi_codes.coders), sensitive_codes
+        layout = plan_layout([*(d.n_codes for d in domains), *(s.n_values for s in counted)])
+        keys, totals = self._keys(stream, coders, layout, counted, progress)
+        rows = Rows(self.folder.path, keys, make_space(domains, layout))
+        return self._coding(rows, domains, counted, totals, by_row=by_row, stands_alone=stands_alone)
+
+    def _values(
+        self,
+        stream: StreamTable,
+        quasi: Sequence[QuasiColumn],
+        sensitive: Sequence[SensitiveColumn],
+        known: Mapping[str, pl.Series],
+        progress: Progress,
+    ) -> dict[str, pl.Series]:
+        """The different values of coded columns: found once, then stored."""
+        names = list(dict.fromkeys([*(q.name for q in quasi), *(s.name for s in sensitive if not s.joins)]))
+        paths = {name: self.folder.path / f"values-{i}.arrow" for i, name in enumerate(names)}
+        if self.folder.done("values") is None:
+            rest = [name for name in names if name not in known]
+            batches = stream.batches(rest) if rest else iter(())
+            found = collect_values(batches, rest, all_categories=stream.all_categories, seen=_counting(progress))
+            for name, series in {**{n: known[n] for n in names if n in known}, **found}.items():
+                series.to_frame().write_ipc(paths[name])
+            self.folder.finish("values")
+        values = {name: pl.read_ipc(path)[name] for name, path in paths.items()}
+        persons = {s.name for s in sensitive if s.is_person}
+        for name in names:
+            if name not in persons:
+                refuse_infinite(values[name], stream.name)
+        return values
+
+    def _keys(
+        self,
+        stream: StreamTable,
+        coders: tuple[Coders, Coders],
+        layout: Layout,
+        counted: tuple[SensitiveDomain, ...],
+        progress: Progress,
+    ) -> tuple[KeyFile, dict[str, IntArray]]:
+        """Packed keys of all rows, and how often each sensitive value occurs: counted once, then stored."""
+        path, about = self.folder.path / "rows.keys", self.folder.done("code")
+        n_words = int(layout.word.max(initial=0)) + 1
+        if about is None:
+            keys = KeyFile(path, n_words)
+            totals = {s.name: np.zeros(s.n_values, np.int64) for s in counted}
+            seen = _counting(progress)
+            columns = list(dict.fromkeys([*coders[0].read, *coders[1].read]))
+            for batch in stream.batches(columns):
+                quasi, sensitive = coders[0].codes(batch), coders[1].codes(batch)
+                keys.append(pack([*quasi, *sensitive], layout))
+                for domain, codes in zip(counted, sensitive, strict=True):
+                    totals[domain.name] += np.bincount(codes, minlength=domain.n_values)
+                seen(batch.height)
+            self.folder.check_inputs()
+            np.savez(
+                self.folder.path / "totals.npz",
+                allow_pickle=False,
+                **{str(i): totals[s.name] for i, s in enumerate(counted)},
+            )
+            self.folder.finish("code", n_rows=keys.n_rows)
+            return keys, totals
+        with np.load(self.folder.path / "totals.npz") as stored:
+            totals = {s.name: stored[str(i)] for i, s in enumerate(counted)}
+        return KeyFile(path, n_words, int(about["n_rows"])), totals
+
+    def _coding(
+        self,
+        rows: Rows,
+        domains: tuple[Domain, ...],
+        counted: tuple[SensitiveDomain, ...],
+        totals: dict[str, IntArray],
+        *,
+        by_row: bool,
+        stands_alone: StandsAlone | None,
+    ) -> Coding:
+        """One shard where the rows, or else their different tuples, fit memory; several where they do not."""
+        n_rows, most = rows.keys.n_rows, self._rows_at_once(rows.keys.n_words)
+        grouped = None
+        n_tuples = n_rows
+        if n_rows > most:
+            if not by_row and self._has_repeats(rows.keys):
+                grouped, n_tuples = self._grouped(rows)
+            if n_tuples > most:
+                grouped = None
+                rows, n_tuples = self._cut_apart(rows, counted, totals, most, stands_alone, n_tuples)
+        shards = Shards(rows, domains, counted, totals, by_row=by_row, grouped=grouped)
+        if n_rows <= most:
+            n_tuples = shards[0].n_tuples
+        return Coding(domains, counted, n_rows, n_tuples, totals, shards, rows.cuts, rows=rows)
+
+    def _rows_at_once(self, n_words: int) -> int:
+        return int(self.limits.work * 0.75 / (24 * n_words + BYTES_PER_ROW))
+
+    @staticmethod
+    def _has_repeats(keys: KeyFile) -> bool:
+        """Whether equal tuples are frequent, judged on rows spread over the table."""
+        step = max(1, keys.n_rows // SAMPLE)
+        parts = [chunk[:, ::step] for chunk in keys.chunks()]
+        return has_repeats(np.ascontiguousarray(np.concatenate(parts, axis=1)[:, : 4 * SAMPLE]))
+
+    def _grouped(self, rows: Rows) -> tuple[Path, int]:
+        """Different tuples with their number, counted by DuckDB."""
+        path, about = self.folder.path / "tuples.npy", self.folder.done("group")
+        if about is None:
+            counter = KeyCounter(
+                self.folder.path, rows.keys.n_words, memory=self.limits.work // 2, threads=self.limits.threads
+            )
+            try:
+                for chunk in rows.keys.chunks():
+                    counter.add(chunk)
+                keys, weights = counter.counts()
+            finally:
+                counter.close()
+            np.save(path, np.concatenate([keys, weights[None].astype(np.uint64)]))
+            self.folder.finish("group", n_tuples=keys.shape[1])
+            return path, keys.shape[1]
+        return path, int(about["n_tuples"])
+
+    def _cut_apart(
+        self,
+        rows: Rows,
+        counted: tuple[SensitiveDomain, ...],
+        totals: dict[str, IntArray],
+        most: int,
+        stands_alone: StandsAlone | None,
+        n_tuples: int,
+    ) -> tuple[Rows, int]:
+        """Shards that fit memory one by one."""
+        if stands_alone is None:
+            needed = int(n_tuples * (24 * rows.keys.n_words + BYTES_PER_ROW) / 0.75) + self.limits.resident
+            raise IncompatibleChoice(
+                f"{n_tuples:,} different tuples do not fit {_gigabytes(self.limits.memory)}, and this algorithm needs "
+                "all of them at once",
+                hint=f"--memory {_gigabytes(needed)}, or algorithm: auto or mondrian, which take shards",
+            )
+        about = self.folder.done("shard")
+        if about is None:
+            cuts, sizes = cut_apart(
+                rows.keys.chunks, rows.space, counted, totals, most_rows=most, stands_alone=stands_alone
+            )
+            parted = Rows(self.folder.path, rows.keys, rows.space, cuts, sizes)
+            parted.split(lambda _: None)
+            tree = {name: getattr(cuts, name).tolist() for name in CUTS}
+            self.folder.finish("shard", sizes=sizes, tree=tree)
+            return parted, n_tuples
+        cuts = CutTree(*(np.array(about["tree"][n], np.int64) for n in CUTS))
+        return Rows(self.folder.path, rows.keys, rows.space, cuts, about["sizes"]), n_tuples
+
+
+def _counting(progress: Progress) -> Callable[[int], None]:
+    done = 0
+
+    def seen(n: int) -> None:
+        nonlocal done
+        done += n
+        progress.advance(done)
+
+    return seen
+
+
+def _gigabytes(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.1f}GB"

@@ -1,0 +1,82 @@
+"""Attacks on counts of classes find what attacks on rows find; of large releases, classes are drawn by lot."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tablecloak.engines.base import SensitiveColumn
+from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.report import attacked_counts
+from tablecloak.report.attacked import attacks_on
+from tablecloak.report.attacked_counts import attacks_on_counts
+from tablecloak.stats.classes import ClassStats
+
+
+def recount_of(n, n_classes, seed=0):
+    """A release with two sensitive columns, in classes of very different sizes."""
+    random = np.random.default_rng(seed)
+    group = np.sort((random.random(n) ** 2 * n_classes).astype(int))
+    frame = pl.DataFrame(
+        {
+            "place": [f"p{g}" for g in group],
+            "illness": [f"i{(g + v) % 7}" for g, v in zip(group, random.geometric(0.5, n), strict=True)],
+            "cost": random.integers(1, 9, n) * 100 + group % 3,
+        }
+    )
+    columns = [SensitiveColumn("illness"), SensitiveColumn("cost")]
+    return LocalEngine().class_stats(table_of(frame), ["place"], columns, stars_are_suppressed=False)
+
+
+def figures(exposures):
+    return {e.attack: e.reason if e.finding is None else replace(e.finding, worst=(), notes=()) for e in exposures}
+
+
+def halves(stats):
+    """The classes as two parts that share no class."""
+    middle = stats.n_classes // 2
+    return [attacked_counts._chosen(stats, np.arange(*ends)) for ends in ((0, middle), (middle, stats.n_classes))]
+
+
+def test_counts_say_what_rows_say():
+    recount = recount_of(3000, 300)
+    on_rows = figures(attacks_on(recount))
+    assert figures(attacks_on_counts(replace(recount, classes=None, codes={}))) == on_rows
+    assert figures(attacks_on_counts(replace(recount, parts=halves(recount.stats), classes=None))) == on_rows
+    assert sum(not isinstance(finding, str) for finding in on_rows.values()) >= 6
+
+
+def test_chosen_classes_keep_their_counts():
+    stats = recount_of(800, 60).stats
+    some = attacked_counts._chosen(stats, np.array([5, 2, 40]))
+    assert isinstance(some, ClassStats)
+    for name, hist in some.hist.items():
+        whole = stats.hist[name]
+        for i, c in enumerate((5, 2, 40)):
+            mine = slice(hist.indptr[i], hist.indptr[i + 1])
+            theirs = slice(whole.indptr[c], whole.indptr[c + 1])
+            assert hist.codes[mine].tolist() == whole.codes[theirs].tolist()
+            assert hist.counts[mine].tolist() == whole.counts[theirs].tolist()
+            assert hist.counts[mine].sum() == some.size[i] == stats.size[c]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_classes_estimate_within_their_limits(seed, monkeypatch):
+    recount = recount_of(40_000, 4000, seed)
+    exact = figures(attacks_on(recount))
+    monkeypatch.setattr(attacked_counts, "MOST_RECORDS", 10_000)
+    drawn = figures(attacks_on_counts(replace(recount, parts=halves(recount.stats), classes=None)))
+    for name, finding in drawn.items():
+        if isinstance(finding, str):
+            assert finding == exact[name]
+            continue
+        low, high = finding.interval
+        width = max(high - low, 1e-9)
+        assert abs(finding.average - exact[name].average) <= 1.5 * width
+        assert finding.highest <= exact[name].highest or name == "marketer"  # whose highest is the average
+        assert finding.baseline == pytest.approx(exact[name].baseline, rel=0.2)
+        assert finding.n_targets == 40_000
+        assert 7_000 < finding.n_sampled < 13_000
+    share = drawn["homogeneity"].n_victims - exact["homogeneity"].n_victims
+    assert abs(share) <= 0.3 * exact["homogeneity"].n_victims + 50
