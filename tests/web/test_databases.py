@@ -81,6 +81,7 @@ def test_what_a_server_refuses_is_said_without_secrets(server, api, pages, folde
         ("postgresql://me@host/db?table=t&password=file:../../secret", "no file to open"),
         ("spark://host:7077?table=t", "cannot be opened here"),
         ("mysql://host/db?table=t", "no database is known as mysql"),
+        ("postgresql://[host/db?table=t", "cannot be read"),
     ],
 )
 def test_passwords_are_named_and_other_databases_are_not_known(api, source, words):

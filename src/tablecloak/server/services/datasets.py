@@ -40,7 +40,7 @@ def open_source(workshop: Workshop, source: str) -> Dataset:
         local = {"database": str(_allowed(workshop, database)), "table": table}
         return _from_database(workshop, table or database.stem, local)
     if is_uri(source):
-        found = _on_server(workshop, database_table(source))
+        found = _on_server(workshop, _table(source))
         given = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
         return _from_database(workshop, found.table or "query", given)
     path = _allowed(workshop, Path(source))
@@ -61,6 +61,13 @@ def _allowed(workshop: Workshop, path: Path) -> Path:
         named = ", ".join(str(root) for root in roots)
         raise DataError("there is no file to open at that path", hint=f"files can be opened from {named}")
     return real
+
+
+def _table(uri: str) -> DatabaseTable:
+    try:
+        return database_table(uri)
+    except ValueError:  # such as a bracket that is not closed
+        raise DataError("the address of the database cannot be read", hint="postgresql://USER@HOST/NAME") from None
 
 
 def _on_server(workshop: Workshop, table: DatabaseTable) -> DatabaseTable:
