@@ -27,7 +27,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.hierarchy.files import read_hierarchy
-from tablecloak.models.base import Goal, Model
+from tablecloak.models.base import Goal, PrivacyModel
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
@@ -43,7 +43,7 @@ class Case:
     """One goal, and what another tool reaches."""
 
     name: str
-    models: tuple[Model, ...]
+    models: tuple[PrivacyModel, ...]
     labels: str
     other: str
 

@@ -45,7 +45,7 @@ class _Effort:
 EFFORTS = {
     "fast": _Effort(rounds=1, sweeps=2, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000),
     "balanced": _Effort(
-        rounds=3, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=150_000
+        rounds=3, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000
     ),
     "best": _Effort(
         rounds=40, sweeps=3, pairs=50_000_000, fewest=300, merges=600, all_merges=1 << 60, most_tuples=1 << 60
