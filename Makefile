@@ -10,9 +10,9 @@ demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
 test: $(STAMP) postgres chromium
-	$(BIN)/python -m pytest -q -n 2 -m "not extended"
+	$(BIN)/python -m pytest -q -n 2
 
-# With Spark sessions and clusters, and four times as many random searches: an hour on two cores.
+# With four times as many random searches.
 thorough: $(STAMP) postgres chromium
 	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
 

@@ -22,8 +22,7 @@ WAIT = 600.0  # seconds until a process that says nothing is given up
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Settings of sessions for tables of a few hundred rows.
 SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
-# One process of a parallel run has the only session of Spark.
-ON_SPARK = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+ON_SPARK = [pytest.mark.slow]
 
 
 @dataclass

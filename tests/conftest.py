@@ -11,8 +11,6 @@ from hypothesis import settings
 settings.register_profile("tablecloak", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
 settings.load_profile("tablecloak")
 
-EXTENDED = ("test_spark.py", "test_spark_clusters.py")
-
 # They start processes, servers or databases, or follow kernels in plain Python step by step.
 SLOW = (
     "test_api.py", "test_auto.py", "test_browser.py", "test_databases.py", "test_faults.py", "test_fuzz.py",
@@ -22,13 +20,7 @@ SLOW = (
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that need Spark take minutes on two cores: `make thorough` runs them.
-
-    Those that take seconds each are left to `make test`, so that `make check` ends within two minutes.
-    """
+    """Tests that take seconds each are left to `make test`, so that `make check` ends within two minutes."""
     for item in items:
         if item.path.name in SLOW:
             item.add_marker(pytest.mark.slow)
-        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        if item.path.name in EXTENDED or any(isinstance(value, str) and value == "spark" for value in given):
-            item.add_marker(pytest.mark.extended)
