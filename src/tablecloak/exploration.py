@@ -293,7 +293,7 @@ class _Workshop:
         # groups of exact values hide no one among others
         is_exact = solution.bucketing is not None
         found = Before.of(coding).exposure if is_exact else exposure(counts.sizes)
-        hists = [target.hist for target in (counts.details.targets or {}).values()]
+        hists = [hist for target in (counts.details.targets or {}).values() for hist in target.parts]
         tops = [hist.max_by_class(hist.shares()).max(initial=0.0) for hist in hists]
         wanted = list(dict.fromkeys(["gcp", self.utility]))
         return replace(

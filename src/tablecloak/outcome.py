@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,14 +16,16 @@ from tablecloak.engines.base import Answer, Coding
 from tablecloak.engines.samples import sample_of
 from tablecloak.io.places import Place
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
+from tablecloak.metrics.details import Details, Target
 from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.separation import side_output_path
+from tablecloak.stats.classes import ClassStats, Counted, Histogram
 from tablecloak.verification import Verification
 
-__all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "sentence", "with_files", "with_utility"]
+__all__ = ["CheckReport", "RunReport", "counts_of", "loss_of", "sentence", "with_files", "with_targets", "with_utility"]
 
 
 # What a report says about utility beside the metrics of every run.
@@ -146,6 +148,35 @@ def _reported(counts: ReleaseCounts) -> list[Measurement]:
     """The metrics that a report shows: those of every run, those of utility, and what else applies and is cheap."""
     found = [*measure(counts), *measure(counts, REPORTED)]
     return [*found, *for_reports(counts, without={m.name for m in found})]
+
+
+def with_targets(counts: ReleaseCounts, coding: Coding, classes: Sequence[ClassStats]) -> ReleaseCounts:
+    """The counts with the targets of all classes as they were recounted, where a large table has them on disk."""
+
+    def look() -> Details:
+        details = counts.details
+        return details if details.targets is not None else replace(details, targets=_targets(coding, classes))
+
+    return replace(counts, look_closer=look) if classes else counts
+
+
+def _targets(coding: Coding, classes: Sequence[ClassStats]) -> dict[str, Target]:
+    originals = {domain.name: dict(zip(domain.labels, coding.totals[domain.name].tolist(), strict=True))
+                 for domain in coding.sensitive if domain.kind is Counted.SENSITIVE}  # fmt: skip
+    found = classes[0].hist_of(Counted.SENSITIVE)
+    return {name: Target.matched(_Histograms(classes, name), found[name].domain, originals[name])
+            for name in originals if name in found}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Histograms:
+    """A sensitive column in the classes of every part; parts on disk are read anew on each walk, one at a time."""
+
+    classes: Sequence[ClassStats]
+    name: str
+
+    def __iter__(self) -> Iterator[Histogram]:
+        return (part.hist[self.name] for part in self.classes)
 
 
 def with_utility(report: RunReport, counts: ReleaseCounts, plan: Plan) -> RunReport:

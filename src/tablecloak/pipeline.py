@@ -33,7 +33,16 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import ReleaseCounts, measure
 from tablecloak.models.base import Goal
-from tablecloak.outcome import CheckReport, RunReport, counts_of, loss_of, sentence, with_files, with_utility
+from tablecloak.outcome import (
+    CheckReport,
+    RunReport,
+    counts_of,
+    loss_of,
+    sentence,
+    with_files,
+    with_targets,
+    with_utility,
+)
 from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.load import dump_policy
 from tablecloak.policy.schema import Policy
@@ -184,7 +193,7 @@ def _run(
     if files and files.are_wanted:
         if files.report is not None:
             with timed.phase("utility"):
-                report = with_utility(report, counts, plan)
+                report = with_utility(report, with_targets(counts, solved.coding, published.classes), plan)
         with timed.phase("report"):
             said = with_files(report, policy).to_dict()
             write_documents(files, said, plan, published.facts, published.blocks)

@@ -134,8 +134,7 @@ def _target(before: pl.Series, hist: Histogram) -> Target:
     """A sensitive column of the release, with the counts of the original for the values that are published."""
     domain, codes = fit_sensitive(before, column_type(before.name, before.dtype))
     counted = dict(zip(domain.labels, np.bincount(codes, minlength=domain.n_values).tolist(), strict=True))
-    originals = [counted.pop(label, 0) for label in hist.domain.labels]
-    return Target(before.name, hist, np.array([*originals, *counted.values()], np.int64))
+    return Target.matched([hist], hist.domain, counted)
 
 
 def records_of_frames(

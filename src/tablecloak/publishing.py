@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +24,7 @@ from tablecloak.separation import (
     verify_separated,
 )
 from tablecloak.solving import Solved
+from tablecloak.stats.classes import ClassStats
 from tablecloak.verification import Originals, Verification, require
 
 __all__ = ["Published", "publish"]
@@ -40,6 +42,7 @@ class Published:
     verification: Verification
     facts: Facts | None = None
     blocks: tuple[tuple[str, ...], ...] = ()  # of a release in groups: columns whose cells still belong together
+    classes: Sequence[ClassStats] = ()  # as recounted, where a report is wanted
 
 
 def publish(engine: Engine, solved: Solved, plan: Plan, timed: Timed, files: Documents | None = None) -> Published:
@@ -57,9 +60,9 @@ def _publish_classes(engine: Engine, solved: Solved, plan: Plan, timed: Timed, f
     release = write_release(engine, release, files.release, plan, timed, labels) if files else release
     originals = _originals(solved, rows)
     with timed.phase("verify") as notes:
-        verification, facts = verified(engine, release, plan, originals, files)
+        verification, facts, classes = verified(engine, release, plan, originals, files)
         notes.append(f"{verification.n_classes:,} classes recounted")
-    return Published(release, None, originals, verification, facts)
+    return Published(release, None, originals, verification, facts, classes=classes)
 
 
 def _publish_groups(engine: Engine, solved: Solved, plan: Plan, timed: Timed, files: Documents | None) -> Published:

@@ -34,6 +34,7 @@ from tablecloak.separation import (
     side_path,
     verify_separated,
 )
+from tablecloak.stats.classes import ClassStats
 from tablecloak.verification import Originals, Verification, require, verify, verify_with_facts
 
 __all__ = ["VerifiedRelease", "read_release", "reserve", "verified", "write_release", "write_separated"]
@@ -80,7 +81,7 @@ class VerifiedRelease:
                 return
             engine.write(table_of(self.frame), target, kind=None, delimiter=None)
             written = read_release(engine, target, self._plan)
-            verification, facts = verified(engine, written, self._plan, self._originals, files)
+            verification, facts, _ = verified(engine, written, self._plan, self._originals, files)
             if files.recoding and self.recoding:
                 self.recoding.write(files.recoding)
             if files.are_wanted:
@@ -155,9 +156,9 @@ def read_release(engine: Engine, place: Place, plan: Plan, labels: Mapping[str, 
 
 def verified(
     engine: Engine, release: Table, plan: Plan, originals: Originals, files: Documents | None
-) -> tuple[Verification, Facts | None]:
-    """The recount of a release that must hold, and the facts for a report if one is wanted."""
+) -> tuple[Verification, Facts | None, Sequence[ClassStats]]:
+    """The recount of a release that must hold; if a report is wanted, the facts for it and the classes recounted."""
     if files is None or files.report is None:
-        return require(verify(engine, release, plan, originals)), None
-    verification, facts = verify_with_facts(engine, release, plan, originals)
-    return require(verification), facts
+        return require(verify(engine, release, plan, originals)), None, ()
+    verification, facts, classes = verify_with_facts(engine, release, plan, originals)
+    return require(verification), facts, classes

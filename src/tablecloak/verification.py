@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from tablecloak.progress import Progress, silent
 from tablecloak.report.attacked import WITH_REGISTER
 from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.risks.base import run_attacks
-from tablecloak.stats.classes import Needs, SensitiveDomain, histogram_of
+from tablecloak.stats.classes import ClassStats, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 
 __all__ = ["Originals", "Unpublished", "Verification", "covers_originals", "require", "verify", "verify_with_facts"]
@@ -104,8 +104,8 @@ def verify(
 
 def verify_with_facts(
     engine: Engine, release: Table, plan: Plan, originals: Originals, progress: Progress = silent
-) -> tuple[Verification, Facts]:
-    """The same, and from the same recount what a report shows."""
+) -> tuple[Verification, Facts, Sequence[ClassStats]]:
+    """The same, and from the same recount what a report shows and the statistics of the classes."""
     recount = _recount(engine, release, plan, originals, progress)
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
@@ -113,7 +113,7 @@ def verify_with_facts(
     if plan.policy.population is not None and recount.classes is not None:
         register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
         facts = replace(facts, attacks=(*facts.attacks, *register))
-    return _verification(recount, plan, originals, coverage), facts
+    return _verification(recount, plan, originals, coverage), facts, recount.parts
 
 
 def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | None, progress: Progress) -> Recount:

@@ -11,11 +11,13 @@ from tablecloak.data.coded import tuples_of
 from tablecloak.engines import samples
 from tablecloak.engines.base import Answer, Coding
 from tablecloak.engines.shards import cut_apart, shard_of_rows
+from tablecloak.metrics import ambiguity
 from tablecloak.policy.load import parse_policy
 
 ROWS = 900
 PAIRS = ["contingency-error", "association-error", "correlation-error"]
 DISTRIBUTIONS = ["hellinger", "lp-norm", "kl", "emd"]
+TARGETS = ["classification", "hce-tdr", "igpl"]
 
 
 def run_in_shards(folder, algorithm, *, engine="duckdb"):
@@ -37,7 +39,7 @@ def of_files(policy):
 def test_shards_report_the_utility_of_their_files(algorithm, tiny, tmp_path):
     policy, found = run_in_shards(tmp_path, algorithm, engine=tiny)
     expected = of_files(policy)
-    for name in [*PAIRS, *DISTRIBUTIONS, "query-error", "gcp"]:
+    for name in [*PAIRS, *DISTRIBUTIONS, *TARGETS, "query-error", "gcp"]:
         assert found[name].value == pytest.approx(expected[name].value, abs=1e-5), name
         assert found[name].note is None
 
@@ -54,6 +56,18 @@ def test_a_sample_says_what_it_is_and_how_far_it_may_be_off(tiny, tmp_path, monk
     for name in DISTRIBUTIONS:  # counts of columns are exact however many rows there are
         assert found[name].value == pytest.approx(expected[name].value, abs=1e-9)
     assert "a sample of" in (tmp_path / "report.html").read_text()
+
+
+def test_what_records_may_stand_for_is_estimated_where_counting_is_too_dear(tiny, tmp_path, monkeypatch):
+    policy, _ = run_in_shards(tmp_path, "mondrian", engine=tiny)
+    exact = of_files(policy)["ambiguity-data"].value
+    monkeypatch.setattr(ambiguity, "MOST_PAIRS", 1)
+    assert of_files(policy)["ambiguity-data"].value == pytest.approx(exact)  # all rows against all
+    monkeypatch.setattr(ambiguity, "SAMPLED", 300)
+    sampled = of_files(policy)["ambiguity-data"]
+    assert sampled.note == f"300 of {ROWS} records against 300 originals"
+    assert 0 < sampled.error < exact / 2
+    assert abs(sampled.value - exact) < 5 * sampled.error
 
 
 def test_rows_are_drawn_as_if_by_lot():

@@ -282,7 +282,7 @@ def levelled(sizes, levels, heights, *, ordered=(), losses=None, target=None):
 
 def targeted(classes):
     hist = stats_of_classes([Counter(values) for values in classes]).hist["s"]
-    return Target("s", hist, hist.totals)
+    return Target("s", [hist], hist.totals)
 
 
 def test_v_metric_1():
@@ -343,7 +343,7 @@ def test_classification(classes, expected):
 
 def test_a8_small_classification_with_a_suppressed_record():
     hist = stats_of_classes([Counter("AB"), Counter("ABB")]).hist["s"]
-    details = Details((), {"s": Target("s", hist, np.array([3, 3]))})
+    details = Details((), {"s": Target("s", [hist], np.array([3, 3]))})
     counts = ReleaseCounts(np.array([2, 3]), np.zeros((2, 0)), (), n_suppressed=1, look_closer=lambda: details)
     assert classification(counts).value == 0.5
 

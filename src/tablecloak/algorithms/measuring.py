@@ -132,7 +132,7 @@ def _details(table: CodedTable, solution: Solution, united: United) -> Details:
     shown = tuple(_as_published(c, d, solution, united) for c, d in zip(columns, table.domains, strict=True))
     classes = united.of(solution.class_of_tuple)
     published = table.class_stats(classes, len(united.firsts), own_totals=True).hist_of(Counted.SENSITIVE)
-    targets = {name: Target(name, hist, table.totals[name]) for name, hist in published.items()}
+    targets = {name: Target(name, [hist], table.totals[name]) for name, hist in published.items()}
 
     def rows(n: int) -> Records:
         chosen = spread_rows(table, n)
@@ -145,7 +145,7 @@ def _grouped(table: CodedTable, solution: Solution, united: United) -> Details:
     """The same of a release in groups, whose readers link the cells of a group at random."""
     classes = solution.class_of_tuple
     hist = table.class_stats(classes, len(united.number), own_totals=True).hist_of(Counted.SENSITIVE)
-    targets = {name: Target(name, found, table.totals[name]) for name, found in hist.items()}
+    targets = {name: Target(name, [found], table.totals[name]) for name, found in hist.items()}
     rebuilt = _linked_at_random(table, solution)
     return Details((), targets, None, lambda: rebuilt, rebuilt.spread, are_exact=True)
 

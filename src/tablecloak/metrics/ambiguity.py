@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
 from tablecloak.metrics.cells import Prices, cell_loss
-from tablecloak.metrics.details import ColumnDetails
+from tablecloak.metrics.details import ColumnDetails, Tuples
 from tablecloak.stats.classes import FloatArray, IntArray
 
 __all__ = ["ambiguity", "ambiguity_data"]
@@ -15,6 +17,8 @@ __all__ = ["ambiguity", "ambiguity_data"]
 # Classes are held against originals in blocks of this many pairs, and not at all beyond so many.
 PAIRS_AT_ONCE = 1 << 22
 MOST_PAIRS = 1 << 29
+# Records and originals that are held against each other where all would be too many.
+SAMPLED = 2048
 
 
 @metric("ambiguity", on_request=True)
@@ -45,16 +49,15 @@ def ambiguity_data(counts: ReleaseCounts) -> Amount:
 
       AM = mean over published records of the number of originals that all its cells cover
 
-    A suppressed record may stand for every original. Costs classes times different originals. Lower is better.
+    A suppressed record may stand for every original. Costs classes times different originals; where that is too much,
+    a sample of records is held against one of originals, and the standard error is told. Lower is better.
     Reference: Zigomitros, Casino, Solanas, Patsakis, IEEE Access 2020, after Goldberger, Tassa, TDP 2010.
     """
-    details = counts.details
-    if details.tuples is None:
+    if counts.details.tuples is None:
         raise DoesNotApplyError("the originals were not kept")
-    tuples = details.tuples()
-    n_pairs = len(counts.sizes) * len(tuples.weights)
-    if n_pairs > MOST_PAIRS:
-        raise DoesNotApplyError(f"holding every class against every original would take {n_pairs:,} steps")
+    tuples = counts.details.tuples()
+    if len(counts.sizes) * len(tuples.weights) > MOST_PAIRS:
+        return _estimated(counts, tuples)
     consistent = np.zeros(len(counts.sizes))
     step = max(1, PAIRS_AT_ONCE // max(1, len(tuples.weights)))
     for begin in range(0, len(counts.sizes), step):
@@ -63,6 +66,25 @@ def ambiguity_data(counts: ReleaseCounts) -> Amount:
         held = np.logical_and.reduce([_holds(column, column.cell[part], codes) for column, codes in pairs])
         consistent[part] = held @ tuples.weights
     return _mean(counts, consistent, float(counts.n_rows))
+
+
+def _estimated(counts: ReleaseCounts, tuples: Tuples) -> Amount:
+    """The same from some records held against some originals, both spread over all."""
+    classes, originals = _spread(counts.sizes), _spread(tuples.weights)
+    pairs = zip(counts.cells, tuples.codes, strict=True)
+    held = np.logical_and.reduce([_holds(column, column.cell[classes], codes[originals]) for column, codes in pairs])
+    spread = float(np.sqrt(held.mean(axis=1).var() / len(classes) + held.mean(axis=0).var() / len(originals)))
+    found = _mean(counts, np.full(len(counts.sizes), counts.n_rows * held.mean()), float(counts.n_rows))
+    note = f"{len(classes):,} of {counts.n_records:,} records against {len(originals):,} originals"
+    return replace(found, error=counts.n_records * spread, note=note)
+
+
+def _spread(weights: IntArray) -> IntArray:
+    """Numbers at equal distances among so many of each."""
+    running = np.cumsum(weights)
+    n = min(SAMPLED, int(running[-1]))
+    found: IntArray = np.searchsorted(running, (np.arange(n) + 0.5) / n * running[-1], side="right").astype(np.int64)
+    return found
 
 
 def _holds(column: ColumnDetails, cells: IntArray, codes: IntArray) -> NDArray[np.bool_]:

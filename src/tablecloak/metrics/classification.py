@@ -18,5 +18,5 @@ def classification(counts: ReleaseCounts, *, target: str | None = None) -> Amoun
     The target is the first sensitive column unless another is named. Lower is better.
     Reference: Iyengar, Transforming data to satisfy privacy constraints, KDD 2002.
     """
-    wrong = float(minorities(target_of(counts, target).hist).sum()) + counts.n_suppressed
+    wrong = sum(float(minorities(hist).sum()) for hist in target_of(counts, target).parts) + counts.n_suppressed
     return Amount(wrong / max(1, counts.n_rows))

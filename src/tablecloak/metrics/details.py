@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tablecloak.data.coverage import Coverage
 from tablecloak.data.domain import ANYTHING, Domain, DomainKind
 from tablecloak.metrics.records import Records
-from tablecloak.stats.classes import FloatArray, Histogram, IntArray
+from tablecloak.stats.classes import FloatArray, Histogram, IntArray, SensitiveDomain
 
 __all__ = ["ColumnDetails", "Details", "Target", "Tuples", "column_of_boxes", "column_of_sets"]
 
@@ -83,13 +83,22 @@ class Target:
     """A column that recipients want to predict: how often each value occurs in every class, and in the original."""
 
     name: str
-    hist: Histogram
+    parts: Iterable[Histogram]  # of classes that are in one part each; read one by one where they are on disk
     originals: IntArray  # (n_values,) records of the original with each value
+
+    @classmethod
+    def matched(cls, parts: Iterable[Histogram], found: SensitiveDomain, counted: Mapping[str | None, int]) -> Target:
+        """A column whose values are numbered as they were found in the release; those not published come last."""
+        left = dict(counted)
+        originals = [left.pop(label, 0) for label in found.labels]
+        return cls(found.name, parts, np.array([*originals, *left.values()], np.int64))
 
     def suppressed(self) -> IntArray:
         """Records with each value that are not published, (n_values,)."""
-        published = np.bincount(self.hist.codes, weights=self.hist.counts, minlength=len(self.originals))
-        return np.maximum(self.originals - published.astype(np.int64), 0)
+        left = self.originals.copy()
+        for hist in self.parts:
+            left -= np.bincount(hist.codes, weights=hist.counts, minlength=len(left)).astype(np.int64)
+        return np.maximum(left, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

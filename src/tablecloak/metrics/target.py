@@ -26,8 +26,8 @@ def target_of(counts: ReleaseCounts, name: str | None) -> Target:
 def conditional_entropy(counts: ReleaseCounts, target: Target) -> float:
     """Bits that the target keeps once the class of a record is known; suppressed records are one class."""
     suppressed = target.suppressed()
-    total = float(counts.sizes @ class_entropies(target.hist)) + float(suppressed.sum()) * entropy(suppressed)
-    return total / max(1, counts.n_rows)
+    total = sum(float(hist.records() @ class_entropies(hist)) for hist in target.parts)
+    return (total + float(suppressed.sum()) * entropy(suppressed)) / max(1, counts.n_rows)
 
 
 def class_entropies(hist: Histogram) -> FloatArray:
