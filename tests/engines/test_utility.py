@@ -5,7 +5,7 @@ import pytest
 
 from engine_tables import K, L, people, policy_of
 from random_tables import coded_table
-from tablecloak import comparison, pipeline
+from tablecloak import comparison, outcome, pipeline
 from tablecloak.algorithms.base import Solution
 from tablecloak.data.coded import tuples_of
 from tablecloak.engines import samples
@@ -68,6 +68,17 @@ def test_what_records_may_stand_for_is_estimated_where_counting_is_too_dear(tiny
     assert sampled.note == f"300 of {ROWS} records against 300 originals"
     assert 0 < sampled.error < exact / 2
     assert abs(sampled.value - exact) < 5 * sampled.error
+
+
+def test_what_records_may_stand_for_is_estimated_in_shards(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(outcome, "REPORTED", ("ambiguity-data",))
+    whole = run_in_shards(tmp_path, "mondrian", engine=tiny)[1]["ambiguity-data"]
+    assert whole.note is None
+    monkeypatch.setattr(samples, "MOST", 450)
+    (tmp_path / "again").mkdir()
+    sampled = run_in_shards(tmp_path / "again", "mondrian", engine=tiny)[1]["ambiguity-data"]
+    assert 0 < sampled.error < whole.value / 2
+    assert abs(sampled.value - whole.value) < 5 * sampled.error
 
 
 def test_rows_are_drawn_as_if_by_lot():

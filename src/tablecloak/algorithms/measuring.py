@@ -105,7 +105,7 @@ def of_sample(
         table, classes = drawn
         shown = tuple(_as_published(c, d, solution, united) for c, d in zip(columns, domains, strict=True))
         paired = _paired(table, shown, united.of(classes), n_rows)
-        return Details(columns, None, None, lambda: paired, paired.spread)
+        return Details(columns, None, lambda: _tuples(table), lambda: paired, paired.spread)
 
     return look
 

@@ -56,7 +56,8 @@ def ambiguity_data(counts: ReleaseCounts) -> Amount:
     if counts.details.tuples is None:
         raise DoesNotApplyError("the originals were not kept")
     tuples = counts.details.tuples()
-    if len(counts.sizes) * len(tuples.weights) > MOST_PAIRS:
+    is_sample = int(tuples.weights.sum()) < counts.n_rows
+    if is_sample or len(counts.sizes) * len(tuples.weights) > MOST_PAIRS:
         return _estimated(counts, tuples)
     consistent = np.zeros(len(counts.sizes))
     step = max(1, PAIRS_AT_ONCE // max(1, len(tuples.weights)))

@@ -103,7 +103,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuples:
-    """The originals: combinations of codes with the number of records that have each."""
+    """The originals, or a sample of them: combinations of codes with the number of records that have each."""
 
     codes: tuple[IntArray, ...]  # (n_tuples,) by column
     weights: IntArray  # (n_tuples,)
