@@ -22,6 +22,7 @@ from tablecloak.metrics.records import RecordColumn, Records, exact_cells, small
 from tablecloak.registry import find
 from tablecloak.rng import child
 from tablecloak.stats.classes import Counted
+from tablecloak.stats.spread import spread
 
 __all__ = ["Drawn", "Look", "United", "best_by", "counts", "counts_of", "of_sample", "of_table"]
 
@@ -175,11 +176,7 @@ def spread_rows(table: CodedTable, n: int) -> IntArray:
     """The tuples of at most so many rows at equal distances in the order of tuples; a frequent tuple comes again."""
     if not len(table.weights):
         return np.linspace(0, table.n_tuples - 1, min(n, table.n_tuples)).astype(np.int64)
-    running = np.cumsum(table.weights)
-    n = min(n, int(running[-1]))
-    places = (np.arange(n) + 0.5) / n * running[-1]
-    found: IntArray = np.searchsorted(running, places, side="right").astype(np.int64)
-    return found
+    return spread(table.weights, n)
 
 
 def _chosen(table: CodedTable, tuples: IntArray) -> CodedTable:

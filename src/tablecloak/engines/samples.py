@@ -9,6 +9,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Coding
 from tablecloak.engines.rows import Rows
 from tablecloak.kernels.space import Keys, Space
+from tablecloak.stats.spread import spread
 
 __all__ = ["MOST", "sample_of"]
 
@@ -68,9 +69,7 @@ def _drawn(shard: CodedTable, wanted: float) -> Keys:
     n = min(shard.n_rows, max(1, round(wanted)))
     order = np.lexsort(shard.keys)
     weights = shard.weights[order] if len(shard.weights) else np.ones(shard.n_tuples, np.int64)
-    running = np.cumsum(weights)
-    places = (np.arange(n) + 0.5) / n * running[-1]
-    return shard.keys[:, order[np.searchsorted(running, places, side="right")]]
+    return shard.keys[:, order[spread(weights, n)]]
 
 
 def _table(coding: Coding, keys: Keys, space: Space) -> CodedTable:

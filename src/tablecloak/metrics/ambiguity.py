@@ -11,6 +11,7 @@ from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, me
 from tablecloak.metrics.cells import Prices, cell_loss
 from tablecloak.metrics.details import ColumnDetails, Tuples
 from tablecloak.stats.classes import FloatArray, IntArray
+from tablecloak.stats.spread import spread
 
 __all__ = ["ambiguity", "ambiguity_data"]
 
@@ -71,21 +72,13 @@ def ambiguity_data(counts: ReleaseCounts) -> Amount:
 
 def _estimated(counts: ReleaseCounts, tuples: Tuples) -> Amount:
     """The same from some records held against some originals, both spread over all."""
-    classes, originals = _spread(counts.sizes), _spread(tuples.weights)
+    classes, originals = spread(counts.sizes, SAMPLED), spread(tuples.weights, SAMPLED)
     pairs = zip(counts.cells, tuples.codes, strict=True)
     held = np.logical_and.reduce([_holds(column, column.cell[classes], codes[originals]) for column, codes in pairs])
-    spread = float(np.sqrt(held.mean(axis=1).var() / len(classes) + held.mean(axis=0).var() / len(originals)))
+    error = float(np.sqrt(held.mean(axis=1).var() / len(classes) + held.mean(axis=0).var() / len(originals)))
     found = _mean(counts, np.full(len(counts.sizes), counts.n_rows * held.mean()), float(counts.n_rows))
     note = f"{len(classes):,} of {counts.n_records:,} records against {len(originals):,} originals"
-    return replace(found, error=counts.n_records * spread, note=note)
-
-
-def _spread(weights: IntArray) -> IntArray:
-    """Numbers at equal distances among so many of each."""
-    running = np.cumsum(weights)
-    n = min(SAMPLED, int(running[-1]))
-    found: IntArray = np.searchsorted(running, (np.arange(n) + 0.5) / n * running[-1], side="right").astype(np.int64)
-    return found
+    return replace(found, error=counts.n_records * error, note=note)
 
 
 def _holds(column: ColumnDetails, cells: IntArray, codes: IntArray) -> NDArray[np.bool_]:
