@@ -82,7 +82,7 @@ def release_of(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, pl.Da
         parts = separate(table, solution, coding.table, plan)
         return parts.main.frame, None if parts.side is None else parts.side.frame
     labels = solution.published(coding.table.domains)
-    release, _ = engine.recode(table, solution.class_of_row(coding.table), labels, plan.publication)
+    release, _ = engine.publish(table, solution.class_of_row(coding.table), labels, plan.publication)
     return release.frame, None
 
 

@@ -26,6 +26,7 @@ from rich.table import Table
 
 from benchmarks.measure import QUASI, peak_memory_bytes
 from benchmarks.run import CASES, append, data_folder
+from tablecloak.progress import Silent
 
 ROWS = (1_000_000, 10_000_000)
 MEMORY = "2GB"
@@ -131,7 +132,7 @@ def release(policy: str, engine: str, memory: str, spill: str, *changes: str) ->
     }
 
 
-class _Notes:
+class _Notes(Silent):
     """Keeps the closing note of every phase."""
 
     def __init__(self) -> None:
@@ -141,9 +142,6 @@ class _Notes:
     def start(self, phase: str, total: int | None = None) -> None:
         del total
         self._phase = phase
-
-    def advance(self, done: int) -> None:
-        pass
 
     def finish(self, note: str = "") -> None:
         self.notes[self._phase] = note
