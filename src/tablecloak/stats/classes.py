@@ -42,6 +42,7 @@ class Needs(enum.Flag):
     POPULATION = enum.auto()
     JOINT = enum.auto()  # combinations of all sensitive values
     ORIGINAL = enum.auto()  # the original table beside the release: which published rows each record could be
+    ITEMS = enum.auto()  # itemsets of a column of sets, which are no classes
 
 
 class Counted(enum.Enum):

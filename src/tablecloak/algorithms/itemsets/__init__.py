@@ -1,0 +1,1 @@
+"""Generalising items of sets: cuts through a hierarchy of items, and how they are searched."""
