@@ -30,7 +30,15 @@ from tablecloak.report.reference import describe
 from tablecloak.report.subject import Step, Subject
 from tablecloak.verification import Verification
 
-__all__ = ["Certified", "Documents", "certified_policy", "check_certificate", "write_documents"]
+__all__ = [
+    "Certified",
+    "Documents",
+    "certificate_of",
+    "certified_policy",
+    "check_certificate",
+    "settings_of",
+    "write_documents",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ def write_documents(
     Args:
         blocks: of a release in groups, the columns whose cells still belong together.
     """
-    certificate = _certificate(files, run, plan)
+    certificate = certificate_of(files, run, plan.policy, plan.algorithm)
     if files.certificate is not None:
         text = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
         files.certificate.write_text(text, encoding="utf-8")
@@ -72,7 +80,8 @@ def write_documents(
         files.report.write_text(page(subject), encoding="utf-8")
 
 
-def _certificate(files: Documents, run: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+def certificate_of(files: Documents, run: Mapping[str, Any], policy: Policy, algorithm: Any) -> dict[str, Any]:
+    """The certificate of a run as plain data, with the hashes of its files as they lie there now."""
     beside = files.certificate or files.report
     assert beside is not None
     hashed = {"input": files.source, "output": files.release, "recoding": files.recoding}
@@ -80,10 +89,10 @@ def _certificate(files: Documents, run: Mapping[str, Any], plan: Plan) -> dict[s
         hashed["side_output"] = files.side
     return make_certificate(
         run,
-        policy=dump_policy(plan.policy.rebased(beside.parent)),
-        seed=plan.policy.seed,
+        policy=dump_policy(policy.rebased(beside.parent)),
+        seed=policy.seed,
         hashes={name: _hash_of(path) for name, path in hashed.items()},
-        algorithm={"kind": plan.algorithm.name, **_settings(plan.algorithm)},
+        algorithm={"kind": algorithm.name, **settings_of(algorithm)},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
@@ -103,14 +112,15 @@ def subject_of(name: str, run: Mapping[str, Any], plan: Plan, facts: Facts, cert
         facts=facts,
         certificate=certificate,
         models=[Step(describe(m.name, type(m)), parameters(m), m.sense.value) for m in plan.goal.models],
-        algorithm=Step(describe(plan.algorithm.name, type(plan.algorithm)), _settings(plan.algorithm)),
+        algorithm=Step(describe(plan.algorithm.name, type(plan.algorithm)), settings_of(plan.algorithm)),
         kept=[c for c in shown if c not in judged],
         starred=starred,
         left_out=[c for c in plan.policy.columns if c not in shown],
     )
 
 
-def _settings(algorithm: Any) -> dict[str, Any]:
+def settings_of(algorithm: Any) -> dict[str, Any]:
+    """The parameters of an algorithm."""
     return {f.name: getattr(algorithm, f.name) for f in fields(algorithm)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,11 +60,16 @@ def verify_file(
 
 
 def verify_certificate(
-    release: Place, certificate: Path, *, original: Place | None = None, progress: Progress = silent
+    release: Place,
+    certificate: Path,
+    *,
+    original: Place | None = None,
+    progress: Progress = silent,
+    recount: Callable[..., Verification] = verify_file,
 ) -> Certified:
     """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
     policy, certified, missing = certified_policy(certificate)
-    verification = verify_file(release, policy, original=original, progress=progress)
+    verification = recount(release, policy, original=original, progress=progress)
     is_apart = policy.algorithm.publishes is Publishes.SEPARATED
     side = side_path(release) if is_apart and isinstance(release, Path) else None
     checks = check_certificate(certified, policy, verification, release, original, side)

@@ -14,17 +14,27 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak import finished
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.view import LatticeView
 from tablecloak.amounts import parse_bytes
-from tablecloak.documents import Documents, write_documents
+from tablecloak.baskets import (
+    SetRelease,
+    anonymize_sets,
+    check_sets,
+    has_sets,
+    run_sets,
+    verify_set_file,
+    verify_set_frame,
+)
+from tablecloak.documents import Certified, Documents, write_documents
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine
 from tablecloak.engines.local import LocalEngine
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
-from tablecloak.finished import code_originals, verify_certificate, verify_file, verify_frame
+from tablecloak.finished import code_originals
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import from_frame
 from tablecloak.io.parts import files_of
@@ -83,8 +93,8 @@ def anonymize(
     engine: str = "auto",
     memory: str | int | None = None,
     progress: Progress = silent,
-) -> VerifiedRelease:
-    """A verified release of a polars, pandas or Arrow frame.
+) -> VerifiedRelease | SetRelease:
+    """A verified release of a polars, pandas or Arrow frame; one of sets if the policy speaks of them.
 
     Args:
         engine: auto, local or duckdb; auto takes duckdb where the frame is large for the memory.
@@ -92,6 +102,8 @@ def anonymize(
 
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
+    if has_sets(policy):
+        return anonymize_sets(data, policy, progress=progress)
     frame = from_frame(data)
     demand = Demand(engine, None if memory is None else parse_bytes(memory), threads=threads)
     choice = choose(demand, int(frame.estimated_size()))
@@ -138,6 +150,9 @@ def run(
         resume: go on where a killed run of the same policy and input stopped.
         spark: address of a cluster, as in spark://host:port, local[2] or sc://host:port.
     """
+    if has_sets(policy):
+        name = engine if isinstance(engine, str) else engine.name
+        return run_sets(policy, progress=progress, force=force, dry_run=dry_run, engine=name)
     source = source_of(policy)
     if policy.output_place is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
@@ -205,6 +220,8 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
 
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
+    if has_sets(policy):
+        return check_sets(policy, progress=progress)
     timed, engine = Timed(progress), LocalEngine()
     goals, algorithm = [sentence(m) for m in policy.goals], policy.algorithm.name
     if policy.input is None:
@@ -229,6 +246,32 @@ def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         loss=loss_of(coding, plan, tried) if tried else None,
         notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
     )
+
+
+def verify_file(
+    release: Place, policy: Policy, *, original: Place | None = None, progress: Progress = silent
+) -> Verification:
+    """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
+    recount = verify_set_file if has_sets(policy) else finished.verify_file
+    return recount(release, policy, original=original, progress=progress)
+
+
+def verify_certificate(
+    release: Place, certificate: Path, *, original: Place | None = None, progress: Progress = silent
+) -> Certified:
+    """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
+    return finished.verify_certificate(release, certificate, original=original, progress=progress, recount=verify_file)
+
+
+def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:
+    """Recount a finished frame, whoever made it; with the original, also check that every cell covers its own.
+
+    Args:
+        side: the sensitive columns, where the release has them in a table of their own.
+    """
+    if has_sets(policy):
+        return verify_set_frame(release, policy, original=original)
+    return finished.verify_frame(release, policy, original=original, side=side)
 
 
 def explore(

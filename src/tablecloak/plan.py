@@ -25,7 +25,7 @@ from tablecloak.stats.classes import Counted, Needs
 from tablecloak.stats.joint import JOINT_NAME
 from tablecloak.values import format_value
 
-__all__ = ["POPULATION", "Plan", "guards_of", "make_plan", "source_of"]
+__all__ = ["POPULATION", "Plan", "guards_of", "make_plan", "refuse_unknown_columns", "source_of"]
 
 # The column that says how many people of the population are behind a record; it is only counted, never published.
 POPULATION = "\0population"
@@ -172,7 +172,7 @@ def make_plan(
     Args:
         is_reported: whether a report may be asked for; None: if the policy names one.
     """
-    _refuse_unknown_columns(policy, columns, location)
+    refuse_unknown_columns(policy, columns, location)
     _refuse_items(policy)
     _refuse_two_persons(policy)
     goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
@@ -233,7 +233,8 @@ def _refuse_target(policy: Policy) -> None:
         raise MissingExtra("learning needs scikit-learn", hint="pip install 'tablecloak[ml]', or no output.target")
 
 
-def _refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str | None) -> None:
+def refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str | None) -> None:
+    """Raise DataError for a column that a policy names and a table does not have."""
     known = set(columns)
     for name, column in policy.columns.items():
         if name not in known and column.role is not Role.DROP:
@@ -245,8 +246,8 @@ def _refuse_items(policy: Policy) -> None:
     items = policy.columns_with(Role.ITEMS)
     if items:
         raise IncompatibleChoice(
-            f"column '{items[0]}' has the role items, and no algorithm here protects sets of items",
-            hint="give it the role drop, or sensitive if each cell is one value",
+            f"column '{items[0]}' has the role items, and this command does not work on sets of items",
+            hint="run, check and verify do; here, give it the role drop, or sensitive if each cell is one value",
         )
     if not policy.columns_with(Role.QUASI):
         raise IncompatibleChoice("no column has the role quasi", hint="give role: quasi to what others may know")

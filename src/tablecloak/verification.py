@@ -47,6 +47,7 @@ class Verification:
     covers: bool | None  # None: there was no original to hold it against, or rows could not be told apart
     notes: tuple[str, ...] = ()
     is_grouped: bool = False  # exact values in groups: columns, not cells, are held against their originals
+    itemsets: Mapping[str, Any] | None = None  # of sets of items: what was counted of them
 
     @property
     def holds(self) -> bool:
@@ -62,6 +63,7 @@ class Verification:
             "verdicts": [v.to_dict() for v in self.verdicts],
             "covers": self.covers,
             **({"grouped": True} if self.is_grouped else {}),
+            **({"itemsets": dict(self.itemsets)} if self.itemsets is not None else {}),
             **({"notes": list(self.notes)} if self.notes else {}),
         }
 

@@ -42,7 +42,7 @@ class Apriori:
             return "it generalises sets of items, which km-anonymity speaks of"
         return None
 
-    def solve(self, problem: Problem, progress: Progress) -> Solution:
+    def solve(self, problem: Problem, progress: Progress) -> Solution:  # noqa: ARG002
         """Not for tables of classes."""
         raise IncompatibleChoice("apriori generalises sets of items", hint="give role: items to a column of sets")
 

@@ -112,10 +112,16 @@ def split_items(cells: pl.Series, separator: str) -> tuple[IntArray, pl.Series]:
     """The items of text cells, (row, item) one after the other; space around items and empty ones are left out."""
     frame = pl.DataFrame({"row": pl.int_range(len(cells), eager=True), "item": cells.cast(pl.String).fill_null("")})
     parts = frame.with_columns(pl.col("item").str.split(separator)).explode("item")
-    parts = parts.with_columns(pl.col("item").str.strip_chars()).filter(pl.col("item") != "").sort("row", maintain_order=True)
+    parts = (
+        parts.with_columns(pl.col("item").str.strip_chars())
+        .filter(pl.col("item") != "")
+        .sort("row", maintain_order=True)
+    )
     return parts["row"].to_numpy().astype(np.int64), parts["item"]
 
 
 def join_items(baskets: Baskets, labels: Sequence[str], separator: str) -> pl.Series:
     """Every basket as the text of one cell; an empty basket is an empty text."""
-    return pl.Series("items", [separator.join([labels[code] for code in basket]) for basket in baskets.lists()], pl.String)
+    return pl.Series(
+        "items", [separator.join([labels[code] for code in basket]) for basket in baskets.lists()], pl.String
+    )

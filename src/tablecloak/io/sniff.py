@@ -23,6 +23,7 @@ from tablecloak.io.excel import read_excel
 from tablecloak.io.frames import column_type
 from tablecloak.io.parts import is_many, sniff_parts
 from tablecloak.io.protect import unprotect
+from tablecloak.io.sets import ITEMS, delimiter_of_sets
 from tablecloak.io.sources import ColumnSchema, Layout, Source, check_readable, format_and_compression
 from tablecloak.io.stats_files import READERS, read_stats_file
 
@@ -113,6 +114,18 @@ def _sniff_delimited(source: Source, compression: str | None) -> Layout:
     scale = 1.0 if sample.is_whole else n_bytes / len(sample.head)
     hint = None if compression and not sample.is_whole else round((layout.n_rows_hint or 0) * scale)
     return replace(layout, format=kind, compression=compression, n_bytes=n_bytes, n_rows_hint=hint)
+
+
+def _sniff_sets(source: Source, compression: str | None) -> Layout:
+    sample = _take_sample(source.path, compression)
+    encoding = source.encoding or _encoding_of(sample)
+    _check_text(sample, encoding, source)
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(sample.head, sample.is_whole)
+    n_rows = text.count("\n") + (not text.endswith("\n")) if sample.is_whole else None
+    return Layout(
+        "sets", (ColumnSchema(ITEMS, ColumnType.TEXT),), source.path.stat().st_size,
+        source.delimiter or delimiter_of_sets(text), encoding, False, compression, n_rows_hint=n_rows,
+    )  # fmt: skip
 
 
 def sniff_bytes(head: bytes, middle: Sequence[bytes], source: Source, encoding: str) -> Layout:
@@ -327,5 +340,6 @@ _sniffers = {
     "arrow": _sniff_arrow,
     "jsonl": _sniff_jsonl,
     "xlsx": _sniff_whole,
+    "sets": _sniff_sets,
     **dict.fromkeys(READERS, _sniff_whole),
 }

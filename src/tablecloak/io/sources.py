@@ -16,7 +16,7 @@ from tablecloak.io.places import DatabaseTable, Place
 __all__ = ["FORMATS", "WRITABLE", "ColumnSchema", "Layout", "Source", "check_readable", "format_and_compression"]
 
 WRITABLE = ("csv", "tsv", "parquet", "jsonl", "arrow", "xlsx")
-FORMATS = (*WRITABLE, "sas7bdat", "sav", "dta")
+FORMATS = (*WRITABLE, "sets", "sas7bdat", "sav", "dta")
 _ALIASES = {"ndjson": "jsonl", "feather": "arrow", "ipc": "arrow", "txt": "csv", "tab": "tsv", "pq": "parquet"}
 _COMPRESSIONS = {"gz": "gz", "gzip": "gz", "zst": "zst", "zstd": "zst"}
 

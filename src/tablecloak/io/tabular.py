@@ -19,6 +19,7 @@ from tablecloak.io.frames import normalize
 from tablecloak.io.parts import Part, is_many, read_part, read_parts
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.protect import protect_frame
+from tablecloak.io.sets import read_sets, write_sets
 from tablecloak.io.sniff import sniff, truncated
 from tablecloak.io.sources import WRITABLE, Layout, Source, format_and_compression
 from tablecloak.io.stats_files import READERS, read_stats_file
@@ -69,6 +70,8 @@ def _read_one(
 ) -> pl.DataFrame:
     if layout.format in ("csv", "tsv"):
         return read_delimited(source, layout, wanted, categorical, labels or {})
+    if layout.format == "sets":
+        return _with_categories(read_sets(source.path, layout), layout, categorical)
     return _typed(_read_typed(source.path, layout, wanted), source, layout, categorical)
 
 
@@ -173,7 +176,7 @@ def write_frame(
             write_frame(frame.slice(start, step), file, delimiter=delimiter, compression=compression)
         return
     kind, compression = format_and_compression(path, format, compression)
-    if kind not in WRITABLE:
+    if kind not in (*WRITABLE, "sets"):
         raise DataError(
             f".{kind} files can be read, not written", hint=f"write one of {', '.join(WRITABLE)}", location=str(path)
         )
@@ -193,6 +196,8 @@ def _write(frame: pl.DataFrame, path: Path, kind: str, *, delimiter: str | None,
         frame.write_ipc(path)
     elif kind == "xlsx":
         write_excel(frame, path)
+    elif kind == "sets":
+        write_sets(frame.to_series().cast(pl.String).fill_null(""), path, delimiter or ",", compression)
     elif kind == "jsonl":
         _refuse_infinities(frame, path)
         frame.write_ndjson(path, compression=packing, check_extension=False)

@@ -71,9 +71,7 @@ def _flat(items: IntArray, offsets: IntArray, weights: IntArray, n_items: int) -
     return _Flat(items, np.repeat(offsets[1:], lengths), np.repeat(weights, lengths), is_copy, n_items)
 
 
-def _extended(
-    flat: _Flat, level: Level, places: IntArray, number: IntArray, size: int, below: int
-) -> Iterator[Level]:
+def _extended(flat: _Flat, level: Level, places: IntArray, number: IntArray, size: int, below: int) -> Iterator[Level]:
     """Extensions of the itemsets of a level; `places` are their last items in the baskets, `number` says of which."""
     tails = flat.ends[places] - places - 1
     is_open = (tails > 0) & (level.supports[number] >= below)

@@ -182,7 +182,7 @@ class InputSpec(_PlaceSpec):
     query: str | None = None
     """what to ask the database, instead of a table"""
     format: str | None = None
-    """csv, tsv, parquet, jsonl, arrow, xlsx, sas7bdat, sav or dta"""
+    """csv, tsv, parquet, jsonl, arrow, xlsx, sas7bdat, sav or dta; sets for a file with one set of items a line"""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
     encoding: str | None = None
     header: bool | None = None
@@ -220,6 +220,8 @@ class ColumnSpec(Spec):
     """what empty cells mean in this column"""
     weight: Annotated[float, Field(gt=0)] = 1.0
     """how much the detail of this quasi-identifier matters"""
+    separator: Annotated[str, Field(min_length=1, max_length=8)] | None = None
+    """what stands between the items of a cell; a semicolon unless given, in a file of sets its delimiter"""
 
     @model_validator(mode="after")
     def _fits_role(self) -> Self:
@@ -227,6 +229,9 @@ class ColumnSpec(Spec):
         if self.transform is not None and self.role is not Role.IDENTIFIER:
             message = f"only identifiers have one, and this column has the role {self.role}"
             faults.append(fault(("transform",), message, hint="remove it, or use role: identifier"))
+        if self.separator is not None and self.role is not Role.ITEMS:
+            message = f"only sets of items have one, and this column has the role {self.role}"
+            faults.append(fault(("separator",), message, hint="remove it, or use role: items"))
         if self.format is not None and self.type not in (None, ColumnType.DATE, ColumnType.DATETIME):
             faults.append(fault(("format",), f"only dates have one, and this column has the type {self.type}"))
         if faults:

@@ -7,13 +7,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tablecloak.report import charts, groups
-from tablecloak.report.alerts import Alert, alerts
+from tablecloak.report.account import (
+    GOAL_HEADS,
+    alert_section,
+    figure,
+    goal_row,
+    goal_section,
+    method_section,
+    reproduction_section,
+    verdict_word,
+)
+from tablecloak.report.alerts import alerts
 from tablecloak.report.bins import Bins
 from tablecloak.report.facts import Facts
-from tablecloak.report.html import Html, Node, el, join
+from tablecloak.report.html import Html, Node, el
 from tablecloak.report.judged import READ, attack_parts, distance_charts, learning_part, utility_parts
 from tablecloak.report.parts import caption, chart_figure, document, listed, number, section, table
-from tablecloak.report.subject import Step, Subject
+from tablecloak.report.subject import Subject
 
 __all__ = ["page", "sections", "summary"]
 
@@ -38,14 +48,10 @@ def sections(written: str) -> dict[str, Html]:
 
 def summary(run: dict[str, Any]) -> str:
     """A short account of a run for notebooks: verdict, goals, loss."""
-    rows = [_goal_row(verdict, "") for verdict in run["verdicts"]]
+    rows = [goal_row(verdict, "") for verdict in run["verdicts"]]
     totals = f"{run['rows']:,} records in {run['classes']:,} classes, {run['suppressed']:,} suppressed"
     loss = "" if run["loss"] is None else f", loss {run['loss']:.3f}"
-    return el("div", el("strong", _verdict_word(run)), f" {totals}{loss}", table(GOAL_HEADS, rows))
-
-
-def _verdict_word(run: Any) -> str:
-    return "✓ Every goal holds." if run["holds"] else "✗ A goal does not hold."
+    return el("div", el("strong", verdict_word(run)), f" {totals}{loss}", table(GOAL_HEADS, rows))
 
 
 def _banner(subject: Subject) -> Html:
@@ -54,23 +60,19 @@ def _banner(subject: Subject) -> Html:
         "header",
         el("p", "Privacy report", class_="kicker"),
         el("h1", subject.name),
-        el("p", _verdict_word(run), class_="verdict " + ("pass" if run["holds"] else "fail")),
+        el("p", verdict_word(run), class_="verdict " + ("pass" if run["holds"] else "fail")),
         el("p", _plain_summary(subject), class_="lead"),
         el(
             "dl",
-            _figure(f"{facts.after.n_records:,}", "records published"),
-            _figure(f"{run['classes']:,}", "groups" if subject.blocks else "classes"),
-            _figure(f"{groups.highest_guess(subject):.1%}", "surest guess")
+            figure(f"{facts.after.n_records:,}", "records published"),
+            figure(f"{run['classes']:,}", "groups" if subject.blocks else "classes"),
+            figure(f"{groups.highest_guess(subject):.1%}", "surest guess")
             if subject.blocks
-            else _figure(f"{facts.after.highest:.1%}", "highest risk"),
-            _figure("–" if run["loss"] is None else f"{run['loss']:.1%}", "detail lost"),
+            else figure(f"{facts.after.highest:.1%}", "highest risk"),
+            figure("–" if run["loss"] is None else f"{run['loss']:.1%}", "detail lost"),
             class_="figures",
         ),
     )
-
-
-def _figure(value: str, label: str) -> Html:
-    return el("div", el("dt", label), el("dd", value))
 
 
 def _plain_summary(subject: Subject) -> str:
@@ -97,45 +99,19 @@ def _singled_out(facts: Facts) -> str:
 
 
 def _alerts(subject: Subject) -> Html:
-    found = alerts(subject)
-    if not found:
-        return section("Alerts", el("p", "Nothing to look at."))
-    return section("Alerts", el("ul", [_alert(a) for a in found], class_="alerts"))
-
-
-def _alert(alert: Alert) -> Html:
-    mark = "Check" if alert.level == "warning" else "Note"
-    text = el("p", alert.text) if alert.text else None
-    return el("li", el("span", mark, class_="mark"), el("div", el("strong", alert.title), text), class_=alert.level)
-
-
-GOAL_HEADS = ("goal", "holds", "required", "observed", "margin", "worst class")
+    return alert_section(alerts(subject))
 
 
 def _goals(subject: Subject) -> Html:
-    verdicts = zip(subject.run["verdicts"], subject.models, strict=True)
-    rows = [_goal_row(verdict, model.sense) for verdict, model in verdicts]
-    return section(
-        "Goals",
-        table(GOAL_HEADS, rows),
-        caption(
-            "Observed is the level of the worst class of the published table, counted again from its own cells. "
-            "The margin is its distance to what is required: 0 is just enough, below 0 is too little. "
-            "Worst class is the number of records in it."
-        ),
-    )
+    return goal_section(subject.run, subject.models)
 
 
-def _goal_row(verdict: Any, sense: str) -> list[Node]:
-    params = ", ".join(f"{k}={v}" for k, v in verdict["params"].items())
-    return [
-        f"{verdict['model']} ({params})",
-        el("span", "✓ yes" if verdict["holds"] else "✗ no", class_="pass" if verdict["holds"] else "fail"),
-        f"{sense} {number(verdict['required'])}".strip(),
-        number(verdict["achieved"]),
-        number(verdict["margin"]),
-        f"{verdict['worst_class_size']:,} records",
-    ]
+def _method(subject: Subject) -> Html:
+    return method_section(subject.certificate, subject.algorithm, subject.models)
+
+
+def _reproduction(subject: Subject) -> Html:
+    return reproduction_section(subject.certificate, subject.run)
 
 
 def _risk(subject: Subject) -> Html:
@@ -283,44 +259,6 @@ def _changes(subject: Subject) -> Html:
 
 def _happened(subject: Subject, column: str, otherwise: str) -> str:
     return groups.happened(subject, column) if subject.blocks else otherwise
-
-
-def _method(subject: Subject) -> Html:
-    return section(
-        "Method",
-        el("dl", _step("algorithm", subject.algorithm), [_step("goal", model) for model in subject.models],
-           class_="method"),
-        el("p", f"Random choices follow from seed {subject.certificate['seed']}; the same input, policy and versions "
-                "give the same release."),
-    )  # fmt: skip
-
-
-def _step(kind: str, step: Step) -> Html:
-    reference = el("p", f"Reference: {step.about.reference}", class_="reference") if step.about.reference else None
-    return join(el("dt", kind), el("dd", el("strong", step.sentence), el("p", _prose(step.about.summary)), reference))
-
-
-def _prose(text: str) -> Html:
-    """Text of a docstring, with what stands between backticks as code."""
-    return join([el("code", part) if i % 2 else part for i, part in enumerate(text.split("`"))])
-
-
-def _reproduction(subject: Subject) -> Html:
-    certificate = subject.certificate
-    hashes: list[list[Node]] = [[k, el("code", v or "none")] for k, v in certificate["sha256"].items()]
-    versions: list[list[Node]] = [[k, v or "not installed"] for k, v in certificate["versions"].items()]
-    seconds: list[list[Node]] = [[k, f"{v:.2f} s"] for k, v in subject.run["seconds"].items()]
-    return section(
-        "Reproduction",
-        el("h3", "Policy"),
-        el("pre", certificate["policy"].strip()),
-        el("h3", "SHA-256"),
-        table(("file", "hash"), hashes, class_="hashes"),
-        el("div",
-           el("div", el("h3", "Versions"), table(("what", "version"), versions)),
-           el("div", el("h3", "Time"), table(("phase", "seconds"), seconds)), class_="pair"),
-        el("p", f"Engine {certificate['engine']}."),
-    )  # fmt: skip
 
 
 def _footer(subject: Subject) -> Html:

@@ -38,6 +38,7 @@ LEVELS = {
     "k-anonymity": "smallest class",
     "l-diversity": "least diverse class",
     "t-closeness": "largest distance",
+    "km-anonymity": "rarest itemset",
 }
 
 
@@ -84,11 +85,18 @@ def _judged(holds: bool, text: str) -> Text:
 
 def _totals(report: Mapping[str, Any]) -> str:
     parts = [f"{report['rows']:,} records in {report['classes']:,} classes"]
+    if report.get("itemsets"):
+        parts = [f"{report['rows']:,} sets, {report['classes']:,} different", _items(report["itemsets"])]
     if report["suppressed"]:
         parts.append(f"{report['suppressed']:,} suppressed")
     if report.get("dropped_for_missing"):
         parts.append(f"{report['dropped_for_missing']:,} left out for empty cells")
     return ", ".join(parts)
+
+
+def _items(counted: Mapping[str, Any]) -> str:
+    before = f"{counted['items']:,} items published as " if "items" in counted else ""
+    return f"{before}{counted['published_items']:,} different {'ones' if before else 'items'}"
 
 
 def run_lines(report: Mapping[str, Any], *, risk: Mapping[str, Mapping[str, Any]] | None = None) -> Iterator[Text]:

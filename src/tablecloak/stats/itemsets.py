@@ -12,7 +12,15 @@ from tablecloak.data.baskets import Baskets
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.itemsets import walk
 
-__all__ = ["MOST_ITEMSETS", "MOST_RARE", "ItemsetStats", "cost_of", "count_itemsets", "rare_itemsets", "require_countable"]
+__all__ = [
+    "MOST_ITEMSETS",
+    "MOST_RARE",
+    "ItemsetStats",
+    "cost_of",
+    "count_itemsets",
+    "rare_itemsets",
+    "require_countable",
+]
 
 IntArray = NDArray[np.int64]
 # Itemsets, each counted in every basket that has it: beyond this one count takes more than a minute.
@@ -109,5 +117,3 @@ def require_countable(baskets: Baskets, m: int) -> None:
 
 def _rounded(count: int) -> str:
     return f"{count:,}" if count < 10**12 else f"about 10^{len(str(count)) - 1}"
-
-

@@ -87,9 +87,7 @@ def _rare(problem: ItemProblem, cut: Cut, size: int) -> list[Itemset]:
     return [Counter(int(nodes[code]) for code in itemset) for itemset in found]
 
 
-def _rare_in(
-    published: Baskets, nodes: IntArray, size: int, k: int, n_roots: int | None
-) -> list[tuple[int, ...]]:
+def _rare_in(published: Baskets, nodes: IntArray, size: int, k: int, n_roots: int | None) -> list[tuple[int, ...]]:
     """Rare itemsets of published baskets, as places in `nodes`; those of the first `n_roots` if that is given."""
     code_of = np.full(published.n_items, -1)
     code_of[nodes] = np.arange(len(nodes))
@@ -141,7 +139,9 @@ def _joined(hierarchy: Hierarchy, nodes: Iterable[int], *, is_multiset: bool) ->
     """An itemset in which nodes below another are that other; of a set, each counts once."""
     counts: Itemset = Counter(nodes)
     for node in sorted(counts):  # parents have larger numbers
-        above = next((n for n in counts if n > node and hierarchy.first[n] <= hierarchy.first[node] <= hierarchy.last[n]), None)
+        above = next(
+            (n for n in counts if n > node and hierarchy.first[n] <= hierarchy.first[node] <= hierarchy.last[n]), None
+        )
         if above is not None:
             counts[above] += counts.pop(node)
     return counts if is_multiset else Counter(set(counts))

@@ -1,0 +1,16 @@
+"""Sets of items: files of sets and tables with a column of sets, from a policy to a recounted release."""
+
+from tablecloak.baskets.finished import verify_set_file, verify_set_frame
+from tablecloak.baskets.plan import has_sets
+from tablecloak.baskets.release import SetRelease
+from tablecloak.baskets.run import anonymize_sets, check_sets, run_sets
+
+__all__ = [
+    "SetRelease",
+    "anonymize_sets",
+    "check_sets",
+    "has_sets",
+    "run_sets",
+    "verify_set_file",
+    "verify_set_frame",
+]

@@ -1,0 +1,66 @@
+"""How items were published, as a value: to be stored, read and applied to new sets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tablecloak.algorithms.itemsets.cut import LEFT_OUT, Cut
+from tablecloak.errors import DataError
+from tablecloak.policy.load import dump_policy, parse_policy
+from tablecloak.policy.schema import Policy
+
+__all__ = ["FORMAT", "ItemRecoding", "is_item_recoding", "read_item_recoding"]
+
+FORMAT = "tablecloak-item-recoding-1"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRecoding:
+    """What every item is published as; None: it is left out of all sets."""
+
+    items: Mapping[str, str | None]
+    policy: Policy
+
+    @classmethod
+    def of(cls, cut: Cut, policy: Policy) -> ItemRecoding:
+        """The recoding of a cut."""
+        labels = cut.hierarchy.labels
+        pairs = zip(cut.hierarchy.leaf_labels, cut.node_of.tolist(), strict=True)
+        return cls({str(leaf).strip(): None if n == LEFT_OUT else str(labels[n]).strip() for leaf, n in pairs}, policy)
+
+    def explain(self) -> list[str]:
+        """One line for each published item, the most general first."""
+        below: dict[str, list[str]] = {}
+        for item, published in self.items.items():
+            below.setdefault(published or "(left out)", []).append(item)
+        return [f"{name}: {len(items):,} items" for name, items in sorted(below.items(), key=lambda p: -len(p[1]))]
+
+    def write(self, path: Path) -> None:
+        """Store it as JSON."""
+        said = {"format": FORMAT, "policy": dump_policy(self.policy.rebased(path.parent)), "items": dict(self.items)}
+        path.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def is_item_recoding(path: Path) -> bool:
+    """Whether a file is the recoding of items, judged by its first bytes."""
+    try:
+        with path.open("rb") as file:
+            return FORMAT.encode() in file.read(200)
+    except OSError:
+        return False
+
+
+def read_item_recoding(path: Path) -> ItemRecoding:
+    """A recoding that was stored; DataError if the file is none."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        policy = parse_policy(found["policy"], name=str(path), base=path.parent)
+        return ItemRecoding(dict(found["items"]), policy)
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise DataError(
+            "cannot be read as a recoding", hint="use the file that `run` wrote", location=str(path)
+        ) from exc

@@ -1,0 +1,116 @@
+"""What every report says alike: the verdict, the goals, alerts, the method and how to reproduce a release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tablecloak.report.alerts import Alert
+from tablecloak.report.html import Html, Node, el, join
+from tablecloak.report.parts import caption, number, section, table
+from tablecloak.report.subject import Step
+
+__all__ = [
+    "GOAL_HEADS",
+    "alert_section",
+    "figure",
+    "goal_row",
+    "goal_section",
+    "method_section",
+    "reproduction_section",
+    "verdict_word",
+]
+
+
+def verdict_word(run: Mapping[str, Any]) -> str:
+    """Whether every goal holds."""
+    return "✓ Every goal holds." if run["holds"] else "✗ A goal does not hold."
+
+
+def figure(value: str, label: str) -> Html:
+    """One number of the banner."""
+    return el("div", el("dt", label), el("dd", value))
+
+
+def alert_section(found: Sequence[Alert]) -> Html:
+    """What to look at first."""
+    if not found:
+        return section("Alerts", el("p", "Nothing to look at."))
+    return section("Alerts", el("ul", [_alert(a) for a in found], class_="alerts"))
+
+
+def _alert(alert: Alert) -> Html:
+    mark = "Check" if alert.level == "warning" else "Note"
+    text = el("p", alert.text) if alert.text else None
+    return el("li", el("span", mark, class_="mark"), el("div", el("strong", alert.title), text), class_=alert.level)
+
+
+GOAL_HEADS = ("goal", "holds", "required", "observed", "margin", "worst class")
+
+
+OBSERVED = (
+    "Observed is the level of the worst class of the published table, counted again from its own cells. "
+    "The margin is its distance to what is required: 0 is just enough, below 0 is too little. "
+    "Worst class is the number of records in it."
+)
+
+
+def goal_section(
+    run: Mapping[str, Any], models: Sequence[Step], *, heads: Sequence[str] = GOAL_HEADS, how: str = OBSERVED
+) -> Html:
+    """Every goal: what was required and what was observed."""
+    verdicts = zip(run["verdicts"], models, strict=True)
+    rows = [goal_row(verdict, model.sense) for verdict, model in verdicts]
+    return section("Goals", table(heads, rows), caption(how))
+
+
+def goal_row(verdict: Mapping[str, Any], sense: str) -> list[Node]:
+    """One goal as the cells of a row."""
+    params = ", ".join(f"{k}={v}" for k, v in verdict["params"].items())
+    return [
+        f"{verdict['model']} ({params})",
+        el("span", "✓ yes" if verdict["holds"] else "✗ no", class_="pass" if verdict["holds"] else "fail"),
+        f"{sense} {number(verdict['required'])}".strip(),
+        number(verdict["achieved"]),
+        number(verdict["margin"]),
+        f"{verdict['worst_class_size']:,} records",
+    ]
+
+
+def method_section(certificate: Mapping[str, Any], algorithm: Step, models: Sequence[Step]) -> Html:
+    """How the release came about."""
+    return section(
+        "Method",
+        el("dl", _step("algorithm", algorithm), [_step("goal", model) for model in models],
+           class_="method"),
+        el("p", f"Random choices follow from seed {certificate['seed']}; the same input, policy and versions "
+                "give the same release."),
+    )  # fmt: skip
+
+
+def _step(kind: str, step: Step) -> Html:
+    reference = el("p", f"Reference: {step.about.reference}", class_="reference") if step.about.reference else None
+    return join(el("dt", kind), el("dd", el("strong", step.sentence), el("p", _prose(step.about.summary)), reference))
+
+
+def _prose(text: str) -> Html:
+    """Text of a docstring, with what stands between backticks as code."""
+    return join([el("code", part) if i % 2 else part for i, part in enumerate(text.split("`"))])
+
+
+def reproduction_section(certificate: Mapping[str, Any], run: Mapping[str, Any]) -> Html:
+    """Policy, hashes, versions and times."""
+    hashes: list[list[Node]] = [[k, el("code", v or "none")] for k, v in certificate["sha256"].items()]
+    versions: list[list[Node]] = [[k, v or "not installed"] for k, v in certificate["versions"].items()]
+    seconds: list[list[Node]] = [[k, f"{v:.2f} s"] for k, v in run["seconds"].items()]
+    return section(
+        "Reproduction",
+        el("h3", "Policy"),
+        el("pre", certificate["policy"].strip()),
+        el("h3", "SHA-256"),
+        table(("file", "hash"), hashes, class_="hashes"),
+        el("div",
+           el("div", el("h3", "Versions"), table(("what", "version"), versions)),
+           el("div", el("h3", "Time"), table(("phase", "seconds"), seconds)), class_="pair"),
+        el("p", f"Engine {certificate['engine']}."),
+    )  # fmt: skip
