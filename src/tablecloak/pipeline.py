@@ -23,8 +23,10 @@ from tablecloak.amounts import parse_bytes
 from tablecloak.baskets import (
     SetRelease,
     anonymize_sets,
+    apply_to_sets,
     check_sets,
     has_sets,
+    is_item_recoding,
     run_sets,
     verify_set_file,
     verify_set_frame,
@@ -310,6 +312,10 @@ def apply_file(
         suppression_limit: share of rows that may be left out because their class is too small in the new data; None
             takes the limit of the policy.
     """
+    if is_item_recoding(recoding):
+        return apply_to_sets(
+            recoding, data, output, suppression_limit=suppression_limit, force=force, progress=progress
+        )
     timed, engine = Timed(progress), LocalEngine()
     stored = read_recoding(recoding)
     policy = stored.policy.with_files(source=data, target=output)

@@ -20,7 +20,7 @@ from tablecloak.models import Goal, Monotone
 from tablecloak.models.base import parameters
 from tablecloak.registry import known
 from tablecloak.stats import ClassStats, SensitiveDomain, count_classes
-from tablecloak.stats.classes import Counted
+from tablecloak.stats.classes import Counted, Needs
 
 VALUES = ("a", "b", "c", "d", "e", "f")
 TREE = {"AB": "*", "A": "AB", "B": "AB", "a": "A", "b": "A", "c": "B", "d": "B", "E": "*", "e": "E", "f": "*"}
@@ -170,7 +170,9 @@ def ask_oracle(model, rows, original=None):
 
 
 def test_every_model_has_examples():
-    assert set(EXAMPLES) == set(known("models"))
+    of_items = {name for name, cls in known("models").items() if getattr(cls, "needs", Needs.SIZE) is Needs.ITEMS}
+    assert of_items == {"km-anonymity"}  # it judges itemsets, which have tests of their own
+    assert set(EXAMPLES) == set(known("models")) - of_items
 
 
 def test_codes_follow_the_tree():

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tablecloak.algorithms.itemsets.cut import LEFT_OUT, Cut
 from tablecloak.errors import DataError
+from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
 
@@ -32,6 +35,19 @@ class ItemRecoding:
         pairs = zip(cut.hierarchy.leaf_labels, cut.node_of.tolist(), strict=True)
         return cls({str(leaf).strip(): None if n == LEFT_OUT else str(labels[n]).strip() for leaf, n in pairs}, policy)
 
+    def cut(self, hierarchy: Hierarchy) -> Cut:
+        """The recoding as a cut through the hierarchy of its policy; items that it does not know are left out."""
+        nodes = {str(label).strip(): node for node, label in enumerate(hierarchy.labels)}
+        published = [self.items.get(str(leaf).strip()) for leaf in hierarchy.leaf_labels]
+        found = [self._node(leaf, label, nodes, hierarchy) for leaf, label in enumerate(published)]
+        return Cut(hierarchy, np.array(found, np.int64))
+
+    @staticmethod
+    def _node(leaf: int, label: str | None, nodes: Mapping[str, int], hierarchy: Hierarchy) -> int:
+        node = LEFT_OUT if label is None else nodes.get(label, LEFT_OUT)
+        is_above = node != LEFT_OUT and hierarchy.first[node] <= leaf <= hierarchy.last[node]
+        return node if is_above else LEFT_OUT
+
     def explain(self) -> list[str]:
         """One line for each published item, the most general first."""
         below: dict[str, list[str]] = {}
@@ -40,7 +56,8 @@ class ItemRecoding:
         return [f"{name}: {len(items):,} items" for name, items in sorted(below.items(), key=lambda p: -len(p[1]))]
 
     def write(self, path: Path) -> None:
-        """Store it as JSON."""
+        """Store it as JSON, readable by its owner only: it names items of the original."""
+        path.touch(mode=0o600)
         said = {"format": FORMAT, "policy": dump_policy(self.policy.rebased(path.parent)), "items": dict(self.items)}
         path.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 

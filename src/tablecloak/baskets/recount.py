@@ -46,7 +46,8 @@ def recount(cells: pl.Series, plan: SetPlan, originals: Sets | None, row_of: Int
         "published_items": len(published.labels),
         "after": _said(stats),
     }
-    covers, notes = None, ()
+    covers: bool | None = None
+    notes: tuple[str, ...] = ()
     if originals is not None:
         found |= _of_originals(originals, plan)
         covers, notes, more = _held_against(published, originals, plan, row_of)

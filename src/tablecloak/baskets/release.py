@@ -68,8 +68,10 @@ def write_and_recount(made: Made, sets: Sets, plan: SetPlan, target: Place, *, i
     Raises: GoalNotMet.
     """
     format_ = release_format(plan.policy, target, is_of_sets=is_of_sets) if isinstance(target, Path) else None
-    delimiter = plan.published_separator if format_ == "sets" else plan.policy.output and plan.policy.output.delimiter
-    rows = plan.policy.output.rows_per_file if plan.policy.output else None
+    output = plan.policy.output
+    asked = output.delimiter if output else None
+    delimiter = plan.published_separator if format_ == "sets" else asked
+    rows = output.rows_per_file if output else None
     write_frame(made.frame, target, format=format_, delimiter=delimiter, rows_per_file=rows)
     return require(recount(read_cells(target, plan, format_), plan, sets, made.row_of))
 

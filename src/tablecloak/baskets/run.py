@@ -18,7 +18,7 @@ from tablecloak.baskets.plan import SetPlan, make_set_plan
 from tablecloak.baskets.recoding import ItemRecoding
 from tablecloak.baskets.recount import recount
 from tablecloak.baskets.release import Made, SetRelease, make_release, write_and_recount
-from tablecloak.data.table import ColumnType
+from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import DataError, IncompatibleChoice, Infeasible
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import from_frame
@@ -34,7 +34,7 @@ from tablecloak.release import reserve
 from tablecloak.stats.itemsets import count_itemsets
 from tablecloak.verification import Verification, require
 
-__all__ = ["Input", "anonymize_sets", "check_sets", "read_input", "run_sets"]
+__all__ = ["Input", "anonymize_sets", "check_sets", "read_input", "report_of", "run_sets"]
 
 LOSS = "detail lost in the items of all sets: 0 all are published as they are, 1 none is"
 MOST_SHOWN = 20
@@ -54,8 +54,8 @@ def read_input(policy: Policy, timed: Timed) -> Input:
     """The columns that a policy asks for; sets as text."""
     with timed.phase("read") as notes:
         given = source_of(policy)
-        types = {n: c.type for n, c in policy.columns.items() if c.type is not None and c.role != "items"}
-        source = replace(given, types={**types, **dict.fromkeys(policy.columns_with(_items()), ColumnType.TEXT)})
+        types = {n: c.type for n, c in policy.columns.items() if c.type is not None and c.role is not Role.ITEMS}
+        source = replace(given, types={**types, **dict.fromkeys(policy.columns_with(Role.ITEMS), ColumnType.TEXT)})
         layout = sniff(replace(source, types={}))
         is_of_sets = layout.format == "sets"
         plan = make_set_plan(
@@ -65,12 +65,6 @@ def read_input(policy: Policy, timed: Timed) -> Input:
         refuse_empty(frame.height, source.location)
         notes.append(f"{frame.height:,} records")
     return Input(plan, frame, is_of_sets)
-
-
-def _items() -> Any:
-    from tablecloak.data.table import Role
-
-    return Role.ITEMS
 
 
 def run_sets(
@@ -95,7 +89,7 @@ def run_sets(
             else:
                 found = write_and_recount(made, sets, given.plan, files.release, is_of_sets=given.is_of_sets)
             notes.append(f"{sum((found.itemsets or {})['after']['itemsets']):,} itemsets recounted")
-        report = _report(found, given.plan, sets, cut, timed)
+        report = report_of(found, given.plan, sets, cut, timed)
         if files is None:
             return report
         if files.recoding:
@@ -125,7 +119,7 @@ def anonymize_sets(data: Any, policy: Policy, *, progress: Progress = silent) ->
     sets, cut, made = _solved(given, timed)
     with timed.phase("verify"):
         found = require(recount(made.frame[plan.column], plan, sets, made.row_of))
-    report = _report(found, plan, sets, cut, timed)
+    report = report_of(found, plan, sets, cut, timed)
     return SetRelease(made.frame, report, ItemRecoding.of(cut, policy), plan, sets, made)
 
 
@@ -206,14 +200,15 @@ def _infeasible(plan: SetPlan, sets: Sets) -> Infeasible:
     )
 
 
-def _report(found: Verification, plan: SetPlan, sets: Sets, cut: Cut, timed: Timed) -> RunReport:
+def report_of(found: Verification, plan: SetPlan, sets: Sets, cut: Cut, timed: Timed) -> RunReport:
+    """What a run found, did and cost."""
     shown = {**(found.itemsets or {}), **_shape(plan, sets, cut)}
     return RunReport(
         replace(found, itemsets=shown),
         [Measurement("gcp", cut.loss(sets.occurrences), LOSS, {plan.column: cut.loss(sets.occurrences)})],
         timed.seconds,
         [sentence(plan.goal)],  # type: ignore[arg-type]
-        plan.algorithm.name,
+        "apriori",
         "local",
         notes=_notes(plan, sets, cut),
     )

@@ -26,6 +26,9 @@ def demo(
     ] = FOLDER,
     cli: Annotated[bool, typer.Option("--cli", help="Stay in the terminal.")] = False,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Start the web app, only print its link.")] = False,
+    sets: Annotated[
+        bool, typer.Option("--sets", help="Made-up shopping baskets instead of patients; stays in the terminal.")
+    ] = False,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the web app; 0 takes a free one.")] = 0,
     settings: Settings,
 ) -> None:
@@ -33,6 +36,11 @@ def demo(
 
     Where the output is not a terminal, only --no-browser starts the web app.
     """
+    if sets:
+        from tablecloak.cli import demo_sets
+
+        demo_sets.show(directory, settings)
+        return
     _refuse_other_folders(directory)
     _in_terminal(directory, settings)
     if no_browser or (sys.stdout.isatty() and not cli and not settings.json):
@@ -84,13 +92,17 @@ def class_risk(frame: pl.DataFrame, quasi: list[str]) -> dict[str, Any]:
 
 
 def _refuse_other_folders(folder: Path) -> None:
+    from tablecloak.sample import patients_policy
+
+    refuse_other_folders(folder, patients_policy())
+
+
+def refuse_other_folders(folder: Path, own_policy: str) -> None:
     """Stop unless the folder is new, empty, or as an earlier demo left it."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    from tablecloak.sample import patients_policy
-
     policy = folder / "policy.yaml"
-    if policy.is_file() and policy.read_bytes() == patients_policy().encode():
+    if policy.is_file() and policy.read_bytes() == own_policy.encode():
         return
     what = "has a policy that was changed" if policy.is_file() else "exists and was not made by demo"
     raise PolicyError(f"{folder} {what}", hint="name a new folder with --directory")

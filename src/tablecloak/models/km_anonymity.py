@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import numpy as np
 from pydantic import Field
@@ -53,6 +53,5 @@ class KmAnonymity:
         """What a count of itemsets says."""
         reached = self.measure(stats)
         achieved = float("nan") if reached is None else float(reached)
-        return Verdict(
-            "km-anonymity", parameters(self), self.check(stats), achieved, self.k, achieved - self.k, reached or 0
-        )  # type: ignore[arg-type]
+        asked = parameters(cast(Any, self))  # what it asks of itemsets, others ask of classes
+        return Verdict("km-anonymity", asked, self.check(stats), achieved, self.k, achieved - self.k, reached or 0)

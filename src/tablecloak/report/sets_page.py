@@ -123,8 +123,9 @@ def _risk(subject: SetSubject) -> Html:
         "Risk",
         table(heads, rows),
         caption(
-            "Somebody who knows that many items of a person looks for the records that hold them all. Combinations is "
-            "how many different ones occur, rarest in how few records one of them occurs. The risk is 1 divided by that."
+            "Somebody who knows that many items of a person looks for the records that hold them all. Combinations are "
+            "the different ones that occur; rarest is the number of records that hold the rarest of them, and the risk "
+            "is 1 divided by that."
         ),
     )
 
@@ -144,8 +145,8 @@ def _utility(subject: SetSubject) -> Html:
     how = "The most frequent items as they are published; an item that stands for several counts where one of them is."
     return section(
         "Utility",
-        el("p", f"{subject.run['loss']:.1%} of the detail in the items is lost. 0% means that every item is published as "
-                "it is, 100% that nothing is said about any."),
+        el("p", f"{subject.run['loss']:.1%} of the detail in the items is lost. 0% means that every item is "
+                "published as it is, 100% that nothing is said about any."),
         el("div", chart_figure(chart, how), class_="charts") if frequent else None,
     )  # fmt: skip
 

@@ -31,6 +31,7 @@ __all__ = [
 
 MOST_CHILDREN = 12
 COVERED = "every cell covers its original"
+COVERED_ITEMS = "every published item covers an item of its record"
 HELD = "every column holds the values of its original"
 
 # What the level of a model is called.
@@ -46,12 +47,18 @@ def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     """What a recount says: one line per goal, then the totals."""
     rows = [_verdict(verdict) for verdict in report["verdicts"]]
     if report["covers"] is not None:
-        rows.append(_judged(report["covers"], HELD if report.get("grouped") else COVERED))
+        rows.append(_judged(report["covers"], _covering(report)))
     for place, row in enumerate(rows):
         yield _labelled("" if place else "verify", row)
     for note in report.get("notes", ()):
         yield _labelled("", Text(f"  {note}"))
     yield _labelled("counted", Text(_totals(report)))
+
+
+def _covering(report: Mapping[str, Any]) -> str:
+    if report.get("itemsets"):
+        return COVERED_ITEMS
+    return HELD if report.get("grouped") else COVERED
 
 
 def certificate_lines(report: Mapping[str, Any]) -> Iterator[Text]:

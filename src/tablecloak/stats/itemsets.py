@@ -75,7 +75,7 @@ def count_itemsets(baskets: Baskets, m: int, *, k: int = 2) -> ItemsetStats:
 
 
 def rare_itemsets(baskets: Baskets, size: int, k: int, *, n_roots: int | None = None) -> list[tuple[int, ...]]:
-    """Itemsets of at most this size that fewer than k records hold, none of which holds another; not more than some.
+    """Itemsets of at most this size that fewer than k records hold, none of which begins with another; not all if many.
 
     Args:
         n_roots: only those whose first item is below this code.
@@ -100,10 +100,14 @@ def cost_of(baskets: Baskets, m: int) -> int:
     )
 
 
-def require_countable(baskets: Baskets, m: int) -> None:
-    """Raise IncompatibleChoice if counting itemsets of at most m items would take too long."""
+def require_countable(baskets: Baskets, m: int, *, hope: int = 1) -> None:
+    """Raise IncompatibleChoice if counting itemsets of at most m items would take too long.
+
+    Args:
+        hope: how many times fewer there may be once items are generalised.
+    """
     cost = cost_of(baskets, m)
-    if cost <= MOST_ITEMSETS:
+    if cost <= MOST_ITEMSETS * hope:
         return
     fits = next((fewer for fewer in range(m - 1, 0, -1) if cost_of(baskets, fewer) <= MOST_ITEMSETS), None)
     longest = int(baskets.lengths.max())

@@ -21,6 +21,8 @@ __all__ = ["ItemProblem", "NoCutError", "find_cut"]
 
 IntArray = NDArray[np.int64]
 Itemset = Counter[int]  # nodes, with the number of copies asked for
+# Small itemsets generalise items, which leaves fewer large ones than the originals have; more is not tried.
+HOPE = 20
 
 
 class NoCutError(Exception):
@@ -67,6 +69,7 @@ def find_cut(problem: ItemProblem, progress: Progress) -> Cut:
 
     Raises: NoCutError, IncompatibleChoice.
     """
+    require_countable(problem.baskets, problem.goal.m, hope=HOPE)
     occurrences = problem.baskets.occurrences()
     cut = Cut.identity(problem.hierarchy)
     for size in range(1, problem.goal.m + 1):
