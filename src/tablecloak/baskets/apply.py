@@ -13,6 +13,7 @@ from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
 from tablecloak.outcome import RunReport
 from tablecloak.progress import Progress, Timed, silent
+from tablecloak.registry import find
 
 __all__ = ["apply_to_sets"]
 
@@ -43,7 +44,7 @@ def apply_to_sets(
         given = read_input(policy, timed)
         plan = given.plan
         if suppression_limit is not None:
-            plan = replace(plan, algorithm=replace(plan.algorithm, suppression_limit=suppression_limit))
+            plan = replace(plan, algorithm=find("algorithms", "apriori")(suppression_limit=suppression_limit))
         with timed.phase("recode", given.frame.height):
             sets = code_sets(given.frame[plan.column], plan)
             cut = stored.cut(sets.hierarchy)
