@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def verify_set_file(
     if original is not None:
         given = read_input(_only_sets(policy).with_files(source=original), timed)
         originals = code_sets(given.frame[given.plan.column], given.plan)
-        plan = given.plan
+        plan = replace(given.plan, published_separator=plan.published_separator)
     with timed.phase("verify"):
         return recount(cells, plan, originals)
 
@@ -61,5 +62,5 @@ def _plan_of_release(policy: Policy, release: Place, format_: str | None) -> Set
     said = policy.output.delimiter if policy.output else None
     known = said or (policy.input.delimiter if policy.input else None)
     layout = sniff(Source.of(release, format=format_, delimiter=known if format_ == "sets" else None))
-    delimiter = layout.delimiter if format_ == "sets" else None
-    return make_set_plan(_only_sets(policy), layout.names, delimiter=delimiter, location=str(release))
+    plan = make_set_plan(_only_sets(policy), layout.names, location=str(release))
+    return replace(plan, published_separator=layout.delimiter) if format_ == "sets" else plan

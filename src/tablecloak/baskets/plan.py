@@ -72,12 +72,26 @@ def make_set_plan(
     shown = {*policy.columns_with(*PUBLISHED), *starred}
     if policy.others == "keep":
         shown |= {c for c in columns if c not in policy.columns}
-    separator = policy.columns[column].separator or delimiter or SEPARATOR
-    written = policy.output.delimiter if policy.output and delimiter else None
+    separator = policy.columns[column].separator or delimiter or _of_tables(policy, column)
     return SetPlan(
-        policy, _goal(policy), _algorithm(policy), column, separator, written or separator,
+        policy, _goal(policy), _algorithm(policy), column, separator, _written(policy, column, delimiter),
         tuple(c for c in columns if c in shown), tuple(starred),
     )  # fmt: skip
+
+
+def _of_tables(policy: Policy, column: str) -> str:
+    """What separates items in the cells of a table, as far as a policy alone says it."""
+    of_sets = policy.input is not None and policy.input.format == "sets"
+    said = policy.input.delimiter if policy.input is not None and of_sets else None
+    return policy.columns[column].separator or said or SEPARATOR
+
+
+def _written(policy: Policy, column: str, delimiter: str | None) -> str:
+    """What separates published items: in a file of sets its delimiter, in a table what the policy says."""
+    path = policy.output_path
+    if delimiter is None or path is None or release_format(policy, path, is_of_sets=True) != "sets":
+        return _of_tables(policy, column)
+    return (policy.output.delimiter if policy.output else None) or policy.columns[column].separator or delimiter
 
 
 def _column(policy: Policy) -> str:

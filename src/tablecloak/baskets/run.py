@@ -58,6 +58,7 @@ def read_input(policy: Policy, timed: Timed) -> Input:
         source = replace(given, types={**types, **dict.fromkeys(policy.columns_with(Role.ITEMS), ColumnType.TEXT)})
         layout = sniff(replace(source, types={}))
         is_of_sets = layout.format == "sets"
+        policy = _with_delimiter(policy, layout.delimiter) if is_of_sets else policy
         plan = make_set_plan(
             policy, layout.names, delimiter=layout.delimiter if is_of_sets else None, location=source.location
         )
@@ -65,6 +66,12 @@ def read_input(policy: Policy, timed: Timed) -> Input:
         refuse_empty(frame.height, source.location)
         notes.append(f"{frame.height:,} records")
     return Input(plan, frame, is_of_sets)
+
+
+def _with_delimiter(policy: Policy, delimiter: str) -> Policy:
+    """The policy that says what was found out, because a release may not show it."""
+    assert policy.input is not None
+    return policy.model_copy(update={"input": policy.input.model_copy(update={"delimiter": delimiter})})
 
 
 def run_sets(
@@ -94,7 +101,7 @@ def run_sets(
             return report
         if files.recoding:
             with writing(files.recoding):
-                ItemRecoding.of(cut, policy).write(files.recoding)
+                ItemRecoding.of(cut, given.plan.policy).write(files.recoding)
         report = with_files(report, policy)
         if files.are_wanted:
             with timed.phase("report"):

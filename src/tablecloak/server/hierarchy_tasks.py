@@ -23,6 +23,7 @@ from tablecloak.policy.problems import InvalidPolicyError, problems_of
 from tablecloak.policy.schema import Policy, hierarchy_from
 from tablecloak.progress import Progress
 from tablecloak.server.frames import frame_of
+from tablecloak.server.set_tasks import items_of
 from tablecloak.values import format_value
 
 __all__ = ["edit_hierarchy", "hierarchy", "hierarchy_file"]
@@ -82,6 +83,9 @@ def _values(policy: Policy, column: str) -> tuple[list[Any], list[str], dict[str
     frame = frame_of(source_of(policy))
     if column not in frame.columns:
         raise DataError(f"there is no column '{column}'")
+    items = items_of(policy, column, frame[column])
+    if items is not None:
+        frame = items.to_frame()
     counted = frame[column].drop_nulls().value_counts()
     cells = counted[column].cast(str) if str(counted[column].dtype).startswith("Categorical") else counted[column]
     values = cells.to_list()

@@ -17,6 +17,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress
 from tablecloak.recoding import read_recoding
 from tablecloak.server.frames import frame_of
+from tablecloak.server.set_tasks import release_of_sets
 from tablecloak.values import format_value
 
 __all__ = ["beside", "lines", "release_source", "rows"]
@@ -46,8 +47,12 @@ def lines(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
 
 def release_source(policy: Policy, path: Path) -> Source:
     """A release as text where labels may stand, so that `1305*` and `13053` are of one kind."""
-    types = dict.fromkeys(policy.columns_with(Role.QUASI), ColumnType.TEXT)
-    types |= {n: c.type for n, c in policy.columns.items() if c.type is not None and c.role is not Role.QUASI}
+    of_sets = release_of_sets(policy, path)
+    if of_sets is not None:
+        return of_sets
+    labelled = policy.columns_with(Role.QUASI, Role.ITEMS)
+    types = dict.fromkeys(labelled, ColumnType.TEXT)
+    types |= {n: c.type for n, c in policy.columns.items() if c.type is not None and n not in labelled}
     from tablecloak.io.sniff import sniff
 
     known = sniff(Source(path)).names

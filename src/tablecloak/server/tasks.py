@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak import pipeline
+from tablecloak.baskets import has_sets
 from tablecloak.data.table import Role
 from tablecloak.errors import CloakError, DataError
 from tablecloak.io.places import DatabaseTable
@@ -22,7 +23,7 @@ from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.starter import starter_policy
 from tablecloak.profile.uniqueness import class_sizes, risk_of_sizes, singling_sets
 from tablecloak.progress import Progress
-from tablecloak.server import hierarchy_tasks, row_tasks
+from tablecloak.server import hierarchy_tasks, row_tasks, set_tasks
 from tablecloak.server.bombs import refuse_bombs
 from tablecloak.server.databases import read_database, read_server
 from tablecloak.server.frames import frame_of, nameless
@@ -55,7 +56,10 @@ def check_file(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     try:
         layout = sniff(Source(path))
     except CloakError as error:
-        raise nameless(error, Source(path)) from None
+        try:
+            layout = sniff(Source(path, format="sets"))
+        except CloakError:
+            raise nameless(error, Source(path)) from None
     return {"columns": list(layout.names)}
 
 
@@ -80,7 +84,7 @@ def profile(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
 
 
 def _facts(layout: Layout) -> dict[str, Any]:
-    is_text = layout.format in ("csv", "tsv")
+    is_text = layout.format in ("csv", "tsv", "sets")
     return {
         "format": layout.format,
         "n_bytes": layout.n_bytes,
@@ -125,6 +129,9 @@ def run(arguments: Arguments, progress: Progress) -> dict[str, Any]:
         raise nameless(error, source_of(policy)) from None
     for key in ("output", "side_output", "recoding", "report", "certificate"):
         report[key] = Path(report[key]).name if report.get(key) else None
+    if has_sets(policy):
+        before, after = set_tasks.risks_of(report)
+        return {**report, "before": before, "after": after, "groups": []}
     after, groups = _risk_after(policy)
     return {**report, "before": uniqueness(arguments, progress)["risk"], "after": after, "groups": groups}
 
@@ -212,10 +219,11 @@ def database(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
 
 
 def sample(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
-    """Made-up patients with their policy and hierarchies."""
-    from tablecloak.sample import write_patients
+    """Made-up patients, or shopping baskets, with their policy and hierarchies."""
+    from tablecloak.sample import write_baskets, write_patients
 
-    return {"policy": write_patients(Path(arguments["folder"])).read_text(encoding="utf-8")}
+    write = write_baskets if arguments.get("of_sets") else write_patients
+    return {"policy": write(Path(arguments["folder"])).read_text(encoding="utf-8")}
 
 
 TASKS: dict[str, Task] = {
@@ -230,6 +238,8 @@ TASKS: dict[str, Task] = {
     "convert": convert,
     "database": database,
     "sample": sample,
+    "columns-of-sets": set_tasks.columns_of_sets,
+    "kind-of-file": set_tasks.kind_of_file,
     "rows": row_tasks.rows,
     "lines": row_tasks.lines,
     "beside": row_tasks.beside,

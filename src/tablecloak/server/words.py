@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["KINDS", "MISSING_ROLES", "ROLES", "SENTENCES", "sentence_parts"]
+__all__ = ["FIXED_ROLES", "KINDS", "ROLES", "SENTENCES", "sentence_parts"]
 
 # A parameter between braces becomes an input. What is not listed here is shown by its definition.
 SENTENCES: Mapping[str, str] = {
@@ -18,6 +18,7 @@ SENTENCES: Mapping[str, str] = {
     "sample-uniqueness": "At most a share of {limit} of the records stands alone.",
     "beta-likeness": "No value of {sensitive} is more than {beta} times its usual share more frequent in a group.",
     "delta-disclosure": "Shares of {sensitive} in a group differ from the table by a factor below e^{delta}.",
+    "km-anonymity": "Whoever knows up to {m} items of somebody finds at least {k} records that hold them all.",
     "k-concealment": "Each person could be any of at least {k} published rows.",
 }
 
@@ -26,14 +27,14 @@ ROLES: Mapping[str, tuple[str, str]] = {
     "quasi": ("others may know it", "made coarser"),
     "sensitive": ("must not be learned", "published, protected by goals"),
     "person": ("key of a person with several rows", "counted, never published"),
-    "items": ("a set of items in each cell", "cannot be protected in this release: leave it out"),
+    "items": ("a set of items in each cell", "made coarser until small combinations are frequent"),
     "weight": ("sampling weight", "published as it is"),
     "keep": ("harmless", "published as it is"),
     "drop": ("not needed", "left out"),
 }
 
-# Roles that a policy can name, and that nothing here can carry out.
-MISSING_ROLES = ("items",)
+# Roles that are not chosen one by one: sets are a type of dataset.
+FIXED_ROLES = ("items",)
 
 KINDS: Mapping[str, str] = {
     "intervals": "equal ranges of numbers",

@@ -12,7 +12,7 @@ from starlette.datastructures import UploadFile
 from tablecloak.errors import CloakError, DataError
 from tablecloak.server.files import TooLarge
 from tablecloak.server.pages.shell import Sent, SentForm, failed, render, workshop_of
-from tablecloak.server.services import datasets, projects
+from tablecloak.server.services import datasets, kinds, projects
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Dataset, Project
 
@@ -35,7 +35,7 @@ def show_home(request: Request, alert: dict[str, object] | None = None, status: 
         for p in workshop.store.projects()
     ]
     return render(request, "home.html", alert=alert, status=status, projects=shown, roots=workshop.settings.roots,
-                  limit=workshop.settings.upload_limit_bytes)  # fmt: skip
+                  limit=workshop.settings.upload_limit_bytes, kinds=kinds.KINDS)  # fmt: skip
 
 
 @router.post("/open/upload")
@@ -47,13 +47,14 @@ def upload(request: Request, sent: Sent = SentForm) -> Response:
             request, failed(DataError("no file was chosen", hint="choose one, or drop it on the page")), 422
         )
     name, source = file.filename, file.file
-    return _opened(request, lambda workshop: datasets.receive(workshop, source, name))
+    return _opened(request, lambda workshop: datasets.receive(workshop, source, name), sent.text("kind"))
 
 
 @router.post("/open/path")
 def path(request: Request, sent: Sent = SentForm) -> Response:
     """A project on a file of this machine or a table of a database."""
-    return _opened(request, lambda workshop: datasets.open_source(workshop, sent.text("source").strip()))
+    source = sent.text("source").strip()
+    return _opened(request, lambda workshop: datasets.open_source(workshop, source), sent.text("kind"))
 
 
 @router.post("/open/database")
@@ -80,10 +81,10 @@ def delete(request: Request, project_id: str, sent: Sent = SentForm) -> Response
     return RedirectResponse("/", status_code=303)
 
 
-def _opened(request: Request, bring: Callable[[Workshop], Dataset]) -> Response:
+def _opened(request: Request, bring: Callable[[Workshop], Dataset], kind: str = "auto") -> Response:
     workshop = workshop_of(request)
     try:
-        project = _created(workshop, bring(workshop))
+        project = _created(workshop, bring(workshop), kind)
     except TooLarge:
         limit = workshop.settings.upload_limit_bytes
         return show_home(request, failed(DataError(f"the file is larger than {limit:,} bytes")), 413)
@@ -92,10 +93,10 @@ def _opened(request: Request, bring: Callable[[Workshop], Dataset]) -> Response:
     return RedirectResponse(f"/projects/{project.id}/load", status_code=303)
 
 
-def _created(workshop: Workshop, dataset: Dataset) -> Project:
+def _created(workshop: Workshop, dataset: Dataset, kind: str) -> Project:
     """A project on a dataset that nobody else has; without the one, the other goes, too."""
     try:
-        return projects.create(workshop, dataset)
+        return kinds.create(workshop, dataset, kind if kind in kinds.KNOWN else "auto")
     except BaseException:
         workshop.forget_dataset(dataset.id)
         raise

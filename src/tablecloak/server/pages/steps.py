@@ -14,9 +14,9 @@ from tablecloak.errors import CloakError
 from tablecloak.profile.presets import presets
 from tablecloak.server import drafts
 from tablecloak.server.pages.shell import Sent, SentForm, back_to, failed, project_of, render, workshop_of
-from tablecloak.server.services import goals, projects, tables
+from tablecloak.server.services import goals, kinds, projects, tables
 from tablecloak.server.store import Project, Stale
-from tablecloak.server.words import MISSING_ROLES, ROLES
+from tablecloak.server.words import FIXED_ROLES, ROLES
 
 __all__ = ["router"]
 
@@ -54,6 +54,7 @@ def show_load(
         request, "load.html", project=project, step="load", alert=alert, status=status, profile=profile, policy=policy,
         options=policy.input.model_dump(exclude_defaults=True) if policy.input else {},
         types=[str(t) for t in ColumnType], table=tables.page_of(workshop, project, page, PAGE_ROWS, values=values),
+        kinds=kinds.KINDS, about=kinds.set_settings(policy, profile),
         values=values, lines=tables.lines_of(workshop, project) if values else [],
         **tables.engine_of(workshop, profile),
     )  # fmt: skip
@@ -96,7 +97,7 @@ def show_roles(request: Request, project_id: str, *, alert: Any = None, status: 
     refusal = projects.refusal(policy)
     return render(
         request, "roles.html", project=project, step="roles", status=status, policy=policy,
-        alert=alert or (failed(refusal) if refusal else None), missing=MISSING_ROLES,
+        alert=alert or (failed(refusal) if refusal else None), fixed=FIXED_ROLES,
         profile=projects.profile_of(workshop, project), uniqueness=projects.uniqueness(workshop, project),
         roles=[r for r in ROLES if r in {str(role) for role in Role}], words=ROLES, presets=presets(),
     )  # fmt: skip

@@ -92,14 +92,15 @@ def _from_database(workshop: Workshop, named: str, arguments: Mapping[str, Any])
         raise
 
 
-def of_sample(workshop: Workshop) -> tuple[Dataset, Path, str]:
-    """The made-up patients, the folder with their hierarchies and their policy."""
+def of_sample(workshop: Workshop, *, of_sets: bool = False) -> tuple[Dataset, Path, str]:
+    """The made-up patients, or shopping baskets, the folder with their hierarchies and their policy."""
     id_ = new_id()
     folder = workshop.files.dataset(id_)
     folder.mkdir(mode=0o700)
     try:
-        policy = workshop.ask("sample", {"folder": str(folder)})["policy"]
-        return _keep(workshop, id_, "patients.csv", folder / "patients.csv"), folder, policy
+        policy = workshop.ask("sample", {"folder": str(folder), "of_sets": of_sets})["policy"]
+        name = "baskets.txt" if of_sets else "patients.csv"
+        return _keep(workshop, id_, name, folder / name), folder, policy
     except BaseException:
         workshop.files.forget(folder)
         raise

@@ -40,7 +40,8 @@ def formats_of(workshop: Workshop, run: Run) -> list[str]:
     """Formats that the release can be had in besides its own."""
     own = runs.file_of(workshop, run, "release").suffix.lstrip(".")
     is_apart = run.result.get("side_output") is not None
-    return [] if is_apart else [f for f in WRITABLE if f != own and (f != "xlsx" or _has_excel())]
+    text = ("csv", "tsv") if run.result.get("itemsets") else ()  # a file of sets has no header, those have
+    return [] if is_apart else [f for f in WRITABLE if f not in (own, *text) and (f != "xlsx" or _has_excel())]
 
 
 def _has_excel() -> bool:

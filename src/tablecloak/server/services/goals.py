@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from tablecloak import registry
+from tablecloak.baskets.plan import has_sets
 from tablecloak.data.table import Role
 from tablecloak.errors import PolicyError
 from tablecloak.models.base import Goal, parameters
@@ -64,6 +65,8 @@ def offers(policy: Policy) -> list[dict[str, Any]]:
     for name, model in registry.known("models").items():
         needs = getattr(model, "needs", None)
         needs_sensitive = isinstance(needs, Needs) and Needs.SENSITIVE in needs
+        if (isinstance(needs, Needs) and Needs.ITEMS in needs) != has_sets(policy):
+            continue
         about = _about("model", name)
         found.append(
             {"name": name, "definition": about.definition.replace("`", ""), "is_plain": name in SENTENCES,
@@ -91,6 +94,8 @@ def algorithm_groups(policy: Policy) -> list[dict[str, Any]]:
         about = _about("algorithm", name)
         try:
             reason = kind().refuses(goal)
+            if reason is None and has_sets(policy) and name != "apriori":
+                reason = "it forms classes of records, and sets have none"
         except Exception:  # one that must be told something first is offered, and says so when it is chosen
             reason = None
         found.append({"name": name, "definition": about.definition.replace("`", ""), "reason": reason})

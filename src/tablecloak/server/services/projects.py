@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tablecloak.baskets.plan import has_sets, make_set_plan
 from tablecloak.data.table import Role
 from tablecloak.errors import CloakError, IncompatibleChoice
 from tablecloak.policy.schema import Policy
@@ -12,18 +13,29 @@ from tablecloak.server import drafts
 from tablecloak.server.services import datasets
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.store import Dataset, Project, Unknown, new_id
-from tablecloak.server.words import MISSING_ROLES
 
-__all__ = ["change", "check", "create", "create_sample", "policy_of", "refusal", "reload", "uniqueness", "write"]
+__all__ = [
+    "add",
+    "change",
+    "check",
+    "create",
+    "create_sample",
+    "policy_of",
+    "refusal",
+    "reload",
+    "table_profile",
+    "uniqueness",
+    "write",
+]
 
 
 def create(workshop: Workshop, dataset: Dataset, *, name: str | None = None, preset: str = "standard") -> Project:
     """A project on a dataset, with the suggested policy."""
     profile = datasets.profile_of(workshop, dataset, {"preset": preset} if preset != "standard" else None)
-    return _add(workshop, dataset, (name or dataset.name)[:200], profile["policy"])
+    return add(workshop, dataset, (name or dataset.name)[:200], profile["policy"])
 
 
-def _add(workshop: Workshop, dataset: Dataset, name: str, policy: str, hierarchies: Path | None = None) -> Project:
+def add(workshop: Workshop, dataset: Dataset, name: str, policy: str, hierarchies: Path | None = None) -> Project:
     """Folder and entry of a project, both or none; Unknown if its dataset was deleted meanwhile."""
     id_ = new_id()
     try:
@@ -39,10 +51,11 @@ def _add(workshop: Workshop, dataset: Dataset, name: str, policy: str, hierarchi
         raise
 
 
-def create_sample(workshop: Workshop) -> Project:
-    """A project on the made-up patients, with the policy that comes with them."""
-    dataset, folder, policy = datasets.of_sample(workshop)
-    return _add(workshop, dataset, "Sample: 5,000 made-up patients", policy, folder)
+def create_sample(workshop: Workshop, *, of_sets: bool = False) -> Project:
+    """A project on the made-up patients, or shopping baskets, with the policy that comes with them."""
+    dataset, folder, policy = datasets.of_sample(workshop, of_sets=of_sets)
+    name = "Sample: 2,000 made-up shopping baskets" if of_sets else "Sample: 5,000 made-up patients"
+    return add(workshop, dataset, name, policy, folder)
 
 
 def policy_of(workshop: Workshop, project: Project) -> Policy:
@@ -53,13 +66,13 @@ def policy_of(workshop: Workshop, project: Project) -> Policy:
 
 def refusal(policy: Policy) -> IncompatibleChoice | None:
     """Why a policy cannot be carried out here, whatever its goals are."""
-    sets = [name for name, column in policy.columns.items() if column.role in MISSING_ROLES]
-    if not sets:
+    if not has_sets(policy):
         return None
-    return IncompatibleChoice(
-        f"sets of items cannot be protected in this release: {', '.join(sets)}",
-        hint="give them the role drop, or sensitive if each cell is one value",
-    )
+    try:
+        make_set_plan(policy, list(policy.columns))
+    except IncompatibleChoice as error:
+        return error
+    return None
 
 
 def write(workshop: Workshop, project: Project, text: str, *, version: int, note: str = "edited by hand") -> Project:
@@ -80,6 +93,11 @@ def reload(workshop: Workshop, project: Project, options: dict[str, Any], *, ver
     profile = datasets.profile_of(workshop, dataset, {"options": options} if options else None)
     text = drafts.edited(profile["policy"], drafts.set_input(dataset.file, options))
     return write(workshop, project, text, version=version, note="read the file in another way")
+
+
+def table_profile(workshop: Workshop, dataset: Dataset) -> dict[str, Any]:
+    """What the dataset looks like as a table, read as it is found."""
+    return datasets.profile_of(workshop, dataset)
 
 
 def profile_of(workshop: Workshop, project: Project) -> dict[str, Any]:

@@ -143,11 +143,15 @@ def attackers(run: Run) -> list[dict[str, Any]]:
     before, after = run.result.get("before"), run.result.get("after")
     if not before or not after:
         return []
-    kinds = (
+    kinds: tuple[tuple[str, str, str], ...] = (
         ("Prosecutor", "highest", "knows that somebody is in the table and looks for that person: the worst case"),
         ("Marketer", "average", "tries to match everybody and counts how many are right: the average"),
         ("Unique records", "unique_share", "share of records that stand alone"),
     )
+    if run.result.get("itemsets"):
+        kinds = (
+            ("Somebody who knows some items", "highest", "of all records that hold them picks one: the worst case"),
+        )
     return [{"name": n, "before": before[k], "after": after[k], "help": h} for n, k, h in kinds]
 
 

@@ -42,15 +42,17 @@ _FITS = {
 
 
 def columns_of(policy: Policy) -> list[str]:
-    """Columns that can have a hierarchy: quasi-identifiers, then sensitive ones."""
-    return [*policy.columns_with(Role.QUASI), *policy.columns_with(Role.SENSITIVE)]
+    """Columns that can have a hierarchy: sets of items, quasi-identifiers, then sensitive ones."""
+    return [name for role in (Role.ITEMS, Role.QUASI, Role.SENSITIVE) for name in policy.columns_with(role)]
 
 
 def look(workshop: Workshop, project: Project, column: str, spec: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Levels and tree of a column's hierarchy, or of one that parameters would build."""
     policy = projects.policy_of(workshop, project)
     chosen = repr(spec or policy.hierarchy_of(column))
-    key = key_of("hierarchy", column, chosen, repr(policy.input), repr(policy.columns[column].type))
+    spec_of_column = policy.columns[column]
+    read = repr((spec_of_column.type, spec_of_column.role, spec_of_column.separator))
+    key = key_of("hierarchy", column, chosen, repr(policy.input), read)
     arguments = {**workshop.about(project), "column": column, **({"spec": dict(spec)} if spec else {})}
     found: dict[str, Any] = workshop.asked(project.id, key, "hierarchy", arguments)
     return found
