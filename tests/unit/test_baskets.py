@@ -37,7 +37,7 @@ def test_supports_are_those_of_all_combinations(monkeypatch, batch, dense, multi
     monkeypatch.setattr(itemsets, "BATCH", batch)
     monkeypatch.setattr(itemsets, "DENSE", dense)
     rng = random.Random(7)
-    for _ in range(40):
+    for _ in range(25):
         sets, m = random_sets(rng), rng.randrange(1, 5)
         baskets = Baskets.from_lists(sets, 6, copies=multiset)
         assert walked(baskets, m) == oracle_sets.supports(sets, m, multiset=multiset)
@@ -63,13 +63,6 @@ def test_stats_by_size():
     stats = count_itemsets(Baskets.from_lists([[0, 1], [0, 1], [0, 2], []], 3), 3, k=2)
     assert (stats.n_records, stats.n_itemsets, stats.lowest, stats.n_rare) == (4, (3, 2, 0), (1, 1, 0), (1, 1, 0))
     assert stats.rarest == 1
-
-
-def test_stats_of_parts_add_up():
-    one = count_itemsets(Baskets.from_lists([[0, 1], [0, 1]], 4), 2, k=2)
-    two = count_itemsets(Baskets.from_lists([[2], [2], [2, 3]], 4), 2, k=2)
-    both = count_itemsets(Baskets.from_lists([[0, 1], [0, 1], [2], [2], [2, 3]], 4), 2, k=2)
-    assert one + two == both
 
 
 def test_no_items_at_all_satisfy_every_goal():

@@ -327,6 +327,7 @@ def test_check_says_what_a_run_will_lose(tmp_path):
     assert found.loss == pipeline.run(policy).loss
 
 
+@pytest.mark.slow
 def test_the_sample_is_the_same_every_time_and_has_rare_pairs(tmp_path):
     assert baskets(50, seed=3) == baskets(50, seed=3)
     assert baskets(50, seed=3) != baskets(50, seed=4)

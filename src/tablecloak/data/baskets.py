@@ -27,8 +27,9 @@ class Baskets:
     @classmethod
     def of(cls, rows: IntArray, items: IntArray, n_rows: int, n_items: int, *, copies: bool = False) -> Baskets:
         """Baskets of (row, item) pairs in any order; without `copies`, a pair that is there twice counts once."""
-        keys = np.asarray(rows, np.int64) * max(1, n_items) + items
-        keys = np.sort(keys) if copies else np.unique(keys)
+        keys = np.sort(np.asarray(rows, np.int64) * max(1, n_items) + items)
+        if not copies and len(keys):  # np.unique would hash, which takes longer
+            keys = keys[np.append(True, keys[1:] != keys[:-1])]
         of_row, codes = np.divmod(keys, max(1, n_items))
         offsets = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=n_rows))])
         return cls(codes, offsets, np.ones(n_rows, np.int64), n_items)

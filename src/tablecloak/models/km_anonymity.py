@@ -20,7 +20,7 @@ class KmAnonymity:
 
     Formula: support(S) = 0 or support(S) >= k for every set S of 1 to m items, where support(S) is the number of
     records whose published set holds S. Items are quasi-identifiers and sensitive values at once, and there are no
-    classes. Where the table has quasi-identifiers too, records are counted within each of their classes.
+    classes.
 
     Protects from: record linkage by up to m items of a set. Not from: those who know more than m items, or who know
     which items somebody does not have; learning the other items of a set, where all that hold S agree.

@@ -26,7 +26,7 @@ IntArray = NDArray[np.int64]
 # Itemsets, each counted in every basket that has it: beyond this one count takes more than a minute.
 MOST_ITEMSETS = 500_000_000
 # Rare itemsets looked at together; what is left over is found when itemsets are counted again.
-MOST_RARE = 200_000
+MOST_RARE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +42,6 @@ class ItemsetStats:
     def rarest(self) -> int | None:
         """The support of the rarest itemset; None where there is no item at all."""
         return min((low for low in self.lowest if low), default=None)
-
-    def __add__(self, other: ItemsetStats) -> ItemsetStats:
-        """Of records that share no itemset, such as those of two classes."""
-
-        def lower(one: int, two: int) -> int:
-            return min(one, two) if one and two else one or two
-
-        return ItemsetStats(
-            self.n_records + other.n_records,
-            tuple(map(sum, zip(self.n_itemsets, other.n_itemsets, strict=True))),
-            tuple(map(lower, self.lowest, other.lowest)),
-            tuple(map(sum, zip(self.n_rare, other.n_rare, strict=True))),
-        )
 
 
 def count_itemsets(baskets: Baskets, m: int, *, k: int = 2) -> ItemsetStats:

@@ -20,6 +20,7 @@ from tablecloak.stats.itemsets import MOST_RARE, rare_itemsets, require_countabl
 __all__ = ["ItemProblem", "NoCutError", "find_cut"]
 
 IntArray = NDArray[np.int64]
+Nodes = tuple[int, ...]  # of an itemset; copies stand side by side
 Itemset = Counter[int]  # nodes, with the number of copies asked for
 # Small itemsets generalise items, which leaves fewer large ones than the originals have; more is not tried.
 HOPE = 20
@@ -81,13 +82,18 @@ def find_cut(problem: ItemProblem, progress: Progress) -> Cut:
     return _refined(problem, cut, occurrences, progress)
 
 
-def _rare(problem: ItemProblem, cut: Cut, size: int) -> list[Itemset]:
+def _rare(problem: ItemProblem, cut: Cut, size: int) -> list[Nodes]:
     """Rare itemsets of a size, in the order of a count tree: frequent items first."""
     published = cut.publish(problem.baskets, copies=problem.goal.multiset)
     counts = published.occurrences()
     nodes = cut.nodes[np.argsort(-counts[cut.nodes], kind="stable")]
-    found = _rare_in(published, nodes, size, problem.goal.k, None)
-    return [Counter(int(nodes[code]) for code in itemset) for itemset in found]
+    return _named(nodes, _rare_in(published, nodes, size, problem.goal.k, None))
+
+
+def _named(nodes: IntArray, places: list[tuple[int, ...]]) -> list[Nodes]:
+    """Places in `nodes` as the nodes themselves."""
+    of_place = nodes.tolist()
+    return [tuple(of_place[place] for place in itemset) for itemset in places]
 
 
 def _rare_in(published: Baskets, nodes: IntArray, size: int, k: int, n_roots: int | None) -> list[tuple[int, ...]]:
@@ -99,15 +105,18 @@ def _rare_in(published: Baskets, nodes: IntArray, size: int, k: int, n_roots: in
     return rare_itemsets(merged, size, k, n_roots=n_roots)
 
 
-def _repaired(problem: ItemProblem, cut: Cut, rare: Iterable[Itemset], occurrences: IntArray) -> Cut:
+def _repaired(problem: ItemProblem, cut: Cut, rare: Iterable[Nodes], occurrences: IntArray) -> Cut:
     """The cut after every rare itemset was generalised in the cheapest way, unless one before it did that already."""
-    for itemset in rare:
-        if not np.isin(list(itemset), cut.node_of).all():
+    live = set(cut.nodes.tolist())
+    for nodes in rare:
+        if not live.issuperset(nodes):
             continue
+        itemset = Counter(nodes)
         raised = _cheapest(problem, cut, itemset, occurrences) or _last_resort(problem, cut, itemset, occurrences)
         if raised is None:
             raise NoCutError
         cut = raised
+        live = set(cut.nodes.tolist())
     return cut
 
 
@@ -218,7 +227,7 @@ def _opened(problem: ItemProblem, cut: Cut, node: int, occurrences: IntArray) ->
     return lowered if is_allowed and lowered.loss(occurrences) < cut.loss(occurrences) else None
 
 
-def _rare_around(problem: ItemProblem, cut: Cut, node: int) -> list[Itemset]:
+def _rare_around(problem: ItemProblem, cut: Cut, node: int) -> list[Nodes]:
     """Rare itemsets with a child of a node that was opened; no other itemset has changed."""
     children = problem.hierarchy.children(node)
     around = problem.baskets.take(problem.holders(node))
@@ -226,5 +235,4 @@ def _rare_around(problem: ItemProblem, cut: Cut, node: int) -> list[Itemset]:
     there = np.flatnonzero(published.occurrences())
     is_new = np.isin(there, children)
     nodes = np.concatenate([there[is_new], there[~is_new]])
-    found = _rare_in(published, nodes, problem.goal.m, problem.goal.k, int(is_new.sum()))
-    return [Counter(int(nodes[code]) for code in itemset) for itemset in found]
+    return _named(nodes, _rare_in(published, nodes, problem.goal.m, problem.goal.k, int(is_new.sum())))
