@@ -41,7 +41,7 @@ chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1 || true
 
 images: $(STAMP) chromium
-	TABLECLOAK_IMAGES=docs/images $(BIN)/python -m pytest -q tests/web/test_browser.py
+	TABLECLOAK_IMAGES=docs/images $(BIN)/python -m pytest -q tests/web/test_browser.py tests/web/test_sets_browser.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.run

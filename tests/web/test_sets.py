@@ -152,6 +152,17 @@ def test_a_goal_out_of_reach_says_what_to_relax(pages, api):
     assert found["relaxations"]
 
 
+def test_kinds_by_the_api(api):
+    text = "".join("|".join(s) + "\n" for s in SETS)
+    dataset = api.post("/api/v1/datasets", files={"file": ("sets.txt", text.encode())}).json()["id"]
+    found = api.post("/api/v1/projects", json={"dataset": dataset})
+    assert "format: sets" in found.json()["policy"]
+    found = api.post("/api/v1/projects", json={"dataset": dataset, "kind": "table"})
+    assert found.status_code == 422
+    found = api.post("/api/v1/projects", json={"dataset": "sample-of-sets"})
+    assert "km-anonymity" in found.json()["policy"]
+
+
 def test_an_unknown_kind_is_refused(pages):
     project = of_sets(pages)
     answer = send(pages, project, "load", "kind", kind="cubes")

@@ -160,7 +160,7 @@ def _quote_error(row: int, line: int, location: str) -> DataError:
 def _ragged_error(row: int, line: int, counts: tuple[int, int], location: str) -> DataError:
     return DataError(
         f"row {row} (line {line}) has {counts[0]} fields, expected {counts[1]}",
-        hint="quote cells that contain the delimiter, or set `delimiter`",
+        hint="quote cells that contain the delimiter, or set `delimiter`; if lines are sets of items, `format: sets`",
         location=location,
     )
 

@@ -59,7 +59,10 @@ class _Body(BaseModel):
 class NewProject(_Body):
     """A project to be made."""
 
-    dataset: Annotated[str, Field(description="id of a dataset, or `sample`")]
+    dataset: Annotated[str, Field(description="id of a dataset, `sample` or `sample-of-sets`")]
+    kind: Annotated[
+        Literal["auto", "table", "sets", "table-with-sets", "disk"], Field(description="how it is read; auto finds out")
+    ] = "auto"
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     preset: Annotated[str, Field(description="see `tablecloak list presets`")] = "standard"
 

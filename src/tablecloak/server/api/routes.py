@@ -24,7 +24,7 @@ from tablecloak.server.api.bodies import (
     RunOut,
     Verified,
 )
-from tablecloak.server.services import checks, datasets, exports, projects, runs
+from tablecloak.server.services import checks, datasets, exports, kinds, projects, runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Dataset, Project, Run, Unknown
 
@@ -62,11 +62,11 @@ def list_projects(workshop: At) -> list[ProjectOut]:
 
 @router.post("/projects", status_code=201, tags=["projects"])
 def create_project(body: NewProject, workshop: At) -> ProjectOut:
-    """A project on a dataset, with a suggested policy; `dataset: sample` brings made-up patients."""
-    if body.dataset == "sample":
-        return ProjectOut.of(projects.create_sample(workshop))
+    """A project on a dataset, with a suggested policy; `sample` brings made-up patients, `sample-of-sets` baskets."""
+    if body.dataset in ("sample", "sample-of-sets"):
+        return ProjectOut.of(projects.create_sample(workshop, of_sets=body.dataset != "sample"))
     dataset = workshop.store.dataset(body.dataset)
-    return ProjectOut.of(projects.create(workshop, dataset, name=body.name, preset=body.preset))
+    return ProjectOut.of(kinds.create(workshop, dataset, body.kind, name=body.name, preset=body.preset))
 
 
 @router.get("/projects/{project_id}", tags=["projects"])

@@ -39,23 +39,22 @@ def kind_of(policy: Policy) -> str:
     return "disk" if policy.algorithm.name == DISK["kind"] else "table"
 
 
-def create(workshop: Workshop, dataset: Dataset, kind: str = "auto") -> Project:
+def create(
+    workshop: Workshop, dataset: Dataset, kind: str = "auto", *, name: str | None = None, preset: str = "standard"
+) -> Project:
     """A project on a dataset of a type; `auto` finds out whether its lines are sets, and takes it as a table if not.
 
     Raises: CloakError that says what the file is not.
     """
     if kind == "sets" or (kind == "auto" and _looks_like_sets(workshop, dataset)):
-        return _create_sets(workshop, dataset)
-    project = projects.create(workshop, dataset)
+        text = _text_of_sets(workshop, dataset, {})
+        return projects.add(workshop, dataset, (name or dataset.name)[:200], text)
+    project = projects.create(workshop, dataset, name=name, preset=preset)
     try:
         return project if kind in ("auto", "table") else set_kind(workshop, project, kind, {}, version=project.version)
     except CloakError:
         workshop.forget_project(project)
         raise
-
-
-def _create_sets(workshop: Workshop, dataset: Dataset) -> Project:
-    return projects.add(workshop, dataset, dataset.name[:200], _text_of_sets(workshop, dataset, {}))
 
 
 def _looks_like_sets(workshop: Workshop, dataset: Dataset) -> bool:
