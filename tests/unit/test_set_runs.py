@@ -195,6 +195,18 @@ def test_another_delimiter_and_another_format(tmp_path):
     assert pl.read_parquet(tmp_path / "out.parquet").columns == ["items"]
 
 
+def test_folders_and_patterns_of_files(tmp_path):
+    policy = policy_of(tmp_path, input={"path": "many/*.txt", "format": "sets", "delimiter": "|"}, output="out/")
+    text = (tmp_path / "sets.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "many").mkdir()
+    for number, part in enumerate((text[:3], text[3:])):
+        (tmp_path / f"many/{number}.txt").write_text("".join(part), encoding="utf-8")
+    assert pipeline.run(policy).verification.n_rows == len(SETS)
+    found = pipeline.verify_file(tmp_path / "out", policy, original=tmp_path / "sets.txt")
+    assert found.holds
+    assert found.covers is True
+
+
 def test_repeated_items_count_once_and_are_mentioned():
     policy = Policy(columns={"items": {"role": "items", "hierarchy": HIERARCHY}}, goals=[KmAnonymity(k=2)])
     release = anonymize_sets([["beer", "beer"], ["beer"]], policy)

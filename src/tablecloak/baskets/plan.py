@@ -157,5 +157,7 @@ def release_format(policy: Policy, path: Path, *, is_of_sets: bool) -> str | Non
     """The format of a release: sets become sets again unless the policy or the name of the file says otherwise."""
     if policy.output and policy.output.format:
         return policy.output.format
+    if path.is_dir() or (policy.output and policy.output.is_folder):
+        return None
     name = path.name.removesuffix(".gz")
     return "sets" if is_of_sets and Path(name).suffix in _TEXT else None

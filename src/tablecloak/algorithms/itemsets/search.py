@@ -191,6 +191,7 @@ def _refined(problem: ItemProblem, cut: Cut, occurrences: IntArray, progress: Pr
     heapq.heapify(open_)
     while open_ and not progress.stopping():
         _, node = heapq.heappop(open_)
+        progress.advance(problem.goal.m)  # where a run is cancelled
         lowered = _opened(problem, cut, node, occurrences)
         if lowered is None:
             continue
