@@ -13,6 +13,7 @@ from tablecloak.report.subject import Step
 __all__ = [
     "GOAL_HEADS",
     "alert_section",
+    "banner",
     "figure",
     "goal_row",
     "goal_section",
@@ -25,6 +26,18 @@ __all__ = [
 def verdict_word(run: Mapping[str, Any]) -> str:
     """Whether every goal holds."""
     return "✓ Every goal holds." if run["holds"] else "✗ A goal does not hold."
+
+
+def banner(name: str, run: Mapping[str, Any], lead: str, *figures: Html) -> Html:
+    """What a report begins with: the release, the verdict, a paragraph in plain words and some numbers."""
+    return el(
+        "header",
+        el("p", "Privacy report", class_="kicker"),
+        el("h1", name),
+        el("p", verdict_word(run), class_="verdict " + ("pass" if run["holds"] else "fail")),
+        el("p", lead, class_="lead"),
+        el("dl", *figures, class_="figures"),
+    )
 
 
 def figure(value: str, label: str) -> Html:

@@ -10,6 +10,7 @@ from tablecloak.report import charts, groups
 from tablecloak.report.account import (
     GOAL_HEADS,
     alert_section,
+    banner,
     figure,
     goal_row,
     goal_section,
@@ -56,22 +57,15 @@ def summary(run: dict[str, Any]) -> str:
 
 def _banner(subject: Subject) -> Html:
     run, facts = subject.run, subject.facts
-    return el(
-        "header",
-        el("p", "Privacy report", class_="kicker"),
-        el("h1", subject.name),
-        el("p", verdict_word(run), class_="verdict " + ("pass" if run["holds"] else "fail")),
-        el("p", _plain_summary(subject), class_="lead"),
-        el(
-            "dl",
-            figure(f"{facts.after.n_records:,}", "records published"),
-            figure(f"{run['classes']:,}", "groups" if subject.blocks else "classes"),
-            figure(f"{groups.highest_guess(subject):.1%}", "surest guess")
-            if subject.blocks
-            else figure(f"{facts.after.highest:.1%}", "highest risk"),
-            figure("–" if run["loss"] is None else f"{run['loss']:.1%}", "detail lost"),
-            class_="figures",
-        ),
+    surest = figure(f"{groups.highest_guess(subject):.1%}", "surest guess") if subject.blocks else None
+    return banner(
+        subject.name,
+        run,
+        _plain_summary(subject),
+        figure(f"{facts.after.n_records:,}", "records published"),
+        figure(f"{run['classes']:,}", "groups" if subject.blocks else "classes"),
+        surest or figure(f"{facts.after.highest:.1%}", "highest risk"),
+        figure("–" if run["loss"] is None else f"{run['loss']:.1%}", "detail lost"),
     )
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from tablecloak.report import charts
 from tablecloak.report.account import (
     alert_section,
+    banner,
     figure,
     goal_section,
     method_section,
     reproduction_section,
-    verdict_word,
 )
 from tablecloak.report.alerts import Alert
 from tablecloak.report.html import Html, Node, el
@@ -66,20 +66,14 @@ def sets_page(subject: SetSubject) -> str:
 
 def _banner(subject: SetSubject) -> Html:
     run, counted = subject.run, subject.counted
-    return el(
-        "header",
-        el("p", "Privacy report", class_="kicker"),
-        el("h1", subject.name),
-        el("p", verdict_word(run), class_="verdict " + ("pass" if run["holds"] else "fail")),
-        el("p", _summary(subject), class_="lead"),
-        el(
-            "dl",
-            figure(f"{run['rows']:,}", "sets published"),
-            figure(f"{counted['published_items']:,}", "different items"),
-            figure(_highest(subject), "highest risk"),
-            figure(f"{run['loss']:.1%}", "detail lost"),
-            class_="figures",
-        ),
+    return banner(
+        subject.name,
+        run,
+        _summary(subject),
+        figure(f"{run['rows']:,}", "sets published"),
+        figure(f"{counted['published_items']:,}", "different items"),
+        figure(_highest(subject), "highest risk"),
+        figure(f"{run['loss']:.1%}", "detail lost"),
     )
 
 
