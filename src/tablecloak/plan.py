@@ -249,6 +249,11 @@ def _refuse_items(policy: Policy) -> None:
             f"column '{items[0]}' has the role items, and this command does not work on sets of items",
             hint="run, check and verify do; here, give it the role drop, or sensitive if each cell is one value",
         )
+    of_items = [goal.name for goal in policy.goals if Needs.ITEMS in goal.needs]
+    if of_items:
+        raise IncompatibleChoice(
+            f"{of_items[0]} judges sets of items, and no column holds any", hint="role: items, or another goal"
+        )
     if not policy.columns_with(Role.QUASI):
         raise IncompatibleChoice("no column has the role quasi", hint="give role: quasi to what others may know")
 

@@ -250,6 +250,8 @@ def test_goals_and_columns_of_sets_need_each_other(tmp_path):
     policy = policy_of(tmp_path, input="t.csv", columns={"a": "quasi"})
     with pytest.raises(IncompatibleChoice, match="no column has the role items"):
         pipeline.check(policy)
+    with pytest.raises(IncompatibleChoice, match="no column holds any"):
+        pipeline.explore(policy)
     columns = {"a": {"role": "items"}, "b": {"role": "items"}}
     with pytest.raises(IncompatibleChoice, match="one can be protected"):
         pipeline.check(policy_of(tmp_path, input="t.csv", columns=columns))
