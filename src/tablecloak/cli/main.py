@@ -26,6 +26,7 @@ from tablecloak.cli import (
     demo,
     explain,
     explore,
+    fetch,
     hierarchy,
     init,
     inspect_data,
@@ -74,6 +75,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "explain": explain.explain,
     "schema": schema.schema,
     "serve": serve.serve,
+    "fetch": fetch.fetch,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(accepting_settings(_command))

@@ -12,7 +12,7 @@ from starlette.datastructures import UploadFile
 from tablecloak.errors import CloakError, DataError
 from tablecloak.server.files import TooLarge
 from tablecloak.server.pages.shell import Sent, SentForm, failed, render, workshop_of
-from tablecloak.server.services import datasets, projects
+from tablecloak.server.services import datasets, projects, records
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Dataset, Project
 
@@ -35,7 +35,7 @@ def show_home(request: Request, alert: dict[str, object] | None = None, status: 
         for p in workshop.store.projects()
     ]
     return render(request, "home.html", alert=alert, status=status, projects=shown, roots=workshop.settings.roots,
-                  limit=workshop.settings.upload_limit_bytes)  # fmt: skip
+                  limit=workshop.settings.upload_limit_bytes, internet=sorted(workshop.remote.hosts))  # fmt: skip
 
 
 @router.post("/open/upload")
@@ -63,6 +63,28 @@ def database(request: Request, sent: Sent = SentForm) -> Response:
     address, _, said = sent.text("uri").strip().partition("?")
     source = f"{address}?{said}&{urlencode(keys)}" if said else f"{address}?{urlencode(keys)}"
     return _opened(request, lambda workshop: datasets.open_source(workshop, source))
+
+
+@router.get("/record")
+def record(request: Request, source: str = "", token: str = "") -> Response:
+    """The files of a record on Zenodo or a Dataverse server."""
+    try:
+        found = records.look(workshop_of(request), source, token or None)
+    except CloakError as error:
+        return show_home(request, failed(error), 422)
+    return render(request, "record.html", record=found, source=source, token=token,
+                  limit=workshop_of(request).settings.upload_limit_bytes)  # fmt: skip
+
+
+@router.post("/open/record")
+def open_record(request: Request, sent: Sent = SentForm) -> Response:
+    """A project on a file of a record."""
+    return _opened(
+        request,
+        lambda workshop: records.fetch(
+            workshop, sent.text("source"), sent.text("file"), sent.text("token").strip() or None
+        ),
+    )
 
 
 @router.post("/open/sample")

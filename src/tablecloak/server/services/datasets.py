@@ -16,7 +16,7 @@ from tablecloak.server.files import inside, safe_name
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.store import Dataset, new_id, now
 
-__all__ = ["of_sample", "open_source", "profile_of", "receive"]
+__all__ = ["allowed", "keep", "of_sample", "open_source", "profile_of", "receive"]
 
 
 def receive(workshop: Workshop, source: BinaryIO, name: str) -> Dataset:
@@ -27,7 +27,7 @@ def receive(workshop: Workshop, source: BinaryIO, name: str) -> Dataset:
     id_ = new_id()
     try:
         path = workshop.files.receive(source, id_, name, limit=workshop.settings.upload_limit_bytes)
-        return _keep(workshop, id_, name, path)
+        return keep(workshop, id_, name, path)
     except BaseException:
         workshop.files.forget(workshop.files.dataset(id_))
         raise
@@ -37,18 +37,18 @@ def open_source(workshop: Workshop, source: str) -> Dataset:
     """A copy of a file on this machine, of a table of an SQLite file on it, or of a table of a PostgreSQL server."""
     if source.startswith("sqlite://"):
         database, table = split_uri(source)
-        local = {"database": str(_allowed(workshop, database)), "table": table}
+        local = {"database": str(allowed(workshop, database)), "table": table}
         return _from_database(workshop, table or database.stem, local)
     if is_uri(source):
         found = _on_server(workshop, _table(source))
         given = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
         return _from_database(workshop, found.table or "query", given)
-    path = _allowed(workshop, Path(source))
+    path = allowed(workshop, Path(source))
     with path.open("rb") as file:
         return receive(workshop, file, path.name)
 
 
-def _allowed(workshop: Workshop, path: Path) -> Path:
+def allowed(workshop: Workshop, path: Path) -> Path:
     """The file a path leads to, if it may be opened; whether others exist is not told."""
     roots, own = workshop.settings.roots, workshop.settings.directory
     try:
@@ -75,7 +75,7 @@ def _on_server(workshop: Workshop, table: DatabaseTable) -> DatabaseTable:
     if table.scheme != "postgresql":
         raise DataError(f"tables of {table.scheme} cannot be opened here", hint="postgresql://, sqlite:// or a file")
     kind, _, name = (table.password or "").partition(":")
-    password = f"file:{_allowed(workshop, Path(name))}" if kind == "file" else table.password
+    password = f"file:{allowed(workshop, Path(name))}" if kind == "file" else table.password
     return replace(table, password=password)
 
 
@@ -86,7 +86,7 @@ def _from_database(workshop: Workshop, named: str, arguments: Mapping[str, Any])
     target.parent.mkdir(mode=0o700)
     try:
         workshop.fetch("database", {**arguments, "path": str(target), "most_cells": workshop.settings.most_cells})
-        return _keep(workshop, id_, name, target)
+        return keep(workshop, id_, name, target)
     except BaseException:
         workshop.files.forget(target.parent)
         raise
@@ -99,13 +99,14 @@ def of_sample(workshop: Workshop) -> tuple[Dataset, Path, str]:
     folder.mkdir(mode=0o700)
     try:
         policy = workshop.ask("sample", {"folder": str(folder)})["policy"]
-        return _keep(workshop, id_, "patients.csv", folder / "patients.csv"), folder, policy
+        return keep(workshop, id_, "patients.csv", folder / "patients.csv"), folder, policy
     except BaseException:
         workshop.files.forget(folder)
         raise
 
 
-def _keep(workshop: Workshop, id_: str, name: str, path: Path) -> Dataset:
+def keep(workshop: Workshop, id_: str, name: str, path: Path) -> Dataset:
+    """Remember a file that lies in the folder of its dataset, if it can be read."""
     settings = workshop.settings
     limits = {"limit_bytes": settings.expanded_limit_bytes, "most_cells": settings.most_cells}
     workshop.ask("check-file", {"path": str(path), **limits})

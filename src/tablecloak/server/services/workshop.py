@@ -12,6 +12,7 @@ from typing import Any
 
 from tablecloak.cleanup import unfinished
 from tablecloak.errors import CloakError
+from tablecloak.io.remote import Remote
 from tablecloak.progress import Cancelled
 from tablecloak.server.files import Files
 from tablecloak.server.jobs import Jobs
@@ -47,6 +48,7 @@ class Workshop:
         if settings.is_ephemeral:
             unfinished.add(self)  # removed even if the process is ended before it can close
         self.files = Files(settings.directory)
+        self.remote = Remote(settings.internet, limit_bytes=settings.upload_limit_bytes)
         self.store = Store(settings.directory / "tablecloak.sqlite")
         self.jobs = Jobs(
             self.store, settings.workers, self.arguments_of, self._clear, starts_early=settings.starts_early
