@@ -16,6 +16,7 @@ from tablecloak.io.remote import Remote
 from tablecloak.progress import Cancelled
 from tablecloak.server.files import Files
 from tablecloak.server.jobs import Jobs
+from tablecloak.server.lock import DirectoryLock
 from tablecloak.server.settings import ServerSettings
 from tablecloak.server.store import Project, Run, Store
 from tablecloak.server.workers import Crashed, Failed, Worker
@@ -48,6 +49,7 @@ class Workshop:
         if settings.is_ephemeral:
             unfinished.add(self)  # removed even if the process is ended before it can close
         self.files = Files(settings.directory)
+        self._lock = DirectoryLock(settings.directory)  # before anything is read that another server may write
         self.remote = Remote(settings.internet, limit_bytes=settings.upload_limit_bytes)
         self.store = Store(settings.directory / "tablecloak.sqlite")
         self.jobs = Jobs(
@@ -166,6 +168,7 @@ class Workshop:
         for worker in (self._quick, self._checker, *self._fetching):
             worker.close()
         self.store.close()
+        self._lock.release()
         self.discard()
 
     def discard(self) -> None:
