@@ -25,7 +25,7 @@ sys.stdin.read()
 
 def test_a_second_server_is_refused_until_the_first_has_ended(tmp_path):
     with TestClient(make_app(settings_for(tmp_path)), base_url=BASE):
-        with pytest.raises(EngineError, match="another tablecloak .* is using this folder") as refusal:
+        with pytest.raises(EngineError, match=r"another tablecloak .* is using this folder") as refusal:
             make_app(settings_for(tmp_path))
         assert "--directory" in refusal.value.hint
     with TestClient(make_app(settings_for(tmp_path)), base_url=BASE) as client:

@@ -24,6 +24,7 @@ from tablecloak.cli import (
     check,
     compare,
     demo,
+    dicom,
     explain,
     explore,
     fetch,
@@ -80,6 +81,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 for _name, _command in _COMMANDS.items():
     app.command(_name)(accepting_settings(_command))
 app.add_typer(hierarchy.app, name="hierarchy")
+app.add_typer(dicom.app, name="dicom")
 
 
 def _show_version(wanted: bool) -> None:

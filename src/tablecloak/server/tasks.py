@@ -10,6 +10,7 @@ from typing import Any
 from tablecloak import pipeline
 from tablecloak.data.table import Role
 from tablecloak.errors import CloakError, DataError
+from tablecloak.imaging import image_profile
 from tablecloak.io.places import DatabaseTable
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
@@ -22,7 +23,7 @@ from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.starter import starter_policy
 from tablecloak.profile.uniqueness import class_sizes, risk_of_sizes, singling_sets
 from tablecloak.progress import Progress
-from tablecloak.server import hierarchy_tasks, row_tasks
+from tablecloak.server import hierarchy_tasks, image_tasks, row_tasks
 from tablecloak.server.bombs import refuse_bombs
 from tablecloak.server.databases import read_database, read_server
 from tablecloak.server.frames import frame_of, nameless
@@ -65,7 +66,7 @@ def profile(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     try:
         layout = sniff(source)
         frame = frame_of(source)
-        found = inspect_frame(frame)
+        found = image_profile(frame) if image_tasks.is_image_table(source.path) else inspect_frame(frame)
         suggested = starter_policy(found, source=source.path.name, preset=arguments.get("preset", "standard"))
     except CloakError as error:
         raise nameless(error, source) from None
@@ -230,6 +231,8 @@ TASKS: dict[str, Task] = {
     "convert": convert,
     "database": database,
     "sample": sample,
+    "images": image_tasks.images,
+    "export-images": image_tasks.export,
     "rows": row_tasks.rows,
     "lines": row_tasks.lines,
     "beside": row_tasks.beside,

@@ -109,6 +109,7 @@ def export(request: Request, project_id: str, run: str | None = None) -> Respons
         request, "export.html", project=project, step="export", run=chosen, chosen=chosen,
         files=exports.files_of(workshop, chosen), formats=exports.formats_of(workshop, chosen),
         script=exports.script(workshop, chosen), earlier=exports.earlier(workshop, chosen),
+        has_images=exports.has_images(workshop, chosen),
     )  # fmt: skip
 
 

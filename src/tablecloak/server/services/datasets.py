@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from tablecloak.errors import DataError
 from tablecloak.io.places import DatabaseTable, database_table, is_uri
+from tablecloak.server import image_tasks
 from tablecloak.server.databases import split_uri
 from tablecloak.server.files import inside, safe_name
 from tablecloak.server.services.workshop import Workshop, key_of
@@ -26,6 +27,9 @@ def receive(workshop: Workshop, source: BinaryIO, name: str) -> Dataset:
     """
     id_ = new_id()
     try:
+        if name.lower().endswith(".zip"):
+            given = workshop.files.receive_zip(source, id_, limit=workshop.settings.upload_limit_bytes)
+            return _of_images(workshop, id_, name, given)
         path = workshop.files.receive(source, id_, name, limit=workshop.settings.upload_limit_bytes)
         return keep(workshop, id_, name, path)
     except BaseException:
@@ -43,18 +47,45 @@ def open_source(workshop: Workshop, source: str) -> Dataset:
         found = _on_server(workshop, _table(source))
         given = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
         return _from_database(workshop, found.table or "query", given)
-    path = allowed(workshop, Path(source))
+    path = allowed(workshop, Path(source), is_folder=True)
+    if path.is_dir():
+        return _of_folder(workshop, path)
     with path.open("rb") as file:
         return receive(workshop, file, path.name)
 
 
-def allowed(workshop: Workshop, path: Path) -> Path:
-    """The file a path leads to, if it may be opened; whether others exist is not told."""
+def _of_folder(workshop: Workshop, folder: Path) -> Dataset:
+    """The metadata of the images in a folder."""
+    id_ = new_id()
+    workshop.files.dataset(id_).mkdir(mode=0o700)
+    try:
+        return _of_images(workshop, id_, folder.name, folder)
+    except BaseException:
+        workshop.files.forget(workshop.files.dataset(id_))
+        raise
+
+
+def _of_images(workshop: Workshop, id_: str, name: str, source: Path) -> Dataset:
+    path = workshop.files.dataset(id_) / image_tasks.TABLE
+    limit = workshop.settings.expanded_limit_bytes
+    workshop.fetch("images", {"source": str(source), "path": str(path), "limit_bytes": limit})
+    if source.is_file():
+        source.unlink()
+    return keep(workshop, id_, f"{Path(name).stem}: metadata of images", path)
+
+
+def allowed(workshop: Workshop, path: Path, *, is_folder: bool = False) -> Path:
+    """The file a path leads to, if it may be opened; whether others exist is not told.
+
+    Args:
+        is_folder: a folder may be opened, too.
+    """
     roots, own = workshop.settings.roots, workshop.settings.directory
     try:
         known = path.expanduser()
         real = (known if known.is_absolute() else roots[-1] / known).resolve()
-        is_fine = inside(real, roots) and not inside(real, [own]) and real.is_file() and os.access(real, os.R_OK)
+        is_there = real.is_file() or (is_folder and real.is_dir() and not inside(own, [real]))
+        is_fine = inside(real, roots) and not inside(real, [own]) and is_there and os.access(real, os.R_OK)
     except (OSError, ValueError, RuntimeError):  # no path at all, an endless link, a home that is not there
         is_fine = False
     if not is_fine:
