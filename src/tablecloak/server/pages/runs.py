@@ -44,6 +44,7 @@ def show_run(request: Request, project_id: str, *, alert: Any = None, status: in
         phases=results.phases(workshop, newest) if newest else [], history=results.history(workshop, project),
         losses=results.losses(workshop, newest) if newest else [], error=results.error_of(newest),
         left=workshop.files.left_of(project.id, newest.id) if newest and not newest.is_open else [],
+        log=results.log(workshop, newest) if newest and not newest.is_open else [],
         is_stopping=newest is not None and results.is_stopping(workshop, newest),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tablecloak.errors import CloakError
@@ -10,7 +11,7 @@ from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project, Run, Unknown
 
 __all__ = [
-    "attackers", "beside_page", "error_of", "history", "is_stopping", "losses", "metrics", "phases", "points",
+    "attackers", "beside_page", "error_of", "history", "is_stopping", "log", "losses", "metrics", "phases", "points",
     "side_by_side", "verdicts",
 ]  # fmt: skip
 
@@ -37,6 +38,22 @@ def phases(workshop: Workshop, run: Run) -> list[dict[str, Any]]:
 def losses(workshop: Workshop, run: Run) -> list[tuple[float, float]]:
     """Seconds and the best loss found by then, falling."""
     return [(e["at"], e["loss"]) for e in workshop.jobs.events(run) if e["kind"] == "best"]
+
+
+def log(workshop: Workshop, run: Run) -> list[str]:
+    """What was told about a run, line by line, with seconds since it began."""
+    words: dict[str, Callable[[Mapping[str, Any]], str]] = {
+        "state": lambda e: str(e["status"]),
+        "start": lambda e: f"{e['phase']} begins" + (f", {e['total']:,} to do" if e["total"] else ""),
+        "finish": lambda e: f"ends: {e['note']}" if e["note"] else "ends",
+        "best": lambda e: f"best loss so far {e['loss']:.4%}",
+        "groups": lambda e: f"{e['groups']:,} groups so far",
+        "nodes": lambda e: f"{sum(row[0] + row[1] for row in e['rows']):,} nodes known so far",
+        "stopping": lambda _: "asked to publish the best so far",
+        "resumed": lambda e: f"goes on after {e['phases']} finished phases",
+    }
+    told = [e for e in workshop.jobs.events(run) if e["kind"] in words]
+    return [f"{event['at']:9.2f} s  {words[event['kind']](event)}" for event in told]
 
 
 def is_stopping(workshop: Workshop, run: Run) -> bool:
