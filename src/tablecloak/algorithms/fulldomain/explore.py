@@ -53,7 +53,7 @@ class Exploration:
         levels = sum(np.ogrid[tuple(slice(n) for n in self.tags.shape)], start=np.zeros((), np.int64))
         n_rows = self.lattice.n_rows
         counts = [np.bincount(levels[self.tags == tag], minlength=n_rows) for tag in (SAFE, UNSAFE, UNKNOWN)]
-        return np.stack(counts, axis=1).tolist()
+        return [[int(n) for n in row] for row in zip(*counts, strict=True)]
 
     def is_safe(self, node: Node) -> bool:
         """The tag of a node, which is checked if it has none."""
