@@ -297,6 +297,7 @@ STEPS = (
     "goals",
     "run",
     "compare?values=true",
+    "attacks",
     "export",
     "policy",
     "lattice",

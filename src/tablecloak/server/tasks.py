@@ -34,6 +34,7 @@ __all__ = ["TASKS", "policy_of"]
 Arguments = Mapping[str, Any]
 Task = Callable[[Arguments, Progress], Any]
 MOST_GROUPS = 400  # whose sizes are kept, for a picture
+MOST_PAIRS = 45  # of columns whose tables are kept, for a picture
 TABLE_KEYS = ("uri", "table", "query", "password")
 
 
@@ -168,12 +169,22 @@ def lattice(arguments: Arguments, progress: Progress) -> dict[str, Any]:
 
 
 def compare(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
-    """A release beside its original: distances of every column, all metrics."""
+    """A release beside its original: distances of every column, all metrics, records by two columns."""
     from tablecloak.comparison import compare_files
 
     policy = policy_of(arguments)
     assert policy.input_path is not None
-    return compare_files(policy.input_path, Path(arguments["release"]), policy=policy).to_dict()
+    found = compare_files(policy.input_path, Path(arguments["release"]), policy=policy, with_pairs=True)
+    return {**found.to_dict(), "pairs": [pair.to_dict() for pair in found.pairs[:MOST_PAIRS]]}
+
+
+def attack(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """Every attack there is on a release, beside its original."""
+    from tablecloak.attacking import attack_files
+
+    policy = policy_of(arguments)
+    assert policy.input_path is not None
+    return attack_files(policy.input_path, Path(arguments["release"]), policy=policy).to_dict()
 
 
 def verify(arguments: Arguments, progress: Progress) -> dict[str, Any]:
@@ -227,6 +238,7 @@ TASKS: dict[str, Task] = {
     "run": run,
     "lattice": lattice,
     "compare": compare,
+    "attack": attack,
     "verify": verify,
     "convert": convert,
     "database": database,

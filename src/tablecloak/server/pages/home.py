@@ -50,6 +50,21 @@ def upload(request: Request, sent: Sent = SentForm) -> Response:
     return _opened(request, lambda workshop: datasets.receive(workshop, source, name))
 
 
+@router.post("/projects/{project_id}/again")
+def again(request: Request, project_id: str, sent: Sent = SentForm) -> Response:
+    """A project on another table with the policy of this one."""
+    workshop, file = workshop_of(request), sent.form.get("file")
+    project = workshop.store.project(project_id)
+    if not isinstance(file, UploadFile) or not file.filename:
+        return show_home(request, failed(DataError("no file was chosen", hint="choose one")), 422)
+    name, source = file.filename, file.file
+    return _opened(
+        request,
+        lambda workshop: datasets.receive(workshop, source, name),
+        lambda workshop, dataset: projects.create_like(workshop, project, dataset),
+    )
+
+
 @router.post("/open/path")
 def path(request: Request, sent: Sent = SentForm) -> Response:
     """A project on a file of this machine or a table of a database."""
@@ -102,10 +117,12 @@ def delete(request: Request, project_id: str, sent: Sent = SentForm) -> Response
     return RedirectResponse("/", status_code=303)
 
 
-def _opened(request: Request, bring: Callable[[Workshop], Dataset]) -> Response:
+def _opened(
+    request: Request, bring: Callable[[Workshop], Dataset], create: Callable[[Workshop, Dataset], Project] | None = None
+) -> Response:
     workshop = workshop_of(request)
     try:
-        project = _created(workshop, bring(workshop))
+        project = _created(workshop, bring(workshop), create or projects.create)
     except TooLarge:
         limit = workshop.settings.upload_limit_bytes
         return show_home(request, failed(DataError(f"the file is larger than {limit:,} bytes")), 413)
@@ -114,10 +131,10 @@ def _opened(request: Request, bring: Callable[[Workshop], Dataset]) -> Response:
     return RedirectResponse(f"/projects/{project.id}/load", status_code=303)
 
 
-def _created(workshop: Workshop, dataset: Dataset) -> Project:
+def _created(workshop: Workshop, dataset: Dataset, create: Callable[[Workshop, Dataset], Project]) -> Project:
     """A project on a dataset that nobody else has; without the one, the other goes, too."""
     try:
-        return projects.create(workshop, dataset)
+        return create(workshop, dataset)
     except BaseException:
         workshop.forget_dataset(dataset.id)
         raise

@@ -78,7 +78,13 @@ def _run(request: Request, project: Project, id_: str) -> Run | None:
 
 @router.get("/projects/{project_id}/compare")
 def compare(
-    request: Request, project_id: str, run: str | None = None, page: int = 1, values: bool = False, beside: str = ""
+    request: Request,
+    project_id: str,
+    run: str | None = None,
+    page: int = 1,
+    values: bool = False,
+    beside: str = "",
+    pair: int = 0,
 ) -> Response:
     """All runs, and one of them in detail, perhaps beside another."""
     workshop, project = workshop_of(request), project_of(request, project_id)
@@ -86,6 +92,7 @@ def compare(
     if chosen is None:
         return render(request, "locked.html", project=project, step="compare")
     points = results.points(workshop, project)
+    metrics = results.metrics(workshop, chosen)
     other = _run(request, project, beside)
     is_other = other is not None and other.status == "done" and other.id != chosen.id
     return render(
@@ -95,7 +102,7 @@ def compare(
         rows=results.side_by_side(points, workshop.store.runs(project.id, "run")),
         verdicts=results.verdicts(chosen), attackers=results.attackers(chosen), values=values,
         table=results.beside_page(workshop, chosen, page, PAGE_ROWS, values=values),
-        metrics=results.metrics(workshop, chosen),
+        metrics=metrics, pair=results.pair_of(metrics, pair),
     )  # fmt: skip
 
 

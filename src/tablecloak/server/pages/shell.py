@@ -26,6 +26,7 @@ from tablecloak.server.services import projects, runs
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.sessions import Sessions
 from tablecloak.server.store import Project, Run, Stale
+from tablecloak.server.tree_pictures import tree_picture
 from tablecloak.server.treemaps import treemap
 
 __all__ = ["STEPS", "Sent", "back_to", "failed", "project_of", "render", "sent_form", "workshop_of"]
@@ -113,7 +114,9 @@ def _environment() -> Environment:
     environment.filters["level"] = _level
     environment.filters["typed"] = _typed
     environment.filters["markup"] = lambda html: Markup(str(html)) if isinstance(html, Html) else html
-    environment.globals.update(charts=charts, treemap=treemap, product_version=__version__, steps=STEPS)
+    environment.globals.update(
+        charts=charts, treemap=treemap, tree_picture=tree_picture, product_version=__version__, steps=STEPS
+    )
     return environment
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
-from tablecloak.errors import CloakError, IncompatibleChoice
+from tablecloak.errors import CloakError, DataError, IncompatibleChoice
 from tablecloak.policy.schema import Policy
 from tablecloak.server import drafts
 from tablecloak.server.services import datasets
@@ -14,7 +14,18 @@ from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.store import Dataset, Project, Unknown, new_id
 from tablecloak.server.words import MISSING_ROLES
 
-__all__ = ["change", "check", "create", "create_sample", "policy_of", "refusal", "reload", "uniqueness", "write"]
+__all__ = [
+    "change",
+    "check",
+    "create",
+    "create_like",
+    "create_sample",
+    "policy_of",
+    "refusal",
+    "reload",
+    "uniqueness",
+    "write",
+]
 
 
 def create(workshop: Workshop, dataset: Dataset, *, name: str | None = None, preset: str = "standard") -> Project:
@@ -37,6 +48,19 @@ def _add(workshop: Workshop, dataset: Dataset, name: str, policy: str, hierarchi
     except BaseException:
         workshop.files.forget(workshop.files.project(id_))
         raise
+
+
+def create_like(workshop: Workshop, other: Project, dataset: Dataset) -> Project:
+    """A project on a dataset with the policy and the hierarchies of another; DataError if its columns are not there."""
+    policy = policy_of(workshop, other)
+    assert policy.input is not None
+    options = policy.input.model_dump(exclude_defaults=True, exclude={"path"})
+    profile = datasets.profile_of(workshop, dataset, {"options": options} if options else None)
+    missing = sorted(set(policy.columns) - {column["name"] for column in profile["columns"]})
+    if missing:
+        raise DataError(f"the table has no column {', '.join(missing)}", hint="open it as a new project")
+    text = drafts.edited(other.policy, drafts.set_input(dataset.file, options))
+    return _add(workshop, dataset, dataset.name[:200], text, workshop.files.project(other.id))
 
 
 def create_sample(workshop: Workshop) -> Project:

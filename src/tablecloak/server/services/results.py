@@ -11,8 +11,8 @@ from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project, Run, Unknown
 
 __all__ = [
-    "attackers", "beside_page", "error_of", "history", "is_stopping", "log", "losses", "metrics", "phases", "points",
-    "side_by_side", "verdicts",
+    "attackers", "beside_page", "error_of", "history", "is_stopping", "log", "losses", "metrics", "pair_of", "phases",
+    "points", "side_by_side", "verdicts",
 ]  # fmt: skip
 
 
@@ -190,6 +190,12 @@ def beside_page(workshop: Workshop, run: Run, page: int, n_rows: int, *, values:
         return {**found, "hidden": False, **runs.beside(workshop, run, offset, n_rows)}
     except (CloakError, Unknown):
         return None
+
+
+def pair_of(metrics: Mapping[str, Any] | None, number: int) -> dict[str, Any] | None:
+    """The table of two columns that a page shows, if there is one."""
+    pairs = (metrics or {}).get("pairs") or []
+    return pairs[number if 0 <= number < len(pairs) else 0] if pairs else None
 
 
 def metrics(workshop: Workshop, run: Run) -> dict[str, Any] | None:
