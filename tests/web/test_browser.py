@@ -45,7 +45,9 @@ ADULT = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shar
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("browser")) as server:
+    folder = tmp_path_factory.mktemp("browser")
+    with pytest.MonkeyPatch.context() as patch, serving(folder, at=".local/share/tablecloak") as server:
+        patch.setenv("HOME", str(folder))  # pictures show places as they are on other machines
         yield server
 
 
@@ -208,6 +210,11 @@ def test_groups_and_lattice_grow_while_a_run_works(server, sample):
     )
     assert [round(100 * area / sum(areas)) for area in areas] == [40, 30, 20, 10]
     assert problems_of(page) == []
+    page.unroute_all()
+    sizes = [round(900 * 0.95**i) for i in range(80)]
+    say(page, {"kind": "groups", "groups": 212, "sizes": sizes, "rest": 900, "seq": 0, "at": 0.1})
+    visit(page, f"{here(page)}/run")
+    page.wait_for_selector("#growing .shade5", state="attached")
     picture(page, "growing")
     page.unroute_all()
     say(page, {"kind": "nodes", "rows": [[0, 1, 0], [1, 1, 1], [1, 0, 0]], "seq": 0, "at": 0.1})

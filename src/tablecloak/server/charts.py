@@ -11,7 +11,7 @@ from tablecloak.report.html import Html, el
 __all__ = ["falling", "frontier", "heat", "meter", "spark", "strip"]
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 24
-WIDTH, HEIGHT, LEFT, BASE = 560, 320, 56, 268
+WIDTH, HEIGHT, LEFT, BASE = 560, 330, 66, 268
 HEAT, HEAT_LEFT = 280, 22
 
 
@@ -125,11 +125,11 @@ def _axes(top_x: float, top_y: float) -> list[Html]:
         lines += [
             el("line", x1=float(LEFT), y1=y, x2=float(WIDTH - 40), y2=y),
             el("text", f"{part * top_y:.1%}", x=LEFT - 8.0, y=y + 4, class_="end"),
-            el("text", f"{part * top_x:.1%}", x=x, y=BASE + 18.0, class_="tick"),
+            el("text", f"{part * top_x:.1%}", x=x, y=BASE + 22.0, class_="tick"),
         ]  # fmt: skip
     names = [
         el("text", "highest risk of a record →", x=(WIDTH + LEFT) / 2, y=float(HEIGHT - 10), class_="axis"),
-        el("text", "detail lost ↑", x=float(LEFT), y=12.0, class_="start"),
+        el("text", "detail lost ↑", x=float(LEFT), y=14.0, class_="start"),
     ]
     return [*lines, *names]
 

@@ -9,6 +9,7 @@ from tablecloak.errors import CloakError
 from tablecloak.server.services import runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project, Run, Unknown
+from tablecloak.server.words import goal_words
 
 __all__ = [
     "attackers", "beside_page", "error_of", "history", "is_stopping", "log", "losses", "metrics", "pair_of", "phases",
@@ -64,7 +65,7 @@ def is_stopping(workshop: Workshop, run: Run) -> bool:
 def summary(run: Run) -> str:
     """Goals and algorithm of a run in a few words."""
     result = run.result or {}
-    return f"{', '.join(result.get('goals', []))} by {result.get('algorithm', '')}"
+    return f"{', '.join(map(goal_words, result.get('goals', [])))} by {result.get('algorithm', '')}"
 
 
 def history(workshop: Workshop, project: Project) -> list[dict[str, Any]]:
@@ -124,7 +125,7 @@ def side_by_side(shown: list[dict[str, Any]], every: list[Run]) -> list[dict[str
     results = {run.id: run.result for run in every}
     points_ = shown[:MOST_BESIDE]
     rows = [
-        _compared("goals", [", ".join(p["goals"]) for p in points_]),
+        _compared("goals", [", ".join(map(goal_words, p["goals"])) for p in points_]),
         _compared("highest risk", [p["risk"] for p in points_], is_share=True),
         _compared("average risk", [p["average"] for p in points_], is_share=True),
         _compared("detail lost", [p["loss"] for p in points_], is_share=True),
