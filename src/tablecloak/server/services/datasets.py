@@ -149,7 +149,7 @@ def profile_of(workshop: Workshop, dataset: Dataset, options: dict[str, Any] | N
     path = workshop.files.dataset(dataset.id) / dataset.file
     given = options or {}
     key = key_of("profile", repr(sorted(given.items())))
-    found: dict[str, Any] = workshop.asked(dataset.id, key, "profile", {"path": str(path), **given})
+    found: dict[str, Any] = workshop.asked(dataset.id, key, "profile", {"path": str(path), **workshop.means, **given})
     return found
 
 

@@ -71,12 +71,14 @@ def parts_of_report(workshop: Workshop, run: Run) -> dict[str, Html]:
 
 def _about(workshop: Workshop, run: Run) -> dict[str, Any]:
     base = str(workshop.files.project(run.project))
-    return {"policy": run.policy, "base": base, "release": str(file_of(workshop, run, "release"))}
+    release = str(file_of(workshop, run, "release"))
+    return {"policy": run.policy, "base": base, "release": release, **workshop.means}
 
 
 def beside(workshop: Workshop, run: Run, offset: int, limit: int) -> dict[str, Any]:
     """One page of original and release in step."""
-    found: dict[str, Any] = workshop.ask("beside", {**_about(workshop, run), "offset": offset, "limit": limit})
+    where = {"offset": offset, "limit": limit, "left_out": run.result["suppressed"]}
+    found: dict[str, Any] = workshop.ask("beside", {**_about(workshop, run), **where})
     return found
 
 

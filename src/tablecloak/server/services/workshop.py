@@ -115,14 +115,19 @@ class Workshop:
 
     def about(self, project: Project) -> dict[str, Any]:
         """What tasks need to know of a project."""
-        return {"policy": project.policy, "base": str(self.files.project(project.id))}
+        return {"policy": project.policy, "base": str(self.files.project(project.id)), **self.means}
+
+    @property
+    def means(self) -> dict[str, Any]:
+        """What tasks may use: decides what is looked at whole."""
+        return {"engine": self.settings.engine, "memory": self.settings.memory}
 
     def arguments_of(self, run: Run) -> dict[str, Any]:
         """What the task of a run gets: a folder, empty unless an attempt before left something to go on with."""
         left = self.files.left_of(run.project, run.id)
         folder = self.files.run(run.project, run.id) if left else self.files.new_run(run.project, run.id)
         base, settings = str(self.files.project(run.project)), self.settings
-        how = {"threads": settings.threads, "engine": settings.engine, "memory": settings.memory}
+        how = {"threads": settings.threads, **self.means}
         return {"policy": run.policy, "base": base, "folder": str(folder), "left": left, **how}
 
     def _clear(self, run: Run) -> None:
