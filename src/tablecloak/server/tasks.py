@@ -114,8 +114,9 @@ def uniqueness(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
 def check(arguments: Arguments, progress: Progress) -> dict[str, Any]:
     """Whether the goals of a policy can be reached; an error is part of the answer."""
     try:
-        how = {"engine": arguments.get("engine") or "auto", "memory": arguments.get("memory")}
-        return {"ok": True, **pipeline.check(policy_of(arguments), progress=progress, **how).to_dict()}
+        engine, memory = arguments.get("engine") or "auto", arguments.get("memory")
+        found = pipeline.check(policy_of(arguments), engine=engine, memory=memory, progress=progress)
+        return {"ok": True, **found.to_dict()}
     except CloakError as error:
         return {"ok": False, **error.to_dict()}
 

@@ -92,10 +92,10 @@ def _shown(found: dict[str, Any] | None, chosen: list[int] | None, pins: str) ->
 
 def _limit(found: dict[str, Any], node: list[int], present: float | None, *, is_wider: bool) -> float | None:
     """How large a share may be left out: as the policy says, or as much as makes the node safe."""
-    left = next((n["suppressed"] for n in found["nodes"] if n["levels"] == node), None)
+    left: int | None = next((n["suppressed"] for n in found["nodes"] if n["levels"] == node), None)
     if not is_wider or left is None:
         return present
-    return max(present or 0.0, math.ceil(1e6 * left / found["records"]) / 1e6)
+    return max(present or 0.0, math.ceil(1e6 * left / int(found["records"])) / 1e6)
 
 
 def _listed(found: dict[str, Any], tag: str) -> list[dict[str, Any]]:
