@@ -22,6 +22,7 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
 from tablecloak.metrics.base import Measurement, every, measure
+from tablecloak.metrics.joint import joints
 from tablecloak.metrics.learning import Learning, learn
 from tablecloak.metrics.records import Records, unit_line
 from tablecloak.models.base import Goal
@@ -34,7 +35,7 @@ from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.uniqueness import Risk, risk_of_frame, risk_of_sizes
 from tablecloak.published import PublishedColumn, counts_of_labels, records_of_frames
 
-__all__ = ["ColumnComparison", "Comparison", "compare_files", "compare_frames", "require_column"]
+__all__ = ["ColumnComparison", "Comparison", "PairTable", "compare_files", "compare_frames", "require_column"]
 
 FloatArray = NDArray[np.float64]
 EXACT, SPREAD = "exact", "spread"
@@ -70,6 +71,22 @@ class ColumnComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class PairTable:
+    """Records by two columns, before and as a reader of the release would rebuild them; shares of all records."""
+
+    first: str
+    second: str
+    before: FloatArray  # (groups of values of the first, of the second)
+    after: FloatArray
+
+    def to_dict(self) -> dict[str, Any]:
+        """Shares, rounded; groups of values are in their order and not named."""
+        tables = {"before": self.before, "after": self.after}
+        return {"first": self.first, "second": self.second,
+                **{name: np.round(table, 6).tolist() for name, table in tables.items()}}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """A release beside its original."""
 
@@ -81,6 +98,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     metrics: tuple[Measurement, ...] = ()
     learning: Learning | None = None  # where a target was named
+    pairs: tuple[PairTable, ...] = ()  # where they were asked for
 
     @property
     def loss(self) -> float:
@@ -111,6 +129,7 @@ def compare_files(
     quasi: Sequence[str] = (),
     target: str | None = None,
     learner: str = "forest",
+    with_pairs: bool = False,
 ) -> Comparison:
     """Compare two files; quasi-identifiers come from the policy, the list, or else are suggested.
 
@@ -123,7 +142,9 @@ def compare_files(
     named = set(_quasi(before, layout.names, policy, quasi, str(release))[0])
     types = {name: ColumnType.TEXT for name in layout.names if name in named}
     after = require_rows(read_frame(Source.of(release, types=types), categorical=layout.names), release)
-    return compare_frames(before, after, policy=policy, quasi=quasi, target=target, learner=learner)
+    return compare_frames(
+        before, after, policy=policy, quasi=quasi, target=target, learner=learner, with_pairs=with_pairs
+    )
 
 
 def compare_frames(
@@ -134,12 +155,14 @@ def compare_frames(
     quasi: Sequence[str] = (),
     target: str | None = None,
     learner: str = "forest",
+    with_pairs: bool = False,
 ) -> Comparison:
     """Compare two frames; quasi-identifiers come from the policy, the list, or else are suggested.
 
     Args:
         target: a column that models are trained to predict, on the release and on the original.
         learner: how they learn: forest, logistic, tree or bayes.
+        with_pairs: also count records by every two columns.
     """
     before, after = from_frame(original), from_frame(release)
     names, notes = _quasi(before, after.columns, policy, quasi, "the release")
@@ -175,7 +198,15 @@ def compare_frames(
         (*notes, *_unread_notes(judged)),
         tuple(measure(counts_of_labels(read, recount, before, n_suppressed, k, records), every())),
         learning,
+        _pairs(records()) if with_pairs else (),
     )
+
+
+def _pairs(records: Records) -> tuple[PairTable, ...]:
+    names = [column.name for column in records.columns]
+    if len(names) < 2:
+        return ()
+    return tuple(PairTable(names[j.columns[0]], names[j.columns[1]], j.before, j.after) for j in joints(records))
 
 
 # Which columns are quasi-identifiers ----------------------------------------------------------------------------------

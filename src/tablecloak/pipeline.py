@@ -217,17 +217,30 @@ def _run(
     return report if files is None else with_files(report, policy)
 
 
-def check(policy: Policy, *, progress: Progress = silent) -> CheckReport:
+def check(
+    policy: Policy, *, engine: str = "auto", memory: str | int | None = None, progress: Progress = silent
+) -> CheckReport:
     """Whether a policy fits its input and its goal can be reached there; writes nothing.
+
+    Args:
+        engine: auto, local or duckdb; auto decides by the size of the input.
+        memory: what the check may take, as in "8GB"; None: the memory of the machine.
 
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
     if has_sets(policy):
         return check_sets(policy, progress=progress)
-    timed, engine = Timed(progress), LocalEngine()
-    goals, algorithm = [sentence(m) for m in policy.goals], policy.algorithm.name
     if policy.input is None:
-        return CheckReport(goals, algorithm, engine.name, notes=Goal(tuple(policy.goals)).notes)
+        goals, algorithm = [sentence(m) for m in policy.goals], policy.algorithm.name
+        return CheckReport(goals, algorithm, LocalEngine.name, notes=Goal(tuple(policy.goals)).notes)
+    demand = Demand(engine, None if memory is None else parse_bytes(memory))
+    choice = choose(demand, bytes_in_memory(sniff(source_of(policy))))
+    with closing(open_engine(choice, demand)) as opened:
+        return _check_on(opened, policy, Timed(progress))
+
+
+def _check_on(engine: Engine, policy: Policy, timed: Timed) -> CheckReport:
+    goals, algorithm = [sentence(m) for m in policy.goals], policy.algorithm.name
     plan, table = read(engine, source_of(policy), policy, timed)
     table, _ = without_missing(engine, table, plan)
     table, plan = settle_persons(engine, table, plan)

@@ -130,14 +130,16 @@ def _masked_codes(distinct: pl.Series, column_type: ColumnType) -> Hierarchy | N
     texts = distinct.cast(pl.String)
     if not texts.str.contains(r"^[0-9]{3,12}$").all() or texts.str.len_chars().n_unique() != 1:
         return None
-    from tablecloak.hierarchy.build import MaskSpec, build
+    from tablecloak.hierarchy.build import build
+    from tablecloak.hierarchy.specs import MaskSpec
 
     return build(MaskSpec(kind="mask"), texts.to_list(), column_type.value)
 
 
 def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
     """A hierarchy for a method that cannot do without: ranges of numbers and dates, one level above other values."""
-    from tablecloak.hierarchy.build import OrderSpec, build
+    from tablecloak.hierarchy.build import build
+    from tablecloak.hierarchy.specs import OrderSpec
 
     values = distinct.to_list()
     if column_type.is_ordered:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
-__all__ = ["Cancelled", "Progress", "Silent", "Timed", "silent", "tell_better"]
+__all__ = ["Cancelled", "Progress", "Silent", "Timed", "silent", "tell_better", "tell_groups", "tell_nodes"]
 
 
 class Cancelled(Exception):  # noqa: N818
@@ -55,6 +55,24 @@ def tell_better(progress: Progress, loss: float) -> None:
     tell = getattr(progress, "better", None)
     if tell is not None:
         tell(loss)
+
+
+def tell_groups(progress: Progress, sizes: Callable[[], Any]) -> None:
+    """Say how many records the groups have so far, to those who want to draw them: they have a method `groups(sizes)`.
+
+    Args:
+        sizes: counts them, if somebody asks; an array of integers.
+    """
+    tell = getattr(progress, "groups", None)
+    if tell is not None:
+        tell(sizes)
+
+
+def tell_nodes(progress: Progress, rows: Callable[[], Sequence[Sequence[int]]]) -> None:
+    """Say how many nodes of each row of a lattice are safe, unsafe and unknown, to those who have `nodes(rows)`."""
+    tell = getattr(progress, "nodes", None)
+    if tell is not None:
+        tell(rows)
 
 
 class Timed:

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.hierarchy.build import DatesSpec, MaskSpec, build
+from tablecloak.hierarchy.build import build
+from tablecloak.hierarchy.specs import DatesSpec, MaskSpec
 from tablecloak.pipeline import apply_file, verify_file
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from tablecloak.errors import DataError, IncompatibleChoice
-from tablecloak.hierarchy.build import HierarchySpec, build
+from tablecloak.hierarchy.build import build
+from tablecloak.hierarchy.specs import HierarchySpec
 from tablecloak.values import covers, format_value, parse
 
 SPEC = TypeAdapter(HierarchySpec)

@@ -4,7 +4,7 @@ import pytest
 
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import PolicyError
-from tablecloak.hierarchy.build import MaskSpec
+from tablecloak.hierarchy.specs import MaskSpec
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.policy.problems import InvalidPolicyError, show_path
 from tablecloak.policy.schema import InputSpec, Missing, Policy, hierarchy_kinds

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tablecloak.hierarchy import Hierarchy
-from tablecloak.hierarchy.build import AutoSpec, IntervalsSpec, MaskSpec, build
+from tablecloak.hierarchy.build import build
 from tablecloak.hierarchy.files import read_hierarchy
 from tablecloak.hierarchy.lint import lint
+from tablecloak.hierarchy.specs import AutoSpec, IntervalsSpec, MaskSpec
 from tablecloak.values import covers, parse
 
 DATA = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[2].parent / "shared" / "data"))

@@ -16,7 +16,8 @@ from tablecloak.algorithms.seeding import far_seeds
 from tablecloak.attacking import attack_frames
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
-from tablecloak.hierarchy.build import AutoSpec, build
+from tablecloak.hierarchy.build import build
+from tablecloak.hierarchy.specs import AutoSpec
 from tablecloak.metrics.base import ReleaseCounts, measure
 
 A14 = """

@@ -29,10 +29,10 @@ IMAGES = os.environ.get("TABLECLOAK_IMAGES")
 
 
 @contextmanager
-def serving(folder, **given):
-    """A server in a thread of this process."""
+def serving(folder, *, at="server", **given):
+    """A server in a thread of this process, which keeps its files at a place in the folder."""
     settings = {"port": free_port(), "roots": (folder,), "bearer": None, **given}
-    server = LocalServer(ServerSettings(folder / "server", **settings))
+    server = LocalServer(ServerSettings(folder / at, **settings))
     ready = threading.Event()
     thread = threading.Thread(target=server.run, args=(ready.set,), daemon=True)
     thread.start()

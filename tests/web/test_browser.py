@@ -5,6 +5,7 @@ Screenshots go to the folder named in TABLECLOAK_IMAGES, as `make images` does w
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -44,7 +45,9 @@ ADULT = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shar
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("browser")) as server:
+    folder = tmp_path_factory.mktemp("browser")
+    with pytest.MonkeyPatch.context() as patch, serving(folder, at=".local/share/tablecloak") as server:
+        patch.setenv("HOME", str(folder))  # pictures show places as they are on other machines
         yield server
 
 
@@ -192,6 +195,42 @@ def test_runs_are_compared_and_a_node_of_the_lattice_is_applied(sample):
     picture(page, "runs", "#runs")
 
 
+def test_groups_and_lattice_grow_while_a_run_works(server, sample):
+    page, workshop = sample, server.app.state.workshop
+    project = workshop.store.project(here(page).rpartition("/")[2])
+    run = workshop.store.add_run(project, "run")  # it waits for ever: what it tells is told by the test
+    told = {"kind": "groups", "groups": 9, "sizes": [40, 30, 20], "rest": 10, "seq": 0, "at": 0.1}
+    say(page, told)
+    visit(page, f"{here(page)}/run")
+    page.wait_for_selector("#growing .rest", state="attached")
+    assert page.locator("#growing rect").count() == 4
+    assert page.inner_text("#growing figcaption") == "9 groups so far, the largest of 40 records"
+    areas = page.eval_on_selector_all(
+        "#growing rect", "all => all.map((r) => (r.width.baseVal.value + 1) * (r.height.baseVal.value + 1))"
+    )
+    assert [round(100 * area / sum(areas)) for area in areas] == [40, 30, 20, 10]
+    assert problems_of(page) == []
+    page.unroute_all()
+    sizes = [round(900 * 0.95**i) for i in range(80)]
+    say(page, {"kind": "groups", "groups": 212, "sizes": sizes, "rest": 900, "seq": 0, "at": 0.1})
+    visit(page, f"{here(page)}/run")
+    page.wait_for_selector("#growing .shade5", state="attached")
+    picture(page, "growing")
+    page.unroute_all()
+    say(page, {"kind": "nodes", "rows": [[0, 1, 0], [1, 1, 1], [1, 0, 0]], "seq": 0, "at": 0.1})
+    visit(page, f"{here(page)}/run")
+    page.wait_for_selector("#growing .unsafe", state="attached")
+    assert page.inner_text("#growing figcaption") == "Lattice so far: 2 nodes safe, 2 unsafe, 1 not known"
+    page.unroute_all()
+    workshop.jobs.cancel(run.id)
+
+
+def say(page, event):
+    """Let the server tell one event of a run, and nothing else."""
+    body = f"event: progress\nid: 0\ndata: {json.dumps(event)}\n\n"
+    page.route("**/events", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+
+
 def test_the_policy_can_be_edited_beside_every_step(sample):
     page = sample
     visit(page, f"{here(page)}/goals")
@@ -265,6 +304,7 @@ STEPS = (
     "goals",
     "run",
     "compare?values=true",
+    "attacks",
     "export",
     "policy",
     "lattice",

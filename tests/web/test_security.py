@@ -386,7 +386,7 @@ def test_delete_now_leaves_nothing(api, folder):
     assert api.delete(f"/api/v1/projects/{project['id']}").status_code == 204
     assert api.get("/api/v1/projects").json() == []
     files = [p for p in (folder / "server").rglob("*") if p.is_file()]
-    assert all(p.name.startswith("tablecloak.sqlite") for p in files)
+    assert all(p.name.startswith("tablecloak.sqlite") or p.name == "server.lock" for p in files)
     assert all(SECRET.encode() not in p.read_bytes() for p in files)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Annotated, Literal
 
@@ -22,7 +23,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.kernels.prices import MOST_SET_VALUES, make_prices
 from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 from tablecloak.models.base import Goal
-from tablecloak.progress import Progress, tell_better
+from tablecloak.progress import Progress, tell_better, tell_groups
 
 __all__ = ["Auto"]
 
@@ -148,6 +149,7 @@ class Auto:
             # classes come numbered in the order of the first partition; one block needs no order
             order = near_order(problem, classes, emphasis) if i and n_blocks > 1 else np.arange(n_classes)
             tell_better(progress, _mean(losses, table))
+            tell_groups(progress, partial(_sizes, table, classes))
             progress.finish(f"loss {_mean(losses, table):.4f}")
             progress.start("refine", table.n_tuples)
             classes = refinery.refine(classes, losses, order, n_blocks, steps, progress)
@@ -171,6 +173,12 @@ class Auto:
         grown = refinery.refine(shared, lost, np.arange(n_parts), n_parts, steps, progress)
         lost = _losses(problem.table, grown, is_set)
         return (grown, lost) if lost.sum() < losses.sum() else (classes, losses)
+
+
+def _sizes(table: CodedTable, classes: IntArray) -> IntArray:
+    """Records of every class."""
+    released = classes >= 0
+    return np.bincount(classes[released], table.weights[released]).astype(np.int64)
 
 
 def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rules: bool) -> Steps:

@@ -6,8 +6,10 @@ What is cut depends only on the tuples of a node, so the result does not depend 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -17,7 +19,7 @@ from tablecloak import kernels
 from tablecloak.algorithms.base import CutTree, Problem, Solution
 from tablecloak.algorithms.chooser import Chooser
 from tablecloak.kernels.space import ClassCost
-from tablecloak.progress import Progress
+from tablecloak.progress import Progress, silent, tell_groups
 from tablecloak.stats.classes import ClassStats, Histogram
 
 __all__ = ["CutRule", "partition"]
@@ -74,6 +76,11 @@ class _Search:
         self.only_size = problem.goal.is_only_size
         self.prunable, self.others = problem.goal.parts()
 
+    @property
+    def descends(self) -> bool:
+        """Whether one call of a kernel goes down to the leaves."""
+        return self.only_size and self.rule.chooser is None
+
     def propose(self, starts: IntArray, ends: IntArray, tried: NDArray[np.bool_]) -> tuple[IntArray, ...]:
         if self.rule.chooser is not None:
             return self.rule.chooser.propose(
@@ -121,7 +128,7 @@ class _Search:
 
     def job(self, begin: int, end: int) -> _Found:
         """Partition one range to its leaves."""
-        if self.only_size and self.rule.chooser is None:
+        if self.descends:
             starts, lo, hi, cuts = self.kernels.descend(
                 self.keys, self.ids, self.weights, begin, end, self.space,
                 min_size=self.min_size, by_saving=self.rule.by_saving, relaxed=self.rule.relaxed, cost=self.rule.cost,
@@ -130,8 +137,20 @@ class _Search:
         found, _ = self.waves(np.array([begin]), np.array([end]), job_tuples=0)
         return found
 
+    def sizes(self, starts: Sequence[IntArray]) -> IntArray:
+        """Records of the ranges that begin at these places, each ending where the next begins."""
+        begins = np.sort(np.concatenate(starts))
+        sizes: IntArray = self.kernels.sizes(self.weights, begins, np.append(begins[1:], len(self.weights)))
+        return sizes
+
     def waves(
-        self, starts: IntArray, ends: IntArray, *, job_tuples: int, pool: ThreadPoolExecutor | None = None
+        self,
+        starts: IntArray,
+        ends: IntArray,
+        *,
+        job_tuples: int,
+        pool: ThreadPoolExecutor | None = None,
+        progress: Progress = silent,
     ) -> tuple[_Found, list[tuple[int, int]]]:
         """Cut all nodes once per wave until they are leaves, or small enough to be handed out as jobs."""
         found = _Found()
@@ -142,6 +161,7 @@ class _Search:
             jobs += list(zip(starts[is_job].tolist(), ends[is_job].tolist(), strict=True))
             starts, ends, tried = starts[~is_job], ends[~is_job], tried[~is_job]
             starts, ends, tried = self._one_wave(starts, ends, tried, found, pool)
+            tell_groups(progress, partial(self.sizes, [*found.starts, starts, _begins(jobs)]))
         return found, jobs
 
     def _one_wave(
@@ -191,6 +211,10 @@ class _Search:
         return dims, cuts, ties, lo, hi, middles
 
 
+def _begins(jobs: Sequence[tuple[int, int]]) -> IntArray:
+    return np.array([begin for begin, _ in jobs], np.int64)
+
+
 def _both(ok: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Left sides come first, right sides after them."""
     half = len(ok) // 2
@@ -202,15 +226,21 @@ def partition(problem: Problem, rule: CutRule, progress: Progress, *, compiled: 
     search = _Search(problem, rule, compiled)
     n = problem.table.n_tuples
     progress.start("solve", n)
+    # a table that is one job is cut in waves all the same where a kernel cannot do it at once: they can be told of
+    in_waves = n <= JOB_TUPLES and not search.descends
     with ThreadPoolExecutor(max(1, problem.threads)) as pool:
-        found, jobs = search.waves(np.array([0]), np.array([n]), job_tuples=JOB_TUPLES, pool=pool)
+        found, jobs = search.waves(
+            np.array([0]), np.array([n]), job_tuples=0 if in_waves else JOB_TUPLES, pool=None if in_waves else pool,
+            progress=progress,
+        )  # fmt: skip
         done = n - sum(end - begin for begin, end in jobs)
         running = [(pool.submit(search.job, begin, end), end - begin) for begin, end in jobs]
         try:
-            for future, size in running:
+            for number, (future, size) in enumerate(running, start=1):
                 found.add(future.result())
                 done += size
                 progress.advance(done)
+                tell_groups(progress, partial(search.sizes, [*found.starts, _begins(jobs[number:])]))
         except BaseException:
             for future, _ in running:
                 future.cancel()

@@ -25,5 +25,5 @@ def check(
         from tablecloak import pipeline
         from tablecloak.report import terminal
 
-        report = pipeline.check(wanted, progress=progress).to_dict()
+        report = pipeline.check(wanted, memory=settings.memory, progress=progress).to_dict()
     emit(settings, report, terminal.check_lines(report))

@@ -24,8 +24,10 @@ from tablecloak.cli import (
     check,
     compare,
     demo,
+    dicom,
     explain,
     explore,
+    fetch,
     hierarchy,
     init,
     inspect_data,
@@ -74,10 +76,12 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "explain": explain.explain,
     "schema": schema.schema,
     "serve": serve.serve,
+    "fetch": fetch.fetch,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(accepting_settings(_command))
 app.add_typer(hierarchy.app, name="hierarchy")
+app.add_typer(dicom.app, name="dicom")
 
 
 def _show_version(wanted: bool) -> None:

@@ -32,6 +32,14 @@ def serve(
     retention: Annotated[
         int, typer.Option("--retention", min=0, help="Days after which untouched projects are deleted; 0: never.")
     ] = 30,
+    internet: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--internet",
+            metavar="HOST",
+            help="Server that records may be fetched from, as zenodo.org; none by default. Repeatable.",
+        ),
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the link.")] = False,
     settings: Settings,
 ) -> None:
@@ -51,6 +59,7 @@ def serve(
         "upload_limit_bytes": limit,
         "expanded_limit_bytes": 4 * limit,
         "retention_days": retention or None,
+        "internet": frozenset(internet or ()),
         **({"roots": tuple(folder.resolve() for folder in root)} if root else {}),
     }
     make = ServerSettings.ephemeral if ephemeral else partial(ServerSettings, directory or default_directory())

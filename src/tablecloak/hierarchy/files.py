@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tablecloak.errors import CloakError, DataError, did_you_mean
-from tablecloak.hierarchy.hierarchy import ROOT_LABEL, Hierarchy
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.hierarchy.nested import ROOT_LABEL
 
 __all__ = ["FORMATS", "Line", "Parsed", "Problem", "parse_file", "read_hierarchy", "write_hierarchy"]
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.errors import DataError
-from tablecloak.values import Value, format_value
+from tablecloak.hierarchy.nested import ROOT_LABEL, Tree, nodes_of_paths, nodes_of_tree
+from tablecloak.hierarchy.nodes import (
+    FloatArray,
+    IntArray,
+    by_depth,
+    check_labels,
+    check_tree,
+    depths_of,
+    heights_of,
+    intervals_of,
+    leaf_shares,
+    n_leaves_of,
+    numbering,
+)
 
-__all__ = ["ROOT_LABEL", "Hierarchy", "Level", "Tree"]
-
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
-
-# A nested tree: a label is a leaf, a mapping holds groups, a list mixes both.
-Tree: TypeAlias = "str | Mapping[str, Tree | None] | Sequence[Tree]"
-
-ROOT_LABEL = "*"
+__all__ = ["Hierarchy", "Level"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,8 @@ class Hierarchy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_leaves", int(self.last[-1]) + 1)
-        object.__setattr__(self, "depths", _depths(self.parent))
-        object.__setattr__(self, "heights", _heights(self.parent))
+        object.__setattr__(self, "depths", depths_of(self.parent))
+        object.__setattr__(self, "heights", heights_of(self.parent))
         object.__setattr__(self, "_memo", {})
 
     @classmethod
@@ -76,15 +79,15 @@ class Hierarchy:
             losses: loss of publishing each node; None means leaves below / all leaves, 0 for one leaf.
         """
         up = np.asarray(parent, dtype=np.int64)
-        _check_tree(up)
-        order = _numbering(up)  # new number -> old number
+        check_tree(up)
+        order = numbering(up)  # new number -> old number
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new_parent = np.where(up[order] >= 0, rank[up[order]], -1)
-        first, last = _intervals(new_parent, _n_leaves(up))
+        first, last = intervals_of(new_parent, n_leaves_of(up))
         names = tuple(labels[i] for i in order)
-        _check_labels(names, first, last)
-        cost = _leaf_shares(first, last) if losses is None else np.asarray(losses, dtype=np.float64)[order]
+        check_labels(names, first, last)
+        cost = leaf_shares(first, last) if losses is None else np.asarray(losses, dtype=np.float64)[order]
         return cls(names, new_parent, first, last, cost, kind)
 
     @classmethod
@@ -98,27 +101,7 @@ class Hierarchy:
         Args:
             losses: loss of publishing an inner label; None means by leaf counts.
         """
-        labels: list[str] = []
-        parent: list[int] = []
-        number: dict[tuple[int, str, bool], int] = {}
-        for path in paths:
-            if len(path) < 2:
-                raise DataError("a hierarchy path needs a value and a root", hint="end every path with '*'")
-            above = -1
-            for height in range(len(path) - 1, -1, -1):
-                key = (above, path[height], height == 0)
-                above = number.setdefault(key, len(labels))
-                if above == len(labels):
-                    labels.append(key[1])
-                    parent.append(key[0])
-        if parent.count(-1) > 1:
-            roots = sorted(label for label, up in zip(labels, parent, strict=True) if up < 0)
-            raise DataError(
-                f"{len(roots)} different roots: {_some(roots)}",
-                hint="end every path with the same label, for example '*'",
-            )
-        if not labels:
-            labels, parent = [ROOT_LABEL], [-1]
+        labels, parent = nodes_of_paths(paths)
         cost = None if losses is None else np.array([losses.get(label, 0.0) for label in labels])
         return cls.from_nodes(labels, parent, losses=cost, kind=kind)
 
@@ -142,19 +125,7 @@ class Hierarchy:
     @classmethod
     def from_tree(cls, tree: Tree, *, kind: str = "tree") -> Hierarchy:
         """The tree written as nested mappings and lists; without a single top label the root is '*'."""
-        if isinstance(tree, Mapping) and len(tree) == 1:
-            [(root, below)] = tree.items()
-        else:
-            root, below = ROOT_LABEL, tree
-        labels, parent = [_text(root)], [-1]
-        open_: deque[tuple[int, Tree | None]] = deque([(0, below)])
-        while open_:
-            node, children = open_.popleft()
-            for label, grandchildren in _children_of(children):
-                labels.append(label)
-                parent.append(node)
-                if grandchildren:
-                    open_.append((len(labels) - 1, grandchildren))
+        labels, parent = nodes_of_tree(tree)
         return cls.from_nodes(labels, parent, kind=kind)
 
     @property
@@ -275,7 +246,7 @@ class Hierarchy:
 
     def ancestors_by_depth(self) -> IntArray:
         """The ancestor of leaf `c` at depth `d`, (n_leaves, height + 1); a leaf repeats itself below its own depth."""
-        return _by_depth(np.arange(self.n_leaves), self.parent, self.depths, self.height)
+        return by_depth(np.arange(self.n_leaves), self.parent, self.depths, self.height)
 
     def ends(self) -> NDArray[np.int32]:
         """Last leaf code of the ancestor of leaf `c` at depth `d`, (n_leaves, height + 1); column 0 is the root."""
@@ -323,7 +294,7 @@ class Hierarchy:
         parent = [inner[node] if node in above else inner.get(int(self.parent[node]), -1) for node in nodes]
         parent += [inner.get(int(self.parent[node]), -1) for node in sorted(above)]
         kept = [*nodes, *sorted(above)]
-        order = _numbering(np.array(parent, np.int64))
+        order = numbering(np.array(parent, np.int64))
         rank = {int(old): new for new, old in enumerate(order)}
         cut = Hierarchy.from_nodes([self.labels[n] for n in kept], parent, losses=self.losses[kept], kind=self.kind)
         inside = {str(self.labels[leaf]): rank[number[int(node)]] for leaf, node in enumerate(floor)}
@@ -360,144 +331,8 @@ class Hierarchy:
         return index
 
 
-def _children_of(tree: Tree | None) -> Iterable[tuple[str, Tree | None]]:
-    if tree is None:
-        return
-    if isinstance(tree, Mapping):
-        yield from ((_text(label), below) for label, below in tree.items())
-    elif isinstance(tree, Sequence) and not isinstance(tree, str):
-        for part in tree:
-            if isinstance(part, Mapping):
-                yield from _children_of(part)
-            elif isinstance(part, Sequence) and not isinstance(part, str):
-                raise DataError("a list inside a list has no name", hint="write {name: [..]} for every group")
-            else:
-                yield _text(part), None
-    else:
-        yield _text(tree), None
-
-
-def _text(label: Value) -> str:
-    """YAML and JSON read unquoted labels as numbers, booleans or dates."""
-    return str(format_value(label))
-
-
-def _check_tree(parent: IntArray) -> None:
-    roots = np.flatnonzero(parent < 0)
-    if len(roots) != 1:
-        raise DataError(f"a hierarchy needs exactly one root, found {len(roots)}", hint="end every path with '*'")
-    reach = np.where(parent < 0, roots[0], parent)
-    for _ in range(len(parent).bit_length()):  # pointer doubling: 2**i steps up
-        reach = reach[reach]
-    if (reach != roots[0]).any():
-        raise DataError("a group of the hierarchy contains itself", hint="remove the cycle")
-
-
-def _depths(parent: IntArray) -> IntArray:
-    depths = np.zeros(len(parent), dtype=np.int64)
-    above = parent
-    while (inside := above >= 0).any():
-        depths += inside
-        above = np.where(inside, parent[above], -1)
-    return depths
-
-
-def _heights(parent: IntArray) -> IntArray:
-    heights = np.zeros(len(parent), dtype=np.int64)
-    nodes = np.flatnonzero(_is_leaf(parent))
-    height = 0
-    while len(nodes := np.unique(parent[nodes])) and nodes[-1] >= 0:
-        nodes = nodes[nodes >= 0]
-        height += 1
-        heights[nodes] = height
-    return heights
-
-
-def _is_leaf(parent: IntArray) -> NDArray[np.bool_]:
-    leaf = np.ones(len(parent), dtype=bool)
-    leaf[parent] = False  # the root's -1 marks the last node, corrected below
-    leaf[-1] = not (parent == len(parent) - 1).any()
-    leaf[parent < 0] = False  # a root alone is a tree without leaves
-    return leaf
-
-
-def _n_leaves(parent: IntArray) -> int:
-    return int(_is_leaf(parent).sum())
-
-
-def _by_depth(leaves: IntArray, parent: IntArray, depths: IntArray, height: int) -> IntArray:
-    nodes = leaves
-    table = np.empty((len(leaves), height + 1), dtype=np.int64)
-    for depth in range(height, -1, -1):
-        nodes = np.where(depths[nodes] > depth, parent[nodes], nodes)
-        table[:, depth] = nodes
-    return table
-
-
-def _numbering(parent: IntArray) -> IntArray:
-    """Old numbers in the new order: leaves depth first, then inner nodes by height and position."""
-    is_leaf = _is_leaf(parent)
-    depths, heights = _depths(parent), _heights(parent)
-    leaves = np.flatnonzero(is_leaf)
-    table = _by_depth(leaves, parent, depths, int(depths.max()))  # siblings are ordered by number, so rows sort by it
-    leaves = leaves[np.lexsort(table.T[::-1])]
-    begin = np.full(len(parent), len(leaves))
-    position, above = np.arange(len(leaves)), leaves
-    while len(above):
-        np.minimum.at(begin, above, position)
-        inside = parent[above] >= 0
-        above, position = parent[above[inside]], position[inside]
-    inner = np.flatnonzero(~is_leaf)
-    return np.concatenate([leaves, inner[np.lexsort((begin[inner], heights[inner]))]])
-
-
-def _intervals(parent: IntArray, n_leaves: int) -> tuple[IntArray, IntArray]:
-    """First and last leaf code of every node, given the final numbering."""
-    first = np.full(len(parent), n_leaves, dtype=np.int64)
-    last = np.full(len(parent), -1, dtype=np.int64)
-    codes = np.arange(n_leaves)
-    nodes = codes
-    while len(nodes):
-        np.minimum.at(first, nodes, codes)
-        np.maximum.at(last, nodes, codes)
-        inside = parent[nodes] >= 0
-        nodes, codes = parent[nodes[inside]], codes[inside]
-    return first, last
-
-
-def _leaf_shares(first: IntArray, last: IntArray) -> FloatArray:
-    counts = last - first + 1
-    return np.where(counts > 1, counts / max(1, int(counts[-1])), 0.0)
-
-
 def _level_losses(level: Level, n_leaves: int) -> FloatArray:
     if level.losses is not None:
         return np.asarray(level.losses, dtype=np.float64)
     counts = np.bincount(level.groups, minlength=len(level.labels))
     return np.where(counts > 1, counts / n_leaves, 0.0)
-
-
-def _check_labels(labels: tuple[str | None, ...], first: IntArray, last: IntArray) -> None:
-    """Refuse a label on nodes of which none contains the others."""
-    widest = {label: node for node, label in enumerate(labels)}
-    if len(widest) == len(labels):
-        return
-    nodes = np.array([widest[label] for label in labels])
-    outside = np.flatnonzero((first < first[nodes]) | (last > last[nodes]))
-    n_leaves = int(last[-1]) + 1
-    leaf_code = {label: code for code, label in enumerate(labels[:n_leaves])}
-    twice = [code for code, label in enumerate(labels[:n_leaves]) if leaf_code[label] != code]
-    if len(outside) == 0 and not twice:
-        return
-    names = sorted({str(labels[node]) for node in [*outside, *twice]})
-    raise DataError(
-        f"{_some(names)} stands for unrelated groups"
-        if len(names) == 1
-        else f"labels of unrelated groups: {_some(names)}",
-        hint="give every group its own label; a value may share the label only of a group that contains it",
-    )
-
-
-def _some(names: Sequence[str], limit: int = 3) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown}, .."

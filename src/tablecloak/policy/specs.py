@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema
 from tablecloak import registry
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import PolicyError
-from tablecloak.hierarchy.build import HierarchySpec
+from tablecloak.hierarchy.specs import HierarchySpec
 from tablecloak.io.places import Place, database_table, is_uri, place_of
 from tablecloak.policy.losses import refused_loss
 from tablecloak.policy.problems import fault, invalid, relabel

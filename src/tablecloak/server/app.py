@@ -19,7 +19,7 @@ from tablecloak.errors import CloakError
 from tablecloak.server.api import problems
 from tablecloak.server.api import routes as api
 from tablecloak.server.files import TooLarge
-from tablecloak.server.pages import admin, hierarchies, home, kinds, lattices, runs, steps
+from tablecloak.server.pages import admin, attacks, hierarchies, home, kinds, lattices, runs, steps
 from tablecloak.server.pages.shell import render
 from tablecloak.server.remembered import Remembered
 from tablecloak.server.security import Guard
@@ -59,7 +59,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
     app.state.workshop, app.state.sessions = workshop, sessions
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.include_router(api.router)
-    for pages in (home, admin, steps, kinds, hierarchies, lattices, runs):
+    for pages in (home, admin, attacks, steps, kinds, hierarchies, lattices, runs):
         app.include_router(pages.router)
     _add_errors(app)
     app.add_middleware(Remembered, workshop=workshop)

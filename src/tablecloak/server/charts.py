@@ -8,10 +8,11 @@ from typing import Any
 
 from tablecloak.report.html import Html, el
 
-__all__ = ["falling", "frontier", "meter", "spark", "strip"]
+__all__ = ["falling", "frontier", "heat", "meter", "spark", "strip"]
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 24
-WIDTH, HEIGHT, LEFT, BASE = 560, 320, 56, 268
+WIDTH, HEIGHT, LEFT, BASE = 560, 330, 66, 268
+HEAT, HEAT_LEFT = 280, 22
 
 
 def spark(shape: Sequence[float], title: str) -> Html:
@@ -69,6 +70,28 @@ def frontier(points: Sequence[Mapping[str, Any]], chosen: str | None) -> Html:
               role="group", aria_label=f"{title}. {told}")  # fmt: skip
 
 
+def heat(shares: Sequence[Sequence[float]], when: str, pair: Mapping[str, Any]) -> Html:
+    """Records by two columns: rows are groups of values of the first, from low at the bottom, columns of the second.
+
+    Colors of before and after have one scale, so that they can be held against each other.
+    """
+    most = max(max(max(row) for row in pair[side]) for side in ("before", "after")) or 1.0
+    high, wide = HEAT / len(shares), HEAT / max(1, len(shares[0]))
+    cells = [
+        el("rect", class_="heat", x=HEAT_LEFT + j * wide, y=HEAT - (i + 1) * high, width=wide - 1, height=high - 1,
+           fill_opacity=f"{0.04 + 0.96 * share / most:.3f}")
+        for i, row in enumerate(shares)
+        for j, share in enumerate(row)
+    ]  # fmt: skip
+    names = [
+        el("text", f"{pair['second']} →", x=HEAT_LEFT + HEAT / 2, y=HEAT + 18.0, class_="axis"),
+        el("text", f"{pair['first']} →", x=-HEAT / 2, y=12.0, class_="axis", transform="rotate(-90)"),
+    ]
+    title = f"{pair['first']} and {pair['second']} {when}: share of records, at most {most:.1%}"
+    size = f"0 0 {HEAT + HEAT_LEFT} {HEAT + 26}"
+    return el("svg", el("title", title), cells, names, class_="chart heatmap", viewBox=size, role="img")
+
+
 def falling(points: Sequence[tuple[float, float]]) -> Html:
     """The best loss so far as a line that only goes down; the scripts of the page draw it while a run works."""
     last = max([at for at, _ in points], default=0.0) or 0.1
@@ -102,11 +125,11 @@ def _axes(top_x: float, top_y: float) -> list[Html]:
         lines += [
             el("line", x1=float(LEFT), y1=y, x2=float(WIDTH - 40), y2=y),
             el("text", f"{part * top_y:.1%}", x=LEFT - 8.0, y=y + 4, class_="end"),
-            el("text", f"{part * top_x:.1%}", x=x, y=BASE + 18.0, class_="tick"),
+            el("text", f"{part * top_x:.1%}", x=x, y=BASE + 22.0, class_="tick"),
         ]  # fmt: skip
     names = [
         el("text", "highest risk of a record →", x=(WIDTH + LEFT) / 2, y=float(HEIGHT - 10), class_="axis"),
-        el("text", "detail lost ↑", x=float(LEFT), y=12.0, class_="start"),
+        el("text", "detail lost ↑", x=float(LEFT), y=14.0, class_="start"),
     ]
     return [*lines, *names]
 

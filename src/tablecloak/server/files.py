@@ -65,7 +65,16 @@ class Files:
 
     def receive(self, source: BinaryIO, id_: str, name: str, *, limit: int) -> Path:
         """Keep an upload; DataError for a kind of file that cannot be read, TooLarge beyond the limit."""
-        target = self._new_dataset(id_, name)
+        return self._written(source, self._new_dataset(id_, name), limit)
+
+    def receive_zip(self, source: BinaryIO, id_: str, *, limit: int) -> Path:
+        """Keep an uploaded archive of images until it is unpacked."""
+        folder = self.dataset(id_)
+        folder.mkdir(mode=0o700)
+        return self._written(source, folder / "upload.zip", limit)
+
+    @staticmethod
+    def _written(source: BinaryIO, target: Path, limit: int) -> Path:
         n_bytes = 0
         with target.open("xb") as file:
             target.chmod(0o600)

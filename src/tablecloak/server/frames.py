@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -11,8 +13,9 @@ from tablecloak.errors import CloakError
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
+from tablecloak.server.large import is_large, sample_of
 
-__all__ = ["frame_of", "nameless"]
+__all__ = ["frame_of", "looked_at", "nameless"]
 
 REMEMBERED = 2
 _frames: OrderedDict[tuple[str, float], pl.DataFrame] = OrderedDict()
@@ -29,6 +32,16 @@ def frame_of(source: Source) -> pl.DataFrame:
     while len(_frames) > REMEMBERED:
         _frames.popitem(last=False)
     return _frames[key]
+
+
+def looked_at(source: Source, arguments: Mapping[str, Any]) -> tuple[pl.DataFrame, int]:
+    """A table, or a sample of one that is large for the memory, and how many records it has."""
+    if not is_large(source, arguments):
+        frame = frame_of(source)
+        return frame, frame.height
+    frame, n_rows = sample_of(source)
+    require_rows(frame, source.path)
+    return frame.with_columns(pl.col(pl.String).cast(pl.Categorical)), n_rows
 
 
 def nameless(error: CloakError, source: Source) -> CloakError:

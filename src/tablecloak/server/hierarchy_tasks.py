@@ -17,12 +17,14 @@ from tablecloak.hierarchy.files import read_hierarchy, write_hierarchy
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.hierarchy.lint import lint
 from tablecloak.io.frames import column_type
+from tablecloak.io.sniff import sniff
 from tablecloak.plan import source_of
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.problems import InvalidPolicyError, problems_of
 from tablecloak.policy.schema import Policy, hierarchy_from
 from tablecloak.progress import Progress
 from tablecloak.server.frames import frame_of
+from tablecloak.server.large import counted_values, is_large
 from tablecloak.server.set_tasks import items_of
 from tablecloak.values import format_value
 
@@ -40,7 +42,7 @@ def hierarchy(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     With `spec` the hierarchy that these parameters build, else the one of the policy.
     """
     policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
-    values, texts, counts, type_ = _values(policy, arguments["column"])
+    values, texts, counts, type_ = _values(policy, arguments)
     chosen = _checked(arguments["spec"]) if arguments.get("spec") else policy.hierarchy_of(arguments["column"])
     if chosen is None:
         return {"type": type_, "distinct": len(texts), "levels": [], "tree": None, "problems": [], "kind": None}
@@ -51,7 +53,7 @@ def hierarchy(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
 def edit_hierarchy(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     """Change the hierarchy of a column by one edit, and write the result to a file."""
     policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
-    values, texts, counts, type_ = _values(policy, arguments["column"])
+    values, texts, counts, type_ = _values(policy, arguments)
     chosen = policy.hierarchy_of(arguments["column"])
     if chosen is None:
         tree = Hierarchy.from_paths([[text, "*"] for text in texts])
@@ -70,7 +72,7 @@ def hierarchy_file(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
         tree = read_hierarchy(Path(arguments["source"]))
     else:
         policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
-        values, _, _, type_ = _values(policy, arguments["column"])
+        values, _, _, type_ = _values(policy, arguments)
         chosen = policy.hierarchy_of(arguments["column"])
         if chosen is None:
             raise DataError("this column has no hierarchy", hint="choose a kind first")
@@ -79,17 +81,19 @@ def hierarchy_file(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     return {"values": tree.n_leaves, "height": tree.height}
 
 
-def _values(policy: Policy, column: str) -> tuple[list[Any], list[str], dict[str, int], str]:
-    frame = frame_of(source_of(policy))
-    if column not in frame.columns:
+def _values(policy: Policy, arguments: Arguments) -> tuple[list[Any], list[str], dict[str, int], str]:
+    source, column = source_of(policy), arguments["column"]
+    if column not in sniff(source).names:
         raise DataError(f"there is no column '{column}'")
-    items = items_of(policy, column, frame[column])
+    items = items_of(policy, column, source)
     if items is not None:
-        frame = items.to_frame()
-    counted = frame[column].drop_nulls().value_counts()
+        counted = items.value_counts()
+    else:
+        is_whole = not is_large(source, arguments)
+        counted = frame_of(source)[column].drop_nulls().value_counts() if is_whole else counted_values(source, column)
     cells = counted[column].cast(str) if str(counted[column].dtype).startswith("Categorical") else counted[column]
     values = cells.to_list()
-    type_ = policy.columns[column].type or column_type(column, frame[column].dtype)
+    type_ = policy.columns[column].type or column_type(column, counted[column].dtype)
     if type_ is ColumnType.TEXT:
         values = [str(format_value(v)) for v in values]
     texts = [str(format_value(v)) for v in values]

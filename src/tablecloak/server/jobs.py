@@ -43,6 +43,7 @@ class Jobs:
         self._unwanted: set[str] = set()
         self._is_closing = False
         self.n_told = 0  # events so far, of all runs
+        self.n_asked = 0  # times that somebody asked for an early end
         for run in store.open_runs():  # of a server that was ended in the middle of them
             store.set_status(run.id, "interrupted")
         self.workers = [Worker(is_patient=True) for _ in range(n_workers)]
@@ -82,6 +83,7 @@ class Jobs:
         is_told = worker is not None and worker.stop(id_)
         if is_told:
             self._tell(id_, {"kind": "stopping"})
+            self.n_asked += 1
         return is_told
 
     def told(self, id_: str, after: int = 0) -> list[Event] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,6 +15,7 @@ __all__ = ["Remembered"]
 # Steps whose pages show what is stored and no cell; those that show what is told of a run change with every event.
 PLAIN = ("load", "roles", "goals", "policy", "run", "export")
 LIVE = ("run",)
+LIVE_SECONDS = 0.5  # such a page may be so old: what is told since comes by events
 MOST_PAGES = 500
 _step = re.compile(rf"/projects/[0-9a-f]+/({'|'.join(PLAIN)})").fullmatch
 
@@ -28,19 +30,24 @@ class Remembered:
         self._app = app
         self._workshop = workshop
         self._generation = -1
-        self._pages: dict[tuple[str, str], tuple[int, list[Message]]] = {}
+        self._pages: dict[tuple[str, str], tuple[tuple[int, int], float, list[Message]]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         found = _step(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
         if found is None or scope["query_string"]:
             await self._app(scope, receive, send)
             return
-        told = self._workshop.jobs.n_told if found[1] in LIVE else 0
+        jobs = self._workshop.jobs
+        told = (jobs.n_told, jobs.n_asked) if found[1] in LIVE else (0, 0)
         key, generation = (scope["path"], str(_asker(scope))), self._refreshed()
         known = self._pages.get(key)
-        messages = known[1] if known is not None and known[0] == told else await self._heard(scope, receive)
-        if messages and messages[0].get("status") == 200 and generation == self._workshop.store.generation:
-            self._pages[key] = (told, messages)
+        is_young = known is not None and known[0][1] == told[1] and time.monotonic() < known[1]
+        if known is not None and (known[0] == told or is_young):
+            messages = known[2]
+        else:
+            messages = await self._heard(scope, receive)
+            if messages and messages[0].get("status") == 200 and generation == self._workshop.store.generation:
+                self._pages[key] = (told, time.monotonic() + LIVE_SECONDS, messages)
         for message in messages:
             await send(_copied(message))
 

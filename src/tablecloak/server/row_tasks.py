@@ -17,6 +17,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress
 from tablecloak.recoding import read_recoding
 from tablecloak.server.frames import frame_of
+from tablecloak.server.large import is_large, page_of
 from tablecloak.server.set_tasks import release_of_sets
 from tablecloak.values import format_value
 
@@ -30,9 +31,12 @@ LONGEST_CELL = 80
 def rows(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     """One page of a table as texts."""
     policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
-    frame = frame_of(source_of(policy))
-    part = frame.slice(arguments["offset"], arguments["limit"])
-    return {"columns": frame.columns, "rows": _texts(part), "total": frame.height}
+    source = source_of(policy)
+    if is_large(source, arguments):
+        part = page_of(source, arguments["offset"], arguments["limit"])
+    else:
+        part = frame_of(source).slice(arguments["offset"], arguments["limit"])
+    return {"columns": part.columns, "rows": _texts(part)}
 
 
 def lines(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
@@ -66,6 +70,8 @@ def beside(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     """
     policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
     release, folder = Path(arguments["release"]), Path(arguments["release"]).parent
+    if is_large(source_of(policy), arguments):
+        return _pages_beside(policy, release, arguments)
     after = frame_of(release_source(policy, release))
     before = frame_of(source_of(policy)).select([c for c in after.columns if c in policy.columns])
     kept, in_step = _kept_rows(policy, before, after, folder)
@@ -77,9 +83,26 @@ def beside(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
         "after_columns": after.columns,
         "before": _texts(part),
         "after": _texts(published),
-        "total": max(after.height, 0),
         "in_step": in_step,
         "left_out": before.height - after.height,
+    }
+
+
+def _pages_beside(policy: Policy, release: Path, arguments: Arguments) -> dict[str, Any]:
+    """The same of a table that is large for the memory: in step where every record was published, in order."""
+    offset, limit = arguments["offset"], arguments["limit"]
+    after = page_of(release_source(policy, release), offset, limit)
+    before = page_of(source_of(policy), offset, limit)
+    before = before.select([c for c in after.columns if c in policy.columns])
+    is_shuffled = policy.output is not None and policy.output.shuffle
+    left_out = arguments["left_out"]
+    return {
+        "columns": before.columns,
+        "after_columns": after.columns,
+        "before": _texts(before),
+        "after": _texts(after),
+        "in_step": not is_shuffled and not left_out,
+        "left_out": left_out,
     }
 
 

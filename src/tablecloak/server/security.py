@@ -26,6 +26,7 @@ REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-a
 ICON = '<link rel="icon" href="/static/mark.svg" type="image/svg+xml">'
 SAFE = ("GET", "HEAD", "OPTIONS")
 PLAIN_LIMIT = 2_000_000  # bytes of requests that bring no file
+HIERARCHY_LIMIT = 50_000_000
 UPLOADS = ("/open/upload", "/api/v1/datasets", "/api/v1/verify")
 HEADERS = {
     "x-content-type-options": "nosniff",
@@ -115,10 +116,15 @@ class Guard:
     def _cookie_header(self, session: str) -> bytes:
         return f"{self._sessions.cookie}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000".encode()
 
+    def _file_limit(self, path: str) -> int:
+        """Bytes of a file that a request may bring."""
+        if path in UPLOADS or path.endswith("/again"):
+            return self._settings.upload_limit_bytes
+        return HIERARCHY_LIMIT if path.endswith("/hierarchies") else 0
+
     async def _limited(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         """Pass on, counting bytes: a body that is too large is refused while it comes in."""
-        is_upload = scope["path"] in UPLOADS or scope["path"].endswith("/hierarchy-file")
-        limit = self._settings.upload_limit_bytes + PLAIN_LIMIT if is_upload else PLAIN_LIMIT
+        limit = PLAIN_LIMIT + self._file_limit(scope["path"])
         claimed = headers.get("content-length", "0")
         if not claimed.isdecimal() or int(claimed) > limit:
             await _say(send, 413, "too-large", f"at most {limit:,} bytes can be sent here", scope)

@@ -27,7 +27,11 @@ class LocalServer:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self._socket = _listen(settings.port)
-        self.app: FastAPI = make_app(settings)
+        try:
+            self.app: FastAPI = make_app(settings)
+        except BaseException:
+            self._socket.close()
+            raise
         config = uvicorn.Config(
             self.app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2,
             timeout_keep_alive=30,

@@ -12,6 +12,7 @@ import polars as pl
 from tablecloak.baskets.plan import SEPARATOR, has_sets, release_format
 from tablecloak.data.baskets import split_items
 from tablecloak.data.table import ColumnType, Role
+from tablecloak.io.frames import DTYPES
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.policy.schema import Policy
@@ -68,13 +69,14 @@ def _look_like_sets(lines: list[str], delimiter: str) -> bool:
     return lengths.most_common(1)[0][1] < USUAL * len(lines) and len(items) * MANY_TIMES <= items.total()
 
 
-def items_of(policy: Policy, column: str, cells: pl.Series) -> pl.Series | None:
+def items_of(policy: Policy, column: str, source: Source) -> pl.Series | None:
     """The items of all cells, where the column holds sets; None where it does not."""
     spec = policy.columns[column]
     if spec.role is not Role.ITEMS:
         return None
     delimiter = policy.input.delimiter if policy.input and policy.input.format == "sets" else None
-    return split_items(cells, spec.separator or delimiter or SEPARATOR)[1].alias(column)
+    items = split_items(frame_of(source)[column], spec.separator or delimiter or SEPARATOR)[1].alias(column)
+    return items if spec.type is None else items.cast(DTYPES[spec.type], strict=False).drop_nulls()
 
 
 def release_of_sets(policy: Policy, path: Path) -> Source | None:

@@ -42,6 +42,7 @@ class ServerSettings:
     most_cells: int = 2 * GB  # of a table, whatever its file says
     retention_days: int | None = 30  # projects untouched for longer are deleted; None: never
     roots: tuple[Path, ...] = field(default_factory=_roots)  # folders that files may be opened from
+    internet: frozenset[str] = frozenset()  # servers that may be asked for files; empty: nothing leaves this machine
     bearer: str | None = field(default_factory=lambda: os.environ.get("TABLECLOAK_TOKEN") or None, repr=False)
 
     @classmethod

@@ -10,7 +10,9 @@ from typing import Any
 from tablecloak import pipeline
 from tablecloak.baskets import has_sets
 from tablecloak.data.table import Role
+from tablecloak.engines.choose import bytes_in_memory
 from tablecloak.errors import CloakError, DataError
+from tablecloak.imaging import image_profile
 from tablecloak.io.places import DatabaseTable
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
@@ -23,10 +25,11 @@ from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.starter import starter_policy
 from tablecloak.profile.uniqueness import class_sizes, risk_of_sizes, singling_sets
 from tablecloak.progress import Progress
-from tablecloak.server import hierarchy_tasks, row_tasks, set_tasks
+from tablecloak.server import hierarchy_tasks, image_tasks, row_tasks, set_tasks
 from tablecloak.server.bombs import refuse_bombs
 from tablecloak.server.databases import read_database, read_server
-from tablecloak.server.frames import frame_of, nameless
+from tablecloak.server.frames import looked_at, nameless
+from tablecloak.server.large import is_large
 from tablecloak.server.shapes import shape_of
 
 __all__ = ["TASKS", "policy_of"]
@@ -34,6 +37,7 @@ __all__ = ["TASKS", "policy_of"]
 Arguments = Mapping[str, Any]
 Task = Callable[[Arguments, Progress], Any]
 MOST_GROUPS = 400  # whose sizes are kept, for a picture
+MOST_PAIRS = 45  # of columns whose tables are kept, for a picture
 TABLE_KEYS = ("uri", "table", "query", "password")
 
 
@@ -68,18 +72,20 @@ def profile(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     source = _source(arguments)
     try:
         layout = sniff(source)
-        frame = frame_of(source)
-        found = inspect_frame(frame)
+        frame, n_rows = looked_at(source, arguments)
+        found = image_profile(frame) if image_tasks.is_image_table(source.path) else inspect_frame(frame)
         suggested = starter_policy(found, source=source.path.name, preset=arguments.get("preset", "standard"))
     except CloakError as error:
         raise nameless(error, source) from None
     shapes = {name: shape_of(frame[name]) for name in frame.columns}
     return {
         **found.to_dict(),
+        "rows": n_rows,
+        "sampled": frame.height if frame.height < n_rows else None,
         "file": _facts(layout),
         "policy": suggested.text,
         "shapes": shapes,
-        "memory_bytes": frame.estimated_size(),
+        "memory_bytes": bytes_in_memory(layout),
     }
 
 
@@ -98,20 +104,23 @@ def _facts(layout: Layout) -> dict[str, Any]:
 def uniqueness(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     """How exposed records are on the quasi-identifiers of a policy, together and in small sets."""
     policy = policy_of(arguments)
-    source = source_of(policy)
-    frame = frame_of(source)
+    frame, n_rows = looked_at(source_of(policy), arguments)
     quasi = [name for name in policy.columns_with(Role.QUASI) if name in frame.columns]
     codes = {name: column_of(frame[name])[1] for name in quasi}
     if not codes:
         return {"risk": None, "sets": [], "quasi": []}
     risk = risk_of_sizes(class_sizes(list(codes.values())))
-    return {"risk": risk.to_dict(), "sets": [s.to_dict() for s in singling_sets(codes)], "quasi": quasi}
+    sampled = frame.height if frame.height < n_rows else None
+    sets = [s.to_dict() for s in singling_sets(codes)]
+    return {"risk": risk.to_dict(), "sets": sets, "quasi": quasi, "sampled": sampled}
 
 
 def check(arguments: Arguments, progress: Progress) -> dict[str, Any]:
     """Whether the goals of a policy can be reached; an error is part of the answer."""
     try:
-        return {"ok": True, **pipeline.check(policy_of(arguments), progress=progress).to_dict()}
+        engine, memory = arguments.get("engine") or "auto", arguments.get("memory")
+        found = pipeline.check(policy_of(arguments), engine=engine, memory=memory, progress=progress)
+        return {"ok": True, **found.to_dict()}
     except CloakError as error:
         return {"ok": False, **error.to_dict()}
 
@@ -173,13 +182,33 @@ def lattice(arguments: Arguments, progress: Progress) -> dict[str, Any]:
     return {"algorithm": search.name, **view.to_dict()}
 
 
+def _in_memory(arguments: Arguments) -> Policy:
+    """The policy of a table that may be held in memory, beside its release."""
+    policy = policy_of(arguments)
+    if is_large(source_of(policy), arguments):
+        raise DataError(
+            "the table is too large to be held beside its release", hint="take a part of both and compare it"
+        )
+    return policy
+
+
 def compare(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
-    """A release beside its original: distances of every column, all metrics."""
+    """A release beside its original: distances of every column, all metrics, records by two columns."""
     from tablecloak.comparison import compare_files
 
-    policy = policy_of(arguments)
+    policy = _in_memory(arguments)
     assert policy.input_path is not None
-    return compare_files(policy.input_path, Path(arguments["release"]), policy=policy).to_dict()
+    found = compare_files(policy.input_path, Path(arguments["release"]), policy=policy, with_pairs=True)
+    return {**found.to_dict(), "pairs": [pair.to_dict() for pair in found.pairs[:MOST_PAIRS]]}
+
+
+def attack(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
+    """Every attack there is on a release, beside its original."""
+    from tablecloak.attacking import attack_files
+
+    policy = _in_memory(arguments)
+    assert policy.input_path is not None
+    return attack_files(policy.input_path, Path(arguments["release"]), policy=policy).to_dict()
 
 
 def verify(arguments: Arguments, progress: Progress) -> dict[str, Any]:
@@ -234,12 +263,15 @@ TASKS: dict[str, Task] = {
     "run": run,
     "lattice": lattice,
     "compare": compare,
+    "attack": attack,
     "verify": verify,
     "convert": convert,
     "database": database,
     "sample": sample,
     "columns-of-sets": set_tasks.columns_of_sets,
     "kind-of-file": set_tasks.kind_of_file,
+    "images": image_tasks.images,
+    "export-images": image_tasks.export,
     "rows": row_tasks.rows,
     "lines": row_tasks.lines,
     "beside": row_tasks.beside,

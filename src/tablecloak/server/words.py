@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["FIXED_ROLES", "KINDS", "ROLES", "SENTENCES", "sentence_parts"]
+__all__ = ["FIXED_ROLES", "KINDS", "ROLES", "SENTENCES", "goal_words", "sentence_parts"]
 
 # A parameter between braces becomes an input. What is not listed here is shown by its definition.
 SENTENCES: Mapping[str, str] = {
@@ -45,6 +45,18 @@ KINDS: Mapping[str, str] = {
     "tree": "a tree you write",
     "auto": "generated from the values",
 }
+
+
+def goal_words(goal: str) -> str:
+    """A goal as results write it, `l-diversity(variant=distinct, l=3, sensitive=ill)`, in fewer words.
+
+    >>> goal_words("l-diversity(variant=distinct, l=3, sensitive=ill)")
+    'l-diversity (l = 3, ill)'
+    """
+    name, _, rest = goal.partition("(")
+    said = [part.partition("=") for part in rest.rstrip(")").split(", ") if part]
+    words = [value if key == "sensitive" else f"{key} = {value}" for key, _, value in said if value != "distinct"]
+    return f"{name} ({', '.join(words)})" if words else name
 
 
 def sentence_parts(name: str, parameters: Mapping[str, Any]) -> list[tuple[str, str]] | None:

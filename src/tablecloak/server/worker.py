@@ -21,6 +21,8 @@ __all__ = ["serve"]
 
 # Progress is told at most this often.
 SECONDS_BETWEEN = 0.1
+PAUSE_GROWS = 1.1  # pauses between pictures
+MOST_GROUPS = 80  # of a picture
 NICENESS = 10
 
 
@@ -30,6 +32,7 @@ class Telling:
     def __init__(self, line: Connection, number: int) -> None:
         self._line, self._number = line, number
         self._last = 0.0
+        self._next_picture, self._pause = 0.0, SECONDS_BETWEEN
         self._is_cancelled = False
         self._is_stopping = False
 
@@ -47,6 +50,27 @@ class Telling:
 
     def better(self, loss: float) -> None:
         self._tell({"kind": "best", "loss": float(loss)})
+
+    def groups(self, sizes: Callable[[], Any]) -> None:
+        """How large the groups are so far: the largest ones, the others together."""
+        if self._is_time_for_a_picture():
+            found = sorted(sizes().tolist(), reverse=True)
+            rest = sum(found[MOST_GROUPS:])
+            self._tell({"kind": "groups", "groups": len(found), "sizes": found[:MOST_GROUPS], "rest": rest})
+
+    def nodes(self, rows: Callable[[], Any]) -> None:
+        """How much of a lattice is known so far, row by row."""
+        if self._is_time_for_a_picture():
+            self._tell({"kind": "nodes", "rows": rows()})
+
+    def _is_time_for_a_picture(self) -> bool:
+        """Pictures come ever more seldom, so that a long run has not many more than a short one."""
+        now = time.monotonic()
+        if now < self._next_picture:
+            return False
+        self._pause *= PAUSE_GROWS
+        self._next_picture = now + self._pause
+        return True
 
     def stopping(self) -> bool:
         """Whether the best found so far is wanted now."""

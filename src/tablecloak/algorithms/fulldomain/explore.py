@@ -7,7 +7,7 @@ import numpy as np
 from tablecloak.algorithms.fulldomain.judge import Judge, Verdict
 from tablecloak.algorithms.fulldomain.lattice import Node, above, below
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.progress import Progress, tell_better
+from tablecloak.progress import Progress, tell_better, tell_nodes
 
 __all__ = ["Exploration"]
 
@@ -45,7 +45,15 @@ class Exploration:
         self.verdicts[node] = found
         self._note(found)
         self.progress.advance(int(np.count_nonzero(self.tags)))
+        tell_nodes(self.progress, self.rows)
         return found
+
+    def rows(self) -> list[list[int]]:
+        """Safe, unsafe and unknown nodes of every row, from exact values to everything hidden."""
+        levels = sum(np.ogrid[tuple(slice(n) for n in self.tags.shape)], start=np.zeros((), np.int64))
+        n_rows = self.lattice.n_rows
+        counts = [np.bincount(levels[self.tags == tag], minlength=n_rows) for tag in (SAFE, UNSAFE, UNKNOWN)]
+        return [[int(n) for n in row] for row in zip(*counts, strict=True)]
 
     def is_safe(self, node: Node) -> bool:
         """The tag of a node, which is checked if it has none."""

@@ -12,12 +12,14 @@ __all__ = [
     "PROBLEMS",
     "Check",
     "DatasetOut",
+    "FetchFile",
     "NewPolicy",
     "NewProject",
     "NewRun",
     "OpenSource",
     "Problem",
     "ProjectOut",
+    "RecordOut",
     "RunOut",
     "Verified",
 ]
@@ -65,6 +67,25 @@ class NewProject(_Body):
     ] = "auto"
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     preset: Annotated[str, Field(description="see `tablecloak list presets`")] = "standard"
+
+
+class FetchFile(_Body):
+    """A file of a record to be fetched."""
+
+    record: Annotated[str, Field(max_length=2000, description="address of a record, or its DOI")]
+    file: Annotated[str, Field(max_length=1000, description="its name in the record")]
+    token: Annotated[
+        str | None, Field(max_length=1000, description="where a token is: `env:NAME` or `file:PATH`; never the token")
+    ] = None
+
+
+class RecordOut(BaseModel):
+    """What a repository has under one address."""
+
+    kind: str
+    host: str
+    title: str
+    files: list[dict[str, Any]]
 
 
 class OpenSource(_Body):

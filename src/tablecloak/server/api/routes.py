@@ -16,15 +16,17 @@ from tablecloak.server.api.bodies import (
     PROBLEMS,
     Check,
     DatasetOut,
+    FetchFile,
     NewPolicy,
     NewProject,
     NewRun,
     OpenSource,
     ProjectOut,
+    RecordOut,
     RunOut,
     Verified,
 )
-from tablecloak.server.services import checks, datasets, exports, kinds, projects, runs
+from tablecloak.server.services import checks, datasets, exports, kinds, projects, records, runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Dataset, Project, Run, Unknown
 
@@ -128,6 +130,22 @@ def open_dataset(body: OpenSource, workshop: At) -> DatasetOut:
     Passwords are named, never sent: `password=env:NAME` or `password=file:PATH`, as the server finds them.
     """
     return DatasetOut.of(datasets.open_source(workshop, body.source))
+
+
+@router.get("/records", tags=["datasets"])
+def look_at_record(
+    record: Annotated[str, Query(max_length=2000, description="address of a record, or its DOI")],
+    workshop: At,
+    token: Annotated[str | None, Query(max_length=1000, description="where a token is")] = None,
+) -> RecordOut:
+    """Files of a record on Zenodo or a Dataverse server, where the server was started with `--internet`."""
+    return RecordOut.model_validate(records.look(workshop, record, token).to_dict())
+
+
+@router.post("/datasets/fetch", status_code=201, tags=["datasets"])
+def fetch_dataset(body: FetchFile, workshop: At) -> DatasetOut:
+    """A copy of a file of a record."""
+    return DatasetOut.of(records.fetch(workshop, body.record, body.file, body.token))
 
 
 @router.get("/datasets", tags=["datasets"])

@@ -44,6 +44,7 @@ def show_run(request: Request, project_id: str, *, alert: Any = None, status: in
         phases=results.phases(workshop, newest) if newest else [], history=results.history(workshop, project),
         losses=results.losses(workshop, newest) if newest else [], error=results.error_of(newest),
         left=workshop.files.left_of(project.id, newest.id) if newest and not newest.is_open else [],
+        log=results.log(workshop, newest) if newest and not newest.is_open else [],
         is_stopping=newest is not None and results.is_stopping(workshop, newest),
     )  # fmt: skip
 
@@ -77,7 +78,13 @@ def _run(request: Request, project: Project, id_: str) -> Run | None:
 
 @router.get("/projects/{project_id}/compare")
 def compare(
-    request: Request, project_id: str, run: str | None = None, page: int = 1, values: bool = False, beside: str = ""
+    request: Request,
+    project_id: str,
+    run: str | None = None,
+    page: int = 1,
+    values: bool = False,
+    beside: str = "",
+    pair: int = 0,
 ) -> Response:
     """All runs, and one of them in detail, perhaps beside another."""
     workshop, project = workshop_of(request), project_of(request, project_id)
@@ -85,6 +92,7 @@ def compare(
     if chosen is None:
         return render(request, "locked.html", project=project, step="compare")
     points = results.points(workshop, project)
+    metrics = results.metrics(workshop, chosen)
     other = _run(request, project, beside)
     is_other = other is not None and other.status == "done" and other.id != chosen.id
     return render(
@@ -94,7 +102,7 @@ def compare(
         rows=results.side_by_side(points, workshop.store.runs(project.id, "run")),
         verdicts=results.verdicts(chosen), attackers=results.attackers(chosen), values=values,
         table=results.beside_page(workshop, chosen, page, PAGE_ROWS, values=values),
-        metrics=results.metrics(workshop, chosen),
+        metrics=metrics, pair=results.pair_of(metrics, pair),
     )  # fmt: skip
 
 
@@ -109,6 +117,7 @@ def export(request: Request, project_id: str, run: str | None = None) -> Respons
         request, "export.html", project=project, step="export", run=chosen, chosen=chosen,
         files=exports.files_of(workshop, chosen), formats=exports.formats_of(workshop, chosen),
         script=exports.script(workshop, chosen), earlier=exports.earlier(workshop, chosen),
+        has_images=exports.has_images(workshop, chosen),
     )  # fmt: skip
 
 

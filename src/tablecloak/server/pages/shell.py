@@ -26,7 +26,9 @@ from tablecloak.server.services import projects, runs
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.sessions import Sessions
 from tablecloak.server.store import Project, Run, Stale
+from tablecloak.server.tree_pictures import tree_picture
 from tablecloak.server.treemaps import treemap
+from tablecloak.server.words import goal_words
 
 __all__ = ["STEPS", "Sent", "back_to", "failed", "project_of", "render", "sent_form", "workshop_of"]
 
@@ -111,9 +113,13 @@ def _environment() -> Environment:
     environment.filters["percent"] = lambda share: "–" if share is None else f"{share:.1%}"
     environment.filters["number"] = lambda count: "–" if count is None else f"{count:,}"
     environment.filters["level"] = _level
+    environment.filters["place"] = _place
+    environment.filters["goals"] = lambda goals: ", ".join(map(goal_words, goals))
     environment.filters["typed"] = _typed
     environment.filters["markup"] = lambda html: Markup(str(html)) if isinstance(html, Html) else html
-    environment.globals.update(charts=charts, treemap=treemap, product_version=__version__, steps=STEPS)
+    environment.globals.update(
+        charts=charts, treemap=treemap, tree_picture=tree_picture, product_version=__version__, steps=STEPS
+    )
     return environment
 
 
@@ -122,6 +128,12 @@ def _typed(value: Any) -> str:
     if isinstance(value, list | tuple) and all(isinstance(v, str) and v.isascii() and '"' not in v for v in value):
         return "[" + ", ".join(value) + "]"
     return "" if value is None or value == {} else value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _place(path: Path) -> str:
+    """A path as people write it: their home is ~."""
+    home = Path.home()
+    return str(Path("~") / path.relative_to(home)) if path.is_relative_to(home) else str(path)
 
 
 def _level(value: Any) -> str:

@@ -65,6 +65,8 @@ def read_again(request: Request, project_id: str, sent: Sent = SentForm) -> Resp
     """Read the file in another way."""
     project = project_of(request, project_id)
     options: dict[str, Any] = {k: v for k in ("delimiter", "encoding") if (v := sent.text(k))}
+    if sent.text("other_delimiter"):
+        options["delimiter"] = sent.text("other_delimiter")
     if options.get("delimiter") == "tab":
         options["delimiter"] = "\t"
     if sent.text("header"):

@@ -11,12 +11,13 @@ from typing import Any, BinaryIO
 
 from tablecloak.errors import DataError
 from tablecloak.io.places import DatabaseTable, database_table, is_uri
+from tablecloak.server import image_tasks
 from tablecloak.server.databases import split_uri
 from tablecloak.server.files import inside, safe_name
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.store import Dataset, new_id, now
 
-__all__ = ["of_sample", "open_source", "profile_of", "receive"]
+__all__ = ["allowed", "keep", "of_sample", "open_source", "profile_of", "receive"]
 
 
 def receive(workshop: Workshop, source: BinaryIO, name: str) -> Dataset:
@@ -26,8 +27,11 @@ def receive(workshop: Workshop, source: BinaryIO, name: str) -> Dataset:
     """
     id_ = new_id()
     try:
+        if name.lower().endswith(".zip"):
+            given = workshop.files.receive_zip(source, id_, limit=workshop.settings.upload_limit_bytes)
+            return _of_images(workshop, id_, name, given)
         path = workshop.files.receive(source, id_, name, limit=workshop.settings.upload_limit_bytes)
-        return _keep(workshop, id_, name, path)
+        return keep(workshop, id_, name, path)
     except BaseException:
         workshop.files.forget(workshop.files.dataset(id_))
         raise
@@ -37,24 +41,51 @@ def open_source(workshop: Workshop, source: str) -> Dataset:
     """A copy of a file on this machine, of a table of an SQLite file on it, or of a table of a PostgreSQL server."""
     if source.startswith("sqlite://"):
         database, table = split_uri(source)
-        local = {"database": str(_allowed(workshop, database)), "table": table}
+        local = {"database": str(allowed(workshop, database)), "table": table}
         return _from_database(workshop, table or database.stem, local)
     if is_uri(source):
         found = _on_server(workshop, _table(source))
         given = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
         return _from_database(workshop, found.table or "query", given)
-    path = _allowed(workshop, Path(source))
+    path = allowed(workshop, Path(source), is_folder=True)
+    if path.is_dir():
+        return _of_folder(workshop, path)
     with path.open("rb") as file:
         return receive(workshop, file, path.name)
 
 
-def _allowed(workshop: Workshop, path: Path) -> Path:
-    """The file a path leads to, if it may be opened; whether others exist is not told."""
+def _of_folder(workshop: Workshop, folder: Path) -> Dataset:
+    """The metadata of the images in a folder."""
+    id_ = new_id()
+    workshop.files.dataset(id_).mkdir(mode=0o700)
+    try:
+        return _of_images(workshop, id_, folder.name, folder)
+    except BaseException:
+        workshop.files.forget(workshop.files.dataset(id_))
+        raise
+
+
+def _of_images(workshop: Workshop, id_: str, name: str, source: Path) -> Dataset:
+    path = workshop.files.dataset(id_) / image_tasks.TABLE
+    limit = workshop.settings.expanded_limit_bytes
+    workshop.fetch("images", {"source": str(source), "path": str(path), "limit_bytes": limit})
+    if source.is_file():
+        source.unlink()
+    return keep(workshop, id_, f"{Path(name).stem}: metadata of images", path)
+
+
+def allowed(workshop: Workshop, path: Path, *, is_folder: bool = False) -> Path:
+    """The file a path leads to, if it may be opened; whether others exist is not told.
+
+    Args:
+        is_folder: a folder may be opened, too.
+    """
     roots, own = workshop.settings.roots, workshop.settings.directory
     try:
         known = path.expanduser()
         real = (known if known.is_absolute() else roots[-1] / known).resolve()
-        is_fine = inside(real, roots) and not inside(real, [own]) and real.is_file() and os.access(real, os.R_OK)
+        is_there = real.is_file() or (is_folder and real.is_dir() and not inside(own, [real]))
+        is_fine = inside(real, roots) and not inside(real, [own]) and is_there and os.access(real, os.R_OK)
     except (OSError, ValueError, RuntimeError):  # no path at all, an endless link, a home that is not there
         is_fine = False
     if not is_fine:
@@ -75,7 +106,7 @@ def _on_server(workshop: Workshop, table: DatabaseTable) -> DatabaseTable:
     if table.scheme != "postgresql":
         raise DataError(f"tables of {table.scheme} cannot be opened here", hint="postgresql://, sqlite:// or a file")
     kind, _, name = (table.password or "").partition(":")
-    password = f"file:{_allowed(workshop, Path(name))}" if kind == "file" else table.password
+    password = f"file:{allowed(workshop, Path(name))}" if kind == "file" else table.password
     return replace(table, password=password)
 
 
@@ -86,7 +117,7 @@ def _from_database(workshop: Workshop, named: str, arguments: Mapping[str, Any])
     target.parent.mkdir(mode=0o700)
     try:
         workshop.fetch("database", {**arguments, "path": str(target), "most_cells": workshop.settings.most_cells})
-        return _keep(workshop, id_, name, target)
+        return keep(workshop, id_, name, target)
     except BaseException:
         workshop.files.forget(target.parent)
         raise
@@ -100,13 +131,14 @@ def of_sample(workshop: Workshop, *, of_sets: bool = False) -> tuple[Dataset, Pa
     try:
         policy = workshop.ask("sample", {"folder": str(folder), "of_sets": of_sets})["policy"]
         name = "baskets.txt" if of_sets else "patients.csv"
-        return _keep(workshop, id_, name, folder / name), folder, policy
+        return keep(workshop, id_, name, folder / name), folder, policy
     except BaseException:
         workshop.files.forget(folder)
         raise
 
 
-def _keep(workshop: Workshop, id_: str, name: str, path: Path) -> Dataset:
+def keep(workshop: Workshop, id_: str, name: str, path: Path) -> Dataset:
+    """Remember a file that lies in the folder of its dataset, if it can be read."""
     settings = workshop.settings
     limits = {"limit_bytes": settings.expanded_limit_bytes, "most_cells": settings.most_cells}
     workshop.ask("check-file", {"path": str(path), **limits})
@@ -118,7 +150,7 @@ def profile_of(workshop: Workshop, dataset: Dataset, options: dict[str, Any] | N
     path = workshop.files.dataset(dataset.id) / dataset.file
     given = options or {}
     key = key_of("profile", repr(sorted(given.items())))
-    found: dict[str, Any] = workshop.asked(dataset.id, key, "profile", {"path": str(path), **given})
+    found: dict[str, Any] = workshop.asked(dataset.id, key, "profile", {"path": str(path), **workshop.means, **given})
     return found
 
 

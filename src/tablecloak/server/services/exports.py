@@ -9,11 +9,12 @@ from typing import Any
 
 from tablecloak.io.sources import WRITABLE
 from tablecloak.policy.load import parse_policy
+from tablecloak.server import image_tasks
 from tablecloak.server.services import runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Run, Unknown
 
-__all__ = ["earlier", "files_of", "formats_of", "path_of", "script", "text_of"]
+__all__ = ["earlier", "files_of", "formats_of", "has_images", "path_of", "script", "text_of"]
 
 WHAT = {
     "release": "the table to hand over",
@@ -55,11 +56,36 @@ def path_of(workshop: Workshop, run: Run, document: str) -> Path:
     name, _, extension = document.partition(".")
     if document == "bundle":
         return bundle(workshop, run)
+    if document == "images":
+        return images(workshop, run)
     if name == "release" and extension:
         if extension not in formats_of(workshop, run):
             raise Unknown
         return runs.converted(workshop, run, extension)
     return runs.file_of(workshop, run, document)
+
+
+def has_images(workshop: Workshop, run: Run) -> bool:
+    """Whether the rows of a run are images."""
+    return image_tasks.is_image_table(_table(workshop, run))
+
+
+def _table(workshop: Workshop, run: Run) -> Path:
+    dataset = workshop.store.dataset(workshop.store.project(run.project).dataset)
+    return workshop.files.dataset(dataset.id) / dataset.file
+
+
+def images(workshop: Workshop, run: Run) -> Path:
+    """The images of the published rows with the published values, made when first asked for."""
+    if not has_images(workshop, run):
+        raise Unknown
+    release = runs.file_of(workshop, run, "release")
+    target = release.with_name("images.zip")
+    if not target.exists():
+        folder = _table(workshop, run).parent / image_tasks.FOLDER
+        arguments = {"images": str(folder), "release": str(release), "target": str(target)}
+        workshop.fetch("export-images", arguments)
+    return target
 
 
 def text_of(workshop: Workshop, run: Run, document: str) -> tuple[str, str]:

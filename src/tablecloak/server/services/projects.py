@@ -7,7 +7,7 @@ from typing import Any
 
 from tablecloak.baskets.plan import has_sets, make_set_plan
 from tablecloak.data.table import Role
-from tablecloak.errors import CloakError, IncompatibleChoice
+from tablecloak.errors import CloakError, DataError, IncompatibleChoice
 from tablecloak.policy.schema import Policy
 from tablecloak.server import drafts
 from tablecloak.server.services import datasets
@@ -19,6 +19,7 @@ __all__ = [
     "change",
     "check",
     "create",
+    "create_like",
     "create_sample",
     "policy_of",
     "refusal",
@@ -49,6 +50,19 @@ def add(workshop: Workshop, dataset: Dataset, name: str, policy: str, hierarchie
     except BaseException:
         workshop.files.forget(workshop.files.project(id_))
         raise
+
+
+def create_like(workshop: Workshop, other: Project, dataset: Dataset) -> Project:
+    """A project on a dataset with the policy and the hierarchies of another; DataError if its columns are not there."""
+    policy = policy_of(workshop, other)
+    assert policy.input is not None
+    options = policy.input.model_dump(exclude_defaults=True, exclude={"path"})
+    profile = datasets.profile_of(workshop, dataset, {"options": options} if options else None)
+    missing = sorted(set(policy.columns) - {column["name"] for column in profile["columns"]})
+    if missing:
+        raise DataError(f"the table has no column {', '.join(missing)}", hint="open it as a new project")
+    text = drafts.edited(other.policy, drafts.set_input(dataset.file, options))
+    return add(workshop, dataset, dataset.name[:200], text, workshop.files.project(other.id))
 
 
 def create_sample(workshop: Workshop, *, of_sets: bool = False) -> Project:

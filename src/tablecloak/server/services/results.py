@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tablecloak.errors import CloakError
 from tablecloak.server.services import runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project, Run, Unknown
+from tablecloak.server.words import goal_words
 
 __all__ = [
-    "attackers", "beside_page", "error_of", "history", "is_stopping", "losses", "metrics", "phases", "points",
-    "side_by_side", "verdicts",
+    "attackers", "beside_page", "error_of", "history", "is_stopping", "log", "losses", "metrics", "pair_of", "phases",
+    "points", "side_by_side", "verdicts",
 ]  # fmt: skip
 
 
@@ -39,6 +41,22 @@ def losses(workshop: Workshop, run: Run) -> list[tuple[float, float]]:
     return [(e["at"], e["loss"]) for e in workshop.jobs.events(run) if e["kind"] == "best"]
 
 
+def log(workshop: Workshop, run: Run) -> list[str]:
+    """What was told about a run, line by line, with seconds since it began."""
+    words: dict[str, Callable[[Mapping[str, Any]], str]] = {
+        "state": lambda e: str(e["status"]),
+        "start": lambda e: f"{e['phase']} begins" + (f", {e['total']:,} to do" if e["total"] else ""),
+        "finish": lambda e: f"ends: {e['note']}" if e["note"] else "ends",
+        "best": lambda e: f"best loss so far {e['loss']:.4%}",
+        "groups": lambda e: f"{e['groups']:,} groups so far",
+        "nodes": lambda e: f"{sum(row[0] + row[1] for row in e['rows']):,} nodes known so far",
+        "stopping": lambda _: "asked to publish the best so far",
+        "resumed": lambda e: f"goes on after {e['phases']} finished phases",
+    }
+    told = [e for e in workshop.jobs.events(run) if e["kind"] in words]
+    return [f"{event['at']:9.2f} s  {words[event['kind']](event)}" for event in told]
+
+
 def is_stopping(workshop: Workshop, run: Run) -> bool:
     """Whether a run was asked to publish the best it has."""
     return run.is_open and any(e["kind"] == "stopping" for e in workshop.jobs.events(run))
@@ -47,7 +65,7 @@ def is_stopping(workshop: Workshop, run: Run) -> bool:
 def summary(run: Run) -> str:
     """Goals and algorithm of a run in a few words."""
     result = run.result or {}
-    return f"{', '.join(result.get('goals', []))} by {result.get('algorithm', '')}"
+    return f"{', '.join(map(goal_words, result.get('goals', [])))} by {result.get('algorithm', '')}"
 
 
 def history(workshop: Workshop, project: Project) -> list[dict[str, Any]]:
@@ -107,7 +125,7 @@ def side_by_side(shown: list[dict[str, Any]], every: list[Run]) -> list[dict[str
     results = {run.id: run.result for run in every}
     points_ = shown[:MOST_BESIDE]
     rows = [
-        _compared("goals", [", ".join(p["goals"]) for p in points_]),
+        _compared("goals", [", ".join(map(goal_words, p["goals"])) for p in points_]),
         _compared("highest risk", [p["risk"] for p in points_], is_share=True),
         _compared("average risk", [p["average"] for p in points_], is_share=True),
         _compared("detail lost", [p["loss"] for p in points_], is_share=True),
@@ -177,6 +195,12 @@ def beside_page(workshop: Workshop, run: Run, page: int, n_rows: int, *, values:
         return {**found, "hidden": False, **runs.beside(workshop, run, offset, n_rows)}
     except (CloakError, Unknown):
         return None
+
+
+def pair_of(metrics: Mapping[str, Any] | None, number: int) -> dict[str, Any] | None:
+    """The table of two columns that a page shows, if there is one."""
+    pairs = (metrics or {}).get("pairs") or []
+    return pairs[number if 0 <= number < len(pairs) else 0] if pairs else None
 
 
 def metrics(workshop: Workshop, run: Run) -> dict[str, Any] | None:

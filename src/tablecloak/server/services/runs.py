@@ -12,7 +12,7 @@ from tablecloak.server.services import projects
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.store import Project, Run, Unknown
 
-__all__ = ["begin", "beside", "comparison", "file_of", "latest", "parts_of_report", "rest", "resume"]
+__all__ = ["attacked", "begin", "beside", "comparison", "file_of", "latest", "parts_of_report", "rest", "resume"]
 
 DOCUMENTS = ("release", "side", "report", "certificate", "recoding")
 
@@ -71,18 +71,31 @@ def parts_of_report(workshop: Workshop, run: Run) -> dict[str, Html]:
 
 def _about(workshop: Workshop, run: Run) -> dict[str, Any]:
     base = str(workshop.files.project(run.project))
-    return {"policy": run.policy, "base": base, "release": str(file_of(workshop, run, "release"))}
+    release = str(file_of(workshop, run, "release"))
+    return {"policy": run.policy, "base": base, "release": release, **workshop.means}
 
 
 def beside(workshop: Workshop, run: Run, offset: int, limit: int) -> dict[str, Any]:
     """One page of original and release in step."""
-    found: dict[str, Any] = workshop.ask("beside", {**_about(workshop, run), "offset": offset, "limit": limit})
+    where = {"offset": offset, "limit": limit, "left_out": run.result["suppressed"]}
+    found: dict[str, Any] = workshop.ask("beside", {**_about(workshop, run), **where})
     return found
 
 
 def comparison(workshop: Workshop, run: Run) -> dict[str, Any]:
     """All metrics and distances of a release."""
     found: dict[str, Any] = workshop.asked(run.project, key_of("compare", run.id), "compare", _about(workshop, run))
+    return found
+
+
+def attacked(workshop: Workshop, run: Run, *, is_wanted: bool = False) -> dict[str, Any] | None:
+    """What every attack achieves on a release; None if nobody wanted that yet. It may take a while."""
+    key = key_of("attack", run.id)
+    found: dict[str, Any] | None = workshop.store.answer(run.project, key)
+    if found is None and is_wanted:
+        found = workshop.fetch("attack", _about(workshop, run))
+        assert found is not None
+        workshop.store.keep_answer(run.project, key, found)
     return found
 
 

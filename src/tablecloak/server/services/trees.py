@@ -13,6 +13,7 @@ from tablecloak.policy.schema import Policy, hierarchy_kinds
 from tablecloak.server import drafts
 from tablecloak.server.files import TooLarge, safe_name
 from tablecloak.server.forms import Field, fields_of, settings_from
+from tablecloak.server.security import HIERARCHY_LIMIT
 from tablecloak.server.services import projects
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.store import Project
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 FOLDER = "hierarchies"
-MOST_BYTES = 50_000_000
+MOST_BYTES = HIERARCHY_LIMIT
 _FITS = {
     "intervals": ("integer", "float"),
     "quantiles": ("integer", "float", "date", "datetime"),

@@ -12,9 +12,11 @@ from typing import Any
 
 from tablecloak.cleanup import unfinished
 from tablecloak.errors import CloakError
+from tablecloak.io.remote import Remote
 from tablecloak.progress import Cancelled
 from tablecloak.server.files import Files
 from tablecloak.server.jobs import Jobs
+from tablecloak.server.lock import DirectoryLock
 from tablecloak.server.settings import ServerSettings
 from tablecloak.server.store import Project, Run, Store
 from tablecloak.server.workers import Crashed, Failed, Worker
@@ -47,6 +49,8 @@ class Workshop:
         if settings.is_ephemeral:
             unfinished.add(self)  # removed even if the process is ended before it can close
         self.files = Files(settings.directory)
+        self._lock = DirectoryLock(settings.directory)  # before anything is read that another server may write
+        self.remote = Remote(settings.internet, limit_bytes=settings.upload_limit_bytes)
         self.store = Store(settings.directory / "tablecloak.sqlite")
         self.jobs = Jobs(
             self.store, settings.workers, self.arguments_of, self._clear, starts_early=settings.starts_early
@@ -111,14 +115,19 @@ class Workshop:
 
     def about(self, project: Project) -> dict[str, Any]:
         """What tasks need to know of a project."""
-        return {"policy": project.policy, "base": str(self.files.project(project.id))}
+        return {"policy": project.policy, "base": str(self.files.project(project.id)), **self.means}
+
+    @property
+    def means(self) -> dict[str, Any]:
+        """What tasks may use: decides what is looked at whole."""
+        return {"engine": self.settings.engine, "memory": self.settings.memory}
 
     def arguments_of(self, run: Run) -> dict[str, Any]:
         """What the task of a run gets: a folder, empty unless an attempt before left something to go on with."""
         left = self.files.left_of(run.project, run.id)
         folder = self.files.run(run.project, run.id) if left else self.files.new_run(run.project, run.id)
         base, settings = str(self.files.project(run.project)), self.settings
-        how = {"threads": settings.threads, "engine": settings.engine, "memory": settings.memory}
+        how = {"threads": settings.threads, **self.means}
         return {"policy": run.policy, "base": base, "folder": str(folder), "left": left, **how}
 
     def _clear(self, run: Run) -> None:
@@ -164,6 +173,7 @@ class Workshop:
         for worker in (self._quick, self._checker, *self._fetching):
             worker.close()
         self.store.close()
+        self._lock.release()
         self.discard()
 
     def discard(self) -> None:

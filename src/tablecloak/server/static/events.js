@@ -1,4 +1,5 @@
-// A run as it happens: phases with bars, the best loss so far, and what comes after the end.
+// A run as it happens: phases with bars, the best loss so far, groups or lattice as they grow, and what comes after the end.
+import { drawGroups, drawNodes } from "./growing.js";
 const number = new Intl.NumberFormat("en");
 
 export function follow(place, say) {
@@ -36,7 +37,7 @@ export function follow(place, say) {
     now.note.textContent = event.note || "";
     now.time.textContent = `${(event.at - began).toFixed(2)} s`;
   };
-  const tell = { start, advance, finish, best: (event) => fall(place, losses, event) };
+  const tell = { start, advance, finish, best: (event) => fall(place, losses, event), groups: (event) => drawGroups(place, event), nodes: (event) => drawNodes(place, event) };
   source.addEventListener("progress", (message) => { const event = JSON.parse(message.data); if (tell[event.kind]) tell[event.kind](event); });
   source.addEventListener("end", (message) => {
     source.close();

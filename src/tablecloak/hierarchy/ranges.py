@@ -1,0 +1,108 @@
+"""Hierarchies of ranges: intervals of equal width, equally many values, neighbors in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.hierarchy.grouping import SortedColumn, closed_level, coarsen, edges, finish, ranks
+from tablecloak.hierarchy.hierarchy import Hierarchy, Level
+from tablecloak.hierarchy.specs import IntervalsSpec, OrderSpec, QuantilesSpec
+from tablecloak.values import format_interval
+
+__all__ = ["by_intervals", "by_order", "by_quantiles"]
+
+MAX_LEVELS = 64
+
+_DIGITS = Context(prec=60)
+
+
+def by_quantiles(spec: QuantilesSpec, column: SortedColumn) -> Hierarchy:
+    """Ranges with equally many distinct values, united level by level."""
+    n_groups = min(spec.groups, max(1, len(column)))
+    base = np.arange(len(column)) * n_groups // max(1, len(column))
+    return finish(column, [closed_level(column, g) for g in coarsen(base, spec.factors)], "quantiles")
+
+
+def by_order(spec: OrderSpec, column: SortedColumn) -> Hierarchy:
+    """Groups of neighbors in sorted order."""
+    base = np.arange(len(column)) // spec.fanout
+    levels = [closed_level(column, groups) for groups in coarsen(base, None, spec.fanout)]
+    try:
+        return finish(column, levels, "order")
+    except DataError:  # its message names labels, which are values of the data here
+        raise DataError("a value reads like the text of a group of values", hint="write the groups as a tree") from None
+
+
+def by_intervals(spec: IntervalsSpec, column: SortedColumn) -> Hierarchy:
+    """Intervals of equal width, united level by level."""
+    if spec.closed and not _is_whole(spec, column):
+        raise IncompatibleChoice(
+            "closed intervals need an integer column with a whole width and start", hint="remove closed: true"
+        )
+    if not len(column):
+        return finish(column, [], "intervals")
+    with localcontext(_DIGITS):
+        return finish(column, _grid_levels(spec, column), "intervals")
+
+
+def _grid_levels(spec: IntervalsSpec, column: SortedColumn) -> list[Level]:
+    span = _exact(column.values[-1]) - _exact(column.values[0])
+    grid = _Grid(_exact(spec.start or 0), _exact(spec.width), spec.closed, column.type)
+    index = np.array([grid.index(value) for value in column.values], dtype=object)
+    levels: list[Level] = []
+    for factor in repeat(2, MAX_LEVELS) if spec.factors is None else [*spec.factors, 1]:
+        groups = ranks(index)
+        # pairs on both sides of the start never meet: stop when they cannot get wider than the data
+        if groups[-1] == 0 or (spec.factors is None and levels and grid.width >= 2 * span):
+            break
+        labels = [grid.label(i) for i in index[edges(groups)[0]]]
+        shown = grid.width - int(spec.closed)  # [20, 29] is 9 wide, [20, 30) is 10
+        levels.append(Level(groups, labels, np.full(len(labels), min(1.0, float(shown / span)))))
+        index, grid = index // factor, replace(grid, width=grid.width * factor)
+    return levels
+
+
+def _is_whole(spec: IntervalsSpec, column: SortedColumn) -> bool:
+    return column.type == "integer" and float(spec.width).is_integer() and float(spec.start or 0).is_integer()
+
+
+def _exact(value: Any) -> Decimal | int:
+    """The number as it is written in decimals."""
+    return value if isinstance(value, int) else Decimal(repr(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Intervals of equal width; number `i` begins at `start + i * width`, in decimals.
+
+    Decimals, because 0.3 must fall into [0.3, 0.4) although 0.3 / 0.1 < 3 in binary.
+    """
+
+    start: Decimal | int
+    width: Decimal | int
+    closed: bool
+    type: str
+
+    def bound(self, index: int) -> int | float:
+        exact = self.start + index * self.width
+        return int(exact) if self.type == "integer" and exact == int(exact) else float(exact)
+
+    def index(self, value: Any) -> int:
+        """The interval that contains a value, by the bounds that its text shows."""
+        offset = _exact(value) - self.start
+        if isinstance(offset, int) and isinstance(self.width, int):
+            return offset // self.width
+        near = int((Decimal(offset) / Decimal(self.width)).to_integral_value(ROUND_FLOOR))
+        if value < self.bound(near):
+            return near - 1
+        return near + 1 if value >= self.bound(near + 1) else near
+
+    def label(self, index: int) -> str:
+        lo, hi = self.bound(index), self.bound(index + 1)
+        return format_interval(lo, int(hi) - 1) if self.closed else format_interval(lo, hi, open_right=True)

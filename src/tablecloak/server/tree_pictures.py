@@ -1,0 +1,76 @@
+"""A hierarchy as a picture: the root on the left, values on the right, lines between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tablecloak.report.html import Html, el
+
+__all__ = ["tree_picture"]
+
+Node = Mapping[str, Any]
+MOST_DRAWN = 90  # nodes of a picture; a larger tree is drawn as far as whole levels fit
+LINE, STEP, LONGEST = 22.0, 190.0, 22
+
+
+def tree_picture(tree: Node) -> Html:
+    """The upper levels of a tree, as many as fit; the radius of a node grows with its share of the records."""
+    depth = _fitting_depth(tree)
+    lines: list[Html] = []
+    dots: list[Html] = []
+    total = max(1, tree["records"])
+
+    def place(node: Node, level: int, top: float) -> tuple[float, float]:
+        """Draw what is below a node and then the node; its height, and where the next may begin."""
+        shown = node.get("children") or [] if level < depth else []
+        at, ends = top, []
+        for child in shown:
+            y, at = place(child, level + 1, at)
+            ends.append(y)
+        y = (ends[0] + ends[-1]) / 2 if ends else top + LINE / 2
+        lines.extend(_line(level, y, end) for end in ends)
+        dots.append(_dot(node, level, y, total, n_below=0 if shown else _n_below(node)))
+        return y, at if ends else top + LINE
+
+    _, bottom = place(tree, 0, 0.0)
+    title = f"Tree of {tree['label']}: {depth} levels below the root are drawn"
+    size = f"0 0 {STEP * (depth + 1):.0f} {bottom:.0f}"
+    return el("svg", el("title", title), lines, dots, class_="chart tree-picture", viewBox=size, role="img")
+
+
+def _fitting_depth(tree: Node) -> int:
+    """How many levels below the root have together no more nodes than a picture can show."""
+    level: Sequence[Node] = [tree]
+    n_drawn, depth = 1, 0
+    while below := [child for node in level for child in node.get("children") or []]:
+        n_drawn += len(below)
+        if n_drawn > MOST_DRAWN and depth:
+            break
+        level, depth = below, depth + 1
+    return depth
+
+
+def _n_below(node: Node) -> int:
+    return len(node.get("children") or []) or int(node.get("hidden") or 0)
+
+
+def _line(level: int, start: float, end: float) -> Html:
+    x = level * STEP + 12
+    middle = x + STEP / 2
+    return el(
+        "path",
+        class_="branch",
+        d=f"M{x:.0f} {start:.1f}C{middle:.0f} {start:.1f} {middle:.0f} {end:.1f} {x + STEP:.0f} {end:.1f}",
+    )
+
+
+def _dot(node: Node, level: int, y: float, total: int, *, n_below: int) -> Html:
+    label = str(node["label"])
+    text = label if len(label) <= LONGEST else label[: LONGEST - 1] + "…"
+    more = f" +{n_below:,}" if n_below else ""
+    told = f"{label}: {node['records']:,} records" + (f", {n_below:,} below" if n_below else "")
+    radius = 3 + 5 * (node["records"] / total) ** 0.5
+    x = level * STEP + 12
+    return el("g", el("title", told), el("circle", class_="dot leaf" if node["leaf"] else "dot", cx=x, cy=y, r=radius),
+              el("text", text + more, x=x + radius + 4, y=y + 4, class_="start"))  # fmt: skip
