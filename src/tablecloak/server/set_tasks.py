@@ -12,6 +12,7 @@ import polars as pl
 from tablecloak.baskets.plan import SEPARATOR, has_sets, release_format
 from tablecloak.data.baskets import split_items
 from tablecloak.data.table import ColumnType, Role
+from tablecloak.io.frames import DTYPES
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.policy.schema import Policy
@@ -74,7 +75,8 @@ def items_of(policy: Policy, column: str, cells: pl.Series) -> pl.Series | None:
     if spec.role is not Role.ITEMS:
         return None
     delimiter = policy.input.delimiter if policy.input and policy.input.format == "sets" else None
-    return split_items(cells, spec.separator or delimiter or SEPARATOR)[1].alias(column)
+    items = split_items(cells, spec.separator or delimiter or SEPARATOR)[1].alias(column)
+    return items if spec.type is None else items.cast(DTYPES[spec.type], strict=False).drop_nulls()
 
 
 def release_of_sets(policy: Policy, path: Path) -> Source | None:
