@@ -33,7 +33,9 @@ from browsing import (
     walk,
 )
 
+import tablecloak as tc
 from tablecloak.cli.main import main
+from tablecloak.progress import Silent
 from tablecloak.sample import patients
 
 pytestmark = [
@@ -211,10 +213,15 @@ def test_groups_and_lattice_grow_while_a_run_works(server, sample):
     assert [round(100 * area / sum(areas)) for area in areas] == [40, 30, 20, 10]
     assert problems_of(page) == []
     page.unroute_all()
-    sizes = [round(900 * 0.95**i) for i in range(80)]
-    say(page, {"kind": "groups", "groups": 212, "sizes": sizes, "rest": 900, "seq": 0, "at": 0.1})
+    workshop.store.set_status(run.id, "running")
+    sizes = groups_on_the_way()
+    say(
+        page,
+        {"kind": "groups", "groups": len(sizes), "sizes": sizes[:80], "rest": sum(sizes[80:]), "seq": 0, "at": 0.1},
+    )
     visit(page, f"{here(page)}/run")
-    page.wait_for_selector("#growing .shade5", state="attached")
+    page.wait_for_selector("#growing .rest", state="attached")
+    assert page.locator("#growing rect").count() == 81
     picture(page, "growing")
     page.unroute_all()
     say(page, {"kind": "nodes", "rows": [[0, 1, 0], [1, 1, 1], [1, 0, 0]], "seq": 0, "at": 0.1})
@@ -222,7 +229,22 @@ def test_groups_and_lattice_grow_while_a_run_works(server, sample):
     page.wait_for_selector("#growing .unsafe", state="attached")
     assert page.inner_text("#growing figcaption") == "Lattice so far: 2 nodes safe, 2 unsafe, 1 not known"
     page.unroute_all()
-    workshop.jobs.cancel(run.id)
+    workshop.store.set_status(run.id, "cancelled")
+
+
+def groups_on_the_way():
+    """Sizes of the groups in the middle of a search on the sample, the largest first."""
+    seen = []
+
+    class Watching(Silent):
+        def groups(self, sizes):
+            seen.append(sorted(sizes().tolist(), reverse=True))
+
+    columns = {name: {"role": "quasi"} for name in ("birth_date", "sex", "zip")} | {"diagnosis": {"role": "sensitive"}}
+    goals = [{"model": "k-anonymity", "k": 5}, {"model": "l-diversity", "l": 3, "sensitive": "diagnosis"}]
+    policy = tc.Policy.model_validate({"version": 1, "columns": columns, "others": "drop", "goals": goals})
+    tc.anonymize(patients(5000), policy, progress=Watching())
+    return next(sizes for sizes in seen if len(sizes) > 100)
 
 
 def say(page, event):

@@ -155,6 +155,7 @@ def _point(point: Mapping[str, Any], at: tuple[float, float], *, is_chosen: bool
     return el(
         "a",
         el("title", told),
+        el("rect", class_="hit", x=at[0] - 14, y=at[1] - 26, width=44, height=40),  # easier to hit than the point
         el("circle", class_="dot chosen" if is_chosen else "dot", cx=at[0], cy=at[1], r=9 if is_chosen else 7),
         el("text", str(point["number"]), x=at[0] + 13, y=at[1] - 7, class_="start"),
         href=point["href"],

@@ -35,8 +35,9 @@ def tree_picture(tree: Node) -> Html:
 
     _, bottom = place(tree, 0, 0.0)
     title = f"Tree of {tree['label']}: {depth} levels below the root are drawn"
-    size = f"0 0 {STEP * (depth + 1):.0f} {bottom:.0f}"
-    return el("svg", el("title", title), lines, dots, class_="chart tree-picture", viewBox=size, role="img")
+    wide, high = round(STEP * (depth + 1)), round(bottom)
+    return el("svg", el("title", title), lines, dots, class_="chart tree-picture", width=wide, height=high,
+              viewBox=f"0 0 {wide} {high}", role="img")  # fmt: skip
 
 
 def _fitting_depth(tree: Node) -> int:
