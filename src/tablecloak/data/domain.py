@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak.data.intervals import distinct_intervals
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
@@ -145,8 +146,8 @@ class Domain:
         """The lowest hierarchy node that holds each code interval."""
         assert self.hierarchy is not None
         # many classes share few intervals, so each interval is looked up once
-        pairs, of_class = np.unique(lo.astype(np.int64) * self.n_codes + hi, return_inverse=True)
-        return self.hierarchy.lca_ranges(*np.divmod(pairs, self.n_codes))[of_class]
+        first, last, of_class = distinct_intervals(lo, hi, self.n_codes)
+        return self.hierarchy.lca_ranges(first, last)[of_class]
 
     def _texts(self, lo: IntArray, hi: IntArray) -> dict[int, str]:
         """The texts of values that labels will speak of, by code."""
