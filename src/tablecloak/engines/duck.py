@@ -28,7 +28,6 @@ from tablecloak.engines.base import (
 )
 from tablecloak.engines.batches import collect_values
 from tablecloak.engines.disk_clusters import solve_on_disk
-from tablecloak.engines.keys import CHUNK
 from tablecloak.engines.lookup import places_of
 from tablecloak.engines.publish import Publisher
 from tablecloak.engines.recount import Recounter
@@ -61,6 +60,8 @@ IntArray = NDArray[np.int64]
 # What Python, its packages and a few batches take before any table is held.
 RESIDENT = 450_000_000
 LEAST_WORK = 64_000_000
+# Larger batches are no faster, and several are on their way at a time.
+MOST_BATCH_ROWS = 1 << 18
 # Up to this many tuples, the class of each is kept for metrics that look at them.
 KEEP_CLASSES_UP_TO = 1_000_000
 
@@ -77,7 +78,7 @@ class DuckEngine:
         self.folder = folder or RunFolder.temporary()
         self.work = max(LEAST_WORK, memory - RESIDENT)
         self._found: tuple[Batches, Mapping[str, pl.Series]] | None = None  # values of the rows that were summarized
-        self.batch_rows = int(min(CHUNK, max(1 << 14, self.work // 1000)))
+        self.batch_rows = int(min(MOST_BATCH_ROWS, max(1 << 14, self.work // 1000)))
 
     def layout(self, source: Source) -> FileLayout:
         return sniff(source)
