@@ -54,3 +54,36 @@ def test_values_of_batches_are_their_union_in_order():
     seen = set(rows)
     assert values.series().to_list() == [*sorted(seen - {None}), None]
     assert len(values) == len(seen)
+
+
+BATCHES = {
+    "categories": (pl.Enum(["red", "green", "blue", "grey"]), [["blue", None], ["red", "blue"], []]),
+    "numbers": (pl.Int64, [[7, 7, 3], [None, -900], [5]]),
+    "small numbers": (pl.UInt8, [[0, 255], [17, None]]),
+    "numbers far apart": (pl.Int64, [[1], [-(2**63)], [2**63 - 1], [2]]),
+    "unsigned": (pl.UInt64, [[2**64 - 1, 0], [5]]),
+    "wide": (pl.Int128, [[2**100, 0], [5, None]]),
+    "nothing": (pl.Int32, [[None], [], [None]]),
+    "truth": (pl.Boolean, [[True], [None, False]]),
+}
+
+
+@pytest.mark.parametrize(("dtype", "batches"), BATCHES.values(), ids=BATCHES)
+def test_values_of_batches_are_those_of_a_set(dtype, batches):
+    values = Values("c")
+    for batch in batches:
+        values.add(pl.Series("c", batch, dtype=dtype))
+    seen = {value for batch in batches for value in batch}
+    assert values.series().to_list() == [*sorted(seen - {None}), *([None] if None in seen else [])]
+    assert values.series().dtype == (pl.String if isinstance(dtype, pl.Enum) else dtype)
+    assert len(values) == len(seen)
+
+
+def test_days_and_categories_that_change_between_batches():
+    days, shades = Values("day"), Values("shade")
+    for begin in ("2020-02-28", "1870-01-01", "2020-03-01"):
+        days.add(pl.Series([begin]).str.to_date())
+    for categories in (["a", "b"], ["b", "c"], ["a", "b"]):
+        shades.add(pl.Series(["b", categories[1]], dtype=pl.Enum(categories)))
+    assert days.series().cast(pl.String).to_list() == ["1870-01-01", "2020-02-28", "2020-03-01"]
+    assert shades.series().to_list() == ["b", "c"]

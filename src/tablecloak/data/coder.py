@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ __all__ = ["Coder", "Values"]
 
 IntArray = NDArray[np.int64]
 MANY = 4096  # texts, from which on they are told apart by hash
+WIDE = (pl.UInt64, pl.Int128, pl.UInt128)  # whole numbers that may not fit 64 bits with a sign
 
 
 class Values:
@@ -28,26 +29,88 @@ class Values:
         self.name = name
         self._all_categories = all_categories
         self._known: pl.Series | None = None
+        self._marks: _Marks | None = None  # values of the latest batches that are not among the known ones yet
         self._has_missing = False
 
     def add(self, series: pl.Series) -> None:
         """Note the values of a batch."""
         self._has_missing = self._has_missing or series.null_count() > 0
         if isinstance(series.dtype, pl.Enum) and self._all_categories:
-            found = series.dtype.categories.alias(self.name)
-        else:
+            self._unite(series.dtype.categories.alias(self.name))
+        elif not self._mark(series):
             found = _unique(series.drop_nulls())
-            found = found.cast(pl.String) if isinstance(series.dtype, pl.Categorical | pl.Enum) else found
+            self._unite(found.cast(pl.String) if isinstance(series.dtype, pl.Categorical) else found)
+
+    def _mark(self, series: pl.Series) -> bool:
+        """Note the values of a batch in a table of all there may be, where that is small."""
+        if self._marks is not None and self._marks.add(series):
+            return True
+        self._settle()
+        self._marks = _Marks.of(series)
+        return self._marks is not None and self._marks.add(series)
+
+    def _settle(self) -> None:
+        marks, self._marks = self._marks, None
+        if marks is not None:
+            self._unite(marks.values())
+
+    def _unite(self, found: pl.Series) -> None:
         self._known = found if self._known is None else _unique(pl.concat([self._known, found]))
 
     def __len__(self) -> int:
+        self._settle()
         return (0 if self._known is None else len(self._known)) + self._has_missing
 
     def series(self) -> pl.Series:
         """All of them in ascending order, those of an Enum in their own; the missing one comes last."""
+        self._settle()
         known = pl.Series(self.name, [], dtype=pl.String) if self._known is None else self._known
         known = known.rename(self.name)
         return pl.concat([known.sort(), known.clear(1)]) if self._has_missing else known.sort()
+
+
+class _Marks:
+    """Which categories of an Enum, or which whole numbers or days close together, occurred."""
+
+    def __init__(self, dtype: pl.DataType, low: int, n: int) -> None:
+        self.dtype, self._low = dtype, low
+        self._occurs = np.zeros(n, np.bool_)
+
+    @classmethod
+    def of(cls, series: pl.Series) -> _Marks | None:
+        """A table for values like these; None where it would be large."""
+        if isinstance(series.dtype, pl.Enum):
+            return cls(series.dtype, 0, len(series.dtype.categories))
+        if (series.dtype == pl.Date or series.dtype.is_integer()) and series.dtype not in WIDE:
+            low, high = _range(series)
+            # twice as wide as what is there on both sides, for the batches to come
+            width = high - low + 1
+            is_near = width < TABLE_RANGE and max(-low, high) < 1 << 62
+            return cls(series.dtype, low - width, 3 * width) if is_near else None
+        return None
+
+    def add(self, series: pl.Series) -> bool:
+        """Note the values of a batch; whether they have a place in this table."""
+        if series.dtype != self.dtype:
+            return False
+        is_enum = isinstance(self.dtype, pl.Enum)
+        if is_enum and self._occurs.all():
+            return True
+        if not is_enum:
+            low, high = _range(series)
+            if low < self._low or high >= self._low + len(self._occurs):
+                return False
+        present = series.drop_nulls() if series.null_count() else series
+        numbers = _numbers(present)
+        self._occurs[numbers if is_enum else numbers.astype(np.int64) - self._low] = True
+        return True
+
+    def values(self) -> pl.Series:
+        """Those that occurred; categories as text."""
+        places = np.flatnonzero(self._occurs)
+        if isinstance(self.dtype, pl.Enum):
+            return self.dtype.categories.gather(places)
+        return pl.Series(places + self._low).cast(pl.Int32 if self.dtype == pl.Date else pl.Int64).cast(self.dtype)
 
 
 class Coder:
@@ -176,6 +239,13 @@ def _unique(series: pl.Series) -> pl.Series:
     if series.dtype != pl.String or len(series) < MANY:
         return series.unique()
     return series.gather(series.hash().arg_unique())
+
+
+def _range(series: pl.Series) -> tuple[int, int]:
+    """The least and the largest number or day; of none, 0 and -1."""
+    numbers = series.to_physical()
+    low, high = cast("int | None", numbers.min()), cast("int | None", numbers.max())
+    return (0, -1) if low is None or high is None else (low, high)
 
 
 def _numbers(series: pl.Series) -> NDArray[Any]:
