@@ -87,3 +87,29 @@ def test_days_and_categories_that_change_between_batches():
         shades.add(pl.Series(["b", categories[1]], dtype=pl.Enum(categories)))
     assert days.series().cast(pl.String).to_list() == ["1870-01-01", "2020-02-28", "2020-03-01"]
     assert shades.series().to_list() == ["b", "c"]
+
+
+@pytest.mark.parametrize("n", [50, 13_000])
+@pytest.mark.parametrize("dtype", [pl.String, pl.Enum(TEXTS[:300])])
+def test_codes_are_added_to_words_as_they_are_looked_up(n, dtype):
+    coder, known, rows = coded(200, has_missing=n < 100)
+    for shift, add in ((0, None), (9, None), (9, "secret"), (0, TEXTS[250])):
+        series = pl.Series("town", (rows * 2)[:n], dtype=dtype)
+        words = np.full(n, 2**40, np.uint64)
+        if add is None:
+            coder.add_codes(words, series, np.uint64(shift))
+            assert words.tolist() == [2**40 + (int(known[row]) << shift) for row in (rows * 2)[:n]]
+        elif dtype == pl.String or add in TEXTS:
+            with pytest.raises(DataError, match="were not there when it was read first"):
+                coder.add_codes(words, pl.Series("town", [*series.to_list()[1:], add], dtype=dtype), np.uint64(shift))
+
+
+def test_numbers_are_added_to_words_as_they_are_looked_up():
+    values = pl.Series("age", [-7, 3, 5, 900], dtype=pl.Int64)
+    coder = Coder("age", values, np.array([2, 0, 3, 1]))
+    words = np.zeros(5, np.uint64)
+    coder.add_codes(words, pl.Series("age", [3, 900, -7, 5, 3]), np.uint64(4))
+    assert words.tolist() == [0, 1 << 4, 2 << 4, 3 << 4, 0]
+    for odd in (4, -8, 901):
+        with pytest.raises(DataError, match="were not there when it was read first"):
+            coder.add_codes(words, pl.Series("age", [3, 900, -7, 5, odd]), np.uint64(4))

@@ -8,8 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak import kernels
 from tablecloak.data.domain import TABLE_RANGE, Codes
 from tablecloak.errors import DataError
+from tablecloak.kernels.space import UNKNOWN
 
 __all__ = ["Coder", "Values"]
 
@@ -135,6 +137,7 @@ class Coder:
             self._table = _table(self._numbers, self._codes)
         self._index: _TextIndex | None = None
         self._of_enum: tuple[pl.DataType, Codes, NDArray[np.bool_] | None] | None = None
+        self._shifted: tuple[np.uint64, Codes, NDArray[np.uint64]] | None = None
 
     def codes(self, series: pl.Series) -> Codes:
         """The code of every row; raises DataError if a value is not known."""
@@ -146,12 +149,35 @@ class Coder:
             found = np.where(series.is_null().to_numpy(), self._missing[0], found)
         return found
 
+    def add_codes(self, words: NDArray[np.uint64], series: pl.Series, shift: np.uint64) -> None:
+        """Put the code of every row into its word; raises DataError if a value is not known."""
+        found = None if series.null_count() else self._table_for(series)
+        if found is None:
+            words |= self.codes(series).astype(np.uint64) << shift
+            return
+        low, table, is_known = found
+        if self._shifted is None or self._shifted[0] != shift or self._shifted[1] is not table:
+            shifted = table.astype(np.uint64) << shift
+            shifted = shifted if is_known is None else np.where(is_known, shifted, UNKNOWN)
+            self._shifted = shift, table, shifted
+        if not kernels.choose(len(words)).add_codes(words, _numbers(series), low, self._shifted[2]):
+            raise self._unknown()
+
+    def _table_for(self, series: pl.Series) -> tuple[int, Codes, NDArray[np.bool_] | None] | None:
+        """Codes by the place of an Enum or by whole number: (the first one, codes, which are known); None: no table."""
+        if self._is_text:
+            return (0, *self._enum_codes(series.dtype)) if isinstance(series.dtype, pl.Enum) else None
+        return self._table if self._table is not None and series.dtype not in WIDE else None
+
+    def _enum_codes(self, dtype: pl.Enum) -> tuple[Codes, NDArray[np.bool_] | None]:
+        if self._of_enum is None or self._of_enum[0] != dtype:
+            self._of_enum = (dtype, *self._category_codes(dtype.categories))
+        return self._of_enum[1:]
+
     def _text_codes(self, series: pl.Series) -> Codes:
         if not isinstance(series.dtype, pl.Enum):
             return self._cast_codes(series)
-        if self._of_enum is None or self._of_enum[0] != series.dtype:
-            self._of_enum = (series.dtype, *self._category_codes(series.dtype.categories))
-        _, table, is_known = self._of_enum
+        table, is_known = self._enum_codes(series.dtype)
         physical = series.to_physical()
         present = physical.drop_nulls() if physical.null_count() else physical
         if is_known is not None and not is_known[present.to_numpy()].all():
@@ -207,8 +233,8 @@ class Coder:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process makes its own index."""
-        return {**vars(self), "_index": None}
+        """Another process makes its own tables."""
+        return {**vars(self), "_index": None, "_shifted": None}
 
 
 class _TextIndex:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tablecloak.kernels.compiled.coding import add_codes, count_leaves, covers, leaves_of
 from tablecloak.kernels.compiled.counts import count_codes, sizes
 from tablecloak.kernels.compiled.cuts import propose
 from tablecloak.kernels.compiled.grouping import group
@@ -18,7 +19,20 @@ from tablecloak.kernels.rules import only_size
 from tablecloak.kernels.space import Space, plan_layout
 from tablecloak.kernels.steps import Steps
 
-__all__ = ["count_codes", "descend", "group", "propose", "refine", "sizes", "split", "warm_up"]
+__all__ = [
+    "add_codes",
+    "count_codes",
+    "count_leaves",
+    "covers",
+    "descend",
+    "group",
+    "leaves_of",
+    "propose",
+    "refine",
+    "sizes",
+    "split",
+    "warm_up",
+]
 
 
 def warm_up(*, refines: bool = False) -> None:
