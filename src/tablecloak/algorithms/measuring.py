@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.target import TARGET_LOSSES
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
+from tablecloak.data.intervals import distinct_intervals
 from tablecloak.data.reading import read_labels
 from tablecloak.kernels.space import Keys, pack, plan_layout
 from tablecloak.metrics import Details, Measurement, ReleaseCounts
@@ -95,10 +97,20 @@ def _label_keys(solution: Solution, domains: Sequence[Domain], classes: IntArray
     """What classes publish, packed; equal keys look the same to readers."""
     columns, n_labels = [], []
     for i, domain in enumerate(domains):
-        labels = solution.published_in(i, domain)
-        n_labels.append(len(labels.names) + 1)
-        columns.append(labels.of_class[classes].astype(np.min_scalar_type(len(labels.names))))
+        n, of_class = _label_numbers(solution, i, domain)
+        n_labels.append(n + 1)
+        columns.append(of_class[classes].astype(np.min_scalar_type(n)))
     return pack(columns, plan_layout(n_labels))
+
+
+def _label_numbers(solution: Solution, i: int, domain: Domain) -> tuple[int, NDArray[np.integer[Any]]]:
+    """How many labels a column has, and the number of that of every class; texts are made only where they matter."""
+    has_boxes = solution.sets is None and domain.name not in (solution.centers or {})
+    if has_boxes and domain.tells_intervals_apart:
+        lo, _, place = distinct_intervals(solution.lo[:, i], solution.hi[:, i], domain.n_codes)
+        return len(lo), place
+    labels = solution.published_in(i, domain)
+    return len(labels.names), labels.of_class
 
 
 def of_table(table: Callable[[], CodedTable]) -> Look:

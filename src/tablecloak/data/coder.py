@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from tablecloak import kernels
 from tablecloak.data.domain import TABLE_RANGE, Codes
+from tablecloak.data.occurring import MANY, WIDE, Marks, Texts, kind_of
 from tablecloak.errors import DataError
 from tablecloak.kernels.space import UNKNOWN
 
-__all__ = ["Coder", "Values"]
+__all__ = ["MANY", "Coder", "Values"]
 
 IntArray = NDArray[np.int64]
-MANY = 4096  # texts, from which on they are told apart by hash
-WIDE = (pl.UInt64, pl.Int128, pl.UInt128)  # whole numbers that may not fit 64 bits with a sign
 
 
 class Values:
@@ -31,33 +30,31 @@ class Values:
         self.name = name
         self._all_categories = all_categories
         self._known: pl.Series | None = None
-        self._marks: _Marks | None = None  # values of the latest batches that are not among the known ones yet
+        self._latest: Marks | Texts | None = None  # values of batches of one kind, not among the known ones yet
         self._has_missing = False
 
     def add(self, series: pl.Series) -> None:
         """Note the values of a batch."""
         self._has_missing = self._has_missing or series.null_count() > 0
-        if isinstance(series.dtype, pl.Enum) and self._all_categories:
-            self._unite(series.dtype.categories.alias(self.name))
-        elif not self._mark(series):
-            found = _unique(series.drop_nulls())
-            self._unite(found.cast(pl.String) if isinstance(series.dtype, pl.Categorical) else found)
-
-    def _mark(self, series: pl.Series) -> bool:
-        """Note the values of a batch in a table of all there may be, where that is small."""
-        if self._marks is not None and self._marks.add(series):
-            return True
+        dtype = series.dtype  # made anew whenever it is asked for, which takes long for an Enum of many categories
+        if isinstance(dtype, pl.Enum) and self._all_categories:
+            self._unite(dtype.categories.alias(self.name))
+            return
+        if self._latest is not None and self._latest.add(series, dtype):
+            return
         self._settle()
-        self._marks = _Marks.of(series)
-        return self._marks is not None and self._marks.add(series)
+        self._latest = kind_of(series, dtype)
+        if self._latest is None or not self._latest.add(series, dtype):
+            found = series.drop_nulls().unique()
+            self._unite(found.cast(pl.String) if isinstance(dtype, pl.Categorical) else found)
 
     def _settle(self) -> None:
-        marks, self._marks = self._marks, None
-        if marks is not None:
-            self._unite(marks.values())
+        latest, self._latest = self._latest, None
+        if latest is not None:
+            self._unite(latest.values())
 
     def _unite(self, found: pl.Series) -> None:
-        self._known = found if self._known is None else _unique(pl.concat([self._known, found]))
+        self._known = found if self._known is None else pl.concat([self._known, found]).unique()
 
     def __len__(self) -> int:
         self._settle()
@@ -69,50 +66,6 @@ class Values:
         known = pl.Series(self.name, [], dtype=pl.String) if self._known is None else self._known
         known = known.rename(self.name)
         return pl.concat([known.sort(), known.clear(1)]) if self._has_missing else known.sort()
-
-
-class _Marks:
-    """Which categories of an Enum, or which whole numbers or days close together, occurred."""
-
-    def __init__(self, dtype: pl.DataType, low: int, n: int) -> None:
-        self.dtype, self._low = dtype, low
-        self._occurs = np.zeros(n, np.bool_)
-
-    @classmethod
-    def of(cls, series: pl.Series) -> _Marks | None:
-        """A table for values like these; None where it would be large."""
-        if isinstance(series.dtype, pl.Enum):
-            return cls(series.dtype, 0, len(series.dtype.categories))
-        if (series.dtype == pl.Date or series.dtype.is_integer()) and series.dtype not in WIDE:
-            low, high = _range(series)
-            # twice as wide as what is there on both sides, for the batches to come
-            width = high - low + 1
-            is_near = width < TABLE_RANGE and max(-low, high) < 1 << 62
-            return cls(series.dtype, low - width, 3 * width) if is_near else None
-        return None
-
-    def add(self, series: pl.Series) -> bool:
-        """Note the values of a batch; whether they have a place in this table."""
-        if series.dtype != self.dtype:
-            return False
-        is_enum = isinstance(self.dtype, pl.Enum)
-        if is_enum and self._occurs.all():
-            return True
-        if not is_enum:
-            low, high = _range(series)
-            if low < self._low or high >= self._low + len(self._occurs):
-                return False
-        present = series.drop_nulls() if series.null_count() else series
-        numbers = _numbers(present)
-        self._occurs[numbers if is_enum else numbers.astype(np.int64) - self._low] = True
-        return True
-
-    def values(self) -> pl.Series:
-        """Those that occurred; categories as text."""
-        places = np.flatnonzero(self._occurs)
-        if isinstance(self.dtype, pl.Enum):
-            return self.dtype.categories.gather(places)
-        return pl.Series(places + self._low).cast(pl.Int32 if self.dtype == pl.Date else pl.Int64).cast(self.dtype)
 
 
 class Coder:
@@ -165,9 +118,10 @@ class Coder:
 
     def _table_for(self, series: pl.Series) -> tuple[int, Codes, NDArray[np.bool_] | None] | None:
         """Codes by the place of an Enum or by whole number: (the first one, codes, which are known); None: no table."""
+        dtype = series.dtype
         if self._is_text:
-            return (0, *self._enum_codes(series.dtype)) if isinstance(series.dtype, pl.Enum) else None
-        return self._table if self._table is not None and series.dtype not in WIDE else None
+            return (0, *self._enum_codes(dtype)) if isinstance(dtype, pl.Enum) else None
+        return self._table if self._table is not None and dtype not in WIDE else None
 
     def _enum_codes(self, dtype: pl.Enum) -> tuple[Codes, NDArray[np.bool_] | None]:
         if self._of_enum is None or self._of_enum[0] != dtype:
@@ -175,9 +129,10 @@ class Coder:
         return self._of_enum[1:]
 
     def _text_codes(self, series: pl.Series) -> Codes:
-        if not isinstance(series.dtype, pl.Enum):
+        dtype = series.dtype
+        if not isinstance(dtype, pl.Enum):
             return self._cast_codes(series)
-        table, is_known = self._enum_codes(series.dtype)
+        table, is_known = self._enum_codes(dtype)
         physical = series.to_physical()
         present = physical.drop_nulls() if physical.null_count() else physical
         if is_known is not None and not is_known[present.to_numpy()].all():
@@ -260,23 +215,9 @@ class _TextIndex:
         return places if (self._texts.gather(places) == series).all() else None
 
 
-def _unique(series: pl.Series) -> pl.Series:
-    """Different values, in any order. Of two texts with equal 64-bit hashes one is lost, which a coder then says."""
-    if series.dtype != pl.String or len(series) < MANY:
-        return series.unique()
-    return series.gather(series.hash().arg_unique())
-
-
-def _range(series: pl.Series) -> tuple[int, int]:
-    """The least and the largest number or day; of none, 0 and -1."""
-    numbers = series.to_physical()
-    low, high = cast("int | None", numbers.min()), cast("int | None", numbers.max())
-    return (0, -1) if low is None or high is None else (low, high)
-
-
 def _numbers(series: pl.Series) -> NDArray[Any]:
-    physical = series.cast(pl.UInt8) if series.dtype == pl.Boolean else series.to_physical()
-    return physical.to_numpy()
+    physical = series.to_physical()
+    return (physical.cast(pl.UInt8) if physical.dtype == pl.Boolean else physical).to_numpy()
 
 
 def _table(numbers: NDArray[Any], codes: Codes) -> tuple[int, Codes, NDArray[np.bool_]] | None:

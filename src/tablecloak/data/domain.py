@@ -20,7 +20,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.stats.classes import Counted, SensitiveDomain
-from tablecloak.values import format_interval, format_set, format_value, parse
+from tablecloak.values import format_interval, format_intervals, format_set, format_value, parse
 
 __all__ = [
     "Codes",
@@ -140,7 +140,14 @@ class Domain:
         if self.hierarchy:
             return [self.hierarchy.labels[node] for node in self.nodes(lo, hi)]
         texts = self._texts(lo, hi)
+        if self.tells_intervals_apart:
+            return list(format_intervals((texts[a], texts[b]) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)))
         return [self._label(a, b, texts) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]
+
+    @property
+    def tells_intervals_apart(self) -> bool:
+        """Whether different intervals have different labels, each made of the texts of its ends."""
+        return self.hierarchy is None and self.kind is DomainKind.ORDERED and not self.has_missing
 
     def nodes(self, lo: IntArray, hi: IntArray) -> IntArray:
         """The lowest hierarchy node that holds each code interval."""
