@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,24 +63,24 @@ def generate(path: str, n_rows: str) -> dict[str, Any]:
 
 
 def _dates_to_file(path: Path, n: int) -> None:
-    from tablecloak.rng import child
-    from tablecloak.sample import census
-
     postcodes = pl.Enum([f"{code:05d}" for code in range(100_000)])
-    schema = _dated(1, 0, census, child, postcodes).schema
+    schema = _dated(1, 0, postcodes).schema
 
     def batches(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         del predicate, n_rows, batch_size
         for begin in range(0, n, BLOCK):
-            block = _dated(min(BLOCK, n - begin), begin, census, child, postcodes)
+            block = _dated(min(BLOCK, n - begin), begin, postcodes)
             yield block.select(with_columns) if with_columns else block
 
     register_io_source(batches, schema=schema).sink_parquet(path)
 
 
-def _dated(n: int, begin: int, census: Any, child: Any, postcodes: pl.Enum) -> pl.DataFrame:
+def _dated(n: int, begin: int, postcodes: pl.Enum) -> pl.DataFrame:
+    from tablecloak.rng import child
+    from tablecloak.sample import census
+
     people, random = census(n, seed=begin), child(begin, "dates")
     days = (70 - people["age"].to_numpy()) * 365 + random.integers(0, 365, n)
     codes = (random.random(n) ** 1.5 * 100_000).astype(np.uint32)
@@ -147,7 +147,7 @@ class _Notes(Silent):
         self.notes[self._phase] = note
 
 
-KINDS = {"generate": generate, "floor": floor, "release": release}
+KINDS: dict[str, Callable[..., dict[str, Any]]] = {"generate": generate, "floor": floor, "release": release}
 
 
 # The benchmark --------------------------------------------------------------------------------------------------------

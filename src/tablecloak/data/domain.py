@@ -154,7 +154,8 @@ class Domain:
         assert self.hierarchy is not None
         # many classes share few intervals, so each interval is looked up once
         first, last, of_class = distinct_intervals(lo, hi, self.n_codes)
-        return self.hierarchy.lca_ranges(first, last)[of_class]
+        nodes: IntArray = self.hierarchy.lca_ranges(first, last)[of_class]
+        return nodes
 
     def _texts(self, lo: IntArray, hi: IntArray) -> dict[int, str]:
         """The texts of values that labels will speak of, by code."""

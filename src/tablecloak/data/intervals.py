@@ -22,6 +22,7 @@ def distinct_intervals(
     n_pairs = n_codes * n_codes
     pairs = lo.astype(np.int64) * n_codes
     pairs += hi
+    place: NDArray[np.integer[Any]]
     if n_pairs > min(TABLE_UP_TO, PLACES_PER_CLASS * len(pairs)):
         different, place = np.unique(pairs, return_inverse=True)
     else:  # no sorting

@@ -35,7 +35,7 @@ def _load_without_scipy() -> None:
     ensure = _linalg.ensure_blas
     _linalg.ensure_blas = lambda: None
     try:
-        arraymath = importlib.import_module("numba.np.arraymath")
+        arraymath: Any = importlib.import_module("numba.np.arraymath")
     finally:
         _linalg.ensure_blas = ensure
     arraymath.ensure_blas = ensure
