@@ -113,7 +113,7 @@ class Coder:
             shifted = table.astype(np.uint64) << shift
             shifted = shifted if is_known is None else np.where(is_known, shifted, UNKNOWN)
             self._shifted = shift, table, shifted
-        if not kernels.choose(len(words)).add_codes(words, _numbers(series), low, self._shifted[2]):
+        if not kernels.at_hand(len(words)).add_codes(words, _numbers(series), low, self._shifted[2]):
             raise self._unknown()
 
     def _table_for(self, series: pl.Series) -> tuple[int, Codes, NDArray[np.bool_] | None] | None:

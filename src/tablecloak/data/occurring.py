@@ -80,7 +80,7 @@ class Texts:
             return False
         texts = series.drop_nulls()
         hashes = texts.hash().to_numpy().copy()  # kernels would be compiled anew for what cannot be written to
-        firsts, _ = kernels.choose(len(hashes)).group(hashes[None])
+        firsts, _ = kernels.at_hand(len(hashes)).group(hashes[None])
         found = hashes[firsts]
         is_new = np.ones(len(found), np.bool_)
         if len(self._hashes):
