@@ -232,7 +232,15 @@ class _Originals:
 
 def _are_listed(sets: Mapping[int, frozenset[int]], labels: IntArray, codes: IntArray) -> bool:
     """Whether every code that a set stands for is one of its members."""
-    return all(bool(np.isin(codes[labels == label], list(members)).all()) for label, members in sets.items())
+    number = np.full(1 + max(int(labels.max(initial=0)), *sets), -1)
+    number[list(sets)] = np.arange(len(sets))
+    is_set = number[labels] >= 0
+    labels, codes = number[labels[is_set]], codes[is_set]
+    top = 1 + max(int(codes.max(initial=0)), *(max(members, default=0) for members in sets.values()))
+    is_member = np.zeros(len(sets) * top, np.bool_)
+    for i, members in enumerate(sets.values()):
+        is_member[[i * top + code for code in members]] = True
+    return bool(is_member[labels * top + codes].all())
 
 
 # Classes --------------------------------------------------------------------------------------------------------------
