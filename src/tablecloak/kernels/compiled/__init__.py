@@ -66,6 +66,10 @@ def warm_up(*, refines: bool = False) -> None:
     split(keys, ids, weights, starts, ends, space, dims, cuts, ties)
     count_codes(keys, weights, starts, ends, space, 1, 2)
     descend(keys, ids, weights, 0, 2, space, min_size=1, by_saving=True, relaxed=False)
+    for kind in (np.uint8, np.uint16, np.uint32, np.int64):
+        values = np.zeros(1, kind)
+        values.flags.writeable = False  # as columns of frames are
+        add_codes(np.zeros(1, np.uint64), values, 0, np.zeros(1, np.uint64))
     if refines:
         prices, codes = make_prices(space, np.zeros(1, np.bool_)), np.array([[0], [1]])
         alone, one, none = np.zeros((2, 0), np.int64), np.ones(2, np.int64), np.zeros(1, np.int64)
