@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ class Documents:
     recoding: Path | None = None
     source: Path | None = None
     side: Path | None = None  # the sensitive columns, where they have a table of their own
-    source_digest: str | None = None  # of a table in a database, as it was read
+    source_digest: str | None = field(default=None, kw_only=True)  # of a table in a database, as it was read
 
     @property
     def are_wanted(self) -> bool:

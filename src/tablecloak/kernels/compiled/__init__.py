@@ -6,7 +6,10 @@ read in order. Loops index slices that begin at 0, which lets the compiler drop 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tablecloak.kernels.compiled.coding import add_codes, count_leaves, covers, leaves_of
 from tablecloak.kernels.compiled.counts import count_codes, sizes
@@ -67,7 +70,7 @@ def warm_up(*, refines: bool = False) -> None:
     count_codes(keys, weights, starts, ends, space, 1, 2)
     descend(keys, ids, weights, 0, 2, space, min_size=1, by_saving=True, relaxed=False)
     for kind in (np.uint8, np.uint16, np.uint32, np.int64):
-        values = np.zeros(1, kind)
+        values: NDArray[np.integer[Any]] = np.zeros(1, kind)
         values.flags.writeable = False  # as columns of frames are
         add_codes(np.zeros(1, np.uint64), values, 0, np.zeros(1, np.uint64))
     if refines:
