@@ -59,7 +59,8 @@ def search(effort: str, k: int, n_rows: int) -> Growth:
     source = table_of(frame)
     table = LocalEngine().contingency(source, plan.quasi_columns(source), [], by_row=False).table
     begin = time.process_time()
-    solution = Auto(effort=effort).solve(Problem(table, Goal((KAnonymity(k=k),)), 2), silent)
+    algorithm: Any = Auto  # its fields are made by a decorator, which type checkers do not see
+    solution = algorithm(effort=effort).solve(Problem(table, Goal((KAnonymity(k=k),)), 2), silent)
     seconds = time.process_time() - begin
     sizes = solution.sizes(table)
     lost = float((sizes * solution.losses(table.domains).mean(axis=1)).sum()) / n_rows

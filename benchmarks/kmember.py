@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -24,6 +25,7 @@ from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.algorithms.k_member import KMember
 from tablecloak.algorithms.k_member_parallel import KMemberParallel
 from tablecloak.data.coded import CodedTable
+from tablecloak.data.domain import MakeHierarchy
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.hierarchy.files import read_hierarchy
@@ -32,12 +34,15 @@ from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import silent
 
 TARGET = "salary-class"
-FORMS = {
-    "serial": KMember(),
-    "serial + cm": KMember(target=TARGET),
-    "parallel": KMemberParallel(groups=0),
-    "parallel, groups": KMemberParallel(),
-    "parallel + cm": KMemberParallel(groups=0, target=TARGET),
+# Their fields are made by a decorator, which type checkers do not see.
+serial: Any = KMember
+parallel: Any = KMemberParallel
+FORMS: dict[str, Algorithm] = {
+    "serial": serial(),
+    "serial + cm": serial(target=TARGET),
+    "parallel": parallel(groups=0),
+    "parallel, groups": parallel(),
+    "parallel + cm": parallel(groups=0, target=TARGET),
 }
 
 
@@ -55,14 +60,15 @@ class Result:
     discernibility: int
 
 
+def _tree(folder: Path, column: str) -> MakeHierarchy:
+    return lambda _: read_hierarchy(folder / f"adult_hierarchy_{column}.csv")
+
+
 def load(folder: Path, n_rows: int | None) -> CodedTable:
     """The first records of Adult, one by one."""
     frame = pl.read_csv(folder / "adult.csv", separator=";", n_rows=n_rows)
     frame = frame.with_columns(pl.col(pl.String).cast(pl.Categorical))
-    quasi = [
-        QuasiColumn(c, None if c == "age" else lambda _, c=c: read_hierarchy(folder / f"adult_hierarchy_{c}.csv"), 1.0)
-        for c in QUASI
-    ]
+    quasi = [QuasiColumn(c, None if c == "age" else _tree(folder, c), 1.0) for c in QUASI]
     return LocalEngine().contingency(table_of(frame), quasi, [SensitiveColumn(TARGET, None)], by_row=True).table
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["QUASI", "floor", "generate", "peak_memory_bytes", "release", "sizes"]
+__all__ = ["QUASI", "floor", "generate", "peak_memory_bytes", "release", "sizes", "tree_peak_bytes"]
 
 QUASI = ["age", "zip", "education", "marital", "occupation", "race", "sex", "country"]
 TEXT = [name for name in QUASI if name != "age"]
@@ -92,6 +92,12 @@ def peak_memory_bytes() -> int:
         return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def tree_peak_bytes() -> int:
+    """At least the most that this process and any one it started have held together: the sum of both peaks."""
+    largest_child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return peak_memory_bytes() + (largest_child if sys.platform == "darwin" else largest_child * 1024)
 
 
 KINDS: dict[str, Callable[..., dict[str, Any]]] = {

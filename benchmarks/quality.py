@@ -29,6 +29,7 @@ from benchmarks.tables import grid, replace_between
 from tablecloak import registry
 from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.data.coded import CodedTable
+from tablecloak.data.domain import MakeHierarchy
 from tablecloak.engines.base import QuasiColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import CloakError
@@ -59,17 +60,16 @@ def data_folder() -> Path:
     return Path(given) if given else Path(__file__).parents[2] / "shared" / "data"
 
 
+def _tree(folder: Path, column: str) -> MakeHierarchy:
+    return lambda _: read_hierarchy(hierarchy_of(folder, column))
+
+
 def load_adult(folder: Path, *, with_age: bool, by_row: bool, sample: int | None = None) -> CodedTable:
     """Adult, or some rows of it at random, with all nine columns as quasi-identifiers."""
     frame = pl.read_csv(folder / "adult.csv", separator=";").with_columns(pl.col(pl.String).cast(pl.Categorical))
     if sample is not None:
         frame = frame.sample(sample, seed=0)
-    quasi = [
-        QuasiColumn(
-            c, None if c == "age" and not with_age else lambda _, c=c: read_hierarchy(hierarchy_of(folder, c)), 1.0
-        )
-        for c in frame.columns
-    ]
+    quasi = [QuasiColumn(c, None if c == "age" and not with_age else _tree(folder, c), 1.0) for c in frame.columns]
     return LocalEngine().contingency(table_of(frame), quasi, [], by_row=by_row).table
 
 

@@ -1,7 +1,8 @@
 """Tables that do not fit memory: time as a ratio to the least that DuckDB itself needs, under the same limit.
 
 `make bench-scale`, or `python -m benchmarks.scale --help`. The floor reads the table, groups it by the
-quasi-identifiers and writes it, all by DuckDB with the same memory limit, in the same session.
+quasi-identifiers and writes it, all by DuckDB with the same memory limit, in the same session. Peak memory is that of
+the process and of what it started.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,16 @@ from polars.io.plugins import register_io_source
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measure import QUASI, peak_memory_bytes
+from benchmarks.measure import QUASI, tree_peak_bytes
 from benchmarks.run import CASES, append, data_folder
 from tablecloak.progress import Silent
 
-ROWS = (1_000_000, 10_000_000)
+ROWS = (1_000_000, 10_000_000, 100_000_000)
 MEMORY = "2GB"
+COLUMNS = (
+    "table", "rows", "goal", "limit", "floor", "run", "run/floor", "cpu/floor", "peak of the tree", "load", "loss",
+    "coded",
+)  # fmt: skip
 BLOCK = 250_000
 DATES_QUASI = ["born", "postcode", "sex", "occupation"]
 DATES_POLICY = """version: 1
@@ -63,24 +68,24 @@ def generate(path: str, n_rows: str) -> dict[str, Any]:
 
 
 def _dates_to_file(path: Path, n: int) -> None:
-    from tablecloak.rng import child
-    from tablecloak.sample import census
-
     postcodes = pl.Enum([f"{code:05d}" for code in range(100_000)])
-    schema = _dated(1, 0, census, child, postcodes).schema
+    schema = _dated(1, 0, postcodes).schema
 
     def batches(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         del predicate, n_rows, batch_size
         for begin in range(0, n, BLOCK):
-            block = _dated(min(BLOCK, n - begin), begin, census, child, postcodes)
+            block = _dated(min(BLOCK, n - begin), begin, postcodes)
             yield block.select(with_columns) if with_columns else block
 
     register_io_source(batches, schema=schema).sink_parquet(path)
 
 
-def _dated(n: int, begin: int, census: Any, child: Any, postcodes: pl.Enum) -> pl.DataFrame:
+def _dated(n: int, begin: int, postcodes: pl.Enum) -> pl.DataFrame:
+    from tablecloak.rng import child
+    from tablecloak.sample import census
+
     people, random = census(n, seed=begin), child(begin, "dates")
     days = (70 - people["age"].to_numpy()) * 365 + random.integers(0, 365, n)
     codes = (random.random(n) ** 1.5 * 100_000).astype(np.uint32)
@@ -147,7 +152,7 @@ class _Notes(Silent):
         self.notes[self._phase] = note
 
 
-KINDS = {"generate": generate, "floor": floor, "release": release}
+KINDS: dict[str, Callable[..., dict[str, Any]]] = {"generate": generate, "floor": floor, "release": release}
 
 
 # The benchmark --------------------------------------------------------------------------------------------------------
@@ -224,7 +229,7 @@ def sharding_cost(folder: Path, n_rows: int, memory: str, large: str) -> dict[st
 
 def shown(results: Sequence[dict[str, Any]]) -> Table:
     table = Table(title="Parquet in, verified Parquet out", title_justify="left")
-    for name in ("table", "rows", "goal", "limit", "floor", "run", "run/floor", "cpu/floor", "peak", "loss", "coded"):
+    for name in COLUMNS:
         table.add_column(name, justify="left" if name in ("table", "goal", "coded") else "right", no_wrap=True)
     for r in results:
         bottom, run = r["floor"], r["run"]
@@ -232,7 +237,7 @@ def shown(results: Sequence[dict[str, Any]]) -> Table:
             r["table"], f"{r['rows']:,}", r["case"], r["memory"],
             f"{bottom['seconds']:.1f} s", f"{run['seconds']:.1f} s",
             f"{run['seconds'] / bottom['seconds']:.2f}", f"{run['cpu_seconds'] / bottom['cpu_seconds']:.2f}",
-            f"{run['peak_bytes'] / 1e9:.2f} GB", f"{run['loss']:.4f}", run["coded"],
+            f"{run['peak_bytes'] / 1e9:.2f} GB", f"{run['load']:.1f}", f"{run['loss']:.4f}", run["coded"],
         )  # fmt: skip
     return table
 
@@ -243,9 +248,13 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dates", type=int, nargs="*", default=[10_000_000], help="sizes of the table of birth dates")
     parser.add_argument("--memory", default=MEMORY, help="limit of floor and run")
     parser.add_argument("--shards", type=int, default=2_000_000, help="rows on which the cost of sharding is measured")
+    parser.add_argument("--quick", action="store_true", help="a million rows at most, some minutes")
     parser.add_argument("--output", type=Path, help="JSON lines file to append the figures to")
     parser.add_argument("--measure", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    return parser.parse_args(given)
+    chosen = parser.parse_args(given)
+    if chosen.quick:
+        chosen.rows, chosen.dates, chosen.shards = [ROWS[0]], [ROWS[0]], min(chosen.shards, ROWS[0])
+    return chosen
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -253,7 +262,7 @@ def main(given: Sequence[str] | None = None) -> int:
     chosen = arguments(given)
     if chosen.measure:
         kind, *rest = chosen.measure
-        print(json.dumps({**KINDS[kind](*rest), "peak_bytes": peak_memory_bytes()}))
+        print(json.dumps({**KINDS[kind](*rest), "peak_bytes": tree_peak_bytes()}))
         return 0
     console = Console(width=max(Console().width, 160))
     results: list[dict[str, Any]] = []
@@ -269,7 +278,8 @@ def main(given: Sequence[str] | None = None) -> int:
     console.print(shown(results))
     if cost:
         pieces = cost["sharded"]["coded"]
-        console.print(f"Sharding {cost['rows']:,} rows ({pieces}): loss {cost['ratio']:.4f} times that of one piece.")
+        losses = f"GCP {cost['sharded']['loss']:.6f} / {cost['whole']['loss']:.6f} in one piece"
+        console.print(f"Sharding {cost['rows']:,} rows ({pieces}): {losses} = {cost['ratio']:.4f}")
     if chosen.output:
         append(
             chosen.output, [{"bench": "scale", **r} for r in results] + ([{"bench": "shards", **cost}] if cost else [])

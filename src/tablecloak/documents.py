@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
-from tablecloak.io.places import Place
+from tablecloak.io.digest import digest_of_table
+from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.models.base import parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.load import dump_policy, parse_policy
@@ -52,6 +53,7 @@ class Documents:
     recoding: Path | None = None
     source: Path | None = None
     side: Path | None = None  # the sensitive columns, where they have a table of their own
+    source_digest: str | None = field(default=None, kw_only=True)  # of a table in a database, as it was read
 
     @property
     def are_wanted(self) -> bool:
@@ -91,15 +93,21 @@ def certificate_of(files: Documents, run: Mapping[str, Any], policy: Policy, alg
         run,
         policy=dump_policy(policy.rebased(beside.parent)),
         seed=policy.seed,
-        hashes={name: _hash_of(path) for name, path in hashed.items()},
+        hashes={name: _hash_of(path) for name, path in hashed.items()} | _source_hash(files),
         algorithm={"kind": algorithm.name, **settings_of(algorithm)},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
 def _hash_of(place: Place | None) -> str | None:
-    """SHA-256 of a file or folder; what is in a database has none."""
-    return sha256_of(place) if isinstance(place, Path) else None
+    """SHA-256 of a file, of a folder or of the rows of a table in a database."""
+    if isinstance(place, DatabaseTable):
+        return digest_of_table(place)
+    return None if place is None else sha256_of(place)
+
+
+def _source_hash(files: Documents) -> dict[str, str | None]:
+    return {} if files.source_digest is None else {"input": files.source_digest}
 
 
 def subject_of(name: str, run: Mapping[str, Any], plan: Plan, facts: Facts, certificate: Mapping[str, Any]) -> Subject:

@@ -38,6 +38,7 @@ from tablecloak.engines.local import LocalEngine
 from tablecloak.errors import GoalNotMet, IncompatibleChoice
 from tablecloak.finished import code_originals
 from tablecloak.io.atomic import Outputs, writing
+from tablecloak.io.digest import digest_of_table
 from tablecloak.io.frames import from_frame
 from tablecloak.io.parts import files_of
 from tablecloak.io.places import Place
@@ -198,6 +199,8 @@ def _run(
 ) -> RunReport:
     plan, table = read(engine, source, policy, timed)
     refuse_recoding(plan, files.recoding if files else None)
+    if files and files.are_wanted and source.table is not None:
+        files = replace(files, source_digest=digest_of_table(source.table))
     worker, table = in_memory(engine, table, plan)
     solved = solve(worker, table, plan, timed, threads)
     del table

@@ -58,6 +58,7 @@ def _publish_classes(engine: Engine, solved: Solved, plan: Plan, timed: Timed, f
         labels = _labels(solved, plan)
         release, rows = engine.recode(solved.table, solved.coding, solved.answer, labels, plan.publication)
     release = write_release(engine, release, files.release, plan, timed, labels) if files else release
+    del labels  # of millions of classes, before these are counted
     originals = _originals(solved, rows)
     with timed.phase("verify") as notes:
         verification, facts, classes = verified(engine, release, plan, originals, files)

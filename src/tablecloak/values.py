@@ -31,6 +31,7 @@ __all__ = [
     "bounds",
     "covers",
     "format_interval",
+    "format_intervals",
     "format_set",
     "format_value",
     "parse",
@@ -90,6 +91,11 @@ def format_value(value: Value | None) -> str | None:
 def format_interval(lo: Value, hi: Value, *, open_right: bool = False) -> str:
     """The text of an interval: `[20, 29]`, or `[20, 30)` if open on the right."""
     return f"[{format_value(lo)}, {format_value(hi)}{')' if open_right else ']'}"
+
+
+def format_intervals(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """The texts of many intervals whose ends are texts already; one that begins where it ends is a value."""
+    return [lo if lo == hi else f"[{lo}, {hi}]" for lo, hi in pairs]
 
 
 def format_set(values: Iterable[str]) -> str:

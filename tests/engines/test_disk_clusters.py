@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -175,3 +177,26 @@ def test_rows_beyond_memory_are_only_refused_to_methods_that_need_them_all(tmp_p
     (tmp_path / "policy.yaml").write_text(policy_of("oka", ["{model: k-anonymity, k: 4}"]))
     with pytest.raises(IncompatibleChoice, match="needs all of them at once"):
         pipeline.run(load_policy(tmp_path / "policy.yaml"), engine="duckdb", memory="1GB", force=True)
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from tablecloak import pipeline
+from tablecloak.policy.load import load_policy
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (32_768, 32_768))
+pipeline.run(load_policy(Path(sys.argv[1])), engine="duckdb", memory="1GB", spill=Path(sys.argv[2]))
+"""
+
+
+def test_a_full_spill_folder_is_named_and_nothing_is_left(tmp_path):
+    """A real limit of the operating system: keys find a place, the tables of the clusters do not."""
+    people(3000).write_parquet(tmp_path / "people.parquet")
+    path, spill = tmp_path / "policy.yaml", tmp_path / "spill"
+    path.write_text(policy_of("{kind: disk-clustering}", ["{model: k-anonymity, k: 4}"], source="people.parquet"))
+    found = subprocess.run([sys.executable, "-c", FULL, path, spill], capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "storing clusters failed: the spill folder is full" in found.stderr
+    assert list(spill.iterdir()) == []
+    assert {p.name for p in tmp_path.iterdir()} == {"people.parquet", "policy.yaml", "spill"}

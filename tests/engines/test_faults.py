@@ -104,6 +104,24 @@ def test_a_resumed_run_needs_the_same_input_and_policy(tmp_path, tiny):
     assert not policy.output_path.exists()
 
 
+def test_a_resumed_run_needs_the_same_table_of_a_database(tmp_path, tiny):
+    pytest.importorskip("adbc_driver_sqlite", reason="the extra sql is not installed")
+    address = f"sqlite:///{tmp_path}/data.db"
+    rows = people().with_columns(pl.col("born").cast(pl.String))
+    rows.write_database("people", address, engine="adbc")
+    policy = project(tmp_path / "p", source=f"{address}?table=people")
+    assert start(tmp_path / "p", "code").returncode == -signal.SIGKILL
+    rows.reverse().write_database("people", address, engine="adbc", if_table_exists="replace")
+    assert pipeline.run(policy, engine=tiny, memory="1GB", resume=True).verification.holds
+    policy.output_path.unlink()
+    assert start(tmp_path / "p", "code").returncode == -signal.SIGKILL
+    older = rows.with_columns(pl.col("age") + 1)
+    older.write_database("people", address, engine="adbc", if_table_exists="replace")
+    with pytest.raises(DataError, match="the input changed since"):
+        pipeline.run(policy, engine=tiny, memory="1GB", resume=True)
+    assert not policy.output_path.exists()
+
+
 def test_input_that_changes_between_phases_is_refused(tmp_path, monkeypatch):
     policy = project(tmp_path / "p")
     contingency = duck.DuckEngine.contingency

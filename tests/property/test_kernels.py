@@ -15,7 +15,7 @@ from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.kernels import compiled, reference
-from tablecloak.kernels.space import ClassCost
+from tablecloak.kernels.space import UNKNOWN, ClassCost, pack, plan_layout
 from tablecloak.models import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
@@ -216,3 +216,57 @@ def test_a_long_chain_of_cuts():
     ours = solved(table, goal, rule, use_compiled=True)
     equal(ours, solved(table, goal, rule))
     assert len(ours[1]) == 900
+
+
+@often
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.uint8, np.uint16, np.uint32, np.int16, np.int64]))
+def test_codes_are_looked_up_alike(seed, dtype):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(3, 60, 200).astype(dtype)
+    table = rng.integers(0, 100, 64).astype(np.uint64) << np.uint64(7)
+    if rng.random() < 0.3:
+        table[rng.integers(0, 64)] = UNKNOWN
+    low = int(rng.integers(0, 5))
+    before = rng.integers(0, 128, 200).astype(np.uint64)
+    found = []
+    for module in (compiled, reference):
+        words = before.copy()
+        found.append((module.add_codes(words, values, low, table), words))
+    expected = [table[v - low] if 0 <= v - low < 64 else UNKNOWN for v in values.tolist()]
+    assert found[0][0] == found[1][0] == (UNKNOWN not in expected)
+    if found[0][0]:
+        for _, words in found:
+            assert words.tolist() == [int(b) | int(e) for b, e in zip(before, expected, strict=True)]
+
+
+@often
+@given(st.integers(0, 2**32 - 1))
+def test_rows_are_led_counted_and_checked_alike(seed):
+    rng = np.random.default_rng(seed)
+    widths = rng.integers(2, 40, 4).tolist()
+    layout = plan_layout([*widths, 2**60])  # the last one needs a second word
+    columns = [rng.integers(0, w, 300).astype(np.uint64) for w in widths]
+    keys = pack([*columns, np.zeros(300, np.uint64)], layout)
+    dim, cut = np.array([0, 1, 0]), np.array([w // 2 for w in (widths[0], widths[1], widths[0])])
+    left, right = np.array([1, ~0, ~2]), np.array([2, ~1, ~3])
+    expected = [
+        (0 if b <= cut[1] else 1) if a <= cut[0] else (2 if a <= cut[2] else 3)
+        for a, b in zip(columns[0].tolist(), columns[1].tolist(), strict=True)
+    ]
+    ends = np.cumsum(widths)
+    lo, hi = np.sort(rng.integers(0, 40, (2, widths[1])), axis=0)
+    shown = pack([columns[1]], plan_layout([widths[1]]))
+    covers = all(lo[b] <= a <= hi[b] for a, b in zip(columns[0].tolist(), columns[1].tolist(), strict=True))
+    for module in (compiled, reference):
+        leaves = module.leaves_of(keys, layout, dim, cut, left, right)
+        assert leaves.tolist() == expected
+        counts = np.ones((4, int(ends[-1])), np.int64)
+        module.count_leaves(keys, layout, leaves, ends - widths, counts)
+        for leaf in range(4):
+            for d, width in enumerate(widths):
+                codes = [c for c, at in zip(columns[d].tolist(), expected, strict=True) if at == leaf]
+                assert (counts[leaf, ends[d] - width : ends[d]] - 1).tolist() == [codes.count(c) for c in range(width)]
+        assert module.covers(shown, plan_layout([widths[1]]), 0, lo, hi, keys, layout, 0) == covers
+        everything = np.zeros(widths[1], np.int64), np.full(widths[1], 40)
+        assert module.covers(shown, plan_layout([widths[1]]), 0, *everything, keys, layout, 0)
+        assert module.leaves_of(keys, layout, *(np.zeros(0, np.int64),) * 4).tolist() == [0] * 300

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # benchmarks are not part of the installed package
 
-from benchmarks import adult, attacks, growth, measure, run  # noqa: E402
+from benchmarks import adult, attacks, growth, measure, run, scale  # noqa: E402
 
 from tablecloak.policy.load import load_policy, parse_policy  # noqa: E402
 from tablecloak.sample import census  # noqa: E402
@@ -204,3 +204,31 @@ def test_attacks_are_measured_on_what_a_method_publishes():
     assert side is None
     assert min(Counter(release["age"].to_list()).values()) == 2
     assert release["s"].to_list() == frame["s"].to_list()
+
+
+@pytest.mark.slow
+def test_a_table_of_dates_is_released_and_shown_against_its_floor(tmp_path):
+    source = tmp_path / "dates-600.parquet"
+    scale.generate(str(source), "600")
+    policy, target = scale.write_policy(tmp_path, source), tmp_path / "dates-600-release.parquet"
+    floor = scale.floor(str(source), str(target), "1GB", str(tmp_path))
+    rows = pl.read_parquet(source).select(scale.DATES_QUASI).rows()
+    assert floor["tuples"] == len(set(rows))
+    found = scale.release(str(policy), "duckdb", "1GB", str(tmp_path))
+    assert found["holds"]
+    published = Counter(pl.read_parquet(target).select(scale.DATES_QUASI).rows())
+    assert min(published.values()) >= 10
+    assert len(published) == found["classes"]
+    about = {"table": "dates", "rows": 600, "case": "k=10", "memory": "1GB", "floor": floor}
+    run_ = {**found, "seconds": 2 * floor["seconds"], "peak_bytes": measure.tree_peak_bytes(), "load": 0.5}
+    shown = scale.shown([{**about, "run": run_}])
+    cells = {str(column.header): list(column.cells) for column in shown.columns}
+    assert cells["run/floor"] == ["2.00"]
+    assert list(cells) == list(scale.COLUMNS)
+
+
+def test_all_sizes_are_measured_unless_it_must_be_quick():
+    assert scale.arguments([]).rows == [10**6, 10**7, 10**8]
+    assert scale.arguments([]).shards > 0
+    quick = scale.arguments(["--quick"])
+    assert (quick.rows, quick.dates, quick.shards) == ([10**6], [10**6], 10**6)

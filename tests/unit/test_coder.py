@@ -54,3 +54,62 @@ def test_values_of_batches_are_their_union_in_order():
     seen = set(rows)
     assert values.series().to_list() == [*sorted(seen - {None}), None]
     assert len(values) == len(seen)
+
+
+BATCHES = {
+    "categories": (pl.Enum(["red", "green", "blue", "grey"]), [["blue", None], ["red", "blue"], []]),
+    "numbers": (pl.Int64, [[7, 7, 3], [None, -900], [5]]),
+    "small numbers": (pl.UInt8, [[0, 255], [17, None]]),
+    "numbers far apart": (pl.Int64, [[1], [-(2**63)], [2**63 - 1], [2]]),
+    "unsigned": (pl.UInt64, [[2**64 - 1, 0], [5]]),
+    "wide": (pl.Int128, [[2**100, 0], [5, None]]),
+    "nothing": (pl.Int32, [[None], [], [None]]),
+    "truth": (pl.Boolean, [[True], [None, False]]),
+}
+
+
+@pytest.mark.parametrize(("dtype", "batches"), BATCHES.values(), ids=BATCHES)
+def test_values_of_batches_are_those_of_a_set(dtype, batches):
+    values = Values("c")
+    for batch in batches:
+        values.add(pl.Series("c", batch, dtype=dtype))
+    seen = {value for batch in batches for value in batch}
+    assert values.series().to_list() == [*sorted(seen - {None}), *([None] if None in seen else [])]
+    assert values.series().dtype == (pl.String if isinstance(dtype, pl.Enum) else dtype)
+    assert len(values) == len(seen)
+
+
+def test_days_and_categories_that_change_between_batches():
+    days, shades = Values("day"), Values("shade")
+    for begin in ("2020-02-28", "1870-01-01", "2020-03-01"):
+        days.add(pl.Series([begin]).str.to_date())
+    for categories in (["a", "b"], ["b", "c"], ["a", "b"]):
+        shades.add(pl.Series(["b", categories[1]], dtype=pl.Enum(categories)))
+    assert days.series().cast(pl.String).to_list() == ["1870-01-01", "2020-02-28", "2020-03-01"]
+    assert shades.series().to_list() == ["b", "c"]
+
+
+@pytest.mark.parametrize("n", [50, 13_000])
+@pytest.mark.parametrize("dtype", [pl.String, pl.Enum(TEXTS[:300])])
+def test_codes_are_added_to_words_as_they_are_looked_up(n, dtype):
+    coder, known, rows = coded(200, has_missing=n < 100)
+    for shift, add in ((0, None), (9, None), (9, "secret"), (0, TEXTS[250])):
+        series = pl.Series("town", (rows * 2)[:n], dtype=dtype)
+        words = np.full(n, 2**40, np.uint64)
+        if add is None:
+            coder.add_codes(words, series, np.uint64(shift))
+            assert words.tolist() == [2**40 + (int(known[row]) << shift) for row in (rows * 2)[:n]]
+        elif dtype == pl.String or add in TEXTS:
+            with pytest.raises(DataError, match="were not there when it was read first"):
+                coder.add_codes(words, pl.Series("town", [*series.to_list()[1:], add], dtype=dtype), np.uint64(shift))
+
+
+def test_numbers_are_added_to_words_as_they_are_looked_up():
+    values = pl.Series("age", [-7, 3, 5, 900], dtype=pl.Int64)
+    coder = Coder("age", values, np.array([2, 0, 3, 1]))
+    words = np.zeros(5, np.uint64)
+    coder.add_codes(words, pl.Series("age", [3, 900, -7, 5, 3]), np.uint64(4))
+    assert words.tolist() == [0, 1 << 4, 2 << 4, 3 << 4, 0]
+    for odd in (4, -8, 901):
+        with pytest.raises(DataError, match="were not there when it was read first"):
+            coder.add_codes(words, pl.Series("age", [3, 900, -7, 5, odd]), np.uint64(4))

@@ -15,6 +15,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.errors import CloakError, DataError, GoalNotMet, PolicyError
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.credentials import read_secret, redacted
+from tablecloak.io.digest import digest_of_table
 from tablecloak.io.places import DatabaseTable, database_table, place_of
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
@@ -137,6 +138,39 @@ def test_a_release_goes_from_table_to_table(tmp_path: Path) -> None:
     checked = pipeline.verify_certificate(place, tmp_path / "certificate.json", original=original)
     assert checked.holds
     assert checked.verification.covers
+
+
+@pytest.mark.parametrize("engine", ["local", "duckdb"])
+def test_a_certificate_tells_whether_tables_are_the_ones_it_was_made_of(tmp_path: Path, engine: str) -> None:
+    _people(tmp_path)
+    pipeline.run(_policy(tmp_path), engine=engine, memory="1GB")
+    release, original = (place_of(_uri(tmp_path / f"{db}.db", t)) for db, t in (("out", "release"), ("data", "people")))
+
+    def checked() -> dict[str, bool | None]:
+        found = pipeline.verify_certificate(release, tmp_path / "certificate.json", original=original)
+        return {check.claim: check.ok for check in found.checks if check.claim.endswith("is the certified file")}
+
+    both = {"release is the certified file": True, "input is the certified file": True}
+    assert {claim: ok for claim, ok in checked().items() if ok is not None} == both
+    # the same rows in another order, then a cell that moved to another column, then what it was
+    _database(tmp_path / "data.db", "CREATE TABLE t AS SELECT * FROM people ORDER BY age DESC", "DELETE FROM people",
+              "INSERT INTO people SELECT * FROM t")  # fmt: skip
+    assert checked()["input is the certified file"]
+    _database(tmp_path / "data.db", "UPDATE people SET city = disease, disease = city WHERE age = 20")
+    assert checked()["input is the certified file"] is False
+    _database(tmp_path / "data.db", "UPDATE people SET city = disease, disease = city WHERE age = 20")
+    assert checked()["input is the certified file"]
+    _database(tmp_path / "out.db", "INSERT INTO release SELECT * FROM release LIMIT 1")
+    assert checked()["release is the certified file"] is False
+
+
+def test_rows_that_look_alike_side_by_side_have_other_digests(tmp_path: Path) -> None:
+    rows = ["('ab', 'c')", "('a', 'bc')", "('abc', '')", "(NULL, 'abc')", "('-', 'abc')"]
+    found = []
+    for i, row in enumerate(rows):
+        path = _database(tmp_path / f"{i}.db", "CREATE TABLE t (x TEXT, y TEXT)", f"INSERT INTO t VALUES {row}")
+        found.append(digest_of_table(database_table(f"sqlite:///{path}", table="t")))
+    assert len(set(found)) == len(rows)
 
 
 def test_a_table_that_exists_is_replaced_only_when_forced(tmp_path: Path) -> None:

@@ -97,9 +97,12 @@ def test_tables_are_found_by_schema_and_odd_names(server: postgres.Server) -> No
     server.sql('DROP SCHEMA "Odd" CASCADE')
 
 
-def test_a_release_goes_from_table_to_table(server: postgres.Server, people: str, tmp_path: Path) -> None:
-    report = pipeline.run(_policy(server, tmp_path))
+@pytest.mark.parametrize("engine", ["local", "duckdb"])
+def test_a_release_goes_from_table_to_table(server: postgres.Server, people: str, tmp_path: Path, engine: str) -> None:
+    report = pipeline.run(_policy(server, tmp_path), engine=engine, memory="1GB")
+    assert report.engine == engine
     assert report.verification.holds
+    assert report.verification.covers
     assert server.tables() == {people, "release"}
     assert server.sql("SELECT count(*) FROM release") == [(20000,)]
     smallest = server.sql(
@@ -112,6 +115,17 @@ def test_a_release_goes_from_table_to_table(server: postgres.Server, people: str
     original = _source(server, table="people").table
     checked = pipeline.verify_certificate(place, tmp_path / "certificate.json", original=original)
     assert checked.verification.holds
+
+
+def test_engines_make_the_same_release(server: postgres.Server, people: str, tmp_path: Path) -> None:
+    assert people == "people"
+    found = []
+    for engine in ("local", "duckdb"):
+        report = pipeline.run(_policy(server, tmp_path), engine=engine, memory="1GB", force=True)
+        rows = server.sql("SELECT age, city, disease FROM release ORDER BY age, city, disease")
+        certificate = json.loads((tmp_path / "certificate.json").read_text())
+        found.append((rows, report.loss, certificate["verdicts"], certificate["classes"]))
+    assert found[0] == found[1]
 
 
 def test_no_document_shows_a_password(server: postgres.Server, people: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
-from tablecloak.data.labels import ClassLabels, labels_of_classes
+from tablecloak.data.labels import ClassLabels, labels_of_column
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.registry import register
@@ -25,6 +25,7 @@ __all__ = ["Algorithm", "Block", "Bucketing", "CutTree", "Problem", "Publishes",
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 A = TypeVar("A")
+BLOCK = 1 << 18  # classes whose losses are looked up at once: there may be millions
 # What an algorithm need not define.
 DERIVED = ("publishes", "group_column", "needs_rows", "needs_hierarchies", "needs_sensitive", "may_shard")
 
@@ -114,23 +115,41 @@ class Solution:
     def n_classes(self) -> int:
         return len(self.lo)
 
-    def losses(self, domains: Sequence[Domain]) -> FloatArray:
-        """Loss of what each class publishes, unweighted, (n_classes, n_dims); a center loses what its box would."""
+    def losses(self, domains: Sequence[Domain], classes: IntArray | None = None) -> FloatArray:
+        """Loss of what each class publishes, unweighted, (n_classes, n_dims); a center loses what its box would.
+
+        Args:
+            classes: the classes that are asked for; None: all.
+        """
+        n = self.n_classes if classes is None else len(classes)
+        losses = np.zeros((n, self.lo.shape[1]), order="F")
         if self.bucketing is not None:
-            return np.zeros(self.lo.shape)
-        columns = []
+            return losses
         for i, domain in enumerate(domains):
-            if self.sets is not None and self.sets[:, i].any():
-                columns.append(domain.set_loss(self.sets[:, i]))
-            elif self.nodes is not None and domain.hierarchy is not None:
-                columns.append(domain.hierarchy.losses[self.nodes[:, i]])
-            else:
-                columns.append(domain.loss(self.lo[:, i], self.hi[:, i]))
-        return np.stack(columns, axis=1)
+            for begin in range(0, n, BLOCK):
+                block = slice(begin, begin + BLOCK)
+                losses[block, i] = self._column_losses(i, domain, block if classes is None else classes[block])
+        return losses
+
+    def _column_losses(self, i: int, domain: Domain, chosen: IntArray | slice) -> FloatArray:
+        if self.sets is not None and self.sets[:, i].any():
+            return domain.set_loss(self.sets[chosen, i])
+        if self.nodes is not None and domain.hierarchy is not None:
+            return domain.hierarchy.losses[self.nodes[chosen, i]]
+        return domain.loss(self.lo[chosen, i], self.hi[chosen, i])
 
     def published(self, domains: Sequence[Domain]) -> dict[str, ClassLabels]:
         """What each class publishes, by column."""
-        return {**labels_of_classes(domains, self.lo, self.hi, self.nodes, self.sets), **(self.centers or {})}
+        return {domain.name: self.published_in(i, domain) for i, domain in enumerate(domains)}
+
+    def published_in(self, i: int, domain: Domain) -> ClassLabels:
+        """The same in one column."""
+        if self.centers is not None and domain.name in self.centers:
+            return self.centers[domain.name]
+        nodes = None if self.nodes is None else self.nodes[:, i]
+        return labels_of_column(
+            domain, self.lo[:, i], self.hi[:, i], nodes, None if self.sets is None else self.sets[:, i]
+        )
 
     def class_of_row(self, table: CodedTable) -> IntArray:
         """The class of every row (-1: suppressed)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,8 +15,9 @@ from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.target import TARGET_LOSSES
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
+from tablecloak.data.intervals import distinct_intervals
 from tablecloak.data.reading import read_labels
-from tablecloak.kernels.space import pack, plan_layout
+from tablecloak.kernels.space import Keys, pack, plan_layout
 from tablecloak.metrics import Details, Measurement, ReleaseCounts
 from tablecloak.metrics.details import ColumnDetails, Target, Tuples, column_of_boxes, column_of_sets
 from tablecloak.metrics.records import RecordColumn, Records, exact_cells, smallest_codes, unit_line, with_star
@@ -66,7 +68,7 @@ def counts(
     n_united = len(united.firsts)
     return ReleaseCounts(
         sizes=np.bincount(united.number[kept], weights=sizes[kept], minlength=n_united).astype(np.int64),
-        losses=solution.losses(domains)[united.firsts],
+        losses=solution.losses(domains, united.firsts),
         columns=tuple(d.name for d in domains),
         n_suppressed=n_rows - int(sizes.sum()),
         k=k,
@@ -81,11 +83,34 @@ def _united(solution: Solution, domains: Sequence[Domain], sizes: IntArray) -> U
     if solution.bucketing is not None or not len(released):  # groups have numbers of their own
         number[released] = np.arange(len(released))
         return United(number, released)
-    labels = solution.published(domains).values()
-    layout = plan_layout([len(of.names) + 1 for of in labels])
-    firsts, group = kernels.choose(len(released)).group(pack([of.of_class[released] for of in labels], layout))
-    number[released] = group
-    return United(number, released[firsts])
+    firsts, group = kernels.choose(len(released)).group(_label_keys(solution, domains, released))
+    is_first = np.zeros(len(released), np.bool_)
+    is_first[firsts] = True
+    in_order = np.cumsum(is_first, dtype=np.uint32) - np.uint32(
+        1
+    )  # so that millions of classes are walked through once
+    number[released] = in_order[firsts][group]
+    return United(number, released[is_first])
+
+
+def _label_keys(solution: Solution, domains: Sequence[Domain], classes: IntArray) -> Keys:
+    """What classes publish, packed; equal keys look the same to readers."""
+    columns, n_labels = [], []
+    for i, domain in enumerate(domains):
+        n, of_class = _label_numbers(solution, i, domain)
+        n_labels.append(n + 1)
+        columns.append(of_class[classes].astype(np.min_scalar_type(n)))
+    return pack(columns, plan_layout(n_labels))
+
+
+def _label_numbers(solution: Solution, i: int, domain: Domain) -> tuple[int, NDArray[np.integer[Any]]]:
+    """How many labels a column has, and the number of that of every class; texts are made only where they matter."""
+    has_boxes = solution.sets is None and domain.name not in (solution.centers or {})
+    if has_boxes and domain.tells_intervals_apart:
+        lo, _, place = distinct_intervals(solution.lo[:, i], solution.hi[:, i], domain.n_codes)
+        return len(lo), place
+    labels = solution.published_in(i, domain)
+    return len(labels.names), labels.of_class
 
 
 def of_table(table: Callable[[], CodedTable]) -> Look:

@@ -8,13 +8,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak import kernels
 from tablecloak.data.domain import TABLE_RANGE, Codes
+from tablecloak.data.occurring import MANY, WIDE, Marks, Texts, kind_of
 from tablecloak.errors import DataError
+from tablecloak.kernels.space import UNKNOWN
 
-__all__ = ["Coder", "Values"]
+__all__ = ["MANY", "Coder", "Values"]
 
 IntArray = NDArray[np.int64]
-MANY = 4096  # texts, from which on they are told apart by hash
 
 
 class Values:
@@ -28,23 +30,39 @@ class Values:
         self.name = name
         self._all_categories = all_categories
         self._known: pl.Series | None = None
+        self._latest: Marks | Texts | None = None  # values of batches of one kind, not among the known ones yet
         self._has_missing = False
 
     def add(self, series: pl.Series) -> None:
         """Note the values of a batch."""
         self._has_missing = self._has_missing or series.null_count() > 0
-        if isinstance(series.dtype, pl.Enum) and self._all_categories:
-            found = series.dtype.categories.alias(self.name)
-        else:
-            found = _unique(series.drop_nulls())
-            found = found.cast(pl.String) if isinstance(series.dtype, pl.Categorical | pl.Enum) else found
-        self._known = found if self._known is None else _unique(pl.concat([self._known, found]))
+        dtype = series.dtype  # made anew whenever it is asked for, which takes long for an Enum of many categories
+        if isinstance(dtype, pl.Enum) and self._all_categories:
+            self._unite(dtype.categories.alias(self.name))
+            return
+        if self._latest is not None and self._latest.add(series, dtype):
+            return
+        self._settle()
+        self._latest = kind_of(series, dtype)
+        if self._latest is None or not self._latest.add(series, dtype):
+            found = series.drop_nulls().unique()
+            self._unite(found.cast(pl.String) if isinstance(dtype, pl.Categorical) else found)
+
+    def _settle(self) -> None:
+        latest, self._latest = self._latest, None
+        if latest is not None:
+            self._unite(latest.values())
+
+    def _unite(self, found: pl.Series) -> None:
+        self._known = found if self._known is None else pl.concat([self._known, found]).unique()
 
     def __len__(self) -> int:
+        self._settle()
         return (0 if self._known is None else len(self._known)) + self._has_missing
 
     def series(self) -> pl.Series:
         """All of them in ascending order, those of an Enum in their own; the missing one comes last."""
+        self._settle()
         known = pl.Series(self.name, [], dtype=pl.String) if self._known is None else self._known
         known = known.rename(self.name)
         return pl.concat([known.sort(), known.clear(1)]) if self._has_missing else known.sort()
@@ -72,6 +90,7 @@ class Coder:
             self._table = _table(self._numbers, self._codes)
         self._index: _TextIndex | None = None
         self._of_enum: tuple[pl.DataType, Codes, NDArray[np.bool_] | None] | None = None
+        self._shifted: tuple[np.uint64, Codes, NDArray[np.uint64]] | None = None
 
     def codes(self, series: pl.Series) -> Codes:
         """The code of every row; raises DataError if a value is not known."""
@@ -83,12 +102,37 @@ class Coder:
             found = np.where(series.is_null().to_numpy(), self._missing[0], found)
         return found
 
+    def add_codes(self, words: NDArray[np.uint64], series: pl.Series, shift: np.uint64) -> None:
+        """Put the code of every row into its word; raises DataError if a value is not known."""
+        found = None if series.null_count() else self._table_for(series)
+        if found is None:
+            words |= self.codes(series).astype(np.uint64) << shift
+            return
+        low, table, is_known = found
+        if self._shifted is None or self._shifted[0] != shift or self._shifted[1] is not table:
+            shifted = table.astype(np.uint64) << shift
+            shifted = shifted if is_known is None else np.where(is_known, shifted, UNKNOWN)
+            self._shifted = shift, table, shifted
+        if not kernels.at_hand(len(words)).add_codes(words, _numbers(series), low, self._shifted[2]):
+            raise self._unknown()
+
+    def _table_for(self, series: pl.Series) -> tuple[int, Codes, NDArray[np.bool_] | None] | None:
+        """Codes by the place of an Enum or by whole number: (the first one, codes, which are known); None: no table."""
+        dtype = series.dtype
+        if self._is_text:
+            return (0, *self._enum_codes(dtype)) if isinstance(dtype, pl.Enum) else None
+        return self._table if self._table is not None and dtype not in WIDE else None
+
+    def _enum_codes(self, dtype: pl.Enum) -> tuple[Codes, NDArray[np.bool_] | None]:
+        if self._of_enum is None or self._of_enum[0] != dtype:
+            self._of_enum = (dtype, *self._category_codes(dtype.categories))
+        return self._of_enum[1:]
+
     def _text_codes(self, series: pl.Series) -> Codes:
-        if not isinstance(series.dtype, pl.Enum):
+        dtype = series.dtype
+        if not isinstance(dtype, pl.Enum):
             return self._cast_codes(series)
-        if self._of_enum is None or self._of_enum[0] != series.dtype:
-            self._of_enum = (series.dtype, *self._category_codes(series.dtype.categories))
-        _, table, is_known = self._of_enum
+        table, is_known = self._enum_codes(dtype)
         physical = series.to_physical()
         present = physical.drop_nulls() if physical.null_count() else physical
         if is_known is not None and not is_known[present.to_numpy()].all():
@@ -144,8 +188,8 @@ class Coder:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process makes its own index."""
-        return {**vars(self), "_index": None}
+        """Another process makes its own tables."""
+        return {**vars(self), "_index": None, "_shifted": None}
 
 
 class _TextIndex:
@@ -171,16 +215,9 @@ class _TextIndex:
         return places if (self._texts.gather(places) == series).all() else None
 
 
-def _unique(series: pl.Series) -> pl.Series:
-    """Different values, in any order. Of two texts with equal 64-bit hashes one is lost, which a coder then says."""
-    if series.dtype != pl.String or len(series) < MANY:
-        return series.unique()
-    return series.gather(series.hash().arg_unique())
-
-
 def _numbers(series: pl.Series) -> NDArray[Any]:
-    physical = series.cast(pl.UInt8) if series.dtype == pl.Boolean else series.to_physical()
-    return physical.to_numpy()
+    physical = series.to_physical()
+    return (physical.cast(pl.UInt8) if physical.dtype == pl.Boolean else physical).to_numpy()
 
 
 def _table(numbers: NDArray[Any], codes: Codes) -> tuple[int, Codes, NDArray[np.bool_]] | None:

@@ -15,11 +15,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak.data.intervals import distinct_intervals
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.stats.classes import Counted, SensitiveDomain
-from tablecloak.values import format_interval, format_set, format_value, parse
+from tablecloak.values import format_interval, format_intervals, format_set, format_value, parse
 
 __all__ = [
     "Codes",
@@ -139,14 +140,22 @@ class Domain:
         if self.hierarchy:
             return [self.hierarchy.labels[node] for node in self.nodes(lo, hi)]
         texts = self._texts(lo, hi)
+        if self.tells_intervals_apart:
+            return list(format_intervals((texts[a], texts[b]) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)))
         return [self._label(a, b, texts) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]
+
+    @property
+    def tells_intervals_apart(self) -> bool:
+        """Whether different intervals have different labels, each made of the texts of its ends."""
+        return self.hierarchy is None and self.kind is DomainKind.ORDERED and not self.has_missing
 
     def nodes(self, lo: IntArray, hi: IntArray) -> IntArray:
         """The lowest hierarchy node that holds each code interval."""
         assert self.hierarchy is not None
         # many classes share few intervals, so each interval is looked up once
-        pairs, of_class = np.unique(lo.astype(np.int64) * self.n_codes + hi, return_inverse=True)
-        return self.hierarchy.lca_ranges(*np.divmod(pairs, self.n_codes))[of_class]
+        first, last, of_class = distinct_intervals(lo, hi, self.n_codes)
+        nodes: IntArray = self.hierarchy.lca_ranges(first, last)[of_class]
+        return nodes
 
     def _texts(self, lo: IntArray, hi: IntArray) -> dict[int, str]:
         """The texts of values that labels will speak of, by code."""

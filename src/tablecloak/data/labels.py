@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.domain import ANYTHING, Domain
+from tablecloak.data.intervals import distinct_intervals
 
-__all__ = ["ClassLabels", "labels_of_classes"]
+__all__ = ["ClassLabels", "labels_of_classes", "labels_of_column"]
 
 IntArray = NDArray[np.int64]
 
@@ -50,15 +52,22 @@ def labels_of_classes(
     sets: NDArray[np.uint64] | None = None,
 ) -> dict[str, ClassLabels]:
     """Labels of classes given as boxes of codes, or as hierarchy nodes or sets of codes where these are given."""
-    labels = {}
-    for i, d in enumerate(domains):
-        if sets is not None and sets[:, i].any():
-            labels[d.name] = _listed(d, sets[:, i])
-        elif nodes is not None and d.hierarchy is not None:
-            labels[d.name] = _named(d, nodes[:, i])
-        else:
-            labels[d.name] = _labels_of(d, lo[:, i], hi[:, i])
-    return labels
+    columns = [
+        (lo[:, i], hi[:, i], None if nodes is None else nodes[:, i], None if sets is None else sets[:, i])
+        for i in range(len(domains))
+    ]
+    return {d.name: labels_of_column(d, *column) for d, column in zip(domains, columns, strict=True)}
+
+
+def labels_of_column(
+    domain: Domain, lo: IntArray, hi: IntArray, nodes: IntArray | None, sets: NDArray[np.uint64] | None
+) -> ClassLabels:
+    """The same in one column."""
+    if sets is not None and sets.any():
+        return _listed(domain, sets)
+    if nodes is not None and domain.hierarchy is not None:
+        return _named(domain, nodes)
+    return _labels_of(domain, lo, hi)
 
 
 def _listed(domain: Domain, sets: NDArray[np.uint64]) -> ClassLabels:
@@ -74,11 +83,11 @@ def _named(domain: Domain, nodes: IntArray) -> ClassLabels:
 
 def _labels_of(domain: Domain, lo: IntArray, hi: IntArray) -> ClassLabels:
     # few classes differ in one column, so texts are made once for every different interval
-    pairs, pair_of_class = np.unique(lo.astype(np.int64) * domain.n_codes + hi, return_inverse=True)
-    return _compact(domain.labels(*np.divmod(pairs, domain.n_codes)), pair_of_class)
+    first, last, of_class = distinct_intervals(lo, hi, domain.n_codes)
+    return _compact(domain.labels(first, last), of_class)
 
 
-def _compact(labels: Sequence[str | None], of_class: IntArray) -> ClassLabels:
+def _compact(labels: Sequence[str | None], of_class: NDArray[np.integer[Any]]) -> ClassLabels:
     """Different nodes may carry one label; a reader of the release cannot tell them apart."""
     names = tuple(dict.fromkeys(label for label in labels if label is not None))
     place = {name: i for i, name in enumerate(names)}

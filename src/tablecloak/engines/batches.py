@@ -14,6 +14,7 @@ from tablecloak.data.domain import Codes, Domain, domain_of, persons_of, sensiti
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
 from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.kernels.space import Keys, Layout
 from tablecloak.stats.classes import Counted, SensitiveDomain
 
 __all__ = ["Coders", "collect_values", "quasi_coders", "refuse_infinite", "sensitive_coders"]
@@ -74,6 +75,22 @@ class Coders:
         for name, coder in zip(self.columns, self.coders, strict=True):
             found.append(coder.codes(found) if isinstance(coder, _Joint) else coder.codes(batch[name]))
         return found
+
+    def keys(self, batch: pl.DataFrame, layout: Layout) -> Keys:
+        """The same, packed as the first dimensions of a layout, (n_words, n_rows)."""
+        keys = np.zeros((int(layout.word.max(initial=0)) + 1, batch.height), np.uint64)
+        self.add_codes(keys, batch, layout, 0)
+        return keys
+
+    def add_codes(self, keys: Keys, batch: pl.DataFrame, layout: Layout, first: int) -> None:
+        """Put the codes of every column into keys; the first column is dimension `first` of the layout."""
+        joint = next((i for i, coder in enumerate(self.coders) if isinstance(coder, _Joint)), len(self.coders))
+        for i, name in enumerate(self.columns[:joint], start=first):
+            coder = self.coders[i - first]
+            assert isinstance(coder, Coder)
+            coder.add_codes(keys[layout.word[i]], batch[name], layout.shift[i])
+        for i, codes in enumerate(self.codes(batch)[joint:] if joint < len(self.coders) else (), start=first + joint):
+            keys[layout.word[i]] |= codes.astype(np.uint64) << layout.shift[i]
 
     @property
     def read(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,12 +29,11 @@ from tablecloak.engines.base import (
 )
 from tablecloak.engines.batches import collect_values
 from tablecloak.engines.disk_clusters import solve_on_disk
-from tablecloak.engines.keys import CHUNK
 from tablecloak.engines.lookup import places_of
 from tablecloak.engines.publish import Publisher
 from tablecloak.engines.recount import Recounter
 from tablecloak.engines.rows import Rows, Shards
-from tablecloak.engines.rundir import RunFolder
+from tablecloak.engines.rundir import RowsPrint, RunFolder, changed_since
 from tablecloak.engines.solutions import compact, join, load_answer, save_answer
 from tablecloak.engines.stored import Limits, StoredCoder
 from tablecloak.engines.stream import (
@@ -61,6 +61,8 @@ IntArray = NDArray[np.int64]
 # What Python, its packages and a few batches take before any table is held.
 RESIDENT = 450_000_000
 LEAST_WORK = 64_000_000
+# Larger batches are no faster, and several are on their way at a time.
+MOST_BATCH_ROWS = 1 << 18
 # Up to this many tuples, the class of each is kept for metrics that look at them.
 KEEP_CLASSES_UP_TO = 1_000_000
 
@@ -77,7 +79,7 @@ class DuckEngine:
         self.folder = folder or RunFolder.temporary()
         self.work = max(LEAST_WORK, memory - RESIDENT)
         self._found: tuple[Batches, Mapping[str, pl.Series]] | None = None  # values of the rows that were summarized
-        self.batch_rows = int(min(CHUNK, max(1 << 14, self.work // 1000)))
+        self.batch_rows = int(min(MOST_BATCH_ROWS, max(1 << 14, self.work // 1000)))
 
     def layout(self, source: Source) -> FileLayout:
         return sniff(source)
@@ -102,14 +104,20 @@ class DuckEngine:
         """Other formats are parsed once, to a Parquet file that later passes read."""
         phase = f"read {source.path.name}"
         path = self.folder.path / f"{source.path.name}.parquet"
-        if self.folder.done(phase) is None:
-            batches = stream_source(source, wanted, labels, self.batch_rows)
+        seen, batches = RowsPrint(), stream_source(source, wanted, labels, self.batch_rows)
+        if source.table is not None:  # of files, the folder knows whether they changed
+            batches = seen.of(batches)
+        if (about := self.folder.done(phase)) is None:
             first = next(batches, None)
             schema = sniff_schema(source, wanted) if first is None else first.schema
             rest = iter(() if first is None else _chained(first, batches))
             write_stream(rest, schema, path, kind="parquet", delimiter=None, total=0, progress=silent)
             self.folder.check_inputs()
-            self.folder.finish(phase)
+            self.folder.finish(phase, rows=seen.text)
+        elif source.table is not None:
+            collections.deque(batches, maxlen=0)
+            if seen.text != about["rows"]:
+                raise changed_since(source.location)
         staged = open_parquet(Source(path), wanted, self.batch_rows)
         return replace(staged, name=source.location)
 

@@ -100,7 +100,8 @@ class _Cells:
     def __init__(self, name: str, labels: ClassLabels) -> None:
         texts = labels.texts
         self.name, self.are_numbers = name, labels.are_numbers
-        self.enum = pl.Enum(texts)
+        self.enum = pl.Enum(texts) if len(texts) <= MOST_CATEGORIES else None
+        self.texts = pl.Series(name, [*texts, None], dtype=pl.String)
         self.missing = len(texts)
         dtype = np.uint8 if self.missing < 1 << 8 else np.uint16 if self.missing < 1 << 16 else np.uint32
         of_class = np.where(labels.of_class == len(labels.names), self.missing, labels.of_class)
@@ -108,10 +109,11 @@ class _Cells:
         self.has_missing = bool((self.places == self.missing).any())
 
     def of(self, classes: NDArray[np.int32]) -> pl.Series:
-        cells = pl.Series(self.name, self.places[classes])
+        places = self.places[classes]
+        if self.are_numbers or self.enum is None:
+            texts = self.texts.gather(places)
+            return texts.cast(pl.Float64) if self.are_numbers else texts
+        cells = pl.Series(self.name, places)
         if self.has_missing:
             cells = cells.to_frame().select(pl.col(self.name).replace({self.missing: None})).to_series()
-        texts = cells.cat.to(self.enum)
-        if self.are_numbers:
-            return texts.cast(pl.String).cast(pl.Float64)
-        return texts.cast(pl.String) if self.missing > MOST_CATEGORIES else texts
+        return cells.cat.to(self.enum)

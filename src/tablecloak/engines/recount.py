@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from tablecloak import kernels
 from tablecloak.data.coder import Coder
 from tablecloak.data.coverage import Coverage, coverage_of
-from tablecloak.data.domain import ANYTHING, Codes
+from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Recount, SensitiveColumn
 from tablecloak.engines.batches import Coders, collect_values, sensitive_coders
 from tablecloak.engines.partitions import KeyPartitions
 from tablecloak.engines.rows import RowReader, Rows
 from tablecloak.engines.stream import StreamTable
-from tablecloak.kernels.space import Keys, Layout, pack, plan_layout, unpack
+from tablecloak.kernels.space import Keys, Layout, plan_layout, unpack
 from tablecloak.progress import Progress
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, count_classes
 
@@ -147,25 +147,41 @@ class Recounter:
         covers: bool | None = None if originals is None else originals.is_aligned
         n_rows = done = 0
         for batch, shown in self._kept(columns, drops_stars=drops_stars):
-            codes = coders.codes(batch)
+            packed = coders.keys(batch, layout)
             height = batch.height if shown is None else len(shown)
+            persons_dim = len(self.quasi) + len(domains) - 1
             if originals is not None and originals.is_aligned and coverage is not None:
                 before = originals.next(height)
                 before = before if shown is None else before[:, shown]
-                covers = bool(covers) and _holds(coverage, codes, before, originals.rows, self.coding, self.quasi)
-                if persons is not None:
-                    codes.append(unpack(before, originals.rows.space.layout, persons[1]).astype(np.uint32))
-            elif persons is not None:
-                codes.append(np.zeros(batch.height, np.uint32))  # nobody can be told apart: one person
-            keys.add(pack(codes, layout))
-            for domain, column in zip(domains, codes[len(self.quasi) :], strict=True):
-                totals[domain.name] += np.bincount(column, minlength=domain.n_values)
+                covers = bool(covers) and self._holds(coverage, packed, layout, before)
+                if persons is not None:  # where nobody can be told apart, all are one person
+                    found = unpack(before, originals.rows.space.layout, persons[1]).astype(np.uint64)
+                    packed[layout.word[persons_dim]] |= found << layout.shift[persons_dim]
+            keys.add(packed)
+            for i, domain in enumerate(domains, start=len(self.quasi)):
+                totals[domain.name] += np.bincount(unpack(packed, layout, i), minlength=domain.n_values)
             n_rows += batch.height
             done += height
             self.progress.advance(done)
         if originals is not None and covers:
             covers = originals.is_used_up()
         return covers, keys, totals, n_rows
+
+    def _holds(self, coverage: Sequence[Coverage], shown: Keys, layout: Layout, originals: Keys) -> bool:
+        """Every cell covers its original."""
+        assert self.coding is not None
+        assert self.rows is not None
+        if originals.shape[1] != shown.shape[1]:
+            return False
+        names, of = [d.name for d in self.coding.domains], self.rows.space.layout
+        covers = kernels.choose(shown.shape[1]).covers
+        for i, (one, name) in enumerate(zip(coverage, self.quasi, strict=True)):
+            dim = names.index(name)
+            if not covers(shown, layout, i, one.lo, one.hi, originals, of, dim):
+                return False
+            if one.sets and not _are_listed(one.sets, unpack(shown, layout, i), unpack(originals, of, dim)):
+                return False
+        return True
 
     def _sink(self, layout: Layout) -> KeyPartitions:
         """Where keys go until they are counted: to as many files as are needed for each to fit memory."""
@@ -199,7 +215,7 @@ class _Originals:
         """Keys of the originals of the next `n` rows of the release; fewer if there are no more."""
         parts, found = [self._left], self._left.shape[1]
         while found < n:
-            keys, classes = self._reader.next(max(n - found, 1 << 16))
+            keys, classes = self._reader.next(max(n - found, 1 << 16), with_classes=self._leaves_out)
             if keys.shape[1] == 0:
                 break
             keys = keys[:, classes >= 0] if self._leaves_out else keys
@@ -214,28 +230,17 @@ class _Originals:
         return bool(self.next(1).shape[1] == 0)
 
 
-def _holds(
-    coverage: Sequence[Coverage],
-    labels: Sequence[Codes],
-    originals: Keys,
-    rows: Rows,
-    coding: Coding | None,
-    quasi: Sequence[str],
-) -> bool:
-    """Every cell covers its original."""
-    assert coding is not None
-    names = [d.name for d in coding.domains]
-    if originals.shape[1] != len(labels[0]):
-        return False
-    for one, places, name in zip(coverage, labels, quasi, strict=False):
-        codes = unpack(originals, rows.space.layout, names.index(name))
-        ok = (codes >= one.lo[places]) & (codes <= one.hi[places])
-        for label, members in one.sets.items():
-            here = np.flatnonzero(ok & (places == label))
-            ok[here] = np.isin(codes[here], list(members))
-        if not ok.all():
-            return False
-    return True
+def _are_listed(sets: Mapping[int, frozenset[int]], labels: IntArray, codes: IntArray) -> bool:
+    """Whether every code that a set stands for is one of its members."""
+    number = np.full(1 + max(int(labels.max(initial=0)), *sets), -1)
+    number[list(sets)] = np.arange(len(sets))
+    is_set = number[labels] >= 0
+    labels, codes = number[labels[is_set]], codes[is_set]
+    top = 1 + max(int(codes.max(initial=0)), *(max(members, default=0) for members in sets.values()))
+    is_member = np.zeros(len(sets) * top, np.bool_)
+    for i, members in enumerate(sets.values()):
+        is_member[[i * top + code for code in members]] = True
+    return bool(is_member[labels * top + codes].all())
 
 
 # Classes --------------------------------------------------------------------------------------------------------------

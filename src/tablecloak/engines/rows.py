@@ -42,7 +42,7 @@ class Rows:
         self.shard_keys = [KeyFile(file.path, file.n_words) for file in self.shard_keys]
         for keys in self.keys.chunks():
             shard = shard_of_rows(keys, self.space, self.cuts)
-            order = np.argsort(shard.astype(np.uint16), kind="stable")
+            order = np.argsort(shard, kind="stable")
             ends = np.cumsum(np.bincount(shard, minlength=len(self.sizes)))
             moved = keys[:, order]
             for i, end in enumerate(ends.tolist()):
@@ -77,10 +77,11 @@ class RowReader:
         if self._rows.cuts is None:
             return keys, self._classes[0].next(keys.shape[1])
         shard = shard_of_rows(keys, self._rows.space, self._rows.cuts)
+        counts = np.bincount(shard, minlength=len(self._classes)).tolist()
+        parts = [reader.next(n_rows) for reader, n_rows in zip(self._classes, counts, strict=True) if n_rows]
         classes = np.empty(keys.shape[1], np.int32)
-        for i in np.unique(shard).tolist():
-            here = np.flatnonzero(shard == i)
-            classes[here] = self._classes[i].next(len(here))
+        if parts:
+            classes[np.argsort(shard, kind="stable")] = np.concatenate(parts)
         return keys, classes
 
     def chunks(self, n: int = CHUNK) -> Iterator[tuple[Keys, NDArray[np.int32]]]:

@@ -8,19 +8,22 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from tablecloak.cleanup import unfinished
 from tablecloak.errors import DataError, EngineError, IncompatibleChoice
 from tablecloak.io.atomic import is_running, writing
 
-__all__ = ["RunFolder", "fingerprint"]
+__all__ = ["RowsPrint", "RunFolder", "changed_since", "fingerprint"]
 
 JOURNAL = "journal.json"
 SAMPLE = 1 << 16  # bytes hashed at each of a few places
 PLACES = 16
+ANEW = "run without --resume to begin anew"
 
 
 def fingerprint(paths: Iterable[Path]) -> dict[str, str]:
@@ -36,6 +39,30 @@ def _print_of(path: Path) -> str:
             file.seek(max(0, stat.st_size - SAMPLE) * place // (PLACES - 1))
             digest.update(file.read(SAMPLE))
     return f"{stat.st_size}-{stat.st_mtime_ns}-{digest.hexdigest()[:32]}"
+
+
+class RowsPrint:
+    """What tells whether the rows of a table changed, whatever their order: two sums of hashes."""
+
+    def __init__(self) -> None:
+        self._n, self._sums = 0, [0, 0]
+
+    def of(self, batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """The batches themselves, taken note of as they go by."""
+        for batch in batches:
+            self._n += batch.height
+            for seed in range(2):
+                self._sums[seed] += int(batch.hash_rows(seed).cast(pl.Int128).sum())
+            yield batch
+
+    @property
+    def text(self) -> str:
+        return f"{self._n}-{self._sums[0]:x}-{self._sums[1]:x}"
+
+
+def changed_since(location: str) -> DataError:
+    """What a resumed run says whose input is not what it was."""
+    return DataError("the input changed since the run that is to be resumed", hint=ANEW, location=location)
 
 
 class RunFolder:
@@ -85,12 +112,11 @@ class RunFolder:
         return run
 
     def _check(self, before: Mapping[str, Any], found: dict[str, str], identity: dict[str, str], output: Path) -> None:
-        hint = "run without --resume to begin anew"
         if before["inputs"] != found:
-            raise DataError("the input changed since the run that is to be resumed", hint=hint, location=str(output))
+            raise changed_since(str(output))
         for name, value in identity.items():
             if before["identity"].get(name) != value:
-                raise IncompatibleChoice(f"{name} changed since the run that is to be resumed", hint=hint)
+                raise IncompatibleChoice(f"{name} changed since the run that is to be resumed", hint=ANEW)
 
     def check_inputs(self) -> None:
         """Raise DataError if a file that the run reads is not what it was."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak import kernels
 from tablecloak.algorithms.base import CutTree
 from tablecloak.engines.base import StandsAlone
 from tablecloak.kernels.histograms import cut_of_counts
-from tablecloak.kernels.space import Keys, Space, unpack
+from tablecloak.kernels.space import Keys, Space
 from tablecloak.stats.classes import ClassStats, Histogram, SensitiveDomain
 
 __all__ = ["Cuts", "Node", "cut_apart", "cut_apart_by", "shard_of_rows"]
@@ -44,16 +45,12 @@ class Cuts:
         return CutTree(*(np.array(side, np.int64) for side in (self.dim, self.cut, self.left, self.right)))
 
 
-def shard_of_rows(keys: Keys, space: Space, tree: CutTree) -> IntArray:
+def shard_of_rows(keys: Keys, space: Space, tree: CutTree) -> NDArray[np.uint16]:
     """The shard every row is led to, (n,)."""
-    n = keys.shape[1]
-    at = np.zeros(n, np.int64) if len(tree.dim) else np.full(n, ~0)
-    codes = {d: unpack(keys, space.layout, d) for d in set(tree.dim.tolist())}
-    for node in range(len(tree.dim)):  # children come after their parents
-        here = np.flatnonzero(at == node) if node else np.arange(n)
-        goes_left = codes[int(tree.dim[node])][here] <= tree.cut[node]
-        at[here] = np.where(goes_left, tree.left[node], tree.right[node])
-    return ~at
+    found: NDArray[np.uint16] = kernels.choose(keys.shape[1]).leaves_of(
+        keys, space.layout, tree.dim, tree.cut, tree.left, tree.right
+    )
+    return found
 
 
 def cut_apart(
@@ -133,15 +130,15 @@ def _counted(
     chunks: Callable[[], Iterator[Keys]], space: Space, widths: list[int], tree: CutTree, n: int
 ) -> list[Node]:
     """Counts of the codes of every shard, in one pass."""
-    counts = [np.zeros(n * width, np.int64) for width in widths]
+    ends = np.cumsum(widths)
+    counts = np.zeros((n, int(ends[-1])), np.int64)
     sizes = np.zeros(n, np.int64)
     for keys in chunks():
         shard = shard_of_rows(keys, space, tree)
         sizes += np.bincount(shard, minlength=n)
-        for d, width in enumerate(widths):
-            counts[d] += np.bincount(shard * width + unpack(keys, space.layout, d), minlength=n * width)
+        kernels.choose(keys.shape[1]).count_leaves(keys, space.layout, shard, ends - widths, counts)
     return [
-        Node([c[s * w : (s + 1) * w] for c, w in zip(counts, widths, strict=True)], int(sizes[s]),
+        Node([counts[s, end - w : end] for end, w in zip(ends.tolist(), widths, strict=True)], int(sizes[s]),
               np.zeros(space.n_dims, bool))
         for s in range(n)
     ]  # fmt: skip

@@ -24,7 +24,7 @@ from tablecloak.engines.solutions import CUTS
 from tablecloak.engines.sql import KeyCounter
 from tablecloak.engines.stream import StreamTable
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.kernels.space import Layout, pack, plan_layout
+from tablecloak.kernels.space import Layout, plan_layout, unpack
 from tablecloak.progress import Progress
 from tablecloak.stats.classes import SensitiveDomain
 
@@ -117,13 +117,14 @@ class StoredCoder:
         if about is None:
             keys = KeyFile(path, n_words)
             totals = {s.name: np.zeros(s.n_values, np.int64) for s in counted}
-            seen = _counting(progress)
+            seen, n_dims = _counting(progress), len(coders[0].columns)
             columns = list(dict.fromkeys([*coders[0].read, *coders[1].read]))
             for batch in stream.batches(columns):
-                quasi, sensitive = coders[0].codes(batch), coders[1].codes(batch)
-                keys.append(pack([*quasi, *sensitive], layout))
-                for domain, codes in zip(counted, sensitive, strict=True):
-                    totals[domain.name] += np.bincount(codes, minlength=domain.n_values)
+                packed = coders[0].keys(batch, layout)
+                coders[1].add_codes(packed, batch, layout, n_dims)
+                keys.append(packed)
+                for i, domain in enumerate(counted, start=n_dims):
+                    totals[domain.name] += np.bincount(unpack(packed, layout, i), minlength=domain.n_values)
                 seen(batch.height)
             self.folder.check_inputs()
             np.savez(

@@ -14,7 +14,7 @@ from tablecloak.errors import DataError
 from tablecloak.io.atomic import writing
 from tablecloak.io.database import read_table, write_table
 from tablecloak.io.delimited import stream_delimited, typed
-from tablecloak.io.frames import column_type, normalize
+from tablecloak.io.frames import column_type, is_normal, normalize
 from tablecloak.io.parts import is_many, parts_of
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.protect import protect_frame
@@ -110,8 +110,12 @@ def _typed_batches(source: Source, layout: Layout, columns: Sequence[str], n_row
             lazy = pl.scan_ipc(path)
         else:
             lazy = pl.scan_ndjson(path, infer_schema_length=None)
+        odd: list[str] | None = None  # columns that may have to be changed: the same in every batch
         for batch in lazy.select(columns).collect_batches(chunk_size=n_rows, maintain_order=True):
-            yield _as_text(normalize(typed(batch, source, layout)), layout)
+            if odd is None:
+                odd = [name for name, dtype in batch.schema.items() if not is_normal(dtype, layout.type_of(name))]
+            changed = _as_text(normalize(typed(batch.select(odd), source, layout)), layout)
+            yield batch.with_columns(changed) if odd else batch
     except (pl.exceptions.PolarsError, OSError) as exc:
         if layout.format == "jsonl":
             raise DataError(
@@ -122,10 +126,9 @@ def _typed_batches(source: Source, layout: Layout, columns: Sequence[str], n_row
 
 def _as_text(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     """Text columns that the file knows as something else, as text."""
-    schema = frame.schema
     other = [
-        n for n in frame.columns
-        if layout.type_of(n) is ColumnType.TEXT and not isinstance(schema[n], pl.String | pl.Categorical | pl.Enum)
+        name for name, dtype in frame.schema.items()
+        if layout.type_of(name) is ColumnType.TEXT and not isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
     ]  # fmt: skip
     return frame.with_columns(pl.col(other).cast(pl.String)) if other else frame
 

@@ -11,7 +11,7 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 
-__all__ = ["DTYPES", "column_type", "from_frame", "normalize"]
+__all__ = ["DTYPES", "column_type", "from_frame", "is_normal", "normalize"]
 
 DTYPES: dict[ColumnType, pl.DataType] = {
     ColumnType.INTEGER: pl.Int64(),
@@ -53,7 +53,8 @@ def normalize(frame: pl.DataFrame) -> pl.DataFrame:
 
     Categorical and Enum columns stay as they are.
     """
-    return frame.with_columns(_normal(frame[name]) for name in frame.columns)
+    changed = [normal for series in frame if (normal := _normal(series)) is not series]
+    return frame.with_columns(changed) if changed else frame
 
 
 def _normal(series: pl.Series) -> pl.Series:
@@ -64,7 +65,7 @@ def _normal(series: pl.Series) -> pl.Series:
     if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     try:
-        series = series.cast(DTYPES[type_])
+        series = series if dtype == DTYPES[type_] else series.cast(DTYPES[type_])
     except pl.exceptions.InvalidOperationError:
         series = series.cast(pl.String)  # unsigned integers beyond 64 bits
     if type_ is ColumnType.FLOAT and series.is_nan().any():
@@ -72,6 +73,13 @@ def _normal(series: pl.Series) -> pl.Series:
     if type_ is ColumnType.TEXT and (series == "").any():
         return series.replace("", None)
     return series
+
+
+def is_normal(dtype: pl.DataType, type_: ColumnType) -> bool:
+    """Whether `normalize` leaves every column of this kind as it is, if it is to be of the given type."""
+    if isinstance(dtype, pl.Enum):
+        return type_ is ColumnType.TEXT
+    return dtype == DTYPES[type_] and type_ not in (ColumnType.FLOAT, ColumnType.TEXT)
 
 
 def from_frame(obj: Any) -> pl.DataFrame:

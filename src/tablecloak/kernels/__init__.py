@@ -10,10 +10,11 @@ import importlib.util
 import threading
 from types import ModuleType
 
-__all__ = ["choose", "preload"]
+__all__ = ["at_hand", "choose", "preload"]
 
 # Below this many tuples the numpy reference finishes before compiled kernels are even loaded.
 COMPILED_FROM = 12_000
+_loading: list[threading.Thread] = []
 
 
 def choose(n_tuples: int, *, compiled: bool | None = None) -> ModuleType:
@@ -25,4 +26,12 @@ def choose(n_tuples: int, *, compiled: bool | None = None) -> ModuleType:
 
 def preload(n_tuples: int, *, refines: bool = False) -> None:
     """Begin loading the kernels that a table of this many tuples will need, while its file is being read."""
-    threading.Thread(target=lambda: choose(n_tuples).warm_up(refines=refines), daemon=True).start()
+    loading = threading.Thread(target=lambda: choose(n_tuples).warm_up(refines=refines), daemon=True)
+    _loading.append(loading)
+    loading.start()
+
+
+def at_hand(n_tuples: int) -> ModuleType:
+    """The same as `choose`, but while compiled kernels are being loaded, those that need not be waited for."""
+    _loading[:] = [thread for thread in _loading if thread.is_alive()]
+    return choose(n_tuples, compiled=False if _loading else None)

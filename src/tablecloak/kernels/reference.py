@@ -8,10 +8,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.kernels.reference_coding import add_codes, count_leaves, covers, leaves_of
 from tablecloak.kernels.reference_refine import refine
 from tablecloak.kernels.space import ClassCost, FloatArray, IntArray, Keys, Space
 
-__all__ = ["count_codes", "descend", "group", "propose", "refine", "sizes", "split", "warm_up"]
+__all__ = [
+    "add_codes",
+    "count_codes",
+    "count_leaves",
+    "covers",
+    "descend",
+    "group",
+    "leaves_of",
+    "propose",
+    "refine",
+    "sizes",
+    "split",
+    "warm_up",
+]
 
 ORDERED, TREE = 0, 1
 Cut = tuple[int, int, int]  # dimension (-1: none), largest code of the left side, ties

@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ClassCost", "Layout", "Space", "pack", "plan_layout"]
+__all__ = ["UNKNOWN", "ClassCost", "Keys", "Layout", "Space", "pack", "plan_layout", "unpack"]
 
 Keys = NDArray[np.uint64]  # (n_words, n_tuples)
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 CHUNK = 1 << 15
+UNKNOWN = np.uint64(2**64 - 1)  # in a table of codes, the place of a value that has none
 
 
 class ClassCost(enum.IntEnum):

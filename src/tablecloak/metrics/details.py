@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.data.coverage import Coverage
 from tablecloak.data.domain import ANYTHING, Domain, DomainKind
+from tablecloak.data.intervals import distinct_intervals
 from tablecloak.metrics.records import Records
 from tablecloak.stats.classes import FloatArray, Histogram, IntArray, SensitiveDomain
 
@@ -126,10 +128,8 @@ def column_of_boxes(
     domain: Domain, lo: IntArray, hi: IntArray, originals: IntArray, nodes: IntArray | None = None
 ) -> ColumnDetails:
     """The details of a column whose classes are intervals of codes, or hierarchy nodes where `nodes` is given."""
-    n = domain.n_codes
     if domain.hierarchy is None:
-        pairs, cell = np.unique(lo * n + hi, return_inverse=True)
-        begin, end = np.divmod(pairs, n)
+        begin, end, cell = distinct_intervals(lo, hi, domain.n_codes)
         losses = domain.loss(begin, end)
         begin, end = _as_published(domain, begin, end)
         levels, height = None, 0
@@ -164,9 +164,9 @@ def column_of_sets(domain: Domain, sets: NDArray[np.uint64], originals: IntArray
     )  # fmt: skip
 
 
-def _nodes(domain: Domain, lo: IntArray, hi: IntArray) -> tuple[IntArray, IntArray]:
-    pairs, of_class = np.unique(lo * domain.n_codes + hi, return_inverse=True)
-    return domain.nodes(*np.divmod(pairs, domain.n_codes)), of_class
+def _nodes(domain: Domain, lo: IntArray, hi: IntArray) -> tuple[IntArray, NDArray[np.integer[Any]]]:
+    first, last, of_class = distinct_intervals(lo, hi, domain.n_codes)
+    return domain.nodes(first, last), of_class
 
 
 def _as_published(domain: Domain, lo: IntArray, hi: IntArray) -> tuple[IntArray, IntArray]:

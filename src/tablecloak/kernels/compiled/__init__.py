@@ -6,8 +6,12 @@ read in order. Loops index slices that begin at 0, which lets the compiler drop 
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.kernels.compiled.coding import add_codes, count_leaves, covers, leaves_of
 from tablecloak.kernels.compiled.counts import count_codes, sizes
 from tablecloak.kernels.compiled.cuts import propose
 from tablecloak.kernels.compiled.grouping import group
@@ -18,7 +22,20 @@ from tablecloak.kernels.rules import only_size
 from tablecloak.kernels.space import Space, plan_layout
 from tablecloak.kernels.steps import Steps
 
-__all__ = ["count_codes", "descend", "group", "propose", "refine", "sizes", "split", "warm_up"]
+__all__ = [
+    "add_codes",
+    "count_codes",
+    "count_leaves",
+    "covers",
+    "descend",
+    "group",
+    "leaves_of",
+    "propose",
+    "refine",
+    "sizes",
+    "split",
+    "warm_up",
+]
 
 
 def warm_up(*, refines: bool = False) -> None:
@@ -52,6 +69,10 @@ def warm_up(*, refines: bool = False) -> None:
     split(keys, ids, weights, starts, ends, space, dims, cuts, ties)
     count_codes(keys, weights, starts, ends, space, 1, 2)
     descend(keys, ids, weights, 0, 2, space, min_size=1, by_saving=True, relaxed=False)
+    for kind in (np.uint8, np.uint16, np.uint32, np.int64):
+        values: NDArray[np.integer[Any]] = np.zeros(1, kind)
+        values.flags.writeable = False  # as columns of frames are
+        add_codes(np.zeros(1, np.uint64), values, 0, np.zeros(1, np.uint64))
     if refines:
         prices, codes = make_prices(space, np.zeros(1, np.bool_)), np.array([[0], [1]])
         alone, one, none = np.zeros((2, 0), np.int64), np.ones(2, np.int64), np.zeros(1, np.int64)

@@ -11,14 +11,35 @@ by loops (`a[:] = b` compiles the message about shapes that differ).
 from __future__ import annotations
 
 import hashlib
+import importlib
+import importlib.util
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 from numba import config as _config
 from numba import njit
+from numba.np import linalg as _linalg
 
 __all__ = ["inner_jit", "jit", "leaf_jit"]
+
+
+def _load_without_scipy() -> None:
+    """numba loads scipy to find out whether there is a BLAS, which takes as long as numba itself; no kernel needs one.
+
+    Functions of others do not notice: those that call a BLAS look for it when they are compiled.
+    """
+    if "numba.np.arraymath" in sys.modules or not hasattr(_linalg, "ensure_blas"):
+        return
+    ensure = _linalg.ensure_blas
+    _linalg.ensure_blas = lambda: None
+    try:
+        arraymath: Any = importlib.import_module("numba.np.arraymath")
+    finally:
+        _linalg.ensure_blas = ensure
+    arraymath.ensure_blas = ensure
+    arraymath._HAVE_BLAS = importlib.util.find_spec("scipy") is not None
 
 
 def _sources() -> bytes:
@@ -31,6 +52,7 @@ def _cache_folder() -> Path:
     return Path(home) / "tablecloak" / f"kernels-{hashlib.sha256(_sources()).hexdigest()[:16]}"
 
 
+_load_without_scipy()
 config: Any = _config
 if not config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
     config.CACHE_DIR = str(_cache_folder())
