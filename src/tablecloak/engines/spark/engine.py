@@ -222,7 +222,7 @@ class SparkEngine:
         kept = spark_table(table)
         rows: Remembered = coding.rows
         rows.answer, rows.labels = answer, labels
-        lookup = lookup_of(coding, rows, answer)
+        lookup = rows.lookup = lookup_of(coding, rows, answer)
         types = {name: published_type(name, labels, publication, rows.table.types) for name in publication.columns}
         publish = PublishTask(rows.task, lookup, labels, publication, rows.table.types)
         n_rows = coding.n_rows if publication.keeps_suppressed else int(answer.sizes.sum())

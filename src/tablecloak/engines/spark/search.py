@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree
 from tablecloak.data.coded import CodedTable, make_space
@@ -24,10 +25,12 @@ from tablecloak.engines.spark.rows import Guarded, frame_of
 from tablecloak.engines.spark.session import explained
 from tablecloak.engines.spark.shards import COUNTED, CountTask, ShardTask, Solved, SolveTask, solved_schema
 from tablecloak.engines.spark.tables import SparkTable
+from tablecloak.kernels.space import Keys
 from tablecloak.kernels.space import Layout as Packing
 
 __all__ = ["Remembered", "Shards", "lookup_of", "sharded", "solve_shards"]
 
+IntArray = NDArray[np.int64]
 NO_CUTS = CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
@@ -42,6 +45,17 @@ class Remembered:
     labels: Mapping[str, ClassLabels] = field(default_factory=dict)
     solved: tuple[Solved, ...] = ()  # of every shard
     classes: Any = None  # a DataFrame: the class of tuples that no cuts lead to; None: there are none
+    lookup: Lookup | ShardLookup | None = None
+
+    def classes_at(self, shard: int, keys: Keys) -> IntArray:
+        """The class of packed tuples of a shard (-1: suppressed)."""
+        assert self.lookup is not None
+        words = pl.DataFrame({f"w{i}": word.view(np.int64) for i, word in enumerate(keys)})
+        if self.classes is not None:
+            with explained("fetching classes", self.table.name):
+                said = frame_of(self.classes.where(f"shard = {shard}").toArrow())
+            words = words.join(said.drop("shard"), on=words.columns, how="left", maintain_order="left")
+        return self.lookup.classes(words)
 
 
 def sharded(
