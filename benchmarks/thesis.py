@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -198,16 +198,26 @@ def results_of(folder: Path, chosen: argparse.Namespace) -> Iterator[Result]:
     before, is_warm = known(chosen.output), False
     for rows in chosen.rows:
         for cell in cells_of(rows, chosen):
-            if cell in before:
-                yield before[cell]
+            if (same := same_as(cell, before)) is not None:
+                yield {**same, **vars(cell)}
                 continue
             if not is_warm:
                 warm_up(folder, chosen)
                 is_warm = True
-            result = {**vars(cell), **measured(cell, folder, chosen.memory, chosen.limit)}
+            before[cell] = {**vars(cell), **measured(cell, folder, chosen.memory, chosen.limit)}
             if chosen.output:
-                append(chosen.output, [{"bench": "thesis", **result}])
-            yield result
+                append(chosen.output, [{"bench": "thesis", **before[cell]}])
+            yield before[cell]
+
+
+def same_as(cell: Cell, before: Mapping[Cell, Result]) -> Result | None:
+    """A run that was measured: the same, or one that chose the mode which is asked for, or needed none."""
+    if cell in before:
+        return before[cell]
+    by_itself = before.get(replace(cell, method=DISK))
+    if cell.method not in ("classic", "optimized") or by_itself is None or "failed" in by_itself:
+        return None
+    return by_itself if by_itself["mode"] in (None, cell.method) else None
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:

@@ -1,0 +1,117 @@
+"""The grid of the thesis: which runs it has, what is not measured twice, and what is said of the figures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # benchmarks are not part of the installed package
+
+from benchmarks import claims, scale_spark, thesis
+from benchmarks.thesis import DISK, Cell
+
+from tablecloak.policy.load import load_policy
+
+
+def result(quasi: str, k: int, method: str = DISK, **figures: Any) -> dict[str, Any]:
+    known = {"mode": None, "solve_cpu": 1.0, "cpu_seconds": 2.0, "seconds": 3.0, "ncp": 0.25, "total": 0.5}
+    known |= {"classes": 7, "peak_bytes": 10**9, "holds": True}
+    return {"rows": 9, "quasi": quasi, "k": k, "method": method, **known, **figures}
+
+
+def asked(*given: str) -> Any:
+    return thesis.arguments(["--rows", "9", *given])
+
+
+def test_all_methods_see_all_attributes_and_the_disk_based_one_more_k():
+    cells = list(thesis.cells_of(9, asked()))
+    assert len(cells) == len(set(cells)) == 5 * 9 * 3 - 2 * 3 + 4 * 4
+    assert {c.k for c in cells if c.method == DISK and c.quasi == "date"} == {2, 4, 5, 10, 20, 50, 100}
+    assert not [c for c in cells if c.quasi == "salary as a range" and c.method in ("auto", "flash")]
+
+
+def test_cells_are_policies(tmp_path: Path):
+    (tmp_path / "icd.csv").write_text("a;*\n")
+    policy = load_policy(Cell(9, "age, icd", 4, "classic").policy(tmp_path))
+    assert policy.algorithm.name == DISK
+    assert policy.algorithm.mode == "classic"
+    assert [name for name, column in policy.columns.items() if column.hierarchy] == ["age", "icd"]
+    alone = load_policy(Cell(9, "salary as a range", 4, DISK).policy(tmp_path))
+    assert alone.columns["salary"].hierarchy is None
+
+
+def test_a_mode_that_was_chosen_by_itself_is_not_measured_again(tmp_path: Path):
+    path = tmp_path / "figures.jsonl"
+    told = [result("date", 4), result("date", 100, mode="classic"), result("icd", 4, failed="not within 1 CPU s")]
+    path.write_text("".join(json.dumps({"bench": "thesis", **r}) + "\n" for r in told) + '{"bench": "scale"}\n')
+    before = thesis.known(path)
+    assert len(before) == 3
+
+    def mode_of(quasi: str, k: int, method: str) -> Any:
+        found = thesis.same_as(Cell(9, quasi, k, method), before)
+        return found and (found["mode"] or "none")
+
+    assert mode_of("date", 4, DISK) == "none"
+    assert (mode_of("date", 4, "classic"), mode_of("date", 4, "optimized")) == ("none", "none")  # nothing was dealt
+    assert (mode_of("date", 100, "classic"), mode_of("date", 100, "optimized")) == ("classic", None)
+    assert mode_of("date", 4, "auto") is None
+    assert mode_of("icd", 4, "classic") is None
+    results = list(thesis.results_of(tmp_path, asked("--only", "date", "--k", "4", "--more-k", "--methods", DISK,
+                                                     "optimized", "--output", str(path))))  # fmt: skip
+    assert [(r["method"], r["ncp"]) for r in results] == [(DISK, 0.25), ("optimized", 0.25)]
+
+
+def test_a_direction_is_so_not_so_or_not_measured_at_every_k():
+    assert claims.verdict({4: True, 10: False, 100: True}.__getitem__, [4, 10, 50, 100]) == (
+        "so here at k = 4, 100; **not** so here at k = 10; not measured at k = 50"
+    )
+
+
+def test_directions_compare_measured_figures():
+    results = [result("date", 10, ncp=0.01, total=0.2), result("age, icd", 10, "flash", total=0.503)]
+    results += [result("date", 10, "flash", failed="not within 1 CPU s"), result("age", 10, ncp=0.0)]
+    said = {line.split(" | ")[0]: line.split(" | ")[1] for line in claims.directions(results).splitlines()[2:]}
+    assert said["| age needs no clustering"] == "so here at k = 10 |"
+    assert said["| Total of the date of death is far above its NCP (five times)"] == "so here at k = 10 |"
+    assert said["| Flash on age and ICD leaves age and sends ICD to the root: Total 0.5"] == "so here at k = 10 |"
+    assert said["| Flash is faster (one to four attributes)"] == "not measured at k = 10 |"
+    assert sum(answer.startswith("not measured") for answer in said.values()) == len(said) - 3
+
+
+def test_tables_show_runs_that_were_given_up():
+    text = claims.tables([result("date", 100, "auto"), result("date", 4, failed="not within 1 CPU s")])
+    lines = text.splitlines()
+    assert lines[2].startswith("| date | 4 | disk-clustering |  | not within 1 CPU s |")
+    assert lines[3] == "| date | 100 | auto |  | 1.0 | 2.0 | 3.0 | 0.2500 | 0.500 | 7 | 1.00 GB |"
+    assert lines[2].count("|") == lines[3].count("|") == lines[0].count("|")
+    assert lines[-1] == "1 of 2 runs finished."
+
+
+@pytest.mark.slow
+def test_a_run_that_takes_too_long_is_given_up(tmp_path: Path):
+    cell = Cell(300, "age, icd", 4, DISK)
+    found = thesis.measured(cell, tmp_path, "1GB", 300)
+    assert found["holds"]
+    assert found["mode"] == "classic"
+    assert 0 < found["ncp"] < 1
+    assert 0 < found["solve_cpu"] < found["cpu_seconds"]
+    assert thesis.measured(cell, tmp_path, "1GB", 0) == {"failed": "not within 0 s"}
+
+
+def test_a_process_tree_is_counted_with_all_its_processes():
+    here = scale_spark.tree_bytes()
+    hold = "import sys; held = bytearray(200_000_000); print(flush=True); sys.stdin.read()"
+    child = subprocess.Popen([sys.executable, "-S", "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()
+    assert child.pid in scale_spark.tree()
+    assert scale_spark.tree_bytes() - here > 100_000_000
+    before = scale_spark.tree_cpu()
+    child.communicate(b"")
+    assert scale_spark.tree_cpu() >= before
+    assert child.pid not in scale_spark.tree()
