@@ -174,10 +174,9 @@ class SparkEngine:
         columns = counts.fit_columns(values, found.types, quasi, sensitive, found.name)
         person = next((s.name for s in sensitive if s.is_person), None)
         task = CodeTask(found.rows, columns.coders, columns.packing, person)
-        grouped = jobs.grouped(self.session, found, task)
         may_shard = person is None and not any(s.joins for s in sensitive)
         if stands_alone is not None and may_shard and found.n_rows > self.most_tuples:
-            grouped = self.phases.spread("code", grouped, reads_input=True)
+            grouped = self.phases.spread("code", jobs.grouped(self.session, found, task), reads_input=True)
             n_tuples = self._n_tuples(grouped, found.name)
             if n_tuples > self.most_tuples:
                 return sharded(
@@ -185,7 +184,9 @@ class SparkEngine:
                 )
             counted = jobs.collected(grouped, found.name)
         else:
-            counted = self.phases.frame("code", lambda: jobs.collected(grouped, found.name), reads_input=True)
+            counted = self.phases.frame(
+                "code", lambda: jobs.counted(self.session, found, task, most=self.most_tuples), reads_input=True
+            )
         tuples = counts.in_local_order(counts.Tuples.of(counted, columns), columns, sensitive)
         coded = counts.coded_tuples(tuples, columns, sensitive)
         return Coding(
@@ -277,8 +278,9 @@ class SparkEngine:
         names = [*quasi, *(s.name for s in asked)]
         values = jobs.values_in(jobs.distinct(self.session, found, names), found, names)
         columns = counts.fit_labels(values, found.types, quasi, sensitive, found.name)
-        grouped = jobs.grouped(self.session, found, CodeTask(found.rows, columns.coders, columns.packing))
-        tuples = counts.Tuples.of(jobs.collected(grouped, found.name), columns)
+        task = CodeTask(found.rows, columns.coders, columns.packing)
+        counted = jobs.counted(self.session, found, task, most=self.most_tuples)
+        tuples = counts.Tuples.of(counted, columns)
         recount = recounted(
             tuples, columns, values, quasi, sensitive, stars_are_suppressed=stars_are_suppressed,
             hidden=[(s.name, found.types[s.name]) for s in asked],

@@ -14,7 +14,7 @@ from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, quoted
 from tablecloak.engines.spark.values import VALUES, SummaryTask, ValuesTask, decoded
 from tablecloak.io.frames import DTYPES
 
-__all__ = ["collected", "distinct", "grouped", "mapped", "n_distinct", "summaries", "values_in", "values_of"]
+__all__ = ["collected", "counted", "distinct", "grouped", "mapped", "n_distinct", "summaries", "values_in", "values_of"]
 
 
 def summaries(session: Any, table: SparkTable, columns: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -70,12 +70,29 @@ def collected(rows: Any, location: str, step: str = "counting tuples") -> pl.Dat
         return frame_of(rows.toArrow())
 
 
+def coded(session: Any, table: SparkTable, task: CodeTask) -> Any:
+    """Tuples with their number, equal ones of a slice united, as a DataFrame."""
+    schema = ", ".join(f"{name} bigint" for name in [*_names(task), "n", "first"])
+    wanted = [*task.columns, *([task.person] if task.person else [])]
+    return mapped(session, table, task, schema, wanted)
+
+
 def grouped(session: Any, table: SparkTable, task: CodeTask) -> Any:
     """Different tuples with their number, as a DataFrame."""
-    names = [*words_in(task.packing), *(["person"] if task.person else [])]
-    schema = ", ".join(f"{name} bigint" for name in [*names, "n", "first"])
     from pyspark.sql import functions as f
 
-    wanted = [*task.columns, *([task.person] if task.person else [])]
-    coded = mapped(session, table, task, schema, wanted)
-    return coded.groupBy(*names).agg(f.sum("n").alias("n"), f.min("first").alias("first"))
+    return coded(session, table, task).groupBy(*_names(task)).agg(f.sum("n").alias("n"), f.min("first").alias("first"))
+
+
+def counted(session: Any, table: SparkTable, task: CodeTask, *, most: int) -> pl.DataFrame:
+    """Different tuples with their number, in the memory of the driver, which may hold `most` of them."""
+    if table.n_rows > most:
+        return collected(grouped(session, table, task), table.name)
+    # all rows would fit, so nothing need be sorted among workers
+    found = collected(coded(session, table, task), table.name)
+    return found.group_by(_names(task)).agg(pl.col("n").sum(), pl.col("first").min())
+
+
+def _names(task: CodeTask) -> list[str]:
+    """What tells tuples apart."""
+    return [*words_in(task.packing), *(["person"] if task.person else [])]
