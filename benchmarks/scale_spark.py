@@ -61,32 +61,50 @@ def tree_bytes() -> int:
     return found * os.sysconf("SC_PAGE_SIZE")
 
 
-def tree_cpu() -> float:
-    """Processor seconds of the processes, and of those that ended."""
-    found = 0
+def tree_cpu() -> dict[int, float]:
+    """Processor seconds of each process so far."""
+    found = {}
     for pid in tree():
         with suppress(OSError):
-            found += sum(map(int, _fields(Path(f"/proc/{pid}/stat"))[11:15]))
-    return found / os.sysconf("SC_CLK_TCK")
+            found[pid] = sum(map(int, _fields(Path(f"/proc/{pid}/stat"))[11:13])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+class Watch:
+    """The largest memory of the process tree, and the processor seconds it took since the beginning."""
+
+    def __init__(self) -> None:
+        self._before = tree_cpu()
+        self._last = dict(self._before)  # of processes that ended, as they were last seen
+        self.peak_bytes = 0
+
+    def look(self) -> None:
+        self.peak_bytes = max(self.peak_bytes, tree_bytes())
+        self._last.update(tree_cpu())
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(self._last.values()) - sum(self._before.values())
 
 
 @contextmanager
 def watched(into: dict[str, Any]) -> Iterator[None]:
-    """Measure seconds, processor seconds and the largest memory of the process tree."""
-    done, peak = threading.Event(), [0]
+    """Measure seconds, processor seconds and memory, looking at the process tree all the time."""
+    done, watch = threading.Event(), Watch()
 
-    def watch() -> None:
+    def look() -> None:
         while not done.wait(0.2):
-            peak[0] = max(peak[0], tree_bytes())
+            watch.look()
 
-    thread = threading.Thread(target=watch, daemon=True)
+    thread = threading.Thread(target=look, daemon=True)
     thread.start()
-    cpu, begin = tree_cpu(), time.perf_counter()
+    begin = time.perf_counter()
     yield
-    into["seconds"], into["cpu_seconds"] = time.perf_counter() - begin, tree_cpu() - cpu
+    into["seconds"] = time.perf_counter() - begin
     done.set()
     thread.join()
-    into["peak_bytes"] = max(peak[0], tree_bytes())
+    watch.look()
+    into["cpu_seconds"], into["peak_bytes"] = watch.cpu_seconds, watch.peak_bytes
 
 
 @contextmanager

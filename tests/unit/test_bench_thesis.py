@@ -103,15 +103,19 @@ def test_a_run_that_takes_too_long_is_given_up(tmp_path: Path):
     assert thesis.measured(cell, tmp_path, "1GB", 0) == {"failed": "not within 0 s"}
 
 
-def test_a_process_tree_is_counted_with_all_its_processes():
-    here = scale_spark.tree_bytes()
-    hold = "import sys; held = bytearray(200_000_000); print(flush=True); sys.stdin.read()"
-    child = subprocess.Popen([sys.executable, "-S", "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def test_processes_count_as_long_as_they_run_and_their_work_beyond():
+    watch, here = scale_spark.Watch(), scale_spark.tree_bytes()
+    work = "import sys, time; held = bytearray(200_000_000)\nwhile time.process_time() < 0.3: pass\nprint(flush=True)"
+    child = subprocess.Popen(
+        [sys.executable, "-S", "-c", f"{work}\nsys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert child.stdout is not None
     child.stdout.readline()
+    watch.look()
     assert child.pid in scale_spark.tree()
-    assert scale_spark.tree_bytes() - here > 100_000_000
-    before = scale_spark.tree_cpu()
+    assert watch.peak_bytes - here > 100_000_000
     child.communicate(b"")
-    assert scale_spark.tree_cpu() >= before
+    watch.look()
     assert child.pid not in scale_spark.tree()
+    assert watch.peak_bytes - here > 100_000_000
+    assert watch.cpu_seconds > 0.25
