@@ -10,6 +10,8 @@ __all__ = ["directions", "tables", "verdict"]
 
 Result = Mapping[str, Any]
 DISK = "disk-clustering"
+KS = (4, 10, 100)
+MODES = ("classic", "optimized")
 ONE_TO_FOUR = ("date", "age, date", "age, salary, date", "age, salary, date, icd")
 
 
@@ -28,13 +30,17 @@ class Measured:
         """Processor seconds of the search."""
         return self.of("solve_cpu", quasi, k, method)
 
+    def is_clustered(self, quasi: str, k: int) -> bool:
+        """Whether records had to be dealt to clusters."""
+        return self._found[quasi, k, DISK]["mode"] is not None
 
-def _claims(found: Measured) -> list[tuple[str, Callable[[int], bool]]]:
-    """What is said, and whether it is so at one k."""
+
+def _claims(found: Measured) -> list[tuple[str, Callable[[int], bool], tuple[int, ...]]]:
+    """What is said, whether it is so at one k, and at which k it is said."""
     time, ncp = found.time, lambda quasi, k, method=DISK: found.of("ncp", quasi, k, method)
     total = lambda quasi, k, method=DISK: found.of("total", quasi, k, method)  # noqa: E731
     one, two, three, four = ONE_TO_FOUR
-    return [
+    claims: list[tuple[str, Callable[[int], bool]]] = [
         ("the date of death alone takes longer than combinations",
          lambda k: time(one, k) > max(time(n, k) for n in (two, three, four))),
         ("two to four attributes take about as long (within a factor of two)",
@@ -44,7 +50,7 @@ def _claims(found: Measured) -> list[tuple[str, Callable[[int], bool]]]:
         ("time falls a little from three to four attributes", lambda k: time(four, k) < time(three, k)),
         ("salary as a range is faster than with a hierarchy",
          lambda k: time("salary as a range", k) < time("salary", k)),
-        ("age needs no clustering", lambda k: ncp("age", k) == 0),
+        ("age needs no clustering", lambda k: not found.is_clustered("age", k)),
         ("salary is nearly k-anonymous by itself (NCP below 0.001)", lambda k: ncp("salary", k) < 0.001),
         ("age and salary are faster than date of death and ICD",
          lambda k: max(time("age", k), time("salary", k)) < min(time(one, k), time("icd", k))),
@@ -56,23 +62,26 @@ def _claims(found: Measured) -> list[tuple[str, Callable[[int], bool]]]:
          lambda k: total(one, k) < min(total(n, k) for n in (two, three, four))),
         ("Total of two to four attributes converges (within 0.1)",
          lambda k: max(total(n, k) for n in (two, three, four)) - min(total(n, k) for n in (two, three, four)) < 0.1),
+        ("Flash is faster (one to four attributes)",
+         lambda k: all(time(n, k, "flash") < time(n, k) for n in ONE_TO_FOUR)),
+        ("Flash loses less by NCP on some combination of attributes",
+         lambda k: any(ncp(n, k, "flash") < ncp(n, k) for n in (two, three, four))),
+        ("Flash on age and ICD leaves age and sends ICD to the root (Total and NCP 0.5)",
+         lambda k: all(abs(loss("age, icd", k, "flash") - 0.5) < 0.01 for loss in (total, ncp))),
+        ("the optimised mode is faster (two to four attributes)",
+         lambda k: all(time(n, k, "optimized") < time(n, k, "classic") for n in (two, three, four))),
+        ("the optimised mode loses a little more NCP (at most 1.5 times; two to four attributes)",
+         lambda k: all(ncp(n, k, "classic") <= ncp(n, k, "optimized") <= 1.5 * ncp(n, k, "classic")
+                       for n in (two, three, four))),
+    ]  # fmt: skip
+    at_100: list[tuple[str, Callable[[int], bool]]] = [
         ("of single attributes, salary has the lowest NCP (age aside)",
          lambda k: ncp("salary", k) < min(ncp(one, k), ncp("icd", k))),
         ("of single attributes, salary has the lowest Total (age aside)",
          lambda k: total("salary", k) < min(total(one, k), total("icd", k))),
         ("Total of the date of death is far above its NCP (five times)", lambda k: total(one, k) > 5 * ncp(one, k)),
-        ("Flash is faster (one to four attributes)",
-         lambda k: all(time(n, k, "flash") < time(n, k) for n in ONE_TO_FOUR)),
-        ("Flash loses less by NCP on some combination of attributes",
-         lambda k: any(ncp(n, k, "flash") < ncp(n, k) for n in (two, three, four))),
-        ("Flash on age and ICD leaves age and sends ICD to the root: Total 0.5",
-         lambda k: abs(total("age, icd", k, "flash") - 0.5) < 0.01),
-        ("the optimised mode is faster (one to four attributes)",
-         lambda k: all(time(n, k, "optimized") < time(n, k, "classic") for n in ONE_TO_FOUR)),
-        ("the optimised mode loses a little more NCP (at most 1.5 times; one to four attributes)",
-         lambda k: all(ncp(n, k, "classic") <= ncp(n, k, "optimized") <= 1.5 * ncp(n, k, "classic")
-                       for n in ONE_TO_FOUR)),
     ]  # fmt: skip
+    return [*((*claim, KS) for claim in claims), *((*claim, (100,)) for claim in at_100)]
 
 
 def verdict(holds: Callable[[int], bool], ks: Sequence[int]) -> str:
@@ -91,29 +100,41 @@ def directions(results: Sequence[Result]) -> str:
     """What is reported, each with what was measured, as Markdown."""
     found = Measured(results)
     lines = ["| reported of the disk-based algorithm | measured |", "|---|---|"]
-    ks = [k for k in found.ks if k in (4, 10, 100)] or found.ks
-    lines += [f"| {said} | {verdict(holds, ks)} |" for said, holds in _claims(found)]
+    for said, holds, ks in _claims(found):
+        lines.append(f"| {said} | {verdict(holds, [k for k in ks if k in found.ks] or ks)} |")
     return "\n".join(lines)
 
 
 def tables(results: Sequence[Result]) -> str:
-    """All runs as Markdown, and how many were given up."""
-    head = ["quasi-identifiers", "k", "method", "mode", "search, CPU s", "run, CPU s", "run, s", "NCP", "Total",
-            "classes", "peak memory"]  # fmt: skip
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for r in sorted(results, key=_place):
-        about = [r["quasi"], str(r["k"]), r["method"]]
-        if "failed" in r:
-            lines.append(f"| {' | '.join([*about, '', r['failed'], *[''] * 6])} |")
-            continue
-        total = "–" if r["total"] is None else f"{r['total']:.3f}"
-        mode = r["mode"] or ("no clustering needed" if r["method"] == DISK else "")
-        figures = [f"{r[name]:.1f}" for name in ("solve_cpu", "cpu_seconds", "seconds")]
-        rest = [f"{r['ncp']:.4f}", total, f"{r['classes']:,}", f"{r['peak_bytes'] / 1e9:.2f} GB"]
-        lines.append(f"| {' | '.join([*about, mode, *figures, *rest])} |")
-    n_failed = sum("failed" in r for r in results)
-    return "\n".join([*lines, "", f"{len(results) - n_failed} of {len(results)} runs finished."])
+    """All runs as Markdown: processor seconds of the search, NCP and Total, and what was not finished."""
+    by = {(r["quasi"], r["k"], r["method"]): r for r in results}
+    lines = [f"| quasi-identifiers | k | `{DISK}` | its other mode | `auto` | Flash |", "|---" * 6 + "|"]
+    for quasi, k in sorted({(r["quasi"], r["k"]) for r in results}, key=_place):
+        own = by.get((quasi, k, DISK))
+        other = next((r for m in MODES if (r := by.get((quasi, k, m))) and not _is_same(r, own)), None)
+        cells = [_cell(r) for r in (own, other, by.get((quasi, k, "auto")), by.get((quasi, k, "flash")))]
+        lines.append(f"| {quasi} | {k} | {' | '.join(cells)} |")
+    done = [r for r in results if "failed" not in r]
+    peak = max((r["peak_bytes"] for r in done), default=0) / 1e9
+    figures = f"{len(done)} of {len(results)} runs finished; the largest peak memory was {peak:.2f} GB."
+    return "\n".join([*lines, "", f"Processor seconds of the search / NCP / Total. {figures}"])
 
 
-def _place(r: Result) -> tuple[int, int, str]:
-    return r["k"], len(r["quasi"].split(",")), f"{r['quasi']} {r['method']}"
+def _is_same(r: Result, own: Result | None) -> bool:
+    """Whether the algorithm chose this mode by itself, or needed none."""
+    return own is not None and "failed" not in own and own["mode"] in (None, r["method"])
+
+
+def _cell(r: Result | None) -> str:
+    if r is None:
+        return "–"
+    if "failed" in r:
+        return str(r["failed"])
+    total = "–" if r["total"] is None else f"{r['total']:.3f}"
+    mode = f"{r['mode']}: " if r["mode"] else ""
+    return f"{mode}{r['solve_cpu']:.1f} / {r['ncp']:.4f} / {total}"
+
+
+def _place(cell: tuple[str, int]) -> tuple[int, str, int]:
+    quasi, k = cell
+    return len(quasi.split(",")), quasi, k

@@ -73,23 +73,33 @@ def test_a_direction_is_so_not_so_or_not_measured_at_every_k():
 
 
 def test_directions_compare_measured_figures():
-    results = [result("date", 10, ncp=0.01, total=0.2), result("age, icd", 10, "flash", total=0.503)]
-    results += [result("date", 10, "flash", failed="not within 1 CPU s"), result("age", 10, ncp=0.0)]
+    results = [result("date", 100, ncp=0.01, total=0.2), result("age, icd", 10, "flash", total=0.503)]
+    results += [result("age, icd", 4, "flash", ncp=0.5), result("age", 10), result("age", 4, mode="classic")]
+    results += [result("date", 10, "flash", failed="not within 1 CPU s"), result("salary", 4, ncp=0.0009)]
     said = {line.split(" | ")[0]: line.split(" | ")[1] for line in claims.directions(results).splitlines()[2:]}
-    assert said["| age needs no clustering"] == "so here at k = 10 |"
-    assert said["| Total of the date of death is far above its NCP (five times)"] == "so here at k = 10 |"
-    assert said["| Flash on age and ICD leaves age and sends ICD to the root: Total 0.5"] == "so here at k = 10 |"
-    assert said["| Flash is faster (one to four attributes)"] == "not measured at k = 10 |"
-    assert sum(answer.startswith("not measured") for answer in said.values()) == len(said) - 3
+    assert said["| age needs no clustering"] == (
+        "so here at k = 10; **not** so here at k = 4; not measured at k = 100 |"
+    )
+    assert said["| Flash on age and ICD leaves age and sends ICD to the root (Total and NCP 0.5)"] == (
+        "so here at k = 4; **not** so here at k = 10; not measured at k = 100 |"
+    )
+    assert said["| salary is nearly k-anonymous by itself (NCP below 0.001)"].startswith("so here at k = 4; not mea")
+    assert said["| Total of the date of death is far above its NCP (five times)"] == "so here at k = 100 |"
+    assert said["| of single attributes, salary has the lowest NCP (age aside)"] == "not measured at k = 100 |"
+    assert sum(answer.startswith("not measured") for answer in said.values()) == len(said) - 4
 
 
-def test_tables_show_runs_that_were_given_up():
-    text = claims.tables([result("date", 100, "auto"), result("date", 4, failed="not within 1 CPU s")])
-    lines = text.splitlines()
-    assert lines[2].startswith("| date | 4 | disk-clustering |  | not within 1 CPU s |")
-    assert lines[3] == "| date | 100 | auto |  | 1.0 | 2.0 | 3.0 | 0.2500 | 0.500 | 7 | 1.00 GB |"
-    assert lines[2].count("|") == lines[3].count("|") == lines[0].count("|")
-    assert lines[-1] == "1 of 2 runs finished."
+def test_tables_show_the_other_mode_and_runs_that_were_given_up():
+    results = [result("date", 100, "auto"), result("date", 4, failed="not within 1 CPU s")]
+    results += [result("age, icd", 4, m, mode=m if m in claims.MODES else "classic", ncp=n, total=None)
+                for m, n in ((DISK, 0.1), ("classic", 0.1), ("optimized", 0.3))]  # fmt: skip
+    assert claims.tables(results).splitlines()[2:] == [
+        "| date | 4 | not within 1 CPU s | – | – | – |",
+        "| date | 100 | – | – | 1.0 / 0.2500 / 0.500 | – |",
+        "| age, icd | 4 | classic: 1.0 / 0.1000 / – | optimized: 1.0 / 0.3000 / – | – | – |",
+        "",
+        "Processor seconds of the search / NCP / Total. 4 of 5 runs finished; the largest peak memory was 1.00 GB.",
+    ]
 
 
 @pytest.mark.slow
