@@ -201,6 +201,8 @@ def results_of(folder: Path, chosen: argparse.Namespace) -> Iterator[Result]:
             if (same := same_as(cell, before)) is not None:
                 yield {**same, **vars(cell)}
                 continue
+            if chosen.known:
+                continue
             if not is_warm:
                 warm_up(folder, chosen)
                 is_warm = True
@@ -230,6 +232,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--memory", default="2GB", help="limit of every run")
     parser.add_argument("--limit", type=int, default=1800, help="processor seconds of a run")
     parser.add_argument("--output", type=Path, help="JSON lines file to append the figures to, and to go on from")
+    parser.add_argument("--known", action="store_true", help="measure nothing, show what the file has")
     parser.add_argument("--page", type=Path, help="put tables and directions between the marks of this page")
     parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
     return parser.parse_args(given)

@@ -64,6 +64,11 @@ def test_a_mode_that_was_chosen_by_itself_is_not_measured_again(tmp_path: Path):
     results = list(thesis.results_of(tmp_path, asked("--only", "date", "--k", "4", "--more-k", "--methods", DISK,
                                                      "optimized", "--output", str(path))))  # fmt: skip
     assert [(r["method"], r["ncp"]) for r in results] == [(DISK, 0.25), ("optimized", 0.25)]
+    shown = thesis.results_of(tmp_path, asked("--known", "--output", str(path)))
+    assert [(r["quasi"], r["k"], r["method"]) for r in shown] == [
+        ("date", 4, DISK), ("date", 100, DISK), ("icd", 4, DISK), ("date", 4, "classic"), ("date", 100, "classic"),
+        ("date", 4, "optimized"),
+    ]  # fmt: skip
 
 
 def test_a_direction_is_so_not_so_or_not_measured_at_every_k():
