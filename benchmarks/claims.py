@@ -114,9 +114,10 @@ def tables(results: Sequence[Result]) -> str:
         other = next((r for m in MODES if (r := by.get((quasi, k, m))) and not _is_same(r, own)), None)
         cells = [_cell(r) for r in (own, other, by.get((quasi, k, "auto")), by.get((quasi, k, "flash")))]
         lines.append(f"| {quasi} | {k} | {' | '.join(cells)} |")
-    done = [r for r in results if "failed" not in r]
+    runs = [r for r in results if r["method"] not in MODES or not _is_same(r, by.get((r["quasi"], r["k"], DISK)))]
+    done = [r for r in runs if "failed" not in r]
     peak = max((r["peak_bytes"] for r in done), default=0) / 1e9
-    figures = f"{len(done)} of {len(results)} runs finished; the largest peak memory was {peak:.2f} GB."
+    figures = f"{len(done)} of {len(runs)} runs finished; the largest peak memory was {peak:.2f} GB."
     return "\n".join([*lines, "", f"Processor seconds of the search / NCP / Total. {figures}"])
 
 
