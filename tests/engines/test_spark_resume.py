@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,7 +17,9 @@ from test_spark import POLICIES, people
 
 import clusters
 from tablecloak import pipeline
+from tablecloak.engines.rundir import RunFolder
 from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.io.database import openers
 from tablecloak.io.tabular import read_frame
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.schema import Policy
@@ -139,3 +142,27 @@ def test_what_workers_of_a_killed_driver_wrote_is_found_and_removed(tmp_path: Pa
     local = policy.with_files(target=tmp_path / "local.parquet")
     pipeline.run(local, engine="local")
     assert released(policy).equals(released(local))
+
+
+def test_input_that_changes_between_phases_is_refused(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows in another order: workers cannot see it, the fingerprint of the file does."""
+    monkeypatch.setitem(openers, "spark", openers["spark"])  # put back when the engine of this test is closed
+    policy = project(tmp_path / "p", "mondrian", "release.parquet")
+    source, target = policy.input_path, policy.output_path
+    assert source is not None
+    assert target is not None
+    folder = RunFolder.of_run(target, None, {}, [source], resume=False)
+    engine = type(spark)(session=spark.session, folder=folder)
+    solve = engine.solve
+
+    def changing(*given: Any) -> Any:
+        people(ROWS).reverse().write_parquet(source, row_group_size=300)
+        return solve(*given)
+
+    monkeypatch.setattr(engine, "solve", changing)
+    with pytest.raises(DataError, match="the input changed while"):
+        pipeline.run(policy, engine=engine)
+    engine.close()
+    assert left_in(tmp_path / "p") == ["people.parquet", "policy.yaml"]
