@@ -1,7 +1,8 @@
 """The Spark engine: time as a ratio to Spark's own read, group-by and write, in the same session.
 
-Part of `make bench-scale`, or `python -m benchmarks.scale_spark --help`. Memory is that of the whole process tree: this
-process, Java and the Python workers.
+Part of `make bench-scale`, or `python -m benchmarks.scale_spark --help`. The cluster is one master and two workers that
+are started on this machine. Memory and processor seconds are those of the whole process tree: this process, Java, the
+cluster if there is one, and the Python workers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,88 +29,140 @@ from benchmarks.scale import table_file, write_policy
 
 ROWS = (10_000_000,)
 MASTER = "local[2]"
+CLUSTER = "cluster"
+CLUSTER_ROWS = (2_000_000,)
+WARM = 50_000  # rows that compiled kernels are tried on
 MEMORY = 3 << 30  # of the driver, which in local mode holds everything but the Python workers
 
 
-def tree_bytes() -> int:
-    """Memory that this process and all it started hold now."""
+def tree() -> list[int]:
+    """This process and all it started, and what those started."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found, waiting = 0, [os.getpid()]
-    for pid in waiting:
-        waiting.extend(parents.get(pid, ()))
-        try:
+        with suppress(OSError):
+            parents.setdefault(int(_fields(stat)[1]), []).append(int(stat.parent.name))
+    found = [os.getpid()]
+    for pid in found:
+        found.extend(parents.get(pid, ()))
+    return found
+
+
+def _fields(stat: Path) -> list[str]:
+    """What the system says of a process, from its state on."""
+    return stat.read_text().rpartition(")")[2].split()
+
+
+def tree_bytes() -> int:
+    """Memory that the processes hold now."""
+    found = 0
+    for pid in tree():
+        with suppress(OSError):
             found += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        except OSError:
-            continue
     return found * os.sysconf("SC_PAGE_SIZE")
+
+
+def tree_cpu() -> dict[int, float]:
+    """Processor seconds of each process so far."""
+    found = {}
+    for pid in tree():
+        with suppress(OSError):
+            found[pid] = sum(map(int, _fields(Path(f"/proc/{pid}/stat"))[11:13])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+class Watch:
+    """The largest memory of the process tree, and the processor seconds it took since the beginning."""
+
+    def __init__(self) -> None:
+        self._before = tree_cpu()
+        self._last = dict(self._before)  # of processes that ended, as they were last seen
+        self.peak_bytes = 0
+
+    def look(self) -> None:
+        self.peak_bytes = max(self.peak_bytes, tree_bytes())
+        self._last.update(tree_cpu())
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(self._last.values()) - sum(self._before.values())
 
 
 @contextmanager
 def watched(into: dict[str, Any]) -> Iterator[None]:
-    """Measure seconds and the largest memory of the process tree."""
-    done, peak = threading.Event(), [0]
+    """Measure seconds, processor seconds and memory, looking at the process tree all the time."""
+    done, watch = threading.Event(), Watch()
 
-    def watch() -> None:
+    def look() -> None:
         while not done.wait(0.2):
-            peak[0] = max(peak[0], tree_bytes())
+            watch.look()
 
-    thread = threading.Thread(target=watch, daemon=True)
+    thread = threading.Thread(target=look, daemon=True)
     thread.start()
     begin = time.perf_counter()
     yield
     into["seconds"] = time.perf_counter() - begin
     done.set()
     thread.join()
-    into["peak_bytes"] = max(peak[0], tree_bytes())
+    watch.look()
+    into["cpu_seconds"], into["peak_bytes"] = watch.cpu_seconds, watch.peak_bytes
 
 
-def session_results(policy: Path, source: Path, master: str) -> list[dict[str, Any]]:
-    """Floor and releases in one session of Spark."""
+@contextmanager
+def address_of(master: str) -> Iterator[str]:
+    """The address of a master; `cluster` is started for the purpose."""
+    if master != CLUSTER:
+        yield master
+        return
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    import clusters
+
+    with clusters.running(2, memory="2g", java="") as cluster:
+        yield cluster.address
+
+
+def session_results(policy: Path, source: Path, small: Path, master: str) -> list[dict[str, Any]]:
+    """Floor and releases in one session of Spark, after a run of a small policy that nobody measures."""
+    with address_of(master) as address:
+        return _session_results(policy, source, small, address)
+
+
+def _session_results(policy: Path, source: Path, small: Path, address: str) -> list[dict[str, Any]]:
     from tablecloak import pipeline
+    from tablecloak.engines.rundir import RunFolder
     from tablecloak.engines.spark import SparkEngine
     from tablecloak.policy.load import load_policy
 
-    engine = SparkEngine(master, memory=MEMORY)
-    engine.session.range(10).count()
+    opened = SparkEngine(address, memory=MEMORY)
+    for changes in CASES.values():
+        pipeline.run(load_policy(small, changes), force=True, engine=opened)
     bottom: dict[str, Any] = {}
     target = source.with_name("floor")
     with watched(bottom):
-        rows = engine.session.read.parquet(str(source))
+        rows = opened.session.read.parquet(str(source))
         bottom["tuples"] = rows.groupBy(*QUASI).count().count()
         rows.write.mode("overwrite").parquet(str(target))
     shutil.rmtree(target)
     results = []
     for case, changes in CASES.items():
         run: dict[str, Any] = {}
+        folder = RunFolder.temporary(source.parent)  # as a run from the command line keeps one
+        engine = SparkEngine(session=opened.session, memory=MEMORY, folder=folder)
         with watched(run):
             report = pipeline.run(load_policy(policy, changes), force=True, engine=engine)
+            engine.close()
         run |= {"parts": dict(report.seconds), "loss": report.loss, "classes": report.verification.n_classes}
         run["holds"] = report.verification.holds and report.verification.covers
-        results.append({"case": case, "floor": bottom, "run": run})
-    engine.close()
+        results.append({"case": case, "floor": bottom, "run": run, "load": os.getloadavg()[0]})
+    opened.close()
     return results
 
 
 def results_of(folder: Path, n_rows: int, master: str) -> list[dict[str, Any]]:
     """Every case on a census of one size, in a process of its own."""
     source = table_file(folder, "census", n_rows)
-    policy = write_policy(folder, source)
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.scale_spark",
-        "--session",
-        str(policy),
-        str(source),
-        "--master",
-        master,
-    ]
+    policy, small = write_policy(folder, source), write_policy(folder, table_file(folder, "census", WARM))
+    asked = [str(policy), str(source), str(small)]
+    command = [sys.executable, "-m", "benchmarks.scale_spark", "--session", *asked, "--master", master]
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
     if found.returncode:
         raise RuntimeError(f"measuring failed:\n{found.stderr[-4000:]}")
@@ -122,14 +175,25 @@ def results_of(folder: Path, n_rows: int, master: str) -> list[dict[str, Any]]:
 
 def shown(results: Sequence[dict[str, Any]]) -> Table:
     table = Table(title="Spark: Parquet in, verified Parquet out", title_justify="left")
-    for name in ("rows", "goal", "master", "floor", "run", "run/floor", "peak of the tree", "loss", "classes"):
+    for name in (
+        "rows",
+        "goal",
+        "master",
+        "floor",
+        "run",
+        "run/floor",
+        "cpu/floor",
+        "peak of the tree",
+        "loss",
+        "classes",
+    ):
         table.add_column(name, justify="left" if name in ("goal", "master") else "right", no_wrap=True)
     for r in results:
         bottom, run = r["floor"], r["run"]
         table.add_row(
             f"{r['rows']:,}", r["case"], r["master"], f"{bottom['seconds']:.1f} s", f"{run['seconds']:.1f} s",
-            f"{run['seconds'] / bottom['seconds']:.2f}", f"{run['peak_bytes'] / 1e9:.2f} GB", f"{run['loss']:.4f}",
-            f"{run['classes']:,}",
+            f"{run['seconds'] / bottom['seconds']:.2f}", f"{run['cpu_seconds'] / bottom['cpu_seconds']:.2f}",
+            f"{run['peak_bytes'] / 1e9:.2f} GB", f"{run['loss']:.4f}", f"{run['classes']:,}",
         )  # fmt: skip
     return table
 
@@ -137,9 +201,10 @@ def shown(results: Sequence[dict[str, Any]]) -> Table:
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale_spark", description=__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=list(ROWS), help="sizes of the census")
-    parser.add_argument("--master", default=MASTER, help="master of Spark")
+    parser.add_argument("--master", default=MASTER, help="where the sizes of --rows are run")
+    parser.add_argument("--cluster-rows", type=int, nargs="*", default=list(CLUSTER_ROWS), help="sizes on a cluster")
     parser.add_argument("--output", type=Path, help="JSON lines file to append the figures to")
-    parser.add_argument("--session", nargs=2, type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--session", nargs=3, type=Path, help=argparse.SUPPRESS)
     return parser.parse_args(given)
 
 
@@ -152,11 +217,12 @@ def main(given: Sequence[str] | None = None) -> int:
     console = Console(width=max(Console().width, 140))
     results: list[dict[str, Any]] = []
     with data_folder() as folder:
-        for n_rows in chosen.rows:
-            for result in results_of(folder, n_rows, chosen.master):
+        asked = [*((n, chosen.master) for n in chosen.rows), *((n, CLUSTER) for n in chosen.cluster_rows)]
+        for n_rows, master in asked:
+            for result in results_of(folder, n_rows, master):
                 results.append(result)
                 parts = ", ".join(f"{name} {s:.1f}" for name, s in result["run"]["parts"].items())
-                console.print(f"{n_rows:,} {result['case']}: {parts}", soft_wrap=True)
+                console.print(f"{n_rows:,} {master} {result['case']}: {parts}", soft_wrap=True)
     console.print(shown(results))
     if chosen.output:
         append(chosen.output, [{"bench": "scale-spark", **r} for r in results])

@@ -61,19 +61,23 @@ class Cluster:
 
 
 @contextmanager
-def running(n_workers: int = 2) -> Iterator[Cluster]:
-    """A master and workers with one processor each."""
+def running(n_workers: int = 2, *, memory: str = "1g", java: str = LIGHT) -> Iterator[Cluster]:
+    """A master and workers with one processor each.
+
+    Args:
+        java: options of Java.
+    """
     folder = Path(tempfile.mkdtemp(prefix="tablecloak-spark-"))
     processes: list[Process] = []
     try:
         host = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-        master = start("org.apache.spark.deploy.master.Master", *host, log=folder / "master.log")
+        master = start("org.apache.spark.deploy.master.Master", *host, log=folder / "master.log", options=java)
         processes.append(master)
         cluster = Cluster(master.wait_for(r"(spark://127\.0\.0\.1:\d+)"), folder)
         for i in range(n_workers):
-            options = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work{i}"))
-            worker = start("org.apache.spark.deploy.worker.Worker", *host, *options, cluster.address,
-                           log=folder / f"worker{i}.log")  # fmt: skip
+            limits = ("--cores", "1", "--memory", memory, "--work-dir", str(folder / f"work{i}"))
+            worker = start("org.apache.spark.deploy.worker.Worker", *host, *limits, cluster.address,
+                           log=folder / f"worker{i}.log", options=java)  # fmt: skip
             processes.append(worker)
             cluster.workers.append(worker)
         for worker in cluster.workers:
@@ -111,7 +115,9 @@ def connect_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def start(main: str, *arguments: str, log: Path, cwd: Path | None = None, java: Path | None = None) -> Process:
+def start(
+    main: str, *arguments: str, log: Path, cwd: Path | None = None, java: Path | None = None, options: str = LIGHT
+) -> Process:
     """A class of Spark in a process group of its own."""
     import pyspark
 
@@ -127,7 +133,7 @@ def start(main: str, *arguments: str, log: Path, cwd: Path | None = None, java: 
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
-    environment |= {"JDK_JAVA_OPTIONS": LIGHT, **({"JAVA_HOME": str(java)} if java else {})}
+    environment |= {"JDK_JAVA_OPTIONS": options, **({"JAVA_HOME": str(java)} if java else {})}
     with log.open("wb") as out:
         process = subprocess.Popen(
             [str(home / "bin" / "spark-class"), main, *arguments], stdout=out, stderr=subprocess.STDOUT,

@@ -35,11 +35,14 @@ def test_spark_that_is_not_installed_says_how_to_get_it(monkeypatch):
         open_engine(choose(Demand("spark"), 1), Demand("spark"))
 
 
-def test_spark_resumes_nothing_and_says_so():
+def test_spark_resumes_only_runs_from_files_to_files(tmp_path):
+    """Nothing tells whether a table of the catalog changed."""
     pytest.importorskip("pyspark", reason="the extra spark is not installed")
     demand = Demand("spark", resume=True)
     with pytest.raises(IncompatibleChoice, match="begins anew"):
-        open_engine(choose(demand, 1), demand)
+        open_engine(choose(demand, 1), demand, output=tmp_path / "release.parquet")
+    with pytest.raises(IncompatibleChoice, match="begins anew"):
+        open_engine(choose(demand, 1), demand, inputs=[tmp_path / "people.parquet"])
 
 
 def test_parquet_is_judged_by_its_cells_and_text_by_its_bytes(tmp_path):

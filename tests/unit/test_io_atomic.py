@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,20 @@ def test_same_target_twice_is_refused(tmp_path: Path) -> None:
     outputs.add(tmp_path / "a.csv")
     with pytest.raises(PolicyError, match="same path"):
         outputs.add(tmp_path / "a.csv")
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_to_the_same_output(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-S", "-c", ""])
+    ended.wait()
+    left = f"{ended.pid}-0123456789ab.partial"
+    names = [f".out.{left}.csv", f".out.{left}.csv.parts", f".out.{left}", f".out.{left}.parts", f".other.{left}"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part").touch()
+    Outputs().add(tmp_path / "out.csv")
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names[2:])
+    outputs = Outputs()
+    folder = outputs.add_folder(tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([folder.name, names[-1]])
+    outputs.discard()
+    assert [p.name for p in tmp_path.iterdir()] == names[-1:]

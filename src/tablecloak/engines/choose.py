@@ -96,25 +96,33 @@ def open_engine(
     """
     if choice.name == "local":
         return LocalEngine()
+    same = {**(identity or {}), "--memory": str(choice.memory)}
     if choice.name == "spark":
-        return _spark(demand)
+        return _spark(demand, output, tuple(inputs), same)
     from tablecloak.engines.duck import DuckEngine
 
     if output is None:
         return DuckEngine(memory=choice.memory, threads=demand.threads, folder=RunFolder.temporary(demand.spill))
-    same = {**(identity or {}), "--memory": str(choice.memory)}
     folder = RunFolder.of_run(output, demand.spill, same, inputs, resume=demand.resume)
     return DuckEngine(memory=choice.memory, threads=demand.threads, folder=folder)
 
 
-def _spark(demand: Demand) -> Engine:
+def _spark(demand: Demand, output: Path | None, inputs: tuple[Path, ...], identity: Mapping[str, str]) -> Engine:
     if importlib.util.find_spec("tablecloak.engines.spark") is None or importlib.util.find_spec("pyspark") is None:
         raise MissingExtra("the Spark engine needs the package pyspark", hint="pip install 'tablecloak[spark]'")
-    if demand.resume:
+    folder = None
+    if output is not None and inputs:
+        folder = RunFolder.of_run(output, demand.spill, identity, inputs, resume=demand.resume)
+    elif demand.resume:
         raise IncompatibleChoice(
-            "Spark replaces workers that are lost, but a run whose driver was killed begins anew",
-            hint="run without --resume; or --engine duckdb, which keeps every finished phase",
+            "a run from or to a table of Spark's catalog begins anew: nothing tells whether the table changed",
+            hint="run without --resume; or read files and write files",
         )
     module = importlib.import_module("tablecloak.engines.spark")
-    engine: Engine = module.SparkEngine(demand.spark, memory=demand.memory)
+    try:
+        engine: Engine = module.SparkEngine(demand.spark, memory=demand.memory, folder=folder)
+    except BaseException:
+        if folder is not None and not demand.resume:
+            folder.discard()
+        raise
     return engine

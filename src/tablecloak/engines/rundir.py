@@ -131,6 +131,11 @@ class RunFolder:
                 location=next(iter(known), None),
             )  # fmt: skip
 
+    def reads(self, paths: Iterable[Path]) -> bool:
+        """Whether these files are all of the input."""
+        known = {Path(path).absolute() for path in self._journal["inputs"]}
+        return bool(known) and known == {path.absolute() for path in paths}
+
     def done(self, phase: str) -> dict[str, Any] | None:
         """What was noted when a phase was finished, or None if it is not."""
         found: dict[str, Any] | None = self._journal["phases"].get(phase)

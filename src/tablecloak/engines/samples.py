@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.algorithms.base import CutTree
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Coding
 from tablecloak.engines.rows import Rows
-from tablecloak.kernels.space import Keys, Space
+from tablecloak.kernels.space import Keys, Space, unpack
 from tablecloak.stats.spread import spread
 
-__all__ = ["MOST", "sample_of"]
+__all__ = ["MOST", "Classified", "sample_of"]
 
 IntArray = NDArray[np.int64]
 # Shares counted on so many rows have a standard error of at most 0.1 points.
 MOST = 1 << 18
+
+
+@runtime_checkable
+class Classified(Protocol):
+    """What an engine knows of rows that it keeps in shards."""
+
+    def classes_at(self, shard: int, keys: Keys) -> IntArray:
+        """The class of packed tuples of a shard (-1: suppressed)."""
 
 
 def sample_of(coding: Coding, answer: Answer) -> tuple[CodedTable, IntArray] | None:
@@ -26,16 +37,21 @@ def sample_of(coding: Coding, answer: Answer) -> tuple[CodedTable, IntArray] | N
     """
     if isinstance(coding.rows, Rows):
         return _of_rows(coding, coding.rows, MOST)
-    tree = answer.solution.tree
-    if tree is None:
+    rows, tree = coding.rows, answer.solution.tree
+    if tree is None and not isinstance(rows, Classified):
         return None
-    drawn = []
-    for shard in coding.shards:
-        drawn.append(_drawn(shard, MOST * shard.n_rows / max(1, coding.n_rows)))
-        space = shard.space  # all share it
-    table = _table(coding, np.concatenate(drawn, axis=1), space)
-    codes = np.stack([table.quasi_codes(dim) for dim in range(table.space.n_dims)])
-    return table, tree.classes_of(codes)
+    drawn, classes = [], []
+    for number, shard in enumerate(coding.shards):
+        space, keys = shard.space, _drawn(shard, MOST * shard.n_rows / max(1, coding.n_rows))  # all share the space
+        drawn.append(keys)
+        classes.append(rows.classes_at(number, keys) if isinstance(rows, Classified) else _led(tree, keys, space))
+    return _table(coding, np.concatenate(drawn, axis=1), space), np.concatenate(classes)
+
+
+def _led(tree: CutTree | None, keys: Keys, space: Space) -> IntArray:
+    """The classes that cuts lead to."""
+    assert tree is not None
+    return tree.classes_of(np.stack([unpack(keys, space.layout, dim) for dim in range(space.n_dims)]))
 
 
 def _of_rows(coding: Coding, rows: Rows, most: int) -> tuple[CodedTable, IntArray] | None:

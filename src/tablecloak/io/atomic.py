@@ -48,7 +48,8 @@ class Outputs:
                 "the output exists already", hint="use --force to replace it, or another name", location=str(path)
             )
         _make_parent(path)
-        self._partial[path] = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
+        _remove_leftovers(path.parent, path.name, "")
+        self._partial[path] = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(6)}.partial")
         with writing(path):
             self._partial[path].mkdir()
         return self._partial[path]
@@ -95,11 +96,7 @@ class Outputs:
             session.discard()
         self._sessions.clear()
         for partial in self._partial.values():
-            if partial.is_dir():
-                shutil.rmtree(partial, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    partial.unlink(missing_ok=True)
+            _remove(partial)
         self._partial.clear()
 
     def __enter__(self) -> Outputs:
@@ -123,13 +120,24 @@ def is_running(pid: int) -> bool:
     return True
 
 
+def _remove(path: Path) -> None:
+    """Remove a file or a folder with all in it, as far as that can be done."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
 def _remove_leftovers(folder: Path, stem: str, suffix: str) -> None:
-    """Remove what killed processes began to write under the same name."""
-    pattern = re.compile(re.escape(f".{stem}.") + r"(\d+)-[0-9a-f]{12}" + re.escape(f".partial{suffix}"))
+    """Remove what killed processes began to write under the same name, and the parts their workers wrote."""
+    pattern = re.compile(
+        re.escape(f".{stem}.") + r"(\d+)-[0-9a-f]{12}" + re.escape(f".partial{suffix}") + r"(\.parts)?"
+    )
     for entry in folder.iterdir():
         match = pattern.fullmatch(entry.name)
         if match and not is_running(int(match[1])):
-            entry.unlink(missing_ok=True)
+            _remove(entry)
 
 
 @contextmanager

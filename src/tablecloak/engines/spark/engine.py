@@ -7,7 +7,6 @@ written by Spark. Only the DataFrame interface is used, so that classic sessions
 from __future__ import annotations
 
 import contextlib
-import secrets
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -32,8 +31,10 @@ from tablecloak.engines.base import (
     Summary,
     Table,
 )
+from tablecloak.engines.rundir import RunFolder
 from tablecloak.engines.spark import counts, jobs
 from tablecloak.engines.spark.codes import CodeTask
+from tablecloak.engines.spark.phases import Phases
 from tablecloak.engines.spark.publish import PublishTask
 from tablecloak.engines.spark.recount import boxes_are_covered, covers_originals, recounted, with_persons
 from tablecloak.engines.spark.release import open_table, published_type, write_files, write_table
@@ -43,6 +44,7 @@ from tablecloak.engines.spark.session import explained, open_session
 from tablecloak.engines.spark.tables import SparkTable, our_type, slices_of, spark_table
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.database import Transaction, openers
+from tablecloak.io.parts import files_of
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import ColumnSchema, Layout, Source, format_and_compression
@@ -64,6 +66,7 @@ class SparkEngine:
         memory: bytes for the driver; None leaves it to Spark.
         session: one that is there already; it is not stopped at the end.
         most_tuples: different tuples that the driver searches itself; more are cut apart and searched by workers.
+        folder: keeps what phases found, where workers find it, too; None: nothing is kept.
     """
 
     name = "spark"
@@ -75,12 +78,13 @@ class SparkEngine:
         memory: int | None = None,
         session: Any = None,
         most_tuples: int | None = None,
+        folder: RunFolder | None = None,
     ) -> None:
         self.most_tuples = most_tuples or (memory or DRIVER_MEMORY) // BYTES_PER_TUPLE
         self._is_own = session is None
         self._folders: list[Path] = []
-        self._kept: list[Any] = []  # DataFrames that workers hold
         self.session = session or open_session(master or DEFAULT_MASTER, memory)
+        self.phases = Phases(self.session, folder)
         openers["spark"] = self.open_table
         unfinished.add(self)
 
@@ -119,7 +123,20 @@ class SparkEngine:
         return found if n_rows is not None else replace(found, n_rows=self._n_rows(found))
 
     def _n_rows(self, table: SparkTable) -> int:
-        return jobs.summaries(self.session, table, ())[0]
+        return int(self._counted(table, ())["rows"])
+
+    def _counted(self, table: SparkTable, columns: Sequence[str]) -> dict[str, Any]:
+        """Rows, and empty cells by column."""
+
+        def count() -> dict[str, Any]:
+            n_rows, missing = jobs.summaries(self.session, table, columns)
+            return {"rows": n_rows, "missing": missing}
+
+        return self.phases.facts(f"count {[*columns]} {[*table.rows.drops]}", count, is_input=self._is_input(table))
+
+    def _is_input(self, table: SparkTable) -> bool:
+        folder, rows = self.phases.folder, table.rows
+        return folder is not None and isinstance(rows, FileRows) and folder.reads(files_of(rows.source))
 
     def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> SparkTable:
         found = spark_table(table)
@@ -130,7 +147,7 @@ class SparkEngine:
         return replace(chosen, n_rows=self._n_rows(chosen))
 
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
-        missing = jobs.summaries(self.session, spark_table(table), columns)[1]
+        missing = self._counted(spark_table(table), columns)["missing"]
         n_distinct = jobs.n_distinct(self.session, spark_table(table), columns) if distinct else {}
         return {name: Summary(missing[name], n_distinct.get(name)) for name in columns}
 
@@ -153,30 +170,50 @@ class SparkEngine:
             )
         found = spark_table(table)
         names = [*(q.name for q in quasi), *(s.name for s in counts.plain(sensitive))]
-        values = jobs.distinct(self.session, found, list(dict.fromkeys(names)))
+        values = self._values(found, list(dict.fromkeys(names)))
         columns = counts.fit_columns(values, found.types, quasi, sensitive, found.name)
         person = next((s.name for s in sensitive if s.is_person), None)
         task = CodeTask(found.rows, columns.coders, columns.packing, person)
-        grouped = jobs.grouped(self.session, found, task)
         may_shard = person is None and not any(s.joins for s in sensitive)
         if stands_alone is not None and may_shard and found.n_rows > self.most_tuples:
-            self._kept.append(grouped.persist())
-            with explained("counting tuples", found.name):
-                n_tuples = int(grouped.count())
+            grouped = self.phases.spread("code", jobs.grouped(self.session, found, task), reads_input=True)
+            n_tuples = self._n_tuples(grouped, found.name)
             if n_tuples > self.most_tuples:
-                return sharded(found, task, columns, sensitive, grouped, n_tuples, stands_alone, self.most_tuples)
-        tuples = counts.in_local_order(jobs.tuples_of(grouped, columns, found.name), columns, sensitive)
+                return sharded(
+                    found, task, columns, sensitive, grouped, n_tuples, stands_alone, self.most_tuples, self.phases
+                )
+            counted = jobs.collected(grouped, found.name)
+        else:
+            counted = self.phases.frame(
+                "code", lambda: jobs.counted(self.session, found, task, most=self.most_tuples), reads_input=True
+            )
+        tuples = counts.in_local_order(counts.Tuples.of(counted, columns), columns, sensitive)
         coded = counts.coded_tuples(tuples, columns, sensitive)
         return Coding(
             coded.domains, coded.sensitive, found.n_rows, coded.n_tuples, coded.totals, (coded,),
             rows=Remembered(found, task, tuples),
         )  # fmt: skip
 
+    def _values(self, table: SparkTable, names: list[str]) -> dict[str, pl.Series]:
+        found = self.phases.frame("values", lambda: jobs.distinct(self.session, table, names))
+        return jobs.values_in(found, table, names)
+
+    def _n_tuples(self, grouped: Any, location: str) -> int:
+        def count() -> dict[str, Any]:
+            with explained("counting tuples", location):
+                return {"n": int(grouped.count())}
+
+        return int(self.phases.facts("tuples", count)["n"])
+
     def solve(self, coding: Coding, search: Search) -> Answer:
         if isinstance(coding.shards, Shards):
-            return solve_shards(coding, search, self._kept)
-        solution = search(coding.table)
-        return Answer(solution, solution.sizes(coding.table))
+            return solve_shards(coding, search, self.phases)
+
+        def searched() -> Answer:
+            solution = search(coding.table)
+            return Answer(solution, solution.sizes(coding.table))
+
+        return self.phases.answer(searched)
 
     # Releasing -----------------------------------------------------------------------------------------------------
 
@@ -186,7 +223,7 @@ class SparkEngine:
         kept = spark_table(table)
         rows: Remembered = coding.rows
         rows.answer, rows.labels = answer, labels
-        lookup = lookup_of(coding, rows, answer)
+        lookup = rows.lookup = lookup_of(coding, rows, answer)
         types = {name: published_type(name, labels, publication, rows.table.types) for name in publication.columns}
         publish = PublishTask(rows.task, lookup, labels, publication, rows.table.types)
         n_rows = coding.n_rows if publication.keeps_suppressed else int(answer.sizes.sum())
@@ -211,9 +248,12 @@ class SparkEngine:
                 raise IncompatibleChoice("Spark joins files that are not compressed", hint="write Parquet")
         if known not in ("parquet", "csv", "tsv"):
             raise IncompatibleChoice(f"Spark writes Parquet and CSV here, not {known}", hint="output.format: parquet")
-        folder = place.with_name(f".{secrets.token_hex(6)}.parts")
+        if self.phases.put_release(place):
+            return
+        folder = place.with_name(f"{place.name}.parts")
         self._folders.append(folder)
         write_files(self.session, release, place, folder, kind=known, delimiter=delimiter)
+        self.phases.keep_release(place)
 
     def open_table(self, target: DatabaseTable, force: bool) -> tuple[DatabaseTable, Transaction]:
         """A temporary table for a release, which gets its name when it was recounted."""
@@ -235,10 +275,12 @@ class SparkEngine:
         if found.publish is not None:
             raise IncompatibleChoice("Spark recounts what was written", hint="no --dry-run with --engine spark")
         asked = counts.plain(sensitive)
-        values = jobs.distinct(self.session, found, [*quasi, *(s.name for s in asked)])
+        names = [*quasi, *(s.name for s in asked)]
+        values = jobs.values_in(jobs.distinct(self.session, found, names), found, names)
         columns = counts.fit_labels(values, found.types, quasi, sensitive, found.name)
-        grouped = jobs.grouped(self.session, found, CodeTask(found.rows, columns.coders, columns.packing))
-        tuples = jobs.tuples_of(grouped, columns, found.name)
+        task = CodeTask(found.rows, columns.coders, columns.packing)
+        counted = jobs.counted(self.session, found, task, most=self.most_tuples)
+        tuples = counts.Tuples.of(counted, columns)
         recount = recounted(
             tuples, columns, values, quasi, sensitive, stars_are_suppressed=stars_are_suppressed,
             hidden=[(s.name, found.types[s.name]) for s in asked],
@@ -253,13 +295,12 @@ class SparkEngine:
 
     def discard(self) -> None:
         """Remove what is on disk and let workers forget what they hold; a second call does nothing."""
-        for frame in self._kept:
-            with contextlib.suppress(Exception):
-                frame.unpersist()
-        self._kept.clear()
+        self.phases.forget()
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
         self._folders.clear()
+        if self.phases.folder is not None:
+            self.phases.folder.discard()
 
     def close(self) -> None:
         self.discard()

@@ -8,14 +8,13 @@ from typing import Any
 import polars as pl
 
 from tablecloak.engines.spark.codes import CodeTask, words_in
-from tablecloak.engines.spark.counts import Columns, Tuples
 from tablecloak.engines.spark.rows import ROW, FileRows, Guarded, frame_of
 from tablecloak.engines.spark.session import explained
 from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, quoted
 from tablecloak.engines.spark.values import VALUES, SummaryTask, ValuesTask, decoded
 from tablecloak.io.frames import DTYPES
 
-__all__ = ["distinct", "grouped", "mapped", "n_distinct", "summaries", "tuples_of", "values_of"]
+__all__ = ["collected", "counted", "distinct", "grouped", "mapped", "n_distinct", "summaries", "values_in", "values_of"]
 
 
 def summaries(session: Any, table: SparkTable, columns: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -55,25 +54,45 @@ def values_of(session: Any, table: SparkTable, columns: Sequence[str]) -> Any:
     return mapped(session, table, ValuesTask(table.rows, tuple(columns)), VALUES, columns).distinct()
 
 
-def distinct(session: Any, table: SparkTable, columns: Sequence[str]) -> dict[str, pl.Series]:
-    """The different values of columns."""
-    with explained("collecting values", table.name):
-        found = frame_of(values_of(session, table, columns).toArrow())
+def distinct(session: Any, table: SparkTable, columns: Sequence[str]) -> pl.DataFrame:
+    """The different values of columns, as workers tell them."""
+    return collected(values_of(session, table, columns), table.name, "collecting values")
+
+
+def values_in(found: pl.DataFrame, table: SparkTable, columns: Sequence[str]) -> dict[str, pl.Series]:
+    """The different values of columns, from what `distinct` found."""
     return decoded(found, columns, {name: DTYPES[table.types[name]] for name in columns})
 
 
-def tuples_of(counted: Any, columns: Columns, location: str) -> Tuples:
-    """Different tuples with their number, from the DataFrame that counts them."""
-    with explained("counting tuples", location):
-        return Tuples.of(frame_of(counted.toArrow()), columns)
+def collected(rows: Any, location: str, step: str = "counting tuples") -> pl.DataFrame:
+    """A DataFrame of counts or values in the memory of the driver."""
+    with explained(step, location):
+        return frame_of(rows.toArrow())
+
+
+def coded(session: Any, table: SparkTable, task: CodeTask) -> Any:
+    """Tuples with their number, equal ones of a slice united, as a DataFrame."""
+    schema = ", ".join(f"{name} bigint" for name in [*_names(task), "n", "first"])
+    wanted = [*task.columns, *([task.person] if task.person else [])]
+    return mapped(session, table, task, schema, wanted)
 
 
 def grouped(session: Any, table: SparkTable, task: CodeTask) -> Any:
     """Different tuples with their number, as a DataFrame."""
-    names = [*words_in(task.packing), *(["person"] if task.person else [])]
-    schema = ", ".join(f"{name} bigint" for name in [*names, "n", "first"])
     from pyspark.sql import functions as f
 
-    wanted = [*task.columns, *([task.person] if task.person else [])]
-    coded = mapped(session, table, task, schema, wanted)
-    return coded.groupBy(*names).agg(f.sum("n").alias("n"), f.min("first").alias("first"))
+    return coded(session, table, task).groupBy(*_names(task)).agg(f.sum("n").alias("n"), f.min("first").alias("first"))
+
+
+def counted(session: Any, table: SparkTable, task: CodeTask, *, most: int) -> pl.DataFrame:
+    """Different tuples with their number, in the memory of the driver, which may hold `most` of them."""
+    if table.n_rows > most:
+        return collected(grouped(session, table, task), table.name)
+    # all rows would fit, so nothing need be sorted among workers
+    found = collected(coded(session, table, task), table.name)
+    return found.group_by(_names(task)).agg(pl.col("n").sum(), pl.col("first").min())
+
+
+def _names(task: CodeTask) -> list[str]:
+    """What tells tuples apart."""
+    return [*words_in(task.packing), *(["person"] if task.person else [])]

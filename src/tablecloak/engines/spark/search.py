@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree
 from tablecloak.data.coded import CodedTable, make_space
@@ -18,15 +19,18 @@ from tablecloak.engines.shards import Node, cut_apart_by
 from tablecloak.engines.solutions import join
 from tablecloak.engines.spark import counts
 from tablecloak.engines.spark.codes import CodeTask, words_in
+from tablecloak.engines.spark.phases import Phases
 from tablecloak.engines.spark.publish import Lookup, PlacedShard, ShardLookup
 from tablecloak.engines.spark.rows import Guarded, frame_of
 from tablecloak.engines.spark.session import explained
 from tablecloak.engines.spark.shards import COUNTED, CountTask, ShardTask, Solved, SolveTask, solved_schema
 from tablecloak.engines.spark.tables import SparkTable
+from tablecloak.kernels.space import Keys
 from tablecloak.kernels.space import Layout as Packing
 
 __all__ = ["Remembered", "Shards", "lookup_of", "sharded", "solve_shards"]
 
+IntArray = NDArray[np.int64]
 NO_CUTS = CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
@@ -41,6 +45,17 @@ class Remembered:
     labels: Mapping[str, ClassLabels] = field(default_factory=dict)
     solved: tuple[Solved, ...] = ()  # of every shard
     classes: Any = None  # a DataFrame: the class of tuples that no cuts lead to; None: there are none
+    lookup: Lookup | ShardLookup | None = None
+
+    def classes_at(self, shard: int, keys: Keys) -> IntArray:
+        """The class of packed tuples of a shard (-1: suppressed)."""
+        assert self.lookup is not None
+        words = pl.DataFrame({f"w{i}": word.view(np.int64) for i, word in enumerate(keys)})
+        if self.classes is not None:
+            with explained("fetching classes", self.table.name):
+                said = frame_of(self.classes.where(f"shard = {shard}").toArrow())
+            words = words.join(said.drop("shard"), on=words.columns, how="left", maintain_order="left")
+        return self.lookup.classes(words)
 
 
 def sharded(
@@ -52,6 +67,7 @@ def sharded(
     n_tuples: int,
     stands_alone: StandsAlone,
     most_tuples: int,
+    phases: Phases,
 ) -> Coding:
     """Cuts by counts of codes, so that each shard fits a worker."""
     n_dims, packing = len(columns.domains), columns.packing
@@ -63,11 +79,14 @@ def sharded(
         found = frame_of(told.rename_columns(["shard", "dim", "code", "n"]))
         return counts.nodes_of(found, columns.widths, n_shards, n_dims)
 
+    def cut() -> CutTree:
+        most = max(1, int(most_tuples * table.n_rows / n_tuples))
+        space = make_space(columns.domains, packing)
+        return cut_apart_by(count, space, columns.sensitive, totals, most_rows=most, stands_alone=stands_alone)[0]
+
     (root,) = count(NO_CUTS, 1)
     totals = {s.name: root.counts[n_dims + i] for i, s in enumerate(columns.sensitive)}
-    most = max(1, int(most_tuples * table.n_rows / n_tuples))
-    space = make_space(columns.domains, packing)
-    cuts, _ = cut_apart_by(count, space, columns.sensitive, totals, most_rows=most, stands_alone=stands_alone)
+    cuts = phases.cuts(cut)
     make = counts.MakeTable(columns, tuple(SensitiveColumn(s.name) for s in sensitive), totals)
     by_shard = grouped.mapInArrow(Guarded(ShardTask(packing, cuts, n_dims)), shard_schema(packing))
     return Coding(
@@ -76,8 +95,8 @@ def sharded(
     )  # fmt: skip
 
 
-def solve_shards(coding: Coding, search: Search, kept: list[Any]) -> Answer:
-    """The classes of shards, each searched by the worker that holds it; `kept` gets what workers go on holding."""
+def solve_shards(coding: Coding, search: Search, phases: Phases) -> Answer:
+    """The classes of shards, each searched by the worker that holds it."""
     shards = coding.shards
     assert isinstance(shards, Shards)
     rows: Remembered = coding.rows
@@ -87,14 +106,21 @@ def solve_shards(coding: Coding, search: Search, kept: list[Any]) -> Answer:
     def solve(table: Any) -> Any:  # Spark counts the arguments, and those of a method wrongly
         return task(table)
 
-    with explained("searching", rows.table.name):
-        told = shards.tuples.groupBy("shard").applyInArrow(solve, solved_schema(packing)).persist()
-        found = told.where("answer IS NOT NULL").select("shard", "answer").toArrow()
-    by_shard = sorted(zip(found.column("shard").to_pylist(), found.column("answer").to_pylist(), strict=True))
-    rows.solved = tuple(pickle.loads(answer) for _, answer in by_shard)
-    kept.append(told)
-    if not all(s.leads for s in rows.solved):
-        rows.classes = told.where("answer IS NULL").drop("answer")
+    told = shards.tuples.groupBy("shard").applyInArrow(solve, solved_schema(packing))
+    classes = told.where("answer IS NULL").drop("answer")
+
+    def searched() -> tuple[Solved, ...]:
+        phases.hold(told)
+        with explained("searching", rows.table.name):
+            found = told.where("answer IS NOT NULL").select("shard", "answer").toArrow()
+        by_shard = sorted(zip(found.column("shard").to_pylist(), found.column("answer").to_pylist(), strict=True))
+        solved = tuple(pickle.loads(answer) for _, answer in by_shard)
+        if not all(s.leads for s in solved):
+            phases.stored("classes", classes)  # before the search is called finished: it would be done again
+        return solved
+
+    rows.solved = phases.shards(searched)
+    rows.classes = None if all(s.leads for s in rows.solved) else phases.stored("classes", classes)
     answers = [s.answer for s in rows.solved]
     return join(answers, coding.cuts) if coding.cuts else answers[0]
 
