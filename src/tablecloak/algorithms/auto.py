@@ -21,6 +21,7 @@ from tablecloak.algorithms.suppress import suppress
 from tablecloak.data.coded import CodedTable
 from tablecloak.kernels.levels import make_levels
 from tablecloak.kernels.prices import MOST_SET_VALUES, make_prices
+from tablecloak.kernels.rules import Kind, Rules
 from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, tell_better
@@ -44,6 +45,7 @@ class _Effort:
     plain: int = 0  # of them before small classes are completed with records of cheaper ones
     box_pairs: int = 1  # of tuples and classes in a block of the box search
     work: int = 0  # tuples that a pass of the box search may look at, for each tuple of its block
+    unboxed: int = 1  # rounds where there is no box search: numpy has none, and distances are not made for one
     polishes: int = 1  # of a pool
 
 
@@ -54,7 +56,7 @@ EFFORTS = {
     ),
     "balanced": _Effort(
         rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
-        boxes=3, plain=1, box_pairs=100_000_000, work=10_000,
+        boxes=3, plain=1, box_pairs=100_000_000, work=10_000, unboxed=3,
     ),
     "best": _Effort(
         rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
@@ -65,8 +67,6 @@ EFFORTS = {
 SMALL = 400
 # Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
 UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0, most_tuples=SMALL)
-# numpy has no box search.
-UNBOXED_ROUNDS = 3
 # numpy refines tables this small as compiled kernels do.
 TINY = 50
 # A round that lowers the loss by less than this share is the last.
@@ -142,12 +142,12 @@ class Auto:
     ) -> IntArray:
         table = problem.table
         chosen = self._kernels(table.n_tuples)
+        rules, counted, is_whole = rules_of(problem.goal, table)
         is_numpy = chosen.__name__.endswith("reference")
         is_slow = is_numpy and table.n_tuples > TINY
         effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
-        if is_numpy and not is_slow:
-            effort = replace(effort, boxes=0, rounds=max(effort.rounds, UNBOXED_ROUNDS))
-        rules, counted, is_whole = rules_of(problem.goal, table)
+        if not is_slow and (is_numpy or _has_distances(rules)):
+            effort = replace(effort, boxes=0, rounds=max(effort.rounds, effort.unboxed))
         random, prices = rng.child(problem.seed, "auto"), make_prices(table.space, is_set)
         refinery = Refinery(
             problem, prices, rules, counted, is_whole, deadline, chosen,
@@ -209,6 +209,10 @@ class Auto:
         grown = refinery.refine(shared, lost, np.arange(n_parts), n_parts, steps, progress)
         lost = _losses(problem.table, grown, is_set)
         return (grown, lost) if lost.sum() < losses.sum() else (classes, losses)
+
+
+def _has_distances(rules: Rules) -> bool:
+    return bool((rules.kind >= Kind.EQUAL_DISTANCE).any())
 
 
 def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rules: bool) -> Steps:

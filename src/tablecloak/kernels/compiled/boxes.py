@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tablecloak.kernels.compiled.changes import free_class, move_tuples, relocate, total_price, trim_classes
+from tablecloak.kernels.compiled.changes import free_class, move_tuples, priced, relocate, total_price, trim_classes
 from tablecloak.kernels.compiled.jit import inner_jit, leaf_jit
 from tablecloak.kernels.compiled.rules import admitted
 from tablecloak.kernels.compiled.sorting import copy_into, sort_up
@@ -230,6 +230,10 @@ def _take(state, prices, rules, scratch, spare):  # type: ignore[no-untyped-def]
         return np.int64(0)
     n_taken = scratch.found[2]
     taken = scratch.taken[:n_taken]
+    if rules.kind.size > 0:
+        _price, is_ok = priced(state, prices, rules, taken, spare)
+        if not is_ok:
+            return np.int64(0)
     donors = np.empty(n_taken, np.int64)
     n_donors = np.int64(0)
     came_from = np.empty(n_taken, np.int64)
@@ -247,7 +251,6 @@ def _take(state, prices, rules, scratch, spare):  # type: ignore[no-untyped-def]
         link(state, taken[q], new)
     rebuild(state, prices, new)
     saved = before - state.price[new] * state.size[new]
-    is_ok = admitted(rules, state.hist[new], state.size[new])
     n_rest = np.int64(0)
     for q in range(n_donors):
         g = donors[q]
@@ -263,7 +266,7 @@ def _take(state, prices, rules, scratch, spare):  # type: ignore[no-untyped-def]
     rest = np.empty(n_rest, np.int64)
     rest_from = np.empty(n_rest, np.int64)
     n_rest = np.int64(0)
-    if is_ok and saved > 0:
+    if saved > 0:
         for q in range(n_donors):
             g = donors[q]
             if state.head[g] < 0 or admitted(rules, state.hist[g], state.size[g]):
@@ -276,7 +279,7 @@ def _take(state, prices, rules, scratch, spare):  # type: ignore[no-untyped-def]
                 i = state.following[i]
             clear(state, g)
         saved = _place_rest(state, prices, rules, rest, saved, spare)
-    if is_ok and saved > 0:
+    if saved > 0:
         return saved
     for q in range(n_rest):  # back to where they were
         to = state.class_of[rest[q]]
