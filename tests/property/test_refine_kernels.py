@@ -8,8 +8,7 @@ import pytest
 from counted import stats_of_classes
 from effort import often
 from random_tables import coded_table
-from tablecloak.kernels.prices import FULL, make_prices
-from tablecloak.kernels.reference_changes import cell_prices
+from tablecloak.kernels.prices import FULL, cell_prices, make_prices
 from tablecloak.kernels.reference_refine import refine as refine_reference
 from tablecloak.kernels.reference_rules import admitted as admitted_reference
 from tablecloak.kernels.reference_rules import shortfall as shortfall_reference

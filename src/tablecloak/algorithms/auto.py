@@ -1,9 +1,9 @@
-"""auto: top-down cuts, then refinement of neighbouring classes; the lowest loss we know at near-linear cost."""
+"""auto: top-down cuts, refinement of neighbouring classes, and a search for boxes; the lowest loss we know."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 from typing import Annotated, Literal
@@ -14,13 +14,15 @@ from pydantic import Field
 
 from tablecloak import kernels, rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.blocks import Refinery, compact, near_order
+from tablecloak.algorithms.blocks import Refinery, compact, dearest_first, near_order
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.rules import rules_of
 from tablecloak.algorithms.sharing import share_out
 from tablecloak.algorithms.suppress import suppress
 from tablecloak.data.coded import CodedTable
+from tablecloak.kernels.levels import make_levels
 from tablecloak.kernels.prices import MOST_SET_VALUES, make_prices
+from tablecloak.kernels.rules import Kind, Rules
 from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, tell_better, tell_groups
@@ -40,18 +42,28 @@ class _Effort:
     merges: int  # of tuples compared when pools are built anew, for each tuple
     all_merges: int  # the same for the whole table: larger tables have smaller pools
     most_tuples: int  # looked at in all rounds together; the dearest blocks come first
+    boxes: int = 0  # passes of the box search in a round, at most
+    plain: int = 0  # of them before small classes are completed with records of cheaper ones
+    box_pairs: int = 1  # of tuples and classes in a block of the box search
+    work: int = 0  # tuples that a pass of the box search may look at, for each tuple of its block
+    unboxed: int = 1  # rounds where there is no box search: numpy has none, and distances are not made for one
     polishes: int = 1  # of a pool
 
 
 EFFORTS = {
-    "fast": _Effort(rounds=1, sweeps=2, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000),
+    "fast": _Effort(
+        rounds=1, sweeps=2, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000,
+        boxes=1, plain=1, box_pairs=40_000_000, work=2_000,
+    ),
     "balanced": _Effort(
-        rounds=3, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000
+        rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
+        boxes=3, plain=1, box_pairs=100_000_000, work=10_000, unboxed=3,
     ),
     "best": _Effort(
-        rounds=40, sweeps=3, pairs=50_000_000, fewest=300, merges=600, all_merges=1 << 60, most_tuples=1 << 60
+        rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
+        boxes=4, plain=1, box_pairs=1_000_000_000, work=50_000,
     ),
-}
+}  # fmt: skip
 # Of larger tables numpy looks at this many tuples.
 SMALL = 400
 # Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
@@ -68,11 +80,14 @@ NOISE = 0.3
 
 @algorithm("auto", minimizes="NCP")
 class Auto:
-    """Cut the table top-down where that saves most loss, then refine neighbouring classes block by block.
+    """Cut the table top-down where that saves most loss, refine neighbouring classes, then search for better boxes.
 
     A refinement moves tuples to cheaper classes, puts the outliers of a class elsewhere, dissolves classes, and pools
-    neighbouring classes to build them anew; every change lowers the loss and is admitted by the goal. Where the goal
-    speaks of sensitive values, classes grown towards it are another start. Equal rows stay together.
+    neighbouring classes to build them anew. The box search goes through the combinations of hierarchy nodes and ranges
+    that hold enough records, and makes a class of those records wherever that costs less than the classes they leave,
+    which keep what they need or are dissolved. Every change lowers the loss and is admitted by the goal. Where the
+    goal speaks of sensitive values, classes grown towards it are another start. Equal rows stay together. Tables of
+    fewer than 12,000 different rows are refined without the box search, unless `effort` is `best` or seconds.
     Cost: near-linear in the number of different rows for a given effort.
     """
 
@@ -128,14 +143,17 @@ class Auto:
     ) -> IntArray:
         table = problem.table
         chosen = self._kernels(table.n_tuples)
-        is_slow = chosen.__name__.endswith("reference") and table.n_tuples > TINY
-        effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
         rules, counted, is_whole = rules_of(problem.goal, table)
+        is_numpy = chosen.__name__.endswith("reference")
+        is_slow = is_numpy and table.n_tuples > TINY
+        effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
+        if not is_slow and (is_numpy or _has_distances(rules)):
+            effort = replace(effort, boxes=0, rounds=max(effort.rounds, effort.unboxed))
+        random, prices = rng.child(problem.seed, "auto"), make_prices(table.space, is_set)
         refinery = Refinery(
-            problem, make_prices(table.space, is_set), rules, counted, is_whole, deadline, chosen,
-            most_tuples=effort.most_tuples,
+            problem, prices, rules, counted, is_whole, deadline, chosen,
+            most_tuples=effort.most_tuples, dims=dearest_first(table, prices, random),
         )  # fmt: skip
-        random = rng.child(problem.seed, "auto")
         losses = _losses(table, classes, is_set)
         if len(rules.kind) and not is_slow and table.n_tuples <= effort.most_tuples:
             classes, losses = self._better_start(refinery, effort, classes, losses, is_set, progress)
@@ -154,9 +172,29 @@ class Auto:
             progress.start("refine", table.n_tuples)
             classes = refinery.refine(classes, losses, order, n_blocks, steps, progress)
             last, losses = losses, _losses(table, classes, is_set)
+            if effort.boxes and not refinery.is_over(progress):
+                classes = self._boxed(refinery, effort, i, classes, losses, random, progress)
+                losses = _losses(table, classes, is_set)
             if last.sum() - losses.sum() < WORTH * last.sum():
                 break
         return classes
+
+    def _boxed(
+        self, refinery: Refinery, effort: _Effort, turn: int, classes: IntArray, losses: FloatArray,
+        random: np.random.Generator, progress: Progress,
+    ) -> IntArray:  # fmt: skip
+        """Classes after a box search; later turns go through the boxes in another order."""
+        table, n_classes = refinery.problem.table, len(losses)
+        n_blocks = max(1, round((table.n_tuples * n_classes / effort.box_pairs) ** 0.5))
+        near = n_blocks > 1
+        order = near_order(refinery.problem, classes, np.ones(table.space.n_dims)) if near else np.arange(n_classes)
+        levels = make_levels(table.space, refinery.prices, refinery.dims, random if turn else None)
+        work = effort.work * table.n_tuples // n_blocks
+        steps = Steps(sweeps=0, boxes=effort.boxes, plain=0 if turn else effort.plain, work=work, turn=turn)
+        tell_better(progress, _mean(losses, table))
+        progress.finish(f"loss {_mean(losses, table):.4f}")
+        progress.start("search boxes", table.n_tuples)
+        return refinery.refine(classes, losses, order, n_blocks, steps, progress, levels)
 
     def _better_start(
         self, refinery: Refinery, effort: _Effort, classes: IntArray, losses: FloatArray, is_set: NDArray[np.bool_],
@@ -178,7 +216,12 @@ class Auto:
 def _sizes(table: CodedTable, classes: IntArray) -> IntArray:
     """Records of every class."""
     released = classes >= 0
-    return np.bincount(classes[released], table.weights[released]).astype(np.int64)
+    weights = table.weights[released] if len(table.weights) else None
+    return np.bincount(classes[released], weights).astype(np.int64)
+
+
+def _has_distances(rules: Rules) -> bool:
+    return bool((rules.kind >= Kind.EQUAL_DISTANCE).any())
 
 
 def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rules: bool) -> Steps:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tablecloak.kernels.space import FloatArray, IntArray, Space
 
-__all__ = ["FULL", "MOST_SET_VALUES", "Prices", "make_prices"]
+__all__ = ["FULL", "MOST_SET_VALUES", "Prices", "cell_prices", "make_prices"]
 
 # The price of one cell about which everything is lost, in an attribute of weight 1.
 FULL = 1 << 20
@@ -38,6 +38,10 @@ class Prices(NamedTuple):
     start: IntArray  # (n_dims,) where the entries of a dimension begin
     table: NDArray[np.int32]
 
+    def in_order(self, dims: IntArray) -> Prices:
+        """The same prices with the dimensions in another order."""
+        return Prices(self.kind[dims], self.n[dims], self.start[dims], self.table)
+
     def is_set(self, d: int) -> bool:
         """Whether a dimension holds masks."""
         return bool(self.kind[d] == SET)
@@ -52,6 +56,30 @@ def make_prices(space: Space, is_set: NDArray[np.bool_]) -> Prices:
         start=np.concatenate([[0], np.cumsum([len(t) for _, _, t in parts])])[: len(parts)].astype(np.int64),
         table=np.concatenate([*(t for _, _, t in parts), np.zeros(0)]).astype(np.int32),
     )
+
+
+def cell_prices(prices: Prices, d: int, lo: IntArray, hi: IntArray) -> IntArray:
+    """Prices of boxes in one dimension; of a set only `lo` counts."""
+    kind, n, start = int(prices.kind[d]), int(prices.n[d]), int(prices.start[d])
+    table = prices.table
+    if kind == TABLE:
+        looked_up: IntArray = table[start + lo * n + hi].astype(np.int64)
+        return looked_up
+    if kind == SET:
+        count = np.bitwise_count(lo.astype(np.uint64)).astype(np.int64)
+        mixed = (count > 1) & ((lo & 1) > 0) & (table[start] >= 0)
+        return np.where(mixed, table[start], table[start + 1 + count]).astype(np.int64)
+    mixed = (lo == 0) & (table[start] >= 0)
+    if kind == LINE:
+        price = np.where(mixed, table[start], table[start + 1 + hi].astype(np.int64) - table[start + 1 + lo])
+    elif kind == SPAN:
+        price = np.where(mixed, table[start], table[start + 1 + np.maximum(hi - lo, 0)])
+    else:
+        rows = table[start + lo[..., None] * 2 * n + np.arange(2 * n)]
+        holds = rows[..., :n] >= hi[..., None]
+        depth = n - 1 - np.argmax(holds[..., ::-1], axis=-1)
+        price = np.take_along_axis(rows, n + depth[..., None], axis=-1)[..., 0]
+    return np.where(lo >= hi, 0, price).astype(np.int64)
 
 
 def _entries(space: Space, d: int, *, is_set: bool) -> tuple[int, int, FloatArray]:

@@ -5,39 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.prices import LINE, SET, SPAN, TABLE, Prices
+from tablecloak.kernels.prices import SET, TABLE, Prices, cell_prices
 from tablecloak.kernels.reference_rules import admitted
 from tablecloak.kernels.rules import Rules
 from tablecloak.kernels.space import IntArray
 
-__all__ = ["Block", "cell_prices", "dissolve_classes", "move_tuples", "trim_classes"]
+__all__ = ["Block", "dissolve_classes", "move_tuples", "trim_classes"]
 
 PAIRS_UP_TO = 48
 Bools = NDArray[np.bool_]
-
-
-def cell_prices(prices: Prices, d: int, lo: IntArray, hi: IntArray) -> IntArray:
-    """Prices of boxes in one dimension; of a set only `lo` counts."""
-    kind, n, start = int(prices.kind[d]), int(prices.n[d]), int(prices.start[d])
-    table = prices.table
-    if kind == TABLE:
-        looked_up: IntArray = table[start + lo * n + hi].astype(np.int64)
-        return looked_up
-    if kind == SET:
-        count = np.bitwise_count(lo.astype(np.uint64)).astype(np.int64)
-        mixed = (count > 1) & ((lo & 1) > 0) & (table[start] >= 0)
-        return np.where(mixed, table[start], table[start + 1 + count]).astype(np.int64)
-    mixed = (lo == 0) & (table[start] >= 0)
-    if kind == LINE:
-        price = np.where(mixed, table[start], table[start + 1 + hi].astype(np.int64) - table[start + 1 + lo])
-    elif kind == SPAN:
-        price = np.where(mixed, table[start], table[start + 1 + np.maximum(hi - lo, 0)])
-    else:
-        rows = table[start + lo[..., None] * 2 * n + np.arange(2 * n)]
-        holds = rows[..., :n] >= hi[..., None]
-        depth = n - 1 - np.argmax(holds[..., ::-1], axis=-1)
-        price = np.take_along_axis(rows, n + depth[..., None], axis=-1)[..., 0]
-    return np.where(lo >= hi, 0, price).astype(np.int64)
 
 
 class Block:

@@ -22,3 +22,6 @@ class Steps(NamedTuple):
     noise: float = 0.0  # how much chance raises the price of a merge, so that another turn finds other classes
     polishes: int = 1  # passes of small changes over a pool that was built anew, as long as it is promising
     turn: int = 0  # which round this is: rounds take turns between growing and merging
+    boxes: int = 0  # passes of the box search, at most; compiled kernels only
+    plain: int = 1  # of them before classes are completed with records of cheaper ones
+    work: int = 0  # tuples that a pass may look at

@@ -204,13 +204,18 @@ def admits_with(state, rules, g, i, sign, spare):  # type: ignore[no-untyped-def
 
 
 @leaf_jit
-def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-untyped-def]
-    """The class that a tuple joins at least added price, below `best`: (class or -1, added price)."""
+def cheapest_of(state, prices, rules, i, own, best, listed, n_listed, spare):  # type: ignore[no-untyped-def]
+    """The class that a tuple joins at least added price, below `best`: (class or -1, added price).
+
+    Args:
+        n_listed: how many of the listed classes are looked at; -1: all classes, whatever the list.
+    """
     found = np.int64(-1)
     n_dims = state.codes.shape[1]
     w = state.weights[i]
     code = state.codes[i]
-    for g in range(state.n_used[0]):
+    for c in range(n_listed if n_listed >= 0 else state.n_used[0]):
+        g = listed[c] if n_listed >= 0 else np.int64(c)
         if g == own or state.head[g] < 0:
             continue
         base = state.size[g] * state.price[g]
@@ -231,6 +236,12 @@ def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-unty
             best = total * price - base
             found = np.int64(g)
     return found, best
+
+
+@leaf_jit
+def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-untyped-def]
+    """The class that a tuple joins at least added price, below `best`: (class or -1, added price)."""
+    return cheapest_of(state, prices, rules, i, own, best, state.head, np.int64(-1), spare)
 
 
 @leaf_jit
