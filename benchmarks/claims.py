@@ -30,6 +30,12 @@ class Measured:
         """Processor seconds of the search."""
         return self.of("solve_cpu", quasi, k, method)
 
+    def ncp(self, quasi: str, k: int, method: str = DISK) -> float:
+        return self.of("ncp", quasi, k, method)
+
+    def total(self, quasi: str, k: int, method: str = DISK) -> float:
+        return self.of("total", quasi, k, method)
+
     def is_clustered(self, quasi: str, k: int) -> bool:
         """Whether records had to be dealt to clusters."""
         return self._found[quasi, k, DISK]["mode"] is not None
@@ -37,8 +43,7 @@ class Measured:
 
 def _claims(found: Measured) -> list[tuple[str, Callable[[int], bool], tuple[int, ...]]]:
     """What is said, whether it is so at one k, and at which k it is said."""
-    time, ncp = found.time, lambda quasi, k, method=DISK: found.of("ncp", quasi, k, method)
-    total = lambda quasi, k, method=DISK: found.of("total", quasi, k, method)  # noqa: E731
+    time, ncp, total = found.time, found.ncp, found.total
     one, two, three, four = ONE_TO_FOUR
     claims: list[tuple[str, Callable[[int], bool]]] = [
         ("the date of death alone takes longer than combinations",

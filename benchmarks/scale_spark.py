@@ -8,6 +8,7 @@ cluster if there is one, and the Python workers.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import shutil
@@ -114,7 +115,7 @@ def address_of(master: str) -> Iterator[str]:
         yield master
         return
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    import clusters
+    clusters = importlib.import_module("clusters")
 
     with clusters.running(2, memory="2g", java="") as cluster:
         yield cluster.address
@@ -212,7 +213,8 @@ def main(given: Sequence[str] | None = None) -> int:
     """Measure, print a table, and keep the figures if asked."""
     chosen = arguments(given)
     if chosen.session:
-        print(json.dumps(session_results(*chosen.session, chosen.master)))
+        policy, source, small = chosen.session
+        print(json.dumps(session_results(policy, source, small, chosen.master)))
         return 0
     console = Console(width=max(Console().width, 140))
     results: list[dict[str, Any]] = []

@@ -15,7 +15,8 @@ from tablecloak.baskets.plan import SetPlan
 from tablecloak.data.baskets import Baskets, split_items
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
-from tablecloak.hierarchy.hierarchy import ROOT_LABEL, Hierarchy
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.hierarchy.nested import ROOT_LABEL
 
 __all__ = ["Sets", "code_sets", "label_index"]
 
