@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import signal
@@ -229,6 +230,27 @@ def test_several_tabs_may_save_the_same_files_at_once(app, api):
     assert pl.read_parquet(exports.path_of(workshop, run, "release.parquet")).height == 300
     left = {path.name for path in workshop.files.run(run.project, run.id).iterdir()}
     assert not [name for name in left if "partial" in name]
+
+
+def test_the_ledger_names_every_release_of_a_table(app, api, pages):
+    project = project_on(api)
+    here = f"/api/v1/projects/{project['id']}"
+    ids = []
+    for k in (5, 7):
+        policy = project["policy"].replace("k: 5", f"k: {k}")
+        version = api.get(here).json()["version"]
+        assert api.put(f"{here}/policy", json={"policy": policy, "version": version}).status_code == 200
+        ids.append(api.post(f"{here}/runs").json()["id"])
+        assert Pages(api).wait(ids[-1], LIMIT_SECONDS)["status"] == "done"
+    assert 'href="/projects/' in (page := pages.get(f"/projects/{project['id']}/export").text)
+    assert f"/runs/{ids[1]}/ledger" in page
+    text = pages.get(f"/projects/{project['id']}/runs/{ids[0]}/ledger").text
+    entries = [json.loads(line) for line in text.splitlines()]
+    workshop = app.state.workshop
+    releases = [exports.path_of(workshop, workshop.store.run(id_), "release").read_bytes() for id_ in ids]
+    hashes = [hashlib.sha256(release).hexdigest() for release in releases]
+    assert sorted(entry["sha256"]["output"] for entry in entries) == sorted(hashes)
+    assert [entry["rows"] for entry in entries] == [300, 300]
 
 
 def test_pages_from_memory_are_those_of_now(app, api, pages):

@@ -7,322 +7,20 @@ keeps enough records stays; one that does not is dissolved where others take the
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from tablecloak.kernels.compiled.changes import free_class, move_tuples, priced, relocate, total_price, trim_classes
+from tablecloak.kernels.compiled.changes import move_tuples, total_price, trim_classes
 from tablecloak.kernels.compiled.jit import inner_jit, leaf_jit
-from tablecloak.kernels.compiled.rules import admitted
+from tablecloak.kernels.compiled.proposals import choose, dissolve_loose, find_others, new_scratch, take
 from tablecloak.kernels.compiled.sorting import copy_into, sort_up
-from tablecloak.kernels.compiled.states import (
-    SET,
-    cell_price,
-    cheapest,
-    cheapest_of,
-    clear,
-    link,
-    members_of,
-    n_bits,
-    rebuild,
-    unlink,
-)
+from tablecloak.kernels.compiled.states import SET, cell_price, n_bits
 
 __all__ = ["search_boxes"]
 
-# The price of a place that no class offers; sums of it do not overflow.
-NOWHERE = np.int64(1) << 44
-# Records of a window in quarters of the least class size; wider windows hold more classes' worth of records.
+# Records of a window in halves of the least class size; wider windows hold records of more classes.
 N_WIDTHS = 6
 # Windows of one box that are taken, or tried in vain.
 MOST_TAKEN, MOST_FAILED = 20, 3
-
-
-class Scratch(NamedTuple):
-    """What the search knows about tuples and classes, and room for its lists."""
-
-    other: np.ndarray  # (n,) price of putting a tuple into the cheapest other class
-    other_class: np.ndarray  # (n,) that class
-    changed: np.ndarray  # (room,) classes that are not what they were when others were last looked for
-    is_changed: np.ndarray  # (room,)
-    seen_size: np.ndarray  # (room,) what they were then
-    seen_price: np.ndarray  # (room,)
-    dissolving: np.ndarray  # (room,) what dissolving a class adds to the price
-    weight: np.ndarray  # (room,) records of a class that lie in the box
-    gain: np.ndarray  # (room,) what they gain if the rest of their class is dissolved
-    left: np.ndarray  # (room,) records that a class may still give
-    donors: np.ndarray  # (n,) classes with records in the box
-    taken: np.ndarray  # (n,) tuples of the new class
-    found: np.ndarray  # (3,) gain, records, number of tuples taken
-    work: np.ndarray  # (2,) tuples looked at, and how many may be
-
-
-@inner_jit
-def _scratch(n, room, most_work):  # type: ignore[no-untyped-def]
-    work = np.zeros(2, np.int64)
-    work[1] = most_work
-    other_class = np.empty(n, np.int64)
-    for i in range(n):
-        other_class[i] = -1
-    return Scratch(
-        np.zeros(n, np.int64), other_class, np.zeros(room, np.int64), np.zeros(room, np.bool_),
-        np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64),
-        np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64),
-        np.zeros(3, np.int64), work,
-    )  # fmt: skip
-
-
-@leaf_jit
-def _find_changed(state, scratch):  # type: ignore[no-untyped-def]
-    """List the classes that are not what they were at the last call; how many."""
-    n_changed = np.int64(0)
-    for g in range(state.n_used[0]):
-        is_same = scratch.seen_size[g] == state.size[g] and scratch.seen_price[g] == state.price[g]
-        scratch.is_changed[g] = not is_same
-        if not is_same and state.head[g] >= 0:
-            scratch.changed[n_changed] = g
-            n_changed += 1
-        scratch.seen_size[g] = state.size[g]
-        scratch.seen_price[g] = state.price[g]
-        scratch.dissolving[g] = -state.price[g] * state.size[g]
-    return n_changed
-
-
-@leaf_jit
-def _find_others(state, prices, rules, scratch, stop, spare):  # type: ignore[no-untyped-def]
-    """Of every tuple the cheapest other class, and what it would cost to dissolve each class.
-
-    A tuple whose cheapest class is what it was looks at changed classes only.
-    """
-    n_changed = _find_changed(state, scratch)
-    for i in range(state.codes.shape[0]):
-        if stop[0] != 0:
-            return
-        own, to, best = state.class_of[i], scratch.other_class[i], scratch.other[i]
-        is_known = to >= 0 and to != own and not scratch.is_changed[to]
-        n_listed = n_changed if is_known else np.int64(-1)
-        limit = best if is_known else NOWHERE
-        found, best = cheapest_of(state, prices, rules, i, own, limit, scratch.changed, n_listed, spare)
-        scratch.other[i] = best
-        scratch.other_class[i] = found if found >= 0 or not is_known else to
-        scratch.dissolving[own] += best
-
-
-@inner_jit
-def _dissolve(state, prices, rules, scratch, stop, spare):  # type: ignore[no-untyped-def]
-    """Give the members of classes to others where each of them alone costs less there."""
-    for g in range(state.n_used[0]):
-        if (
-            stop[0] == 0
-            and state.head[g] >= 0
-            and scratch.dissolving[g] < 0
-            and relocate(state, prices, rules, members_of(state, g), g, state.size[g] * state.price[g], spare)
-        ):
-            clear(state, g)
-
-
-@leaf_jit
-def _weigh(state, rules, scratch, rows, a, b, price):  # type: ignore[no-untyped-def]
-    """What the classes of some tuples would give to a class of this price: (gain, records, number of donors).
-
-    A donor that keeps too little gives what it can spare, or all, if the rest is cheaper elsewhere.
-    """
-    least = rules.min_size
-    n_donors = np.int64(0)
-    for r in range(a, b):
-        i = rows[r]
-        g = state.class_of[i]
-        if state.price[g] <= price:
-            continue
-        if scratch.weight[g] == 0:
-            scratch.donors[n_donors] = g
-            n_donors += 1
-        w = state.weights[i]
-        scratch.weight[g] += w
-        scratch.gain[g] += scratch.other[i] - price * w
-    gain, records = np.int64(0), np.int64(0)
-    for q in range(n_donors):
-        g = scratch.donors[q]
-        inside = scratch.weight[g]
-        rest = state.size[g] - inside
-        given = inside if rest == 0 or rest >= least else state.size[g] - least
-        own = (state.price[g] - price) * given
-        if given < inside:
-            dissolved = scratch.gain[g] - scratch.dissolving[g]
-            if dissolved > own and dissolved > 0:
-                own, given = dissolved, inside
-        gain += own
-        records += given
-        scratch.left[g] = given
-    return gain, records, n_donors
-
-
-@inner_jit
-def _fill(state, rules, scratch, rows, a, b, price, n_taken, n_donors):  # type: ignore[no-untyped-def]
-    """Complete a class with records of cheaper classes that can spare them, the dearest first: (taken, donors)."""
-    least = rules.min_size
-    missing = least - scratch.found[1]
-    n = b - a
-    ranked = np.empty(n, np.int64)
-    n_ranked = np.int64(0)
-    for r in range(a, b):
-        i = rows[r]
-        g = state.class_of[i]
-        more = price - state.price[g]
-        if more >= 0 and state.size[g] - state.weights[i] >= least and more * missing < scratch.found[0]:
-            ranked[n_ranked] = more * n + (r - a)
-            n_ranked += 1
-    ranked = ranked[:n_ranked]
-    sort_up(ranked)
-    for q in range(n_ranked):
-        if scratch.found[1] >= least:
-            break
-        i = rows[a + ranked[q] % n]
-        g = state.class_of[i]
-        w = state.weights[i]
-        if scratch.weight[g] == 0:
-            scratch.donors[n_donors] = g
-            n_donors += 1
-        if state.size[g] - scratch.weight[g] - w < least:
-            continue
-        scratch.weight[g] += w
-        scratch.taken[n_taken] = i
-        n_taken += 1
-        scratch.found[1] += w
-        scratch.found[0] -= (price - state.price[g]) * w
-    return n_taken, n_donors
-
-
-@inner_jit
-def _choose(state, rules, scratch, rows, a, b, price, fills):  # type: ignore[no-untyped-def]
-    """Write to the scratch what a class of these tuples would take, and what it would gain; below 0: too small."""
-    gain, records, n_donors = _weigh(state, rules, scratch, rows, a, b, price)
-    n_taken = np.int64(0)
-    scratch.found[0] = gain
-    scratch.found[1] = 0
-    if gain > 0 and (records >= rules.min_size or (fills and 2 * records >= rules.min_size)):
-        for r in range(a, b):
-            i = rows[r]
-            g = state.class_of[i]
-            w = state.weights[i]
-            if state.price[g] > price and scratch.left[g] >= w:
-                scratch.left[g] -= w
-                scratch.taken[n_taken] = i
-                n_taken += 1
-                scratch.found[1] += w
-        if fills and scratch.found[1] < rules.min_size:
-            n_taken, n_donors = _fill(state, rules, scratch, rows, a, b, price, n_taken, n_donors)
-    for q in range(n_donors):
-        g = scratch.donors[q]
-        scratch.weight[g] = 0
-        scratch.gain[g] = 0
-        scratch.left[g] = 0
-    if scratch.found[1] < rules.min_size:
-        scratch.found[0] = -1
-    scratch.found[2] = n_taken
-
-
-@inner_jit
-def _take(state, prices, rules, scratch, spare):  # type: ignore[no-untyped-def]
-    """Make the chosen tuples a class if that lowers the price and the goal admits all classes; what it saves, or 0."""
-    new = free_class(state)
-    if new < 0:
-        return np.int64(0)
-    n_taken = scratch.found[2]
-    taken = scratch.taken[:n_taken]
-    if rules.kind.size > 0:
-        _price, is_ok = priced(state, prices, rules, taken, spare)
-        if not is_ok:
-            return np.int64(0)
-    donors = np.empty(n_taken, np.int64)
-    n_donors = np.int64(0)
-    came_from = np.empty(n_taken, np.int64)
-    before = np.int64(0)
-    for q in range(n_taken):
-        g = state.class_of[taken[q]]
-        came_from[q] = g
-        if scratch.weight[g] == 0:
-            scratch.weight[g] = 1
-            donors[n_donors] = g
-            n_donors += 1
-            before += state.price[g] * state.size[g]
-    for q in range(n_taken):
-        unlink(state, taken[q])
-        link(state, taken[q], new)
-    rebuild(state, prices, new)
-    saved = before - state.price[new] * state.size[new]
-    n_rest = np.int64(0)
-    for q in range(n_donors):
-        g = donors[q]
-        scratch.weight[g] = 0
-        if state.head[g] < 0:
-            clear(state, g)
-            continue
-        rebuild(state, prices, g)
-        if not admitted(rules, state.hist[g], state.size[g]):
-            n_rest += state.n_members[g]
-        else:
-            saved -= state.price[g] * state.size[g]
-    rest = np.empty(n_rest, np.int64)
-    rest_from = np.empty(n_rest, np.int64)
-    n_rest = np.int64(0)
-    if saved > 0:
-        for q in range(n_donors):
-            g = donors[q]
-            if state.head[g] < 0 or admitted(rules, state.hist[g], state.size[g]):
-                continue
-            i = state.head[g]
-            while i >= 0:
-                rest[n_rest] = i
-                rest_from[n_rest] = g
-                n_rest += 1
-                i = state.following[i]
-            clear(state, g)
-        saved = _place_rest(state, prices, rules, rest, saved, spare)
-    if saved > 0:
-        return saved
-    for q in range(n_rest):  # back to where they were
-        to = state.class_of[rest[q]]
-        if to >= 0:
-            unlink(state, rest[q])
-            rebuild(state, prices, to)
-        link(state, rest[q], rest_from[q])
-    for q in range(n_taken):
-        unlink(state, taken[q])
-        link(state, taken[q], came_from[q])
-    for q in range(n_donors):
-        rebuild(state, prices, donors[q])
-    clear(state, new)
-    return np.int64(0)
-
-
-@leaf_jit
-def _place_rest(state, prices, rules, rest, saved, spare):  # type: ignore[no-untyped-def]
-    """Make tuples without a class one class, or put each into the cheapest; what is still saved then.
-
-    If nothing is saved, 0, with some of them left over.
-    """
-    for q in range(rest.size):
-        state.class_of[rest[q]] = -1
-    own = free_class(state) if rest.size > 0 else np.int64(-1)
-    if own >= 0:
-        for q in range(rest.size):
-            link(state, rest[q], own)
-        rebuild(state, prices, own)
-        cost = state.size[own] * state.price[own]
-        if cost < saved and admitted(rules, state.hist[own], state.size[own]):
-            return saved - cost
-        clear(state, own)
-    for q in range(rest.size):
-        state.class_of[rest[q]] = -1
-    for q in range(rest.size):
-        to, added = cheapest(state, prices, rules, rest[q], np.int64(-1), saved, spare)
-        if to < 0:
-            return np.int64(0)
-        saved -= added
-        link(state, rest[q], to)
-        rebuild(state, prices, to)
-    return saved
 
 
 @leaf_jit
@@ -358,7 +56,7 @@ def _best_window(state, prices, rules, scratch, rows, n, line, base, fills, fail
             for f in range(failed.shape[0]):
                 is_failed = is_failed or (failed[f, 0] == a and failed[f, 1] == b)
             if not is_failed:
-                _choose(state, rules, scratch, rows, a, b, price, fills)
+                choose(state, rules, scratch, rows, a, b, price, fills)
                 scratch.work[0] += b - a
                 if scratch.found[0] > most:
                     most, begin, finish = scratch.found[0], a, b
@@ -387,8 +85,8 @@ def _use_box(state, prices, rules, scratch, rows, n, line, base, fills, spare): 
         price = base
         if line >= 0:
             price += cell_price(prices, line, state.codes[rows[a], line], state.codes[rows[b - 1], line])
-        _choose(state, rules, scratch, rows, a, b, price, fills)
-        own = _take(state, prices, rules, scratch, spare)
+        choose(state, rules, scratch, rows, a, b, price, fills)
+        own = take(state, prices, rules, scratch, spare)
         saved += own
         if own == 0:
             if n_failed == MOST_FAILED:
@@ -522,14 +220,14 @@ def search_boxes(state, prices, rules, levels, n_passes, n_plain, most_work, sto
         n_plain: passes before classes that are too small are completed with records of cheaper ones.
         most_work: tuples looked at in a pass.
     """
-    scratch = _scratch(state.codes.shape[0], state.head.size, most_work)
+    scratch = new_scratch(state.codes.shape[0], state.head.size, most_work)
     first = _along_line(state, levels.line)
     now = total_price(state)
     for p in range(n_passes):
         last = now
         scratch.work[0] = 0
-        _find_others(state, prices, rules, scratch, stop, spare)
-        _dissolve(state, prices, rules, scratch, stop, spare)
+        find_others(state, prices, rules, scratch, stop, spare)
+        dissolve_loose(state, prices, rules, scratch, stop, spare)
         _enumerate(state, prices, rules, levels, scratch, first, np.bool_(p >= n_plain), stop, spare)
         move_tuples(state, prices, rules, spare, stop)
         trim_classes(state, prices, rules, spare, stop)

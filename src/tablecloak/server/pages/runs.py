@@ -131,7 +131,7 @@ def document(request: Request, project_id: str, run_id: str, document: str) -> R
     if document == "view":
         path = runs.file_of(workshop, run, "report")
         return FileResponse(path, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
-    if document in ("policy", "script"):
+    if document in exports.TEXTS:
         text, name = exports.text_of(workshop, run, document)
         return PlainTextResponse(text, headers={"content-disposition": f'attachment; filename="{name}"'})
     path = exports.path_of(workshop, run, document)

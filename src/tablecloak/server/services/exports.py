@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import zipfile
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import Any
 
 from tablecloak.io.sources import WRITABLE
 from tablecloak.policy.load import parse_policy
+from tablecloak.report.certificate import read_certificate
 from tablecloak.server import image_tasks
 from tablecloak.server.services import runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Run, Unknown
 
-__all__ = ["earlier", "files_of", "formats_of", "has_images", "path_of", "script", "text_of"]
+__all__ = ["TEXTS", "earlier", "files_of", "formats_of", "has_images", "path_of", "script", "text_of"]
 
 WHAT = {
     "release": "the table to hand over",
@@ -23,6 +25,9 @@ WHAT = {
     "certificate": "what holds, by what recount, for exactly which bytes",
     "recoding": "publishes new rows in the same way later",
 }
+# What a ledger says of a release: enough to tell which files it was, and what was promised.
+ENTRY = ("created", "rows", "suppressed", "classes", "goals", "verdicts", "algorithm", "sha256")
+TEXTS = ("policy", "script", "ledger")
 
 
 def files_of(workshop: Workshop, run: Run) -> list[dict[str, Any]]:
@@ -89,8 +94,23 @@ def images(workshop: Workshop, run: Run) -> Path:
 
 
 def text_of(workshop: Workshop, run: Run, document: str) -> tuple[str, str]:
-    """The policy or the script of a run, and the name to save it under."""
+    """The policy, the script or the ledger of a run, and the name to save it under."""
+    if document == "ledger":
+        return ledger(workshop, run), "releases.jsonl"
     return (run.policy, "policy.yaml") if document == "policy" else (script(workshop, run), "anonymize.py")
+
+
+def ledger(workshop: Workshop, run: Run) -> str:
+    """One line of JSON for each release of the same dataset that has a certificate, oldest first."""
+    entries = []
+    for made in [*earlier(workshop, run), run]:
+        try:
+            certificate = read_certificate(runs.file_of(workshop, made, "certificate"))
+        except Unknown:
+            continue
+        entries.append({key: certificate[key] for key in ENTRY})
+    entries.sort(key=lambda entry: str(entry["created"]))
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
 
 
 def script(workshop: Workshop, run: Run) -> str:
@@ -118,7 +138,7 @@ def bundle(workshop: Workshop, run: Run) -> Path:
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
         for found in files_of(workshop, run):
             archive.write(runs.file_of(workshop, run, found["document"]), f"out/{found['name']}")
-        for document in ("policy", "script"):
+        for document in ("policy", "script"):  # a ledger grows, the zip does not
             text, name = text_of(workshop, run, document)
             archive.writestr(name, text)
         base = workshop.files.project(run.project)
