@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
+from tablecloak.io.atomic import Outputs
 from tablecloak.io.digest import digest_of_table
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.models.base import parameters
@@ -54,6 +55,12 @@ class Documents:
     source: Path | None = None
     side: Path | None = None  # the sensitive columns, where they have a table of their own
     source_digest: str | None = field(default=None, kw_only=True)  # of a table in a database, as it was read
+
+    @classmethod
+    def beside(cls, outputs: Outputs, path: str | Path, *others: str | Path | None) -> Documents:
+        """A release at a path with report, certificate and recoding where they are asked for, all or nothing."""
+        target = outputs.add(Path(path))
+        return cls(target, Path(path).name, *(None if p is None else outputs.add(Path(p)) for p in others))
 
     @property
     def are_wanted(self) -> bool:

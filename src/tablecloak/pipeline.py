@@ -20,13 +20,12 @@ from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.algorithms.fulldomain import FullDomain
 from tablecloak.algorithms.fulldomain.view import LatticeView
 from tablecloak.amounts import parse_bytes
+from tablecloak.applying import apply_file
 from tablecloak.baskets import (
     SetRelease,
     anonymize_sets,
-    apply_to_sets,
     check_sets,
     has_sets,
-    is_item_recoding,
     run_sets,
     verify_set_file,
     verify_set_frame,
@@ -35,8 +34,7 @@ from tablecloak.documents import Certified, Documents, write_documents
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine
 from tablecloak.engines.local import LocalEngine
-from tablecloak.errors import GoalNotMet, IncompatibleChoice
-from tablecloak.finished import code_originals
+from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.digest import digest_of_table
 from tablecloak.io.frames import from_frame
@@ -61,15 +59,15 @@ from tablecloak.policy.load import dump_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.publishing import publish
-from tablecloak.recoding import Recoding, read_recoding
+from tablecloak.recoding import Recoding
 from tablecloak.registry import find
-from tablecloak.release import VerifiedRelease, reserve, write_release
+from tablecloak.release import VerifiedRelease, reserve
 from tablecloak.report.certificate import sha256_text
 from tablecloak.separation import (
     refuse_recoding,
 )
 from tablecloak.solving import Solved, code, in_memory, read, solve, try_plan
-from tablecloak.verification import Verification, require, verify
+from tablecloak.verification import Verification
 
 __all__ = [
     "CheckReport",
@@ -311,69 +309,6 @@ def explore(
         view = search.view(Problem(coding.table, plan.goal, 1, policy.seed), timed.inner)
         notes.append(f"{view.checks:,} of {view.lattice.size:,} nodes counted")
     return view, search
-
-
-def apply_file(
-    recoding: Path,
-    data: str | Place,
-    output: str | Place,
-    *,
-    suppression_limit: float | None = None,
-    force: bool = False,
-    progress: Progress = silent,
-) -> RunReport:
-    """Publish new rows as an earlier run published its own; rows that no class covers are suppressed.
-
-    Args:
-        suppression_limit: share of rows that may be left out because their class is too small in the new data; None
-            takes the limit of the policy.
-    """
-    if is_item_recoding(recoding):
-        return apply_to_sets(
-            recoding, data, output, suppression_limit=suppression_limit, force=force, progress=progress
-        )
-    timed, engine = Timed(progress), LocalEngine()
-    stored = read_recoding(recoding)
-    policy = stored.policy.with_files(source=data, target=output)
-    with Outputs(force=force) as outputs:
-        place = policy.output_place
-        assert place is not None
-        target = outputs.add_place(place, is_folder=bool(policy.output and policy.output.is_folder))
-        plan, table = read(engine, source_of(policy), policy, timed)
-        table, n_dropped = without_missing(engine, table, plan)
-        with timed.phase("recode", table.n_rows) as notes:
-            classes = stored.classes_of(engine.frame(table, stored.read_columns))
-            limit = (
-                getattr(plan.algorithm, "suppression_limit", 0.0) if suppression_limit is None else suppression_limit
-            )
-            counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
-            classes = _without_weak_classes(counted, plan, classes, stored, limit)
-            release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
-            notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
-        written = write_release(engine, release, target, plan, timed, stored.labels())
-        with timed.phase("verify"):
-            originals = code_originals(engine, table, plan, rows)
-            originals = replace(originals, unpublished=counted.table.unpublished())
-            verification = require(verify(engine, written, plan, originals))
-    return RunReport(
-        verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
-        n_dropped, plan.goal.notes, str(place),
-    )  # fmt: skip
-
-
-def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, limit: float) -> IntArray:
-    """Suppress classes that do not satisfy the goal in the new data, if the limit allows it."""
-    stats = coding.table.class_stats(classes, stored.n_classes, own_totals=True)
-    weak = ~plan.goal.admits(stats) & (stats.size > 0)
-    n_weak = int(stats.size[weak].sum())
-    if n_weak > limit * len(classes):
-        enough = np.ceil(1000 * n_weak / len(classes)) / 1000
-        raise GoalNotMet(
-            f"{int(weak.sum()):,} classes with {n_weak:,} of {len(classes):,} new rows do not satisfy the goal",
-            result={"holds": False, "rows": len(classes), "weak_rows": n_weak},
-            hint=f"--suppression-limit {enough:g} leaves them out; nothing was written",
-        )
-    return np.where(weak[classes] & (classes >= 0), -1, classes)
 
 
 def _report(

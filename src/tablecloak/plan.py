@@ -17,6 +17,8 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Publication, QuasiColumn, SensitiveColumn, Table
 from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.io.atomic import Outputs
+from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.learning import is_installed
 from tablecloak.models.base import Goal
@@ -145,6 +147,13 @@ def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
     if column_type.is_ordered:
         return build(OrderSpec(kind="order", fanout=5), values, column_type.value)
     return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)])
+
+
+def add_target(outputs: Outputs, policy: Policy) -> tuple[Place, Place]:
+    """The output that a policy names, and the temporary place where it is written until it holds."""
+    place = policy.output_place
+    assert place is not None
+    return place, outputs.add_place(place, is_folder=bool(policy.output and policy.output.is_folder))
 
 
 def source_of(policy: Policy) -> Source:

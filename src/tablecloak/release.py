@@ -72,15 +72,14 @@ class VerifiedRelease:
         """
         engine = LocalEngine()
         with Outputs(force=force) as outputs:
-            target = outputs.add(Path(path))
-            extra = [None if p is None else outputs.add(Path(p)) for p in (report, certificate, recoding)]
+            files = Documents.beside(outputs, path, report, certificate, recoding)
             side = outputs.add(side_path(Path(path))) if self.side is not None else None
-            files = replace(Documents(target, Path(path).name, *extra), side=side)
+            files = replace(files, side=side)
             if self._plan.algorithm.publishes.is_bucketing:
                 self._write_groups(engine, files)
                 return
-            engine.write(table_of(self.frame), target, kind=None, delimiter=None)
-            written = read_release(engine, target, self._plan)
+            engine.write(table_of(self.frame), files.release, kind=None, delimiter=None)
+            written = read_release(engine, files.release, self._plan)
             verification, facts, _ = verified(engine, written, self._plan, self._originals, files)
             if files.recoding and self.recoding:
                 self.recoding.write(files.recoding)

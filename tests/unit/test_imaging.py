@@ -173,3 +173,15 @@ def test_a_folder_without_images_is_refused(tmp_path):
 )
 def test_labels_that_fit_a_value_representation(kind, label, expected):
     assert fitting(kind, label) == expected
+
+
+def test_a_file_that_cannot_be_read_is_an_error_not_another_kind_of_file(tmp_path, monkeypatch):
+    folder = a_folder(tmp_path / "in", n_patients=2)
+
+    def broken(path, **_):
+        raise OSError(5, "Input/output error", str(path))
+
+    monkeypatch.setattr(pydicom, "dcmread", broken)
+    with pytest.raises(DataError, match="cannot be read") as caught:
+        read_images(folder)
+    assert str(folder) not in str(caught.value)

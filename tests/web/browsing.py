@@ -14,6 +14,7 @@ import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from accessible import FOCUS
 
 from tablecloak.server.serve import LocalServer, free_port
@@ -21,6 +22,11 @@ from tablecloak.server.services import projects, runs
 from tablecloak.server.settings import ServerSettings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# What every test in a browser is marked with.
+IN_BROWSER = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium, or run as root: make test"),
+]
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run",
          "--disable-dev-shm-usage", "--disable-gpu"]  # fmt: skip
 # A limit for what will never happen, not a measure of speed.

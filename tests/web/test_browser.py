@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from accessible import problems_of
 from browsing import (
-    CHROMIUM,
+    IN_BROWSER,
     a_browser,
     a_page,
     done,
@@ -38,10 +38,7 @@ from tablecloak.cli.main import main
 from tablecloak.progress import Silent
 from tablecloak.sample import patients
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium, or run as root: make test"),
-]
+pytestmark = IN_BROWSER
 ADULT = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shared/data")) / "adult"
 
 

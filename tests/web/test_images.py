@@ -6,10 +6,14 @@ import io
 import re
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from dicom_images import SECRETS, a_folder
+from tablecloak.errors import EngineError
+from tablecloak.progress import silent
+from tablecloak.server import image_tasks
 
 pydicom = pytest.importorskip("pydicom", reason="the extra dicom is not installed")
 
@@ -66,6 +70,16 @@ def test_a_folder_of_images_can_be_opened_and_tables_have_no_images(app, api, fo
     assert (roles["PatientID"], roles["PatientName"]) == ("person", "identifier")
 
 
+def deflated(kind):
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", "a" * (3_000_000 if kind == "bomb" else 10))
+    content = bytearray(held.getvalue())
+    if kind == "flipped":  # the packed bytes begin after a header of 30 bytes and the name
+        content[35] ^= 0xFF
+    return bytes(content)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -73,17 +87,31 @@ def test_a_folder_of_images_can_be_opened_and_tables_have_no_images(app, api, fo
         (b"not a zip at all", "damaged or locked"),
         ("empty", "no DICOM image"),
         ("bomb", "more than is allowed"),
+        ("flipped", "damaged or locked"),
     ],
 )
 def test_bad_archives_are_refused_and_leave_nothing(app, api, folder, monkeypatch, content, words):
-    if content in ("empty", "bomb"):
-        held = io.BytesIO()
-        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("a.txt", "a" * (10 if content == "empty" else 3_000_000))
-        content = held.getvalue()
+    if isinstance(content, str):
+        content = deflated(content)
     settings = replace(app.state.workshop.settings, expanded_limit_bytes=1_000_000)
     monkeypatch.setattr(app.state.workshop, "settings", settings)
     refused = api.post("/api/v1/datasets", files={"file": ("scans.zip", content)})
     assert refused.status_code == 422
     assert words in refused.json()["message"]
     assert not any((folder / "server/datasets").iterdir())
+
+
+def test_a_full_disk_is_no_damaged_zip(tmp_path, monkeypatch):
+    source = tmp_path / "scans.zip"
+    source.write_bytes(deflated("whole"))
+    make_open = Path.open
+
+    def full(path, mode="r", **given):
+        if mode == "xb":
+            return make_open(Path("/dev/full"), "wb", buffering=0)
+        return make_open(path, mode, **given)
+
+    monkeypatch.setattr(Path, "open", full)
+    arguments = {"source": source, "path": tmp_path / "images.parquet", "limit_bytes": 1000}
+    with pytest.raises(EngineError, match="No space left"):
+        image_tasks.images(arguments, silent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from accessible import problems_of
 from browsing import (
-    CHROMIUM,
+    IN_BROWSER,
     a_browser,
     a_page,
     done,
@@ -24,10 +24,7 @@ import oracle_sets
 from tablecloak.cli.main import main
 from tablecloak.sample import write_baskets
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium, or run as root: make test"),
-]
+pytestmark = IN_BROWSER
 
 
 @pytest.fixture

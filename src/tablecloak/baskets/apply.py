@@ -12,6 +12,7 @@ from tablecloak.baskets.run import read_input, report_of
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
 from tablecloak.outcome import RunReport
+from tablecloak.plan import add_target
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.registry import find
 
@@ -38,9 +39,7 @@ def apply_to_sets(
     stored = read_item_recoding(recoding)
     policy = stored.policy.with_files(source=data, target=output)
     with Outputs(force=force) as outputs:
-        place = policy.output_place
-        assert place is not None
-        target = outputs.add_place(place, is_folder=bool(policy.output and policy.output.is_folder))
+        place, target = add_target(outputs, policy)
         given = read_input(policy, timed)
         plan = given.plan
         if suppression_limit is not None:

@@ -103,10 +103,8 @@ class SetRelease:
     ) -> None:
         """Write the release and what else is asked for, all or nothing; the file is read back and recounted first."""
         with Outputs(force=force) as outputs:
-            target = outputs.add(Path(path))
-            extra = [None if p is None else outputs.add(Path(p)) for p in (report, certificate, recoding)]
-            files = Documents(target, Path(path).name, *extra)
-            found = write_and_recount(self._made, self._sets, self._plan, target, is_of_sets=False)
+            files = Documents.beside(outputs, path, report, certificate, recoding)
+            found = write_and_recount(self._made, self._sets, self._plan, files.release, is_of_sets=False)
             if files.recoding:
                 with writing(files.recoding):
                     self.recoding.write(files.recoding)

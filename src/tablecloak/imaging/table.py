@@ -49,7 +49,7 @@ def read_images(folder: Path, *, progress: Progress = silent) -> Images:
     """The metadata of every image below a folder; other files are counted.
 
     Names of images are numbers in an order that has nothing to do with their own names or dates.
-    Raises: DataError if there is none.
+    Raises: DataError if there is none, or if a file cannot be read at all.
     """
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     progress.start("read", len(files))
@@ -73,8 +73,12 @@ def _read(path: Path) -> tuple[str, dict[str, Any]] | None:
     dicom = pydicom()
     try:
         dataset = dicom.dcmread(path, stop_before_pixels=True)
-    except (dicom.errors.InvalidDicomError, OSError, EOFError, ValueError, NotImplementedError):
-        return None
+    except (dicom.errors.InvalidDicomError, EOFError, ValueError, NotImplementedError):
+        return None  # no DICOM at all, or cut off: counted among the other files
+    except OSError as exc:
+        raise DataError(
+            "a file of the images cannot be read", hint="look at the disk and at who may read the folder"
+        ) from exc
     if "SOPInstanceUID" not in dataset or "Rows" not in dataset:
         return None
     return str(dataset.SOPInstanceUID), dict(_cells(dataset))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 import shutil
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from tablecloak.errors import CloakError, DataError
+from tablecloak.errors import DataError
 from tablecloak.imaging import export_images, read_images
+from tablecloak.io.atomic import writing
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.progress import Progress
@@ -22,6 +24,9 @@ FOLDER, TABLE = "images", "images.parquet"
 CHUNK = 1 << 20
 MOST_IMAGES = 200_000
 TOO_MUCH = "the images are more than is allowed"
+# What reading raises: a zip that is cut off, none at all, has a password or is packed in an unknown way; a file that
+# may not be read.
+DAMAGED = (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zlib.error, zipfile.BadZipFile)
 
 
 def is_image_table(path: Path) -> bool:
@@ -34,14 +39,14 @@ def images(arguments: Arguments, progress: Progress) -> dict[str, Any]:
     source, path = Path(arguments["source"]), Path(arguments["path"])
     folder = path.parent / FOLDER
     folder.mkdir(mode=0o700)
+    is_zip = source.is_file()
     try:
-        _copy(_unpacked(source) if source.is_file() else _found(source), folder, arguments["limit_bytes"])
-    except CloakError:
-        raise
-    except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile):
-        raise DataError(
-            "the zip is damaged or locked", hint="zip the folder of images again, without a password"
-        ) from None
+        _copy(_unpacked(source) if is_zip else _found(source), folder, arguments["limit_bytes"])
+    except DAMAGED:
+        if is_zip:
+            hint = "zip the folder of images again, without a password"
+            raise DataError("the zip is damaged or locked", hint=hint) from None
+        raise DataError("a file of the folder cannot be read", hint="look at who may read it") from None
     found = read_images(folder, progress=progress)
     write_frame(found.frame, path)
     return {"images": found.frame.height, "others": found.n_others}
@@ -68,12 +73,15 @@ def _copy(files: Iterator[IO[bytes]], folder: Path, limit: int) -> None:
     for number, file in enumerate(files):
         if number >= MOST_IMAGES:
             raise DataError(TOO_MUCH, hint=f"at most {MOST_IMAGES:,} files")
-        with (folder / f"{number:06d}").open("xb") as target:
+        place = folder / f"{number:06d}"
+        with place.open("xb") as target:
             while chunk := file.read(CHUNK):
                 n_bytes += len(chunk)
                 if n_bytes > limit:
                     raise DataError(TOO_MUCH, hint="tablecloak serve --upload-limit")
-                target.write(chunk)
+                with writing(place):  # a full disk is no damaged zip
+                    target.write(chunk)
+                    target.flush()
 
 
 def export(arguments: Arguments, progress: Progress) -> dict[str, Any]:
