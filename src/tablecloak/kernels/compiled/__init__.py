@@ -17,6 +17,7 @@ from tablecloak.kernels.compiled.cuts import propose
 from tablecloak.kernels.compiled.grouping import group
 from tablecloak.kernels.compiled.moves import descend, split
 from tablecloak.kernels.compiled.refine import refine
+from tablecloak.kernels.compiled.search import search
 from tablecloak.kernels.prices import make_prices
 from tablecloak.kernels.rules import only_size
 from tablecloak.kernels.space import Space, plan_layout
@@ -32,6 +33,7 @@ __all__ = [
     "leaves_of",
     "propose",
     "refine",
+    "search",
     "sizes",
     "split",
     "warm_up",
