@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Without bytecode every process that a test starts compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test thorough postgres chromium check lint types layers fast bench bench-quality bench-scale bench-web images docs wheel clean
 
