@@ -133,7 +133,7 @@ def test_tmsn_audit_relative_spread_after_the_first_round():
 
 def test_x_eq32_mean_only_relative_spread():
     buckets = [[7, 8, 9], [1, 8, 15], [2, 3, 19]]
-    everyone = sum(buckets, [])
+    everyone = [v for bucket in buckets for v in bucket]
     assert [spread(b, everyone) for b in buckets] == pytest.approx([0.1111, 0.7778, 0.9444], abs=5e-5)
     assert [printed_distance(b, everyone) for b in buckets] == [0, 0, 0]
 
@@ -203,7 +203,7 @@ def test_ncp_big_exchange_that_leads_from_t4_37_to_t4_39():
 
 # --- NCP -------------------------------------------------------------------------------------------------------------
 
-# NCP-small-before, NCP-small-after, NCP-big-before and NCP-big-after: node, loss and supersets of every different bucket
+# NCP-small-before, -after, NCP-big-before and -after: node, loss and supersets of every different bucket
 SMALL_BEFORE = {"fgh": ("fgh", 0.3, 2), "abgj": (LETTERS, 1.0, 1), "abc": ("abc", 0.3, 2), "de": ("de", 0.2, 2)}
 SMALL_AFTER = {"afg": (LETTERS, 1.0, 3), "abgj": (LETTERS, 1.0, 3), "bcd": ("abcde", 0.5, 4), "eh": (LETTERS, 1.0, 3)}
 BIG_BEFORE = {

@@ -655,6 +655,8 @@ def test_bob_is_still_exposed_in_what_was_printed(people):
     ]
     assert matches == [11, 12]
     assert {T4_29_CODES[i - 1] // 10 for i in matches} == {12}
+    by_age = {i for i, (_, age, _) in found.items() if oracle.covers(age, bob["Age"])}
+    assert by_age == {9, 10, 11, 3, 12}  # T4.32-audit: what the source believes the attacker would see
 
 
 def test_published_pm_hca_is_not_released(people):
@@ -682,6 +684,7 @@ def test_common_quasi_identifiers_are_t4_32_corrected(people):
     assert Counter(found.values()) == {expected[1]: 3, expected[2]: 4, expected[3]: 3, expected[4]: 2}
     bob = [i for i, (_, age, code) in found.items() if oracle.covers(age, 48) and oracle.covers(code, "48685")]
     assert {T4_29_CODES[i - 1] for i in bob} == {112, 113, 121, 213, 122}
+    assert {T4_29_CODES[i - 1] // 10 for i in bob} == {11, 12, 21}  # T4.32-corrected-audit
     assert "0 exchanges" in solution.notes[0]
 
 
@@ -696,8 +699,10 @@ T4_15 = [
 ]  # fmt: skip
 
 
-def test_common_quasi_identifiers_after_t_msn(people):
-    bucket_of = {i: b for b, members in T4_27.items() for i in members}
+# X-E2E-TMSN-then-PMHCA and X-E2E-PMHCA-then-TMSN: different buckets, the same common cells
+@pytest.mark.parametrize("buckets", [T4_27, {1: [4, 3, 8], 2: [6, 2, 5], 3: [1, 7, 9], 4: [10, 12, 11]}])
+def test_common_quasi_identifiers_after_t_msn(people, buckets):
+    bucket_of = {i: b for b, members in buckets.items() for i in members}
     moved = [{**r, "Bucket": bucket_of[r["ID"]]} for r in T4_15]
     found, solution = labels_of(moved, people, {"kind": "pm-hca", "groups": "Bucket"}, [tc.LDiversity(l=2)])
     assert "0 exchanges" in solution.notes[0]
