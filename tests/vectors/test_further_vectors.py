@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from test_attack_vectors import T6A, T6B, reached, with_tree
+from test_attack_vectors import T6A, T6B, T7B, T7C, reached, with_tree
 from test_lattice_vectors import six
 from test_model_vectors import DISEASES, SIM_1
 
@@ -23,6 +23,7 @@ from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
 from tablecloak.progress import silent
+from tablecloak.values import covers, parse
 
 
 def verified(release, quasi, *goals, sensitive=(), original=None):
@@ -94,6 +95,22 @@ def test_v06_degrees_of_the_graph(model):
         assert (found.verdicts[0].achieved, found.holds) == (4, holds)
 
 
+def test_v_anatomy_generalised_form():
+    """The generalised table beside which the groups of Anatomy are shown: k = 4 and two illnesses in a class."""
+    original = pl.DataFrame({
+        "age": [23, 27, 35, 59, 61, 65, 65, 70], "sex": list("MMMMFFFF"),
+        "zipcode": [11000, 13000, 59000, 12000, 54000, 25000, 25000, 30000],
+    })  # fmt: skip
+    release = pl.DataFrame({
+        "age": ["[21,60]"] * 4 + ["[61,70]"] * 4, "sex": list("MMMMFFFF"), "zipcode": ["[10001,60000]"] * 8,
+        "disease": ["pneumonia", "dyspepsia", "dyspepsia", "pneumonia", "flu", "gastritis", "flu", "bronchitis"],
+    })  # fmt: skip
+    goals = KAnonymity(k=4), LDiversity(l=2)
+    found = verified(release, ["age", "sex", "zipcode"], *goals, sensitive=["disease"], original=original)
+    assert [v.achieved for v in found.verdicts] == [4, 2]
+    assert found.covers
+
+
 # --- attacks ---------------------------------------------------------------------------------------------------------
 
 
@@ -136,6 +153,18 @@ def test_b2_ranges_that_overlap_leave_rows_alone():
     for k, labels in published.items():
         found = verified(pl.DataFrame({"age": labels}), ["age"], KAnonymity(k=2), original=original)
         assert (found.verdicts[0].achieved, found.covers) == (k, True)
+
+
+def test_v07c_cells_are_not_wider_than_those_of_t7b():
+    values = {"Age": range(10, 60), "Gender": "MF", "Zip": [f"10{i:03d}" for i in range(1000)]}
+    narrower = {}
+    for name, domain in values.items():
+        kind = "integer" if name == "Age" else "text"
+        for fine, coarse in zip(T7C[name], T7B[name], strict=True):
+            within, around = ({v for v in domain if covers(parse(cell, kind), v)} for cell in (fine, coarse))
+            assert within <= around
+            narrower[name] = narrower.get(name, 0) + (within < around)
+    assert narrower == {"Age": 2, "Gender": 1, "Zip": 1}
 
 
 def test_b9_a_constant_column_loses_nothing_and_nodes_their_share_of_the_values():
