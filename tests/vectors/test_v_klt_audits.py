@@ -8,7 +8,13 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
-from test_v_klt_vectors import (
+
+import tablecloak as tc
+from tablecloak.algorithms.vklt.buckets import first_seen, swap
+from tablecloak.algorithms.vklt.pm_hca import permute_flagged, superset_ncp
+from tablecloak.algorithms.vklt.t_msn import exchange_minima, ordered_emd, printed_distance
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from v_klt_tables import (
     BLOCS,
     CATEGORY,
     CODE,
@@ -27,12 +33,6 @@ from test_v_klt_vectors import (
     leaf_codes,
     rows,
 )
-
-import tablecloak as tc
-from tablecloak.algorithms.vklt.buckets import first_seen, swap
-from tablecloak.algorithms.vklt.pm_hca import permute_flagged, superset_ncp
-from tablecloak.algorithms.vklt.t_msn import exchange_minima, ordered_emd, printed_distance
-from tablecloak.hierarchy.hierarchy import Hierarchy
 
 # F3.1; the letters of T3.3 stand for its leaves
 TREE = Hierarchy.from_tree({
