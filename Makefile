@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Without bytecode every process that a test starts compiles the package again.
-unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test thorough postgres chromium check lint types layers fast bench bench-quality bench-scale bench-web images docs wheel clean
 
@@ -35,8 +33,9 @@ types: $(STAMP)
 layers: $(STAMP)
 	$(BIN)/lint-imports
 
+# Without bytecode every process that a test starts compiles the package again.
 fast: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 # Browser tests need chromium; they say so where it is missing and cannot be installed.
 chromium:
