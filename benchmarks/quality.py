@@ -103,7 +103,7 @@ def methods(only: list[str] | None) -> dict[str, Algorithm]:
     for name, kind in known.items():
         if name == "auto":
             found |= {f"auto {effort}": kind(effort=effort) for effort in ("fast", "balanced", "best")}
-            found["auto balanced, sets"] = kind(labels="set")
+            found |= {f"auto {effort}, sets": kind(effort=effort, labels="set") for effort in ("fast", "balanced")}
             continue
         if name == "optimal":
             found["optimal, suppressing"] = kind(suppression_limit=0.5)

@@ -260,7 +260,8 @@ class _Workshop:
     def point(self, variant: Variant, plan: Plan | CloakError) -> Point:
         """What one variant comes to."""
         policy = variant.policy
-        about = Point(variant.changes, tuple(sentence(m) for m in policy.goals), policy.algorithm.name)
+        name = (policy if isinstance(plan, CloakError) else plan).algorithm.name
+        about = Point(variant.changes, tuple(sentence(m) for m in policy.goals), name)
         if isinstance(plan, CloakError):
             return replace(about, reason=plan.message)
         begin = time.perf_counter()

@@ -241,7 +241,7 @@ def check(
 
 
 def _check_on(engine: Engine, policy: Policy, timed: Timed) -> CheckReport:
-    goals, algorithm = [sentence(m) for m in policy.goals], policy.algorithm.name
+    goals = [sentence(m) for m in policy.goals]
     plan, table = read(engine, source_of(policy), policy, timed)
     table, _ = without_missing(engine, table, plan)
     table, plan = settle_persons(engine, table, plan)
@@ -252,7 +252,7 @@ def _check_on(engine: Engine, policy: Policy, timed: Timed) -> CheckReport:
     whole = coding.whole()
     return CheckReport(
         goals,
-        algorithm,
+        plan.algorithm.name,
         engine.name,
         rows=table.n_rows,
         columns=len(plan.publication.columns),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Algorithm
+from tablecloak.algorithms.mondrian import Mondrian
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Publication, QuasiColumn, SensitiveColumn, Table
@@ -187,11 +188,7 @@ def make_plan(
     _refuse_items(policy)
     _refuse_two_persons(policy)
     goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
-    reason = policy.algorithm.refuses(goal)
-    if reason:
-        raise IncompatibleChoice(
-            f"{policy.algorithm.name} cannot enforce this goal: {reason}", hint="another algorithm"
-        )
+    algorithm = _algorithm_for(policy, goal)
     starred = [n for n in policy.columns_with(Role.IDENTIFIER) if policy.columns[n].transform is Transform.STAR]
     shown = {*policy.columns_with(*PUBLISHED), *starred}
     if policy.others == "keep":
@@ -203,7 +200,7 @@ def make_plan(
     return Plan(
         policy=policy,
         goal=goal,
-        algorithm=policy.algorithm,
+        algorithm=algorithm,
         publication=Publication(
             columns=tuple(c for c in columns if c in shown),
             starred=tuple(starred),
@@ -213,6 +210,17 @@ def make_plan(
         wanted=tuple(c for c in columns if c in read),
         is_reported=policy.report_path is not None if is_reported is None else is_reported,
     )
+
+
+def _algorithm_for(policy: Policy, goal: Goal) -> Algorithm:
+    """The algorithm of the policy; where it names none and the usual one cannot enforce the goal, one that can."""
+    reason = policy.algorithm.refuses(goal)
+    if reason is None:
+        return cast(Algorithm, policy.algorithm)
+    other = cast(Algorithm, Mondrian())
+    if "algorithm" not in policy.model_fields_set and other.refuses(goal) is None:
+        return other
+    raise IncompatibleChoice(f"{policy.algorithm.name} cannot enforce this goal: {reason}", hint="another algorithm")
 
 
 def guards_of(goal: Goal) -> list[str]:

@@ -57,7 +57,7 @@ def test_run_writes_what_the_policy_asks_for(cloak, project):
     assert certificate["covers"] is True
     assert certificate["seed"] == 0
     assert set(certificate["versions"]) == {"python", "tablecloak", "polars", "numpy", "numba"}
-    assert certificate["algorithm"]["kind"] == "mondrian"
+    assert certificate["algorithm"]["kind"] == "auto"
     assert "CANARY" not in (out / "certificate.json").read_text() + (out / "report.html").read_text()
     assert "Identifiers starred: name" in (out / "report.html").read_text()
     assert outcome.data["report"] == str(out / "report.html")

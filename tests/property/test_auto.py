@@ -188,7 +188,7 @@ def test_progress_reports_the_loss_of_every_round():
             return False
 
     notes = Notes()
-    Auto().solve(Problem(coded_table(np.random.default_rng(9), 45), goal_of("k")), notes)
+    Auto(effort="balanced").solve(Problem(coded_table(np.random.default_rng(9), 45), goal_of("k")), notes)
     losses = [float(note.removeprefix("loss ")) for note in notes.found]
     assert len(losses) >= 2
     assert losses == sorted(losses, reverse=True)

@@ -160,13 +160,13 @@ def test_overrides_add_columns_goals_and_sections():
     overrides = [
         "columns.zip=quasi",
         "goals.1={model: k-anonymity, k: 3}",
-        "algorithm.mode=relaxed",
+        "algorithm.labels=set",
         "output.path=o.csv",
     ]
     policy = parse(text, *overrides)
     assert list(policy.columns) == ["age", "zip"]
     assert policy.goals[1] == KAnonymity(k=3)
-    assert policy.algorithm.mode == "relaxed"
+    assert policy.algorithm.labels == "set"
     assert policy.output_path == Path("folder/o.csv")
 
 

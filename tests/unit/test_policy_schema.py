@@ -39,11 +39,11 @@ def test_model_instances_are_goals():
 def test_defaults_deny():
     policy = Policy(**minimal())
     assert (policy.others, policy.missing, policy.seed, policy.output) == ("drop", Missing.VALUE, 0, None)
-    assert type(policy.algorithm).__name__ == "Mondrian"
+    assert type(policy.algorithm).__name__ == "Auto"
 
 
 def test_a_bare_algorithm_name_means_its_defaults():
-    assert Policy(**minimal(algorithm="mondrian")).algorithm == Policy(**minimal()).algorithm
+    assert Policy(**minimal(algorithm="auto")).algorithm == Policy(**minimal()).algorithm
 
 
 def test_a_bare_input_is_its_path():

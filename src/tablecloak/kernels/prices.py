@@ -120,6 +120,6 @@ def _losses(space: Space, d: int, lo: IntArray, hi: IntArray) -> FloatArray:
         position = space.position[space.start[d] : space.start[d] + space.n_codes[d]]
         losses = position[hi] - position[lo]
     else:
-        losses = (hi - lo + 1) / float(space.n_codes[d] - space.has_missing[d])
+        losses = (hi - lo + 1) / max(1.0, float(space.n_codes[d] - space.has_missing[d]))
     mixed = (lo == 0) & bool(space.has_missing[d] and space.kind[d] != TREE)
     return np.where(lo >= hi, 0.0, np.where(mixed, 1.0, losses))

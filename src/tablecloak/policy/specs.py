@@ -46,7 +46,7 @@ __all__ = [
     "hierarchy_kinds",
 ]
 
-DEFAULT_ALGORITHM = "mondrian"
+DEFAULT_ALGORITHM = "auto"
 
 
 class Missing(StrEnum):

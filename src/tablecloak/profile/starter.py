@@ -85,7 +85,7 @@ def starter_policy(
         "goals:  # what a recount of the release must find",
         *_aligned(list(_goals(profile, chosen, columns))),
         "",
-        "algorithm: {kind: mondrian}  # splits records into small groups of similar ones; works for every goal above",
+        "algorithm: {kind: auto}  # puts similar records into small groups, and improves them; for every goal above",
         *_output(output, chosen),
     ]
     return Starter("\n".join(lines) + "\n", sum("hierarchy" in line.spec for line in columns))
