@@ -17,7 +17,7 @@ BOXES = Steps(sweeps=0, boxes=3, plain=1, work=10_000_000)
 
 
 def searched(codes, weights, values, classes, prices, rules, levels, *, stop=0):
-    from tablecloak.kernels.compiled.refine import refine
+    from tablecloak.kernels.compiled.refining import refine
 
     found = classes.copy()
     told = refine(

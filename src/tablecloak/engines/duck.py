@@ -46,7 +46,7 @@ from tablecloak.engines.stream import (
     write_stream,
 )
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.io.extras import require_package
+from tablecloak.io.extras import require_installed
 from tablecloak.io.parts import is_many
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.sniff import sniff
@@ -73,7 +73,7 @@ class DuckEngine:
     name = "duckdb"
 
     def __init__(self, *, memory: int, threads: int | None = None, folder: RunFolder | None = None) -> None:
-        require_package("duckdb", extra="duckdb", purpose="the DuckDB engine")
+        require_installed("duckdb", extra="duckdb", purpose="the DuckDB engine")
         self.memory = memory
         self.threads = threads or os.cpu_count() or 1
         self.folder = folder or RunFolder.temporary()
