@@ -29,7 +29,10 @@ class KeyPartitions:
 
     def add(self, keys: Keys) -> None:
         """Add rows, (n_words, n)."""
-        part = self._parts_of(keys) if self.n_parts > 1 else np.zeros(keys.shape[1], np.uint16)
+        if self.n_parts == 1:
+            self._files[0].append(keys)
+            return
+        part = self._parts_of(keys)
         order = np.argsort(part, kind="stable")
         ends = np.cumsum(np.bincount(part, minlength=self.n_parts)).tolist()
         moved = keys[:, order]
