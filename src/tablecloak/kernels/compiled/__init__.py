@@ -86,4 +86,6 @@ def warm_up(*, refines: bool = False) -> None:
     if refines:
         prices, codes = make_prices(space, np.zeros(1, np.bool_)), np.array([[0], [1]])
         alone, one, none = np.zeros((2, 0), np.int64), np.ones(2, np.int64), np.zeros(1, np.int64)
-        __getattr__("refine")(codes, one, alone, np.arange(2), prices, only_size(1), steps=Steps(sweeps=1), seed=0, stop=none)
+        __getattr__("refine")(
+            codes, one, alone, np.arange(2), prices, only_size(1), steps=Steps(sweeps=1), seed=0, stop=none
+        )
