@@ -33,8 +33,9 @@ types: $(STAMP)
 layers: $(STAMP)
 	$(BIN)/lint-imports
 
+# Without bytecode every process that a test starts compiles the package again.
 fast: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 # Browser tests need chromium; they say so where it is missing and cannot be installed.
 chromium:

@@ -9,16 +9,32 @@ from hypothesis import settings
 
 # A deadline would be an assertion about time. Where nobody watches, a failure must come back when it is run again.
 settings.register_profile("tablecloak", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
+settings.register_profile("fast", settings.get_profile("tablecloak"), max_examples=30)
 settings.load_profile("tablecloak")
 
-# They start processes, servers or databases, or follow kernels in plain Python step by step.
+# They start processes, servers or databases, compile kernels, or follow them in plain Python step by step.
 SLOW = (
-    "test_api.py", "test_auto.py", "test_browser.py", "test_conformance.py", "test_databases.py",
-    "test_disk_clusters.py", "test_explore.py", "test_faults.py", "test_fuzz.py", "test_images.py",
-    "test_io_postgres.py", "test_jobs.py", "test_journey.py", "test_profile_commands.py", "test_profile_starter.py",
+    "test_api.py", "test_auto.py", "test_box_search.py", "test_browser.py", "test_chosen_losses.py",
+    "test_cluster_kernels.py", "test_conformance.py", "test_databases.py", "test_dealing.py", "test_disk_clusters.py",
+    "test_explore.py", "test_faults.py", "test_fuzz.py", "test_images.py", "test_io_postgres.py", "test_jobs.py",
+    "test_journey.py", "test_kernels.py", "test_losses.py", "test_profile_commands.py", "test_profile_starter.py",
     "test_records.py", "test_refine_kernels.py", "test_releases.py", "test_robust.py", "test_run_commands.py",
     "test_security.py", "test_sets.py", "test_shards.py", "test_sources.py", "test_stopping.py", "test_utility.py",
 )  # fmt: skip
+
+
+def is_fast(config):
+    return config.option.markexpr == "not slow"
+
+
+def pytest_configure(config):
+    if is_fast(config):
+        settings.load_profile("fast")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Modules of which nothing would run are not even imported."""
+    return True if collection_path.name in SLOW and is_fast(config) else None
 
 
 def pytest_collection_modifyitems(items):

@@ -193,6 +193,7 @@ def test_integers_beyond_64_bits_stay_exact_text(attempt, tmp_path):
     assert [(int(row["age"]), int(row["illness"])) for row in rows_of(tmp_path)] == [(n, n) for n in numbers]
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns(attempt, tmp_path):
     names = [f"c{i}" for i in range(10_000)]
     lines = [",".join(["age", "sex", "illness", *names])]
@@ -294,8 +295,13 @@ FAILING = [
 ]
 
 
+every_voice = pytest.mark.parametrize(
+    "more", [pytest.param([], marks=pytest.mark.slow), ["-v"], pytest.param(["--json"], marks=pytest.mark.slow)]
+)
+
+
 @pytest.mark.parametrize(("words", "code"), FAILING)
-@pytest.mark.parametrize("more", [[], ["-v"], ["--json"]])
+@every_voice
 def test_no_failure_shows_a_value(attempt, tmp_path, words, code, more):
     (tmp_path / "levels.csv").write_text("a;*\n")
     outcome = attempt(planted(), columns=COLUMNS, words=[*words, *more])
@@ -309,7 +315,7 @@ def test_no_broken_file_shows_a_value(attempt, damage):
     assert [s for s in SECRETS if s in outcome.out + outcome.err] == []
 
 
-@pytest.mark.parametrize("more", [[], ["-v"], ["--json"]])
+@every_voice
 def test_no_success_shows_a_value(attempt, cloak, tmp_path, more):
     outcome = attempt(planted(), columns=COLUMNS, words=more)
     assert outcome.code == 0, outcome.err

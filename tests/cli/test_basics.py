@@ -169,6 +169,7 @@ def test_help_imports_nothing_heavy():
     assert found.stderr.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error():
     command = f"{sys.executable} -m tablecloak.cli.main schema | head -n 1"
     found = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)

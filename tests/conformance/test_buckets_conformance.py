@@ -90,8 +90,13 @@ TABLES = {
 }
 
 
+every_shape = pytest.mark.parametrize(
+    "shape", [pytest.param(shape, marks=[pytest.mark.slow] * (shape == "larger")) for shape in TABLES]
+)
+
+
 @pytest.mark.parametrize("kind", EVERY)
-@pytest.mark.parametrize("shape", TABLES)
+@every_shape
 def test_oracle_accepts_the_release(kind, shape, tree):
     for seed in range(3):
         data = people(seed, **TABLES[shape])
@@ -112,7 +117,7 @@ def test_oracle_accepts_the_release(kind, shape, tree):
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@pytest.mark.parametrize("shape", TABLES)
+@every_shape
 def test_values_of_every_group_are_kept(kind, shape, tree):
     data = people(7, **TABLES[shape])
     release = tc.anonymize(data, policy(kind, tree, goals_for(kind)))

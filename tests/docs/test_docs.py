@@ -117,6 +117,7 @@ def test_the_architecture_shows_the_layers_that_are_checked():
     assert layers in shown
 
 
+@pytest.mark.slow
 def test_the_picture_shows_what_is_published(tmp_path):
     drawn = runpy.run_path(str(ROOT / "docs/images/before_after.py"))
     committed = (ROOT / "docs/images/before_after.svg").read_text(encoding="utf-8")

@@ -53,6 +53,7 @@ def test_links_lead_somewhere(target):
     assert (ROOT / "docs" / target).exists()
 
 
+@pytest.mark.slow
 def test_files_named_in_the_table_exist_after_the_demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--directory", "demo", "-q"]) == 0

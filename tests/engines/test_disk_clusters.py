@@ -184,6 +184,7 @@ import resource, signal, sys
 from pathlib import Path
 from tablecloak import pipeline
 from tablecloak.policy.load import load_policy
+sys.dont_write_bytecode = True  # it would be cut off, and the next to import it would fail
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (32_768, 32_768))
 pipeline.run(load_policy(Path(sys.argv[1])), engine="duckdb", memory="1GB", spill=Path(sys.argv[2]))

@@ -172,7 +172,9 @@ def test_keys_that_find_no_space_are_named(tmp_path):
     """A real limit of the operating system: no file may grow beyond a few blocks."""
     folder = tmp_path / "p"
     project(folder)
-    limited = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    # bytecode that finds no space is cut off, and the next to import it fails
+    limited = "import resource, signal, sys\nsys.dont_write_bytecode = True\n"
+    limited += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     limited += "resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))\n"
     command = [sys.executable, "-c", limited + RUN, str(folder), "never", "anew"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -17,10 +17,10 @@ BOXES = Steps(sweeps=0, boxes=3, plain=1, work=10_000_000)
 
 
 def searched(codes, weights, values, classes, prices, rules, levels, *, stop=0):
-    from tablecloak.kernels.compiled.refining import refine
+    from tablecloak.kernels.compiled.search import search
 
     found = classes.copy()
-    told = refine(
+    told = search(
         codes, weights, values, found, prices, rules, steps=BOXES, seed=1, stop=np.full(1, stop), levels=levels
     )
     return told, found
@@ -56,18 +56,21 @@ def test_nothing_is_searched_once_asked_to_stop():
     assert found.tolist() == given[3].tolist()
 
 
-def line_of_two_codes():
+def two_codes(*, is_set):
+    """One column with two values: (space, prices, how the kernel has a code)."""
     table = coded_table(np.random.default_rng(0), 30)
     space = table.space._replace(
         n_dims=1, kind=np.zeros(1, np.int64), has_missing=np.zeros(1, np.bool_), n_codes=np.full(1, 2),
         weight=np.ones(1), start=np.zeros(1, np.int64), position=np.array([0.0, 1.0]), tree_start=np.zeros(1, np.int64),
     )  # fmt: skip
-    return space, make_prices(space, np.zeros(1, np.bool_))
+    prices = make_prices(space, np.full(1, is_set))
+    return space, prices, (lambda codes: np.left_shift(1, codes)) if is_set else np.array
 
 
-def test_two_mixed_classes_become_two_pure_ones():
-    space, prices = line_of_two_codes()
-    codes = np.array([[0], [0], [1], [1], [0], [0], [1], [1]])
+@pytest.mark.parametrize("is_set", [False, True])
+def test_two_mixed_classes_become_two_pure_ones(is_set):
+    space, prices, coded = two_codes(is_set=is_set)
+    codes = coded([[0], [0], [1], [1], [0], [0], [1], [1]])
     classes = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     none = np.zeros((8, 0), np.int64)
     levels = make_levels(space, prices, np.zeros(1, np.int64), None)
@@ -78,15 +81,39 @@ def test_two_mixed_classes_become_two_pure_ones():
     assert all(len(set(codes[found == c, 0])) == 1 for c in found)
 
 
-def test_a_class_short_of_records_is_completed_from_one_that_can_spare_some():
-    space, prices = line_of_two_codes()
-    codes = np.array([[0]] * 5 + [[0]] * 2 + [[1]] * 4)
+@pytest.mark.parametrize("is_set", [False, True])
+def test_a_class_short_of_records_is_completed_from_one_that_can_spare_some(is_set):
+    space, prices, coded = two_codes(is_set=is_set)
+    codes = coded([[0]] * 5 + [[0]] * 2 + [[1]] * 4)
     classes = np.array([0] * 5 + [1] * 6)
     none = np.zeros((11, 0), np.int64)
     levels = make_levels(space, prices, np.zeros(1, np.int64), None)
     (_, after), found = searched(codes, np.ones(11, np.int64), none, classes, prices, only_size(4), levels)
     assert after == 0
     assert np.bincount(found).max() <= 7
+
+
+def test_a_value_joins_a_set_where_another_can_then_be_left_out():
+    """Two columns, k = 4: no class of either box alone is cheaper, one that takes a value and leaves one is."""
+    table = coded_table(np.random.default_rng(0), 30)
+    space = table.space._replace(
+        n_dims=2, kind=np.zeros(2, np.int64), has_missing=np.zeros(2, np.bool_), n_codes=np.full(2, 8),
+        weight=np.ones(2), start=np.array([0, 8]), position=np.tile(np.arange(8.0), 2),
+        tree_start=np.zeros(2, np.int64),
+    )  # fmt: skip
+    prices = make_prices(space, np.ones(2, np.bool_))
+    pairs = [(0, 0), (0, 0), (1, 1), (1, 2), (0, 3), (0, 3), (4, 4), (5, 5), (1, 1), (1, 2), (4, 4), (5, 5)]
+    codes = np.left_shift(1, np.array(pairs))
+    classes = np.repeat(np.arange(3), 4)
+    levels = make_levels(space, prices, np.arange(2), None)
+    none = np.zeros((12, 0), np.int64)
+    (before, after), found = searched(codes, np.ones(12, np.int64), none, classes, prices, only_size(4), levels)
+    # classes now publish 2 + 3, 3 + 3 and 3 + 4 values; those of equal left sides publish 1 + 2, 1 + 2 and 2 + 2
+    unit = before // (4 * (5 + 6 + 7))
+    assert after <= 4 * (3 + 3 + 4) * unit
+    assert {frozenset(np.flatnonzero(found == c).tolist()) for c in found} == {
+        frozenset({0, 1, 4, 5}), frozenset({2, 3, 8, 9}), frozenset({6, 7, 10, 11}),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("sets", [False, True])

@@ -13,7 +13,7 @@ def distance(codes, shares):
     return sum(abs(sum(own[: v + 1]) - sum(shares[: v + 1])) for v in range(len(shares)))
 
 
-@pytest.mark.parametrize("kind", ["exchanges", "compiled.exchanges"])
+@pytest.mark.parametrize("kind", ["exchanges", pytest.param("compiled.exchanges", marks=pytest.mark.slow)])
 def test_best_pairs_are_those_of_trying_all(kind):
     best_pairs = importlib.import_module(f"tablecloak.kernels.{kind}").best_pairs
     rng = np.random.default_rng(3)
@@ -37,6 +37,7 @@ def test_best_pairs_are_those_of_trying_all(kind):
         assert all(scores[a, b] < limit + 1e-9 for a, b in found)
 
 
+@pytest.mark.slow
 def test_plain_and_compiled_pairs_are_the_same():
     plain, compiled = (
         importlib.import_module(f"tablecloak.kernels.{kind}").best_pairs for kind in ("exchanges", "compiled.exchanges")

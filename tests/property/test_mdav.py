@@ -109,7 +109,7 @@ def test_mdav_is_the_slow_one(compiled):
         assert as_sets(mdav(records, k, silent, compiled=compiled)) == [set(c) for c in slow_mdav(records, k)]
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_v_mdav_is_the_slow_one(compiled):
     rng = np.random.default_rng(6)
     for _ in range(often(60)):

@@ -98,7 +98,7 @@ def from_python(name):
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("seed", range(often(1)))
 def test_compiled_equals_reference(seed, name, sets):
-    from tablecloak.kernels.compiled.refining import refine as refine_compiled
+    from tablecloak.kernels.compiled.refine import refine as refine_compiled
 
     codes, weights, values, classes, prices, rules = block(seed, name, sets=sets)
     one, other = classes.copy(), classes.copy()

@@ -61,6 +61,7 @@ def test_chosen_classes_keep_their_counts():
             assert hist.counts[mine].sum() == some.size[i] == stats.size[c]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_drawn_classes_estimate_within_their_limits(seed, monkeypatch):
     recount = recount_of(40_000, 4000, seed)

@@ -85,6 +85,7 @@ def test_unsalted_digests_are_looked_up():
     assert found.details["method"] == "sha256"
 
 
+@pytest.mark.slow
 def test_short_digests_of_small_numbers_are_found_without_an_original():
     tokens = pl.DataFrame(
         {"id": [hashlib.md5(str(i).encode()).hexdigest()[:12] for i in range(50, 60)], "q": ["*"] * 10}
@@ -92,6 +93,7 @@ def test_short_digests_of_small_numbers_are_found_without_an_original():
     assert reached("pseudonym-reversal", None, tokens, ["q"]).n_victims == 10
 
 
+@pytest.mark.slow
 def test_keyed_digests_are_not_found():
     keyed = PEOPLE.with_columns(
         id=pl.Series([hashlib.sha256(b"secret" + i.encode()).hexdigest() for i in PEOPLE["id"]])

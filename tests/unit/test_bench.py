@@ -73,6 +73,7 @@ def test_a_measurement_runs_in_a_process_of_its_own(people):
     assert found["peak_bytes"] > found["plain"]
 
 
+@pytest.mark.slow
 def test_memory_of_the_parent_does_not_count(people):
     ballast = "import sys; block = bytearray(b'x') * 400_000_000; sys.path.insert(0, '.'); "
     call = f"from benchmarks.run import measure; print(measure('sizes', {str(people)!r})['peak_bytes'])"
@@ -190,6 +191,7 @@ def test_growth_is_compared_with_n_log_n():
     assert growth.table_of_growth([small, large]).endswith("| `fast` | 100 | 90 | 0.2500 | 80.0 | 2.00 |")
 
 
+@pytest.mark.slow
 def test_growth_searches_the_census():
     found = growth.search("fast", 5, 300)
     assert found.rows == 300

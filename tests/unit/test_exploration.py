@@ -51,6 +51,7 @@ def test_a_parameter_that_no_goal_has_is_an_error():
         variants(POLICY, [axis_of("l", 3)])
 
 
+@pytest.mark.slow
 def test_points_are_what_runs_give():
     found = tc.explore(PATIENTS, POLICY, k=[3, 8], algorithm=["mondrian", "flash"], threads=2)
     assert len(found.points) == 4
@@ -81,6 +82,7 @@ def test_an_algorithm_that_refuses_the_goal_says_why():
     assert "k-anonymity" in found.points[0].reason
 
 
+@pytest.mark.slow
 def test_other_axes():
     goals = [tc.KAnonymity(k=2), tc.LDiversity(l=2, sensitive="diagnosis")]
     policy = tc.Policy(columns=ROLES, goals=goals)

@@ -214,6 +214,7 @@ def test_paths_and_trees_read_back(tree):
     assert nested.labels == tree.labels
 
 
+@pytest.mark.slow
 def test_hundred_thousand_paths_become_one_tree():
     values = [f"{i:05d}" for i in range(100_000)]
     paths = [[v, *(v[: 5 - i] + "*" * i for i in range(1, 6))] for v in values]

@@ -245,6 +245,7 @@ def test_bad_specs_are_refused(spec):
         SPEC.validate_python(spec)
 
 
+@pytest.mark.slow
 def test_hundred_thousand_values():
     values = [f"{i:05d}" for i in range(100_000)]
     tree = make({"kind": "mask"}, values, "text")

@@ -83,6 +83,7 @@ def test_other_objects_are_refused() -> None:
         from_frame({"a": [1]})
 
 
+@pytest.mark.slow
 def test_core_does_not_import_pandas_or_pyarrow() -> None:
     code = "import sys, tablecloak.io.tabular, tablecloak.io.frames, tablecloak.sample as s; s.patients(10);"
     code += "print([m for m in ('pandas', 'pyarrow', 'numba') if m in sys.modules])"

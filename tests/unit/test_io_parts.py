@@ -104,6 +104,7 @@ def test_guessed_types_that_differ_make_text(tmp_path: Path) -> None:
     assert read_frame(tmp_path)["x"].to_list() == ["1", "one"]
 
 
+@pytest.mark.slow
 def test_a_late_cell_that_breaks_the_guess_makes_text_of_all_files(tmp_path: Path) -> None:
     _write(tmp_path / "a.csv", "x\n1\n")
     _write(tmp_path / "b.csv", "x\n" + "1\n" * 300_000 + "n/a\n" + "2\n" * 5)

@@ -117,6 +117,7 @@ def test_encoding_that_shows_late(tmp_path: Path) -> None:
     assert read_frame(path).row(-1) == (2, "café")
 
 
+@pytest.mark.slow
 def test_sniffed_type_that_fails_late_becomes_text(tmp_path: Path) -> None:
     path = write(tmp_path, b"a,b\n" + b"1,2\n" * 400_000 + b"n/a,3\n")
     frame = read_frame(path)
@@ -171,6 +172,7 @@ def test_row_order_is_kept(tmp_path: Path) -> None:
     assert_frame_equal(read_frame(tmp_path / "t.csv"), frame)
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns(tmp_path: Path) -> None:
     wide = pl.DataFrame({f"c{i}": [i, i + 1] for i in range(10_000)})
     write_frame(wide, tmp_path / "t.csv")

@@ -50,6 +50,7 @@ def test_intervals_that_keep_the_border_teach_nearly_all(people):
     assert found.release > 0.9
 
 
+@pytest.mark.slow
 def test_test_records_are_kept_out_of_training_where_rows_can_be_matched(people):
     assert learned(people, people).notes == ()
     shuffled = people.sample(fraction=1.0, shuffle=True, seed=1)

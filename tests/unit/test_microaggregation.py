@@ -118,6 +118,7 @@ LITERATURE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the reference files of microaggregation are not here")
 @pytest.mark.parametrize("name", LITERATURE)
 def test_mdav_loses_what_the_literature_says(name):

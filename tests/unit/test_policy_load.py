@@ -110,6 +110,7 @@ def test_tags_are_refused():
     assert "is not supported" in complaint("seed: !!python/object:os.system 1")
 
 
+@pytest.mark.slow
 def test_aliases_cannot_explode():
     levels = [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
     assert complaint("\n".join(["a0: &a0 [1]", *levels])).startswith("policy.yaml is too large")

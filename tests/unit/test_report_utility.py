@@ -30,8 +30,8 @@ def policy(**settings):
     return tc.Policy(columns=roles, **{"goals": [tc.KAnonymity(k=5)], **settings})
 
 
-def run(folder, **settings):
-    people().write_csv(folder / "people.csv")
+def run(folder, n=600, **settings):
+    people(n).write_csv(folder / "people.csv")
     output = {"path": str(folder / "out.csv"), "report": str(folder / "report.html"), **settings.pop("output", {})}
     tc.run(policy(input=str(folder / "people.csv"), output=output, **settings), force=True)
     return (folder / "report.html").read_text()
@@ -92,9 +92,9 @@ def test_readers_of_groups_keep_what_is_linked_and_draw_the_rest_inside_the_grou
 
 def test_a_report_attacks_with_the_register_of_the_policy(tmp_path):
     """The register has every person twice, so a row that looks like one of 5 is one of 10 there."""
-    twice = pl.concat([people(), people()]).select("age", "sex")
+    twice = pl.concat([people(100), people(100)]).select("age", "sex")
     twice.write_csv(tmp_path / "city.csv")
-    page = run(tmp_path, population={"path": str(tmp_path / "city.csv")})
+    page = run(tmp_path, n=100, population={"path": str(tmp_path / "city.csv")})
     assert "journalist" in page
     assert "membership" in page
     wanted = policy(population={"path": str(tmp_path / "city.csv")})

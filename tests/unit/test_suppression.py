@@ -65,6 +65,7 @@ def test_values_are_hidden_everywhere_and_no_more_could_be_shown():
                 assert not is_anonymous(more, k)
 
 
+@pytest.mark.slow
 def test_cells_hides_no_more_than_values_on_average():
     rng = np.random.default_rng(3)
     stars = Counter()

@@ -338,7 +338,11 @@ def test_a9_optima(k, n_partitions, best):
         assert loss == pytest.approx(total, abs=1e-6)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+# compiling takes longer than all of these together
+both_ways = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+
+
+@both_ways
 def test_a9_greedy_in_all_56_settings(compiled):
     seven = patients(distance="height", compiled=compiled)
     for k, reference, rule, start, clusters, loss in A9_GREEDY:
@@ -347,7 +351,7 @@ def test_a9_greedy_in_all_56_settings(compiled):
         assert seven.total_loss(found.members) == pytest.approx(loss, abs=1e-6)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@both_ways
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a10_parallel(compiled, threads):
     seven = patients(distance="height", compiled=compiled)
@@ -369,6 +373,7 @@ def test_a13_number_of_clusters_and_what_is_left_over(n, k, n_clusters, n_left):
     assert int((sizes - k).sum()) == n_left
 
 
+@pytest.mark.slow
 def test_a13_discernibility_stays_in_its_band():
     line = points({"x": (list(range(2000)), ColumnType.INTEGER, None)}, compiled=True)
     for k, least, most in A13_DM:
@@ -405,7 +410,7 @@ def test_v_dist_d1_between_records(one, other, total):
     assert eight.distances(one - 1)[other - 1] / eight.unit == pytest.approx(total, abs=1e-6)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@both_ways
 def test_v_dist_d1_to_a_centroid(compiled):
     eight = points(BIG, distance="height", compiled=compiled)
     _, distance = eight.nearest(eight.codes[:, [2, 4, 7]], Clusters(eight, [[2, 4]]).centroid(0))
@@ -417,7 +422,9 @@ def test_v_switch_1(k, expected):
     assert prefers_optimized(1_000_000, k, 1_000_000 // k) is expected
 
 
-both_kernels = pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
+both_kernels = pytest.mark.parametrize(
+    "kernels", [plain, pytest.param(compiled, marks=pytest.mark.slow)], ids=["plain", "compiled"]
+)
 
 
 @both_kernels

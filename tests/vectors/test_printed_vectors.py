@@ -126,7 +126,9 @@ def test_a14_printed_speedups_and_clusters_in_parallel():
         assert float(row["old_s"]) / float(row["new_s"]) == pytest.approx(float(row["speedup"]), abs=1e-6)
 
 
-@pytest.mark.parametrize(("n", "k", "in_parallel"), [(400, 15, 26), (800, 15, 53), (2000, 50, 40)])
+@pytest.mark.parametrize(
+    ("n", "k", "in_parallel"), [(400, 15, 26), (800, 15, 53), pytest.param(2000, 50, 40, marks=pytest.mark.slow)]
+)
 def test_a14_so_many_clusters_grow_at_once(n, k, in_parallel):
     assert {r["in_parallel"] for r in rows(A14) if (r["n"], r["k"]) == (str(n), str(k))} == {str(in_parallel)}
     domain, codes = fit_domain(pl.Series("x", range(n)), ColumnType.INTEGER)

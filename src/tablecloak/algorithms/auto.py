@@ -21,7 +21,7 @@ from tablecloak.algorithms.sharing import share_out
 from tablecloak.algorithms.suppress import suppress
 from tablecloak.data.coded import CodedTable
 from tablecloak.kernels.levels import make_levels
-from tablecloak.kernels.prices import MOST_SET_VALUES, make_prices
+from tablecloak.kernels.prices import MOST_SET_VALUES, SET, make_prices
 from tablecloak.kernels.rules import Kind, Rules
 from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 from tablecloak.models.base import Goal
@@ -43,6 +43,7 @@ class _Effort:
     all_merges: int  # the same for the whole table: larger tables have smaller pools
     most_tuples: int  # looked at in all rounds together; the dearest blocks come first
     boxes: int = 0  # passes of the box search in a round, at most
+    varied: int = 0  # the same where columns are published as sets
     plain: int = 0  # of them before small classes are completed with records of cheaper ones
     box_pairs: int = 1  # of tuples and classes in a block of the box search
     work: int = 0  # tuples that a pass of the box search may look at, for each tuple of its block
@@ -53,15 +54,15 @@ class _Effort:
 EFFORTS = {
     "fast": _Effort(
         rounds=1, sweeps=2, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000,
-        boxes=1, plain=1, box_pairs=40_000_000, work=2_000,
+        boxes=1, varied=1, plain=1, box_pairs=40_000_000, work=2_000,
     ),
     "balanced": _Effort(
         rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
-        boxes=3, plain=1, box_pairs=100_000_000, work=10_000, unboxed=3,
+        boxes=3, varied=8, plain=1, box_pairs=100_000_000, work=10_000, unboxed=3,
     ),
     "best": _Effort(
         rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
-        boxes=4, plain=1, box_pairs=1_000_000_000, work=50_000,
+        boxes=4, varied=8, plain=1, box_pairs=1_000_000_000, work=50_000,
     ),
 }  # fmt: skip
 # Of larger tables numpy looks at this many tuples.
@@ -190,7 +191,8 @@ class Auto:
         order = near_order(refinery.problem, classes, np.ones(table.space.n_dims)) if near else np.arange(n_classes)
         levels = make_levels(table.space, refinery.prices, refinery.dims, random if turn else None)
         work = effort.work * table.n_tuples // n_blocks
-        steps = Steps(sweeps=0, boxes=effort.boxes, plain=0 if turn else effort.plain, work=work, turn=turn)
+        passes = effort.varied if (refinery.prices.kind == SET).any() else effort.boxes
+        steps = Steps(sweeps=0, boxes=passes, plain=0 if turn else effort.plain, work=work, turn=turn)
         tell_better(progress, _mean(losses, table))
         progress.finish(f"loss {_mean(losses, table):.4f}")
         progress.start("search boxes", table.n_tuples)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -101,11 +102,11 @@ class Refinery:
         own = compact(classes[block])
         if stop[0] == 0 and (own.max() > 0 or steps.alone > 0):
             table = self.problem.table
-            self.kernels.refine(
+            change = self.kernels.refine if levels is None else partial(self.kernels.search, levels=levels)
+            change(
                 self._codes(block), table.weights[block] if len(table.weights) else np.ones(len(block), np.int64),
                 self._values(block), own, self.prices.in_order(self.dims), self.rules,
                 steps=steps, seed=(self.problem.seed + 7919 * number + 104729 * steps.turn) & 0x7FFFFFFF, stop=stop,
-                **({} if levels is None else {"levels": levels}),
             )  # fmt: skip
         return own
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tablecloak.kernels.prices import SET, Prices, cell_prices
 from tablecloak.kernels.space import IntArray, Space
 
-__all__ = ["Levels", "make_levels", "no_levels"]
+__all__ = ["Levels", "make_levels"]
 
 TREE = 1
 # A dimension without a hierarchy is halved this often.
@@ -27,13 +27,6 @@ class Levels(NamedTuple):
     price: NDArray[np.int32]
     order: IntArray  # dimensions in the order in which boxes are narrowed; the one cut into windows is not among them
     line: int  # the dimension that is cut into windows, -1: none
-
-
-def no_levels(n_dims: int) -> Levels:
-    """For a refinement without a box search."""
-    none = np.zeros(0, np.int32)
-    no_int = np.zeros(0, np.int64)
-    return Levels(np.zeros(n_dims + 1, np.int64), no_int, no_int, none, none, no_int, -1)
 
 
 def make_levels(space: Space, prices: Prices, dims: IntArray, random: np.random.Generator | None) -> Levels:

@@ -1,4 +1,4 @@
-"""Plain-numpy refinement of the classes of a block: the same steps, in the same order, as `compiled/refining.py`."""
+"""Plain-numpy refinement of the classes of a block: the same steps, in the same order, as `compiled/refine.py`."""
 
 from __future__ import annotations
 

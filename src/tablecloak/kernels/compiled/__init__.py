@@ -6,8 +6,7 @@ read in order. Loops index slices that begin at 0, which lets the compiler drop 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +16,12 @@ from tablecloak.kernels.compiled.counts import count_codes, sizes
 from tablecloak.kernels.compiled.cuts import propose
 from tablecloak.kernels.compiled.grouping import group
 from tablecloak.kernels.compiled.moves import descend, split
+from tablecloak.kernels.compiled.refine import refine
+from tablecloak.kernels.compiled.search import search
 from tablecloak.kernels.prices import make_prices
 from tablecloak.kernels.rules import only_size
 from tablecloak.kernels.space import Space, plan_layout
 from tablecloak.kernels.steps import Steps
-
-if TYPE_CHECKING:
-    from tablecloak.kernels.compiled.refining import refine
 
 __all__ = [
     "add_codes",
@@ -35,17 +33,11 @@ __all__ = [
     "leaves_of",
     "propose",
     "refine",
+    "search",
     "sizes",
     "split",
     "warm_up",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """The kernel that refines classes, which brings many others along and which most runs do without."""
-    if name != "refine":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.refining").refine
 
 
 def warm_up(*, refines: bool = False) -> None:
@@ -86,6 +78,4 @@ def warm_up(*, refines: bool = False) -> None:
     if refines:
         prices, codes = make_prices(space, np.zeros(1, np.bool_)), np.array([[0], [1]])
         alone, one, none = np.zeros((2, 0), np.int64), np.ones(2, np.int64), np.zeros(1, np.int64)
-        __getattr__("refine")(
-            codes, one, alone, np.arange(2), prices, only_size(1), steps=Steps(sweeps=1), seed=0, stop=none
-        )
+        refine(codes, one, alone, np.arange(2), prices, only_size(1), steps=Steps(sweeps=1), seed=0, stop=none)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.kernels.compiled.changes import move_tuples, total_price, trim_classes
-from tablecloak.kernels.compiled.jit import inner_jit, leaf_jit
+from tablecloak.kernels.compiled.changes import move_tuples, new_state, rebuild_all, total_price, trim_classes
+from tablecloak.kernels.compiled.jit import inner_jit, jit, leaf_jit
 from tablecloak.kernels.compiled.proposals import choose, dissolve_loose, find_others, new_scratch, take
 from tablecloak.kernels.compiled.sorting import copy_into, sort_up
 from tablecloak.kernels.compiled.states import SET, cell_price, n_bits
@@ -212,25 +212,28 @@ def _along_line(state, line):  # type: ignore[no-untyped-def]
     return ranked
 
 
-@inner_jit
-def search_boxes(state, prices, rules, levels, n_passes, n_plain, most_work, stop, spare):  # type: ignore[no-untyped-def]
-    """Passes over all boxes, or as many as the work allows, each followed by small changes; until one saves little.
+@jit
+def search_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, levels, stop):  # type: ignore[no-untyped-def]
+    """Passes over all boxes, or as many as the work allows, each followed by small changes: (price before, after).
 
-    Args:
-        n_plain: passes before classes that are too small are completed with records of cheaper ones.
-        most_work: tuples looked at in a pass.
+    It ends when a pass saves little.
     """
-    scratch = new_scratch(state.codes.shape[0], state.head.size, most_work)
+    state = new_state(codes, weights, values, class_of, n_classes, rules.shares.size)
+    rebuild_all(state, prices)
+    spare = np.zeros(rules.shares.size, np.int64)
+    scratch = new_scratch(state.codes.shape[0], state.head.size, steps.work)
     first = _along_line(state, levels.line)
-    now = total_price(state)
-    for p in range(n_passes):
+    before = total_price(state)
+    now = before
+    for p in range(steps.boxes):
         last = now
         scratch.work[0] = 0
         find_others(state, prices, rules, scratch, stop, spare)
         dissolve_loose(state, prices, rules, scratch, stop, spare)
-        _enumerate(state, prices, rules, levels, scratch, first, np.bool_(p >= n_plain), stop, spare)
+        _enumerate(state, prices, rules, levels, scratch, first, np.bool_(p >= steps.plain), stop, spare)
         move_tuples(state, prices, rules, spare, stop)
         trim_classes(state, prices, rules, spare, stop)
         now = total_price(state)
-        if stop[0] != 0 or (p >= n_plain and (last - now) * 1000 < last):
+        if stop[0] != 0 or (p >= steps.plain and (last - now) * 1000 < last):
             break
+    return before, now

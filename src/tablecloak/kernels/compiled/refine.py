@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.kernels.compiled.boxes import search_boxes
 from tablecloak.kernels.compiled.changes import new_state, polish, rebuild_all, total_price
 from tablecloak.kernels.compiled.jit import jit
 from tablecloak.kernels.compiled.pools import rebuild_pools
-from tablecloak.kernels.levels import Levels, no_levels
 from tablecloak.kernels.prices import Prices
 from tablecloak.kernels.rules import Rules
 from tablecloak.kernels.space import IntArray
@@ -18,7 +16,7 @@ __all__ = ["refine"]
 
 
 @jit
-def _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, levels, seed, stop):  # type: ignore[no-untyped-def]
+def _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop):  # type: ignore[no-untyped-def]
     state = new_state(codes, weights, values, class_of, n_classes, rules.shares.size)
     rebuild_all(state, prices)
     spare = np.zeros(rules.shares.size, np.int64)
@@ -42,9 +40,6 @@ def _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, l
         now = total_price(state)
         if (last - now) * 2000 < last or stop[0] != 0:
             break
-    if steps.boxes > 0:
-        search_boxes(state, prices, rules, levels, steps.boxes, steps.plain, steps.work, stop, spare)
-        now = total_price(state)
     return before, now
 
 
@@ -59,7 +54,6 @@ def refine(
     steps: Steps,
     seed: int,
     stop: IntArray,
-    levels: Levels | None = None,
 ) -> tuple[int, int]:
     """Change the classes of tuples, in place, as long as that lowers their total price: (price before, price after).
 
@@ -67,10 +61,8 @@ def refine(
         codes: (n, n_dims) codes; masks of one bit in dimensions published as sets.
         values: (n, n_sensitive) places of the sensitive values in a class histogram.
         class_of: (n,) class numbers from 0; every class is admitted by the rules.
-        levels: of which boxes are made; none are where it is left out.
         stop: (1,) another thread may set it to end the refinement early; the classes are then still admitted.
     """
     n_classes = int(class_of.max()) + 1
-    boxes = no_levels(codes.shape[1]) if levels is None else levels
-    before, now = _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, boxes, seed, stop)
+    before, now = _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop)
     return int(before), int(now)
