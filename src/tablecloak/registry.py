@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from tablecloak.errors import PolicyError, did_you_mean
 
-__all__ = ["find", "known", "register"]
+__all__ = ["find", "known", "named", "register"]
 
 T = TypeVar("T")
 KINDS = ("models", "algorithms", "metrics", "attacks", "detectors")
@@ -75,6 +75,11 @@ class _Things(Mapping[str, Any]):
 
 def known(kind: str) -> Mapping[str, Any]:
     """Everything registered under a kind, by name, in alphabetical order."""
+    return dict(_Things(kind))
+
+
+def named(kind: str) -> Mapping[str, Any]:
+    """The same, loaded only as far as it is looked at."""
     return _Things(kind)
 
 

@@ -24,7 +24,7 @@ NAMES = """
 import sys
 from tablecloak import registry
 
-models = registry.known("models")
+models = registry.named("models")
 assert models["k-anonymity"].__module__ == "tablecloak.models.k_anonymity"
 assert "tablecloak.models.t_closeness" not in sys.modules
 assert models["kk-anonymity"].__module__ == "tablecloak.models.concealment"
