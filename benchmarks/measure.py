@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import time
@@ -15,10 +16,15 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["QUASI", "floor", "generate", "peak_memory_bytes", "release", "sizes", "tree_peak_bytes"]
+__all__ = ["QUASI", "environment", "floor", "generate", "peak_memory_bytes", "release", "sizes", "tree_peak_bytes"]
 
 QUASI = ["age", "zip", "education", "marital", "occupation", "race", "sex", "country"]
 TEXT = [name for name in QUASI if name != "age"]
+
+
+def environment() -> dict[str, str]:
+    """Variables for a measured process: byte code is kept, as that of an installed package is, whatever is set here."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def generate(path: str, n_rows: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import adult
+from benchmarks.measure import environment
 
 __all__ = ["CASES", "CensusResult", "best_of", "census_result", "main", "measure"]
 
@@ -89,7 +90,9 @@ class CensusResult:
 def measure(kind: str, *arguments: object) -> dict[str, Any]:
     """One measurement in a fresh process; raises RuntimeError with what it said if it fails."""
     command = [sys.executable, "-m", "benchmarks.measure", kind, *map(str, arguments)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
+    found = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1], env=environment()
+    )
     if found.returncode:
         raise RuntimeError(f"measuring {kind} failed:\n{found.stderr}")
     return {**json.loads(found.stdout), "load": os.getloadavg()[0]}

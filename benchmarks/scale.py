@@ -25,7 +25,7 @@ from polars.io.plugins import register_io_source
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measure import QUASI, tree_peak_bytes
+from benchmarks.measure import QUASI, environment, tree_peak_bytes
 from benchmarks.run import CASES, append, data_folder
 from tablecloak.progress import Silent
 
@@ -161,7 +161,9 @@ KINDS: dict[str, Callable[..., dict[str, Any]]] = {"generate": generate, "floor"
 def measure(kind: str, *arguments: object) -> dict[str, Any]:
     """One measurement in a fresh process."""
     command = [sys.executable, "-m", "benchmarks.scale", "--measure", kind, *map(str, arguments)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
+    found = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1], env=environment()
+    )
     if found.returncode:
         raise RuntimeError(f"measuring {kind} failed:\n{found.stderr}")
     return {**json.loads(found.stdout.splitlines()[-1]), "load": os.getloadavg()[0]}
@@ -210,7 +212,7 @@ def results_of(folder: Path, kind: str, n_rows: int, memory: str) -> Iterator[di
 
 
 def warm_up(folder: Path, memory: str) -> None:
-    """Fill the cache of compiled kernels, so that no measurement pays for it."""
+    """Fill the caches of compiled kernels and of byte code, so that no measurement pays for them."""
     policy = write_policy(folder, table_file(folder, "census", 50_000))
     for changes in CASES.values():
         with spill_folder(folder) as spill:

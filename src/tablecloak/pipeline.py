@@ -55,7 +55,6 @@ from tablecloak.outcome import (
     with_utility,
 )
 from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
-from tablecloak.policy.load import dump_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.publishing import publish
@@ -165,7 +164,7 @@ def run(
     choice = choose(demand, 0 if source.is_on_spark else bytes_in_memory(sniff(source)))
     opened = open_engine(
         choice, demand, output=None if dry_run else policy.output_path, inputs=files_of(source),
-        identity={"the policy": sha256_text(dump_policy(policy))},
+        identity={"the policy": sha256_text(policy.model_dump_json(exclude_defaults=True, by_alias=True))},
     )  # fmt: skip
     with closing(opened):
         return _run_on(opened, source, policy, choice, Timed(progress), threads, force, dry_run)

@@ -7,14 +7,15 @@ A third-party package offers its classes through the entry-point groups `tablecl
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from tablecloak.errors import PolicyError, did_you_mean
 
-__all__ = ["find", "known", "register"]
+__all__ = ["find", "known", "named", "register"]
 
 T = TypeVar("T")
 KINDS = ("models", "algorithms", "metrics", "attacks", "detectors")
@@ -34,16 +35,52 @@ def register(kind: str, name: str) -> Callable[[T], T]:
     return add
 
 
-def known(kind: str) -> Mapping[str, Any]:
-    """Everything registered under a kind, by name, in alphabetical order."""
-    if kind not in _loaded:
-        _loaded.add(kind)
-        package = importlib.import_module(f"tablecloak.{_PACKAGES.get(kind, kind)}")
+class _Things(Mapping[str, Any]):
+    """What is registered under a kind: one name loads its own module where that is called after it, all names all."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._package = f"tablecloak.{_PACKAGES.get(kind, kind)}"
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _known[self._kind] and self._kind not in _loaded:
+            self._load(name)
+        return _known[self._kind][name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load_all()
+        return iter(sorted(_known[self._kind]))
+
+    def __len__(self) -> int:
+        self._load_all()
+        return len(_known[self._kind])
+
+    def _load(self, name: str) -> None:
+        module = name.replace("-", "_")
+        if module.isidentifier() and importlib.util.find_spec(f"{self._package}.{module}") is not None:
+            importlib.import_module(f"{self._package}.{module}")
+        if name not in _known[self._kind]:
+            self._load_all()
+
+    def _load_all(self) -> None:
+        if self._kind in _loaded:
+            return
+        _loaded.add(self._kind)
+        package = importlib.import_module(self._package)
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")
-        for point in entry_points(group=f"tablecloak.{kind}"):
+        for point in entry_points(group=f"tablecloak.{self._kind}"):
             point.load()
-    return dict(sorted(_known[kind].items()))
+
+
+def known(kind: str) -> Mapping[str, Any]:
+    """Everything registered under a kind, by name, in alphabetical order."""
+    return dict(_Things(kind))
+
+
+def named(kind: str) -> Mapping[str, Any]:
+    """The same, loaded only as far as it is looked at."""
+    return _Things(kind)
 
 
 def find(kind: str, name: str) -> Any:

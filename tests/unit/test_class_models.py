@@ -331,7 +331,7 @@ def test_unknown_name_is_explained_by_the_nearest():
 
 
 def test_a_toy_model_takes_one_class(monkeypatch, capsys, tmp_path):
-    monkeypatch.setitem(registry._known, "models", dict(registry._known["models"]))
+    monkeypatch.setitem(registry._known, "models", dict(registry.known("models")))  # all of them are loaded
 
     @model("even-classes", needs=Needs.SIZE)
     class EvenClasses(PrivacyModel):

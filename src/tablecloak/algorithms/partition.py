@@ -270,11 +270,12 @@ def _tree(cuts: IntArray, leaf_starts: IntArray, n: int) -> CutTree:
     cuts = cuts[np.lexsort((-cuts[:, 2], cuts[:, 0]))]  # ascending starts, wider ranges first: the root comes first
     ranges = cuts[:, 0] * (n + 1) + cuts[:, 2]
     order = np.argsort(ranges)
+    ascending = ranges[order]
 
     def child(begin: IntArray, end: IntArray) -> IntArray:
         wanted = begin * (n + 1) + end
-        place = np.minimum(np.searchsorted(ranges[order], wanted), max(0, len(ranges) - 1))
-        is_cut = ranges[order][place] == wanted if len(ranges) else np.zeros(0, bool)
+        place = np.minimum(np.searchsorted(ascending, wanted), max(0, len(ranges) - 1))
+        is_cut = ascending[place] == wanted if len(ranges) else np.zeros(0, bool)
         return np.where(is_cut, order[place], ~np.searchsorted(leaf_starts, begin)) if len(ranges) else begin
 
     start, middle, end, dim, cut = cuts.T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,20 @@ def _named(domain: Domain, nodes: IntArray) -> ClassLabels:
 def _labels_of(domain: Domain, lo: IntArray, hi: IntArray) -> ClassLabels:
     # few classes differ in one column, so texts are made once for every different interval
     first, last, of_class = distinct_intervals(lo, hi, domain.n_codes)
-    return _compact(domain.labels(first, last), of_class)
+    if domain.hierarchy is None:
+        return _compact(domain.labels(first, last), of_class)
+    nodes, place = _in_order(domain.nodes(first, last))  # many intervals share few nodes
+    found = _compact([domain.hierarchy.labels[node] for node in nodes.tolist()], place)
+    return replace(found, of_class=found.of_class[of_class])
+
+
+def _in_order(numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """Different numbers in the order in which they first occur, and which of them every one is."""
+    distinct, firsts, place = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(firsts)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return distinct[order], rank[place]
 
 
 def _compact(labels: Sequence[str | None], of_class: NDArray[np.integer[Any]]) -> ClassLabels:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak import kernels
 from tablecloak.data.domain import TABLE_RANGE
@@ -50,13 +51,12 @@ class Marks:
             return False
         if self._categories is not None:
             if not self._occurs.all():
-                self._occurs[series.drop_nulls().to_physical().to_numpy()] = True
+                self._occurs[_numbers(series)] = True
             return True
         low, high = _range(series)
         if low < self._low or high >= self._low + len(self._occurs):
             return False
-        numbers = series.drop_nulls().to_physical().to_numpy()
-        self._occurs[numbers.astype(np.int64) - self._low] = True
+        self._occurs[_numbers(series).astype(np.int64) - self._low] = True
         return True
 
     def values(self) -> pl.Series:
@@ -94,6 +94,11 @@ class Texts:
     def values(self) -> pl.Series:
         """All of them, in any order."""
         return pl.concat(self._parts) if self._parts else pl.Series([], dtype=pl.String)
+
+
+def _numbers(series: pl.Series) -> NDArray[np.integer[Any]]:
+    """Those that are not missing, categories by their place."""
+    return (series.drop_nulls() if series.null_count() else series).to_physical().to_numpy()
 
 
 def _range(series: pl.Series) -> tuple[int, int]:

@@ -46,7 +46,7 @@ from tablecloak.engines.stream import (
     write_stream,
 )
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.io.extras import require_package
+from tablecloak.io.extras import require_installed
 from tablecloak.io.parts import is_many
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.sniff import sniff
@@ -63,6 +63,8 @@ RESIDENT = 450_000_000
 LEAST_WORK = 64_000_000
 # Larger batches are no faster, and several are on their way at a time.
 MOST_BATCH_ROWS = 1 << 18
+# Bytes of a small table that are held between two passes, for which it would be decoded again.
+MOST_HELD = 1 << 26
 # Up to this many tuples, the class of each is kept for metrics that look at them.
 KEEP_CLASSES_UP_TO = 1_000_000
 
@@ -73,7 +75,7 @@ class DuckEngine:
     name = "duckdb"
 
     def __init__(self, *, memory: int, threads: int | None = None, folder: RunFolder | None = None) -> None:
-        require_package("duckdb", extra="duckdb", purpose="the DuckDB engine")
+        require_installed("duckdb", extra="duckdb", purpose="the DuckDB engine")
         self.memory = memory
         self.threads = threads or os.cpu_count() or 1
         self.folder = folder or RunFolder.temporary()
@@ -97,7 +99,7 @@ class DuckEngine:
         layout = sniff(source)
         wanted = wanted_columns(layout, columns, source.location)
         if layout.format == "parquet" and not is_many(source.path):
-            return open_parquet(source, wanted, self.batch_rows)
+            return self._opened(source, layout, wanted)
         return self._staged(source, wanted, labels or {})
 
     def _staged(self, source: Source, wanted: list[str], labels: Mapping[str, Sequence[str]]) -> StreamTable:
@@ -118,8 +120,11 @@ class DuckEngine:
             collections.deque(batches, maxlen=0)
             if seen.text != about["rows"]:
                 raise changed_since(source.location)
-        staged = open_parquet(Source(path), wanted, self.batch_rows)
-        return replace(staged, name=source.location)
+        staged = Source(path)
+        return replace(self._opened(staged, sniff(staged), wanted), name=source.location)
+
+    def _opened(self, source: Source, layout: FileLayout, wanted: list[str]) -> StreamTable:
+        return open_parquet(source, layout, wanted, self.batch_rows, min(MOST_HELD, self.work // 16))
 
     def write(
         self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,

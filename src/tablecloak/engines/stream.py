@@ -82,16 +82,45 @@ def _ranges(path: Path, layout: Layout, n_rows: int) -> Iterator[slice | None]:
     yield from (slice(begin, min(height, begin + n_rows)) for begin in range(0, height, n_rows))
 
 
-def open_parquet(source: Source, wanted: Sequence[str], n_rows: int) -> StreamTable:
-    """A Parquet file as it lies there."""
-    layout = sniff(source)
+def open_parquet(source: Source, layout: Layout, wanted: Sequence[str], n_rows: int, hold: int) -> StreamTable:
+    """A Parquet file as it lies there.
+
+    Args:
+        hold: bytes that batches may take which are kept for a second pass over the same columns.
+    """
     types = {name: layout.type_of(name) for name in wanted}
     height = _height(source.path)
 
     def batches(columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         return _typed_batches(source, layout, columns, n_rows)
 
-    return StreamTable(types, str(source.path), height, batches)
+    return StreamTable(types, str(source.path), height, _Held(batches, hold).batches)
+
+
+class _Held:
+    """Batches of the latest pass, where all of them together are small."""
+
+    def __init__(self, read: Batches, most_bytes: int) -> None:
+        self._read, self._most_bytes = read, most_bytes
+        self._kept: list[pl.DataFrame] = []
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """All rows of some columns."""
+        if columns and self._kept and set(columns) <= set(self._kept[0].columns):
+            return (batch.select(columns) for batch in self._kept)
+        return self._reading(columns)
+
+    def _reading(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        kept, n_bytes = [], 0
+        for batch in self._read(columns):
+            n_bytes += int(batch.estimated_size())
+            if n_bytes <= self._most_bytes:
+                kept.append(batch)
+            else:
+                kept.clear()
+            yield batch
+        if kept:
+            self._kept = kept
 
 
 def _height(path: Path) -> int:

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 __all__ = ["at_hand", "choose", "preload"]
@@ -26,9 +29,26 @@ def choose(n_tuples: int, *, compiled: bool | None = None) -> ModuleType:
 
 def preload(n_tuples: int, *, refines: bool = False) -> None:
     """Begin loading the kernels that a table of this many tuples will need, while its file is being read."""
-    loading = threading.Thread(target=lambda: choose(n_tuples).warm_up(refines=refines), daemon=True)
+
+    def load() -> None:
+        with _uncollected():
+            choose(n_tuples).warm_up(refines=refines)
+
+    loading = threading.Thread(target=load, daemon=True)
     _loading.append(loading)
     loading.start()
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looks for garbage: loading a compiler makes a hundred thousand things that stay."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def at_hand(n_tuples: int) -> ModuleType:

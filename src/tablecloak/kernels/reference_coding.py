@@ -14,12 +14,13 @@ __all__ = ["add_codes", "count_leaves", "covers", "leaves_of"]
 
 def add_codes(words: NDArray[np.uint64], values: NDArray[np.integer[Any]], low: int, table: NDArray[np.uint64]) -> bool:
     """Put `table[value - low]` of every row into its word; whether all values are known."""
-    places = values.astype(np.int64) - low
-    if ((places < 0) | (places >= len(table))).any():
+    if len(values) == 0:
+        return True
+    if int(values.min()) < low or int(values.max()) - low >= len(table):
         return False
-    found = table[places]
+    found = table[values if low == 0 else values.astype(np.int64) - low]
     words |= found
-    return not (found == UNKNOWN).any()
+    return UNKNOWN not in table or UNKNOWN not in found
 
 
 def covers(

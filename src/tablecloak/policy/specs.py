@@ -78,8 +78,8 @@ def hierarchy_kinds() -> dict[str, type]:
     return {str(get_args(spec.model_fields["kind"].annotation)[0]): spec for spec in specs}
 
 
-_GOAL = Tagged("model", "model", lambda: registry.known("models"))
-_ALGORITHM = Tagged("kind", "algorithm", lambda: registry.known("algorithms"), has_shorthand=True, refuses=refused_loss)
+_GOAL = Tagged("model", "model", lambda: registry.named("models"))
+_ALGORITHM = Tagged("kind", "algorithm", lambda: registry.named("algorithms"), has_shorthand=True, refuses=refused_loss)
 _HIERARCHY = Tagged("kind", "hierarchy kind", hierarchy_kinds, has_path=True)
 
 AnyGoal = Annotated[Any, _GOAL]
@@ -94,7 +94,7 @@ def hierarchy_from(written: Mapping[str, Any]) -> Any:
 
 def default_algorithm() -> Any:
     """The algorithm of a policy that names none."""
-    return registry.find("algorithms", DEFAULT_ALGORITHM)()
+    return registry.named("algorithms")[DEFAULT_ALGORITHM]()
 
 
 class Spec(BaseModel):

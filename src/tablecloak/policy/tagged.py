@@ -43,19 +43,19 @@ class Tagged:
             return value
         if isinstance(value, str) and self.has_shorthand:
             value = {self.tag: value}
-        if isinstance(value, tuple(known.values())):
-            return value
-        if not isinstance(value, Mapping):
+        if isinstance(value, Mapping):
+            return self._build(value, known)
+        if not isinstance(value, tuple(known.values())):
             raise invalid(self.noun, [fault((), f"must be a mapping with the key '{self.tag}'")])
-        return self._build(value, known)
+        return value
 
     def _build(self, value: Mapping[str, Any], known: Mapping[str, type]) -> Any:
-        names = ", ".join(known)
         if self.tag not in value:
-            raise invalid(self.noun, [fault((), f"the key '{self.tag}' is missing", hint=f"one of {names}")])
+            hint = f"one of {', '.join(known)}"
+            raise invalid(self.noun, [fault((), f"the key '{self.tag}' is missing", hint=hint)])
         name = value[self.tag]
         if not isinstance(name, str) or name not in known:
-            hint = did_you_mean(str(name), known) or f"known: {names}"
+            hint = did_you_mean(str(name), known) or f"known: {', '.join(known)}"
             raise invalid(self.noun, [fault((self.tag,), f"unknown {self.noun} '{name}'", hint=hint)])
         cls = known[name]
         refusal = self.refuses(name, cls, value) if self.refuses else None
@@ -72,8 +72,13 @@ class Tagged:
         if isinstance(value, str):
             return value
         params = _adapter(type(value)).dump_python(value, mode="json", by_alias=True, exclude_defaults=True)
-        names = [name for name, cls in self.classes().items() if cls is type(value)]
-        return {self.tag: names[0], **{k: v for k, v in params.items() if k != self.tag}}
+        return {self.tag: self._name(type(value)), **{k: v for k, v in params.items() if k != self.tag}}
+
+    def _name(self, cls: type) -> str:
+        known, own = self.classes(), getattr(cls, "name", "")
+        if own in known and known[own] is cls:  # without a look at all others, which may not be loaded
+            return str(own)
+        return next(name for name, other in known.items() if other is cls)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
