@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -72,6 +73,21 @@ def test_the_oracle_accepts_the_release(name, labels):
     trees = {"job": tree(12), "town": tree(400)}
     for released, original in zip(rows, frame.rows(named=True), strict=True):
         assert all(oracle.covers(released[q], original[q], tree=trees.get(q)) for q in QUASI)
+
+
+@pytest.mark.parametrize("labels", ["hierarchy", "set"])
+def test_neither_the_order_of_tuples_nor_tuples_apart_change_the_release(labels):
+    table = coded_table(np.random.default_rng(6), 40)
+    weights = np.random.default_rng(7).integers(1, 3, table.n_tuples)
+    apart = np.random.default_rng(8).permutation(np.repeat(np.arange(table.n_tuples), weights))
+    goal = goal_of("k")
+    whole = Auto(labels=labels).solve(Problem(replace(table, weights=weights, tuple_of_row=None), goal), silent)
+    rows = replace(table, keys=table.keys[:, apart], weights=np.zeros(0, np.int64), tuple_of_row=None)
+    mixed = Auto(labels=labels).solve(Problem(rows, goal), silent)
+    assert len(apart) > table.n_tuples
+    assert mixed.class_of_tuple.tolist() == whole.class_of_tuple[apart].tolist()
+    assert (mixed.lo == whole.lo).all()
+    assert (mixed.hi == whole.hi).all()
 
 
 @pytest.mark.parametrize("name", GOALS)

@@ -184,7 +184,7 @@ def test_runs_are_compared_and_a_node_of_the_lattice_is_applied(sample):
     assert page.locator(".frontier a").count() == 2
     page.locator(".frontier a").nth(1).click()
     page.wait_for_url("**run=**")
-    assert "mondrian" in page.inner_text(".lead")
+    assert "auto" in page.inner_text(".lead")
     picture(page, "compare")
     assert page.locator(".beside-runs thead th").count() == 3
     assert page.locator(".beside-runs td.best").count() > 0

@@ -65,10 +65,12 @@ EFFORTS = {
         boxes=4, varied=8, plain=1, box_pairs=1_000_000_000, work=50_000,
     ),
 }  # fmt: skip
-# Of larger tables numpy looks at this many tuples.
+# Tables of fewer tuples do not wait for the compiler, whatever the effort.
 SMALL = 400
+# Of larger tables numpy looks at this many tuples, in a quarter of a second.
+DEAREST = 120
 # Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
-UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0, most_tuples=SMALL)
+UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0, most_tuples=DEAREST)
 # numpy refines tables this small as compiled kernels do.
 TINY = 50
 # A round that lowers the loss by less than this share is the last.
@@ -119,6 +121,11 @@ class Auto:
         return None
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
+        table, place = _in_order(problem.table)
+        solution = self._solved(replace(problem, table=table), progress)
+        return replace(solution, class_of_tuple=solution.class_of_tuple[place])
+
+    def _solved(self, problem: Problem, progress: Progress) -> Solution:
         deadline = time.monotonic() + self.seconds
         start = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
         is_set = _set_dims(problem.table) if self.labels == "set" else np.zeros(problem.table.space.n_dims, bool)
@@ -214,6 +221,23 @@ class Auto:
         grown = refinery.refine(shared, lost, np.arange(n_parts), n_parts, steps, progress)
         lost = _losses(problem.table, grown, is_set)
         return (grown, lost) if lost.sum() < losses.sum() else (classes, losses)
+
+
+def _in_order(table: CodedTable) -> tuple[CodedTable, IntArray]:
+    """The different tuples in ascending order, and which of them every tuple is.
+
+    Whatever order rows or an engine have them in, and whether equal rows are one tuple there: the release is the same.
+    """
+    order = np.lexsort(table.keys)
+    keys = table.keys[:, order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.cumsum(is_new) - 1
+    weights = np.bincount(place, weights=table.weights if len(table.weights) else None).astype(np.int64)
+    if (weights == 1).all():
+        weights = np.zeros(0, np.int64)
+    return replace(table, keys=np.ascontiguousarray(keys[:, is_new]), weights=weights, tuple_of_row=None), place
 
 
 def _sizes(table: CodedTable, classes: IntArray) -> IntArray:
