@@ -84,7 +84,8 @@ def test_the_same_bytes_where_threads_share_the_work(cloak, tmp_path, kind):
     sample.census(300_000, seed=1).write_csv(tmp_path / "people.csv")
     known = pl.read_csv(tmp_path / "people.csv", n_rows=1).columns
     columns = "{" + ", ".join(f"{name}: quasi" for name in known[:6]) + "}"
-    (tmp_path / "p.yaml").write_text(f"input: people.csv\ncolumns: {columns}\ngoals: [{{model: k-anonymity, k: 5}}]\n")
+    goal = "goals: [{model: k-anonymity, k: 5}]\nalgorithm: mondrian\n"
+    (tmp_path / "p.yaml").write_text(f"input: people.csv\ncolumns: {columns}\n{goal}")
     for threads in (1, 2):
         target = tmp_path / f"r{threads}.{kind}"
         assert cloak("run", tmp_path / "p.yaml", "-o", target, "--threads", threads).code == 0
