@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.tables import replace_between
 
-DEFAULT_ROWS = "30000,100000,1000000"
+DEFAULT_ROWS = "30000,100000,1000000,10000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def table_of_growth(found: list[Growth]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default=DEFAULT_ROWS)
-    parser.add_argument("--effort", default="fast,balanced")
+    parser.add_argument("--effort", default="fast")
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--page", type=Path, help="put the table between the marks of this page")
     parser.add_argument("--child", help=argparse.SUPPRESS)

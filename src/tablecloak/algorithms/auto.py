@@ -55,11 +55,11 @@ class _Effort:
 EFFORTS = {
     "fast": _Effort(
         rounds=1, sweeps=2, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000,
-        boxes=1, varied=1, plain=1, box_pairs=40_000_000, work=2_000,
+        boxes=1, varied=1, plain=1, box_pairs=35_000_000, work=2_000,
     ),
     "balanced": _Effort(
         rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
-        boxes=3, varied=8, plain=1, box_pairs=100_000_000, work=10_000, unboxed=3,
+        boxes=3, varied=5, plain=1, box_pairs=100_000_000, work=10_000, unboxed=3,
     ),
     "best": _Effort(
         rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
