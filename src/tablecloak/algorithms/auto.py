@@ -19,11 +19,10 @@ from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.rules import rules_of
 from tablecloak.algorithms.sharing import share_out
 from tablecloak.algorithms.suppress import suppress
-from tablecloak.data.coded import CodedTable
+from tablecloak.data.coded import CodedTable, mixed
 from tablecloak.kernels.levels import make_levels
 from tablecloak.kernels.prices import MOST_SET_VALUES, SET, make_prices
 from tablecloak.kernels.rules import Kind, Rules
-from tablecloak.kernels.space import Keys
 from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, tell_better, tell_groups
@@ -230,7 +229,7 @@ def _in_order(table: CodedTable) -> tuple[CodedTable, IntArray]:
     Whatever order rows or an engine have them in, and whether equal rows are one tuple there: the release is the same.
     The order is that of a hash: where similar tuples follow each other, the refinement finds less.
     """
-    order = np.lexsort((*table.keys, _mixed(table.keys)))
+    order = np.lexsort((*table.keys, mixed(table.keys)))
     keys = table.keys[:, order]
     is_new = np.ones(len(order), bool)
     is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
@@ -240,15 +239,6 @@ def _in_order(table: CodedTable) -> tuple[CodedTable, IntArray]:
     if (weights == 1).all():
         weights = np.zeros(0, np.int64)
     return replace(table, keys=np.ascontiguousarray(keys[:, is_new]), weights=weights, tuple_of_row=None), place
-
-
-def _mixed(keys: Keys) -> Keys:
-    """A number for every tuple that looks like chance, (n_tuples,)."""
-    mixed = np.zeros(keys.shape[1], np.uint64)
-    for word in keys:
-        mixed = (mixed ^ word) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(32)
-    return mixed
 
 
 def _sizes(table: CodedTable, classes: IntArray) -> IntArray:

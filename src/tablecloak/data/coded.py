@@ -13,11 +13,12 @@ from tablecloak.data.domain import Codes, Domain
 from tablecloak.kernels.space import IntArray, Keys, Layout, Space, pack, plan_layout, unpack
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, count_classes
 
-__all__ = ["CodedTable", "code_table", "has_repeats", "make_space", "tuples_of"]
+__all__ = ["CodedTable", "code_table", "has_repeats", "make_space", "mixed", "tuples_of"]
 
 SAMPLE = 1 << 16
 # Grouping pays only if it leaves clearly fewer tuples than rows.
 GROUP_BELOW = 0.7
+MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +91,15 @@ class CodedTable:
     def whole(self) -> ClassStats:
         """Statistics of the table as one class: the most general release there is."""
         return self.class_stats(np.zeros(self.n_tuples, np.int64), 1)
+
+
+def mixed(keys: Keys) -> NDArray[np.uint64]:
+    """A number for every key that looks like chance, the same for equal keys."""
+    found = np.zeros(keys.shape[1], np.uint64)
+    for word in keys:
+        found = (found ^ word) * MIX
+        found ^= found >> np.uint64(32)
+    return found
 
 
 def make_space(domains: Sequence[Domain], layout: Layout) -> Space:

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.data.coded import mixed
 from tablecloak.engines.keys import KeyFile
 from tablecloak.kernels.space import Keys
 
 __all__ = ["KeyPartitions"]
-
-MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 
 
 class KeyPartitions:
@@ -43,11 +42,7 @@ class KeyPartitions:
                 file.append(moved[:, begin:end])
 
     def _parts_of(self, keys: Keys) -> NDArray[np.uint16]:
-        mixed = np.zeros(keys.shape[1], np.uint64)
-        for word, mask in zip(keys, self.group, strict=True):
-            mixed = (mixed ^ (word & mask)) * MIX
-            mixed ^= mixed >> np.uint64(32)
-        return (mixed % np.uint64(self.n_parts)).astype(np.uint16)
+        return (mixed(keys & self.group[:, None]) % np.uint64(self.n_parts)).astype(np.uint16)
 
     def parts(self) -> Iterator[KeyFile | _Held]:
         """All parts that have rows, and the only one in any case."""
