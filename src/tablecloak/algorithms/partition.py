@@ -140,7 +140,7 @@ class _Search:
     def sizes(self, starts: Sequence[IntArray]) -> IntArray:
         """Records of the ranges that begin at these places, each ending where the next begins."""
         begins = np.sort(np.concatenate(starts))
-        sizes: IntArray = self.kernels.sizes(self.weights, begins, np.append(begins[1:], len(self.weights)))
+        sizes: IntArray = self.kernels.sizes(self.weights, begins, np.append(begins[1:], len(self.ids)))
         return sizes
 
     def waves(
