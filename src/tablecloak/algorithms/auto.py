@@ -14,7 +14,7 @@ from pydantic import Field
 
 from tablecloak import kernels, rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.blocks import Refinery, compact, dearest_first, near_order
+from tablecloak.algorithms.blocks import Refinery, compact, dearest_first
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.rules import rules_of
 from tablecloak.algorithms.sharing import share_out
@@ -174,7 +174,7 @@ class Auto:
             n_blocks = max(1, round(n_classes / max(effort.fewest, effort.pairs // table.n_tuples)))
             emphasis = random.choice([0.25, 1.0, 4.0], table.space.n_dims)
             # classes come numbered in the order of the first partition; one block needs no order
-            order = near_order(problem, classes, emphasis) if i and n_blocks > 1 else np.arange(n_classes)
+            order = refinery.near_order(classes, emphasis) if i and n_blocks > 1 else np.arange(n_classes)
             tell_better(progress, _mean(losses, table))
             tell_groups(progress, partial(_sizes, table, classes))
             progress.finish(f"loss {_mean(losses, table):.4f}")
@@ -196,7 +196,7 @@ class Auto:
         table, n_classes = refinery.problem.table, len(losses)
         n_blocks = max(1, round((table.n_tuples * n_classes / effort.box_pairs) ** 0.5))
         near = n_blocks > 1
-        order = near_order(refinery.problem, classes, np.ones(table.space.n_dims)) if near else np.arange(n_classes)
+        order = refinery.near_order(classes, np.ones(table.space.n_dims)) if near else np.arange(n_classes)
         levels = make_levels(table.space, refinery.prices, refinery.dims, random if turn else None)
         work = effort.work * table.n_tuples // n_blocks
         passes = effort.varied if (refinery.prices.kind == SET).any() else effort.boxes

@@ -24,7 +24,7 @@ from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import Progress, silent
 
-__all__ = ["Refinery", "compact", "dearest_first", "near_order"]
+__all__ = ["Refinery", "compact", "dearest_first"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -80,6 +80,26 @@ class Refinery:
         if self.judges_all:
             return compact(found)
         return self._admitted(classes, compact(found), blocks)
+
+    def near_order(self, classes: IntArray, emphasis: FloatArray) -> IntArray:
+        """Classes in the order of a top-down partition of their middles; another emphasis gives another order."""
+        table = self.problem.table
+        n_classes = int(classes.max()) + 1
+        first = np.searchsorted(classes[by_class := np.argsort(classes, kind="stable")], np.arange(n_classes))
+        middles = []
+        for d in range(table.space.n_dims):
+            codes = table.quasi_codes(d)[by_class]
+            ends = np.append(first[1:], len(codes))
+            ranked = np.lexsort((codes, classes[by_class]))
+            middles.append(codes[ranked][(first + ends - 1) // 2].astype(np.uint32))
+        layout = plan_layout(table.space.n_codes.tolist())
+        space = table.space._replace(layout=layout, weight=table.space.weight * emphasis)
+        middle = CodedTable(table.domains, (), space, pack(middles, layout), np.zeros(0, np.int64), None, {})
+        problem = replace(self.problem, table=middle, goal=Goal((KAnonymity(k=2),)))
+        rule = CutRule(by_saving=True, relaxed=False)
+        is_compiled = self.kernels.__name__.endswith("compiled")  # few classes may come of many tuples
+        found = partition(problem, rule, silent, compiled=is_compiled)
+        return np.argsort(found.class_of_tuple, kind="stable")
 
     def _watch(
         self, running: list[Future[IntArray]], blocks: list[IntArray], stop: IntArray, progress: Progress
@@ -179,22 +199,3 @@ def _dearest(blocks: list[IntArray], classes: IntArray, losses: FloatArray, most
     fits = np.cumsum([len(blocks[b]) for b in ranked]) <= most_tuples
     fits[0] = True
     return [blocks[b] for b in np.sort(ranked[fits]).tolist()]
-
-
-def near_order(problem: Problem, classes: IntArray, emphasis: NDArray[np.float64]) -> IntArray:
-    """Classes in the order of a top-down partition of their middles; another emphasis gives another order."""
-    table = problem.table
-    n_classes = int(classes.max()) + 1
-    first = np.searchsorted(classes[by_class := np.argsort(classes, kind="stable")], np.arange(n_classes))
-    middles = []
-    for d in range(table.space.n_dims):
-        codes = table.quasi_codes(d)[by_class]
-        ends = np.append(first[1:], len(codes))
-        ranked = np.lexsort((codes, classes[by_class]))
-        middles.append(codes[ranked][(first + ends - 1) // 2].astype(np.uint32))
-    layout = plan_layout(table.space.n_codes.tolist())
-    space = table.space._replace(layout=layout, weight=table.space.weight * emphasis)
-    middle = CodedTable(table.domains, (), space, pack(middles, layout), np.zeros(0, np.int64), None, {})
-    goal = Goal((KAnonymity(k=2),))
-    found = partition(replace(problem, table=middle, goal=goal), CutRule(by_saving=True, relaxed=False), silent)
-    return np.argsort(found.class_of_tuple, kind="stable")

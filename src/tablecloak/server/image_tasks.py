@@ -74,12 +74,14 @@ def _copy(files: Iterator[IO[bytes]], folder: Path, limit: int) -> None:
         if number >= MOST_IMAGES:
             raise DataError(TOO_MUCH, hint=f"at most {MOST_IMAGES:,} files")
         place = folder / f"{number:06d}"
-        with place.open("xb") as target:
+        with writing(place):  # a full disk is no damaged zip
+            target = place.open("xb")
+        with target:
             while chunk := file.read(CHUNK):
                 n_bytes += len(chunk)
                 if n_bytes > limit:
                     raise DataError(TOO_MUCH, hint="tablecloak serve --upload-limit")
-                with writing(place):  # a full disk is no damaged zip
+                with writing(place):
                     target.write(chunk)
                     target.flush()
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.kernels.compiled.changes import move_tuples, new_state, rebuild_all, total_price, trim_classes
+from tablecloak.kernels.compiled.changes import move_tuples, new_state, total_price, trim_classes
 from tablecloak.kernels.compiled.jit import inner_jit, jit, leaf_jit
-from tablecloak.kernels.compiled.proposals import choose, dissolve_loose, find_others, new_scratch, take
+from tablecloak.kernels.compiled.proposals import begin_pass, choose, new_scratch, take
 from tablecloak.kernels.compiled.sorting import copy_into, sort_up
 from tablecloak.kernels.compiled.states import SET, cell_price, n_bits
 
@@ -218,8 +218,7 @@ def search_boxes(codes, weights, values, class_of, n_classes, prices, rules, ste
 
     It ends when a pass saves little.
     """
-    state = new_state(codes, weights, values, class_of, n_classes, rules.shares.size)
-    rebuild_all(state, prices)
+    state = new_state(codes, weights, values, class_of, n_classes, prices, rules.shares.size)
     spare = np.zeros(rules.shares.size, np.int64)
     scratch = new_scratch(state.codes.shape[0], state.head.size, steps.work)
     first = _along_line(state, levels.line)
@@ -227,9 +226,7 @@ def search_boxes(codes, weights, values, class_of, n_classes, prices, rules, ste
     now = before
     for p in range(steps.boxes):
         last = now
-        scratch.work[0] = 0
-        find_others(state, prices, rules, scratch, stop, spare)
-        dissolve_loose(state, prices, rules, scratch, stop, spare)
+        begin_pass(state, prices, rules, scratch, stop, spare)
         _enumerate(state, prices, rules, levels, scratch, first, np.bool_(p >= steps.plain), stop, spare)
         move_tuples(state, prices, rules, spare, stop)
         trim_classes(state, prices, rules, spare, stop)

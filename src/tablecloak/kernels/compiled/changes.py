@@ -16,6 +16,7 @@ from tablecloak.kernels.compiled.states import (
     cheapest,
     clear,
     join,
+    lies_in,
     link,
     members_of,
     price_without,
@@ -23,15 +24,15 @@ from tablecloak.kernels.compiled.states import (
     unlink,
 )
 
-__all__ = ["free_class", "new_state", "polish", "rebuild_all", "total_price"]
+__all__ = ["free_class", "new_state", "polish", "total_price"]
 
 # Pairs of kept ends are looked at only where a class has at most this many different codes.
 PAIRS_UP_TO = 48
 
 
 @inner_jit
-def new_state(codes, weights, values, class_of, n_classes, n_places):  # type: ignore[no-untyped-def]
-    """Arrays for the classes of a block, with room for as many again and for large ones that fall apart."""
+def new_state(codes, weights, values, class_of, n_classes, prices, n_places):  # type: ignore[no-untyped-def]
+    """The classes of a block, counted, with room for as many again and for large ones that fall apart."""
     n, n_dims = codes.shape
     room = 2 * n_classes + n // 8 + 8
     state = State(
@@ -59,14 +60,9 @@ def new_state(codes, weights, values, class_of, n_classes, n_places):  # type: i
     for i in range(n - 1, -1, -1):
         if class_of[i] >= 0:  # others wait for a class
             link(state, i, class_of[i])
-    return state
-
-
-@leaf_jit
-def rebuild_all(state, prices):  # type: ignore[no-untyped-def]
-    """Count every class from its members."""
-    for g in range(state.n_used[0]):
+    for g in range(n_classes):
         rebuild(state, prices, g)
+    return state
 
 
 @leaf_jit
@@ -255,9 +251,7 @@ def trim_classes(state, prices, rules, spare, stop):  # type: ignore[no-untyped-
                 continue
             n_out = np.int64(0)
             for m in range(members.size):
-                code = state.codes[members[m], d]
-                is_out = (code & lo) == 0 if prices.kind[d] == SET else (code < lo or code > hi)
-                if is_out:
+                if not lies_in(prices, d, lo, hi, state.codes[members[m], d]):
                     members[n_out], members[m] = members[m], members[n_out]
                     n_out += 1
             out = members[:n_out]

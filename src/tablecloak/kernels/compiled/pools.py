@@ -126,9 +126,7 @@ def _grown(codes, weights, values, prices, rules, seed, spare):  # type: ignore[
         if class_of[i] < 0:
             left[n_left] = i
             n_left += 1
-    part = new_state(codes, weights, values, class_of, n_classes, rules.shares.size)
-    for g in range(n_classes):
-        rebuild(part, prices, g)
+    part = new_state(codes, weights, values, class_of, n_classes, prices, rules.shares.size)
     return part, n_classes > 0 and _place(part, prices, rules, left[:n_left], spare)
 
 
@@ -139,9 +137,7 @@ def _merged(codes, weights, values, prices, rules, noise, seed):  # type: ignore
     n_classes = agglomerate(codes, weights, values, prices, rules, noise, seed, class_of)
     if n_classes == 0:
         class_of[:] = 0
-    part = new_state(codes, weights, values, class_of, max(1, n_classes), rules.shares.size)
-    for g in range(n_classes):
-        rebuild(part, prices, g)
+    part = new_state(codes, weights, values, class_of, max(1, n_classes), prices, rules.shares.size)
     return part, n_classes > 0
 
 

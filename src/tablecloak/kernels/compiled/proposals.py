@@ -20,7 +20,7 @@ from tablecloak.kernels.compiled.states import (
     unlink,
 )
 
-__all__ = ["Scratch", "choose", "dissolve_loose", "find_others", "new_scratch", "take"]
+__all__ = ["Scratch", "begin_pass", "choose", "new_scratch", "take"]
 
 # The price of a place that no class offers; sums of it do not overflow.
 NOWHERE = np.int64(1) << 44
@@ -77,7 +77,7 @@ def _find_changed(state, scratch):  # type: ignore[no-untyped-def]
 
 
 @leaf_jit
-def find_others(state, prices, rules, scratch, stop, spare):  # type: ignore[no-untyped-def]
+def _find_others(state, prices, rules, scratch, stop, spare):  # type: ignore[no-untyped-def]
     """Of every tuple the cheapest other class, and what it would cost to dissolve each class.
 
     A tuple whose cheapest class is what it was looks at changed classes only.
@@ -97,7 +97,7 @@ def find_others(state, prices, rules, scratch, stop, spare):  # type: ignore[no-
 
 
 @inner_jit
-def dissolve_loose(state, prices, rules, scratch, stop, spare):  # type: ignore[no-untyped-def]
+def _dissolve_loose(state, prices, rules, scratch, stop, spare):  # type: ignore[no-untyped-def]
     """Give the members of classes to others where each of them alone costs less there."""
     for g in range(state.n_used[0]):
         if (
@@ -107,6 +107,14 @@ def dissolve_loose(state, prices, rules, scratch, stop, spare):  # type: ignore[
             and relocate(state, prices, rules, members_of(state, g), g, state.size[g] * state.price[g], spare)
         ):
             clear(state, g)
+
+
+@inner_jit
+def begin_pass(state, prices, rules, scratch, stop, spare):  # type: ignore[no-untyped-def]
+    """What a pass over boxes must know: where tuples would go otherwise; classes that cost less apart are dissolved."""
+    scratch.work[0] = 0
+    _find_others(state, prices, rules, scratch, stop, spare)
+    _dissolve_loose(state, prices, rules, scratch, stop, spare)
 
 
 @leaf_jit

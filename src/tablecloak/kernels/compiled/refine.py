@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.kernels.compiled.changes import new_state, polish, rebuild_all, total_price
+from tablecloak.kernels.compiled.changes import new_state, polish, total_price
 from tablecloak.kernels.compiled.jit import jit
 from tablecloak.kernels.compiled.pools import rebuild_pools
 from tablecloak.kernels.prices import Prices
@@ -17,8 +17,7 @@ __all__ = ["refine"]
 
 @jit
 def _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop):  # type: ignore[no-untyped-def]
-    state = new_state(codes, weights, values, class_of, n_classes, rules.shares.size)
-    rebuild_all(state, prices)
+    state = new_state(codes, weights, values, class_of, n_classes, prices, rules.shares.size)
     spare = np.zeros(rules.shares.size, np.int64)
     before = total_price(state)
     now = before

@@ -80,6 +80,14 @@ def cell_price(prices, d, lo, hi):  # type: ignore[no-untyped-def]
 
 
 @leaf_jit
+def lies_in(prices, d, lo, hi, code):  # type: ignore[no-untyped-def]
+    """Whether a box holds a code in one dimension; of a set only `lo` counts."""
+    if prices.kind[d] == SET:
+        return code & lo != 0
+    return lo <= code <= hi
+
+
+@leaf_jit
 def widened(prices, d, lo, hi, code):  # type: ignore[no-untyped-def]
     """Price of a box in one dimension after a code joined it."""
     if prices.kind[d] == SET:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tablecloak.kernels.compiled.changes import new_state, polish, rebuild_all, total_price
+from tablecloak.kernels.compiled.changes import new_state, polish, total_price
 from tablecloak.kernels.compiled.jit import inner_jit, jit, leaf_jit
 from tablecloak.kernels.compiled.pools import rebuild_pools
-from tablecloak.kernels.compiled.proposals import choose, dissolve_loose, find_others, new_scratch, take
-from tablecloak.kernels.compiled.states import FAR, SET, cell_price, n_bits
+from tablecloak.kernels.compiled.proposals import begin_pass, choose, new_scratch, take
+from tablecloak.kernels.compiled.states import FAR, SET, cell_price, lies_in, n_bits
 from tablecloak.kernels.prices import MOST_SET_VALUES
 from tablecloak.kernels.steps import SPLIT_UP_TO
 
@@ -55,13 +55,6 @@ def _new_room(n, n_dims):  # type: ignore[no-untyped-def]
 
 
 @leaf_jit
-def _lies_in(prices, d, lo, hi, code):  # type: ignore[no-untyped-def]
-    if prices.kind[d] == SET:
-        return code & lo != 0
-    return lo <= code <= hi
-
-
-@leaf_jit
 def _find_near(state, prices, room, g):  # type: ignore[no-untyped-def]
     """List the tuples that lie in the box of a class but for at most one dimension; how many."""
     n_near = np.int64(0)
@@ -69,7 +62,7 @@ def _find_near(state, prices, room, g):  # type: ignore[no-untyped-def]
     for i in range(state.codes.shape[0]):
         at, n_out = np.int64(-1), np.int64(0)
         for d in range(lo.size):
-            if not _lies_in(prices, d, lo[d], hi[d], state.codes[i, d]):
+            if not lies_in(prices, d, lo[d], hi[d], state.codes[i, d]):
                 at = np.int64(d)
                 n_out += 1
                 if n_out == 2:
@@ -102,7 +95,7 @@ def _start(state, prices, room, g, d, v, n_near):  # type: ignore[no-untyped-def
     n, worth = np.int64(0), np.int64(0)
     for r in range(n_near):
         i, at = room.near[r], room.outside[r]
-        if at >= 0 and (at != d or not _lies_in(prices, d, lo, hi, state.codes[i, d])):
+        if at >= 0 and (at != d or not lies_in(prices, d, lo, hi, state.codes[i, d])):
             continue
         room.rows[n] = i
         n += 1
@@ -213,7 +206,7 @@ def _keep(state, prices, room, d, v, n, target):  # type: ignore[no-untyped-def]
     lo, hi = _narrowed_ends(prices, room, d, v)
     n_kept = np.int64(0)
     for r in range(n):
-        if _lies_in(prices, d, lo, hi, state.codes[room.rows[r], d]):
+        if lies_in(prices, d, lo, hi, state.codes[room.rows[r], d]):
             target[n_kept] = room.rows[r]
             n_kept += 1
     return n_kept
@@ -288,8 +281,7 @@ def _vary_classes(state, prices, rules, scratch, room, fills, stop, spare):  # t
 @jit
 def vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop):  # type: ignore[no-untyped-def]
     """Passes over the boxes of all classes, each followed by small changes, until one saves little: (before, after)."""
-    state = new_state(codes, weights, values, class_of, n_classes, rules.shares.size)
-    rebuild_all(state, prices)
+    state = new_state(codes, weights, values, class_of, n_classes, prices, rules.shares.size)
     spare = np.zeros(rules.shares.size, np.int64)
     scratch = new_scratch(codes.shape[0], state.head.size, steps.work)
     room = _new_room(codes.shape[0], codes.shape[1])
@@ -297,9 +289,7 @@ def vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps
     now = before
     for p in range(steps.boxes):
         last = now
-        scratch.work[0] = 0
-        find_others(state, prices, rules, scratch, stop, spare)
-        dissolve_loose(state, prices, rules, scratch, stop, spare)
+        begin_pass(state, prices, rules, scratch, stop, spare)
         _vary_classes(state, prices, rules, scratch, room, np.bool_(p >= steps.plain), stop, spare)
         polish(state, prices, rules, spare, stop)
         most = np.int64(SPLIT_UP_TO)
