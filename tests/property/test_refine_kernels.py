@@ -43,12 +43,14 @@ def rules_with(name, min_size, shares):
     )  # fmt: skip
 
 
-def block(seed, name, *, sets=False, min_size=3, n=72):
+def block(seed, name, *, sets=False, min_size=3, n=72, near=False):
     """A random block whose classes all satisfy the rules: (codes, weights, values, classes, prices, rules)."""
     random = np.random.default_rng(seed)
     table = coded_table(random, n)
     is_set = np.array([sets and d.n_codes <= 64 and not d.type.is_ordered for d in table.domains])
     codes = np.stack([table.quasi_codes(d) for d in range(len(table.domains))], axis=1)
+    if near:  # similar tuples in one class
+        codes = codes[np.lexsort(codes.T)]
     codes = np.where(is_set, np.left_shift(1, np.minimum(codes, 63)), codes)
     weights = random.integers(1, 4, len(codes))
     sensitive = random.integers(0, 4, len(codes))
@@ -104,6 +106,22 @@ def test_compiled_equals_reference(seed, name, sets):
     one, other = classes.copy(), classes.copy()
     assert refine_reference(codes, weights, values, one, prices, rules, **HOW) == refine_compiled(
         codes, weights, values, other, prices, rules, **HOW
+    )
+    assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("sets", [False, True])
+@pytest.mark.parametrize("name", ["size", "distinct"])
+def test_passing_by_bunches_of_classes_changes_nothing(name, sets):
+    from tablecloak.kernels.compiled.bunches import LISTED_FROM
+    from tablecloak.kernels.compiled.refine import refine as refine_compiled
+
+    codes, weights, values, classes, prices, rules = block(6, name, sets=sets, n=10 * LISTED_FROM, near=True)
+    assert classes.max() >= LISTED_FROM
+    how = HOW | {"steps": Steps(sweeps=2)}
+    one, other = classes.copy(), classes.copy()
+    assert refine_reference(codes, weights, values, one, prices, rules, **how) == refine_compiled(
+        codes, weights, values, other, prices, rules, **how
     )
     assert one.tolist() == other.tolist()
 

@@ -53,12 +53,12 @@ class _Effort:
 
 EFFORTS = {
     "fast": _Effort(
-        rounds=1, sweeps=2, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000,
-        boxes=1, varied=1, plain=1, box_pairs=35_000_000, work=2_000,
+        rounds=1, sweeps=1, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000,
+        boxes=1, varied=1, plain=1, box_pairs=35_000_000, work=2_000, unboxed=3,
     ),
     "balanced": _Effort(
         rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
-        boxes=3, varied=5, plain=1, box_pairs=100_000_000, work=10_000, unboxed=3,
+        boxes=3, varied=5, plain=1, box_pairs=100_000_000, work=10_000, unboxed=6,
     ),
     "best": _Effort(
         rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
@@ -77,6 +77,8 @@ TINY = 50
 WORTH = 0.001
 # Classes of more tuples than this are shared out before they are built anew: growing costs the square of their number.
 GROWN = 2000
+# Cuts that lose more than this are not the only start where rules speak of sensitive values.
+HARD = 0.25
 MOST_NEAR = 8
 NOISE = 0.3
 
@@ -90,8 +92,8 @@ class Auto:
     that hold enough records, and makes a class of those records wherever that costs less than the classes they leave,
     which keep what they need or are dissolved. Where columns are published as sets it tries the boxes of the classes
     with one value more, and leaves out others. Every change lowers the loss and is admitted by the goal. Where the goal
-    speaks of sensitive values, classes grown towards it are another start. Equal rows stay together. Tables of
-    fewer than 12,000 different rows are refined without the box search, unless `effort` is `best` or seconds.
+    speaks of sensitive values and cuts lose much, classes grown towards it are another start. Equal rows stay together.
+    Tables of fewer than 12,000 different rows are refined without the box search, unless `effort` is `best` or seconds.
     Cost: near-linear in the number of different rows for a given effort.
     """
 
@@ -157,14 +159,15 @@ class Auto:
         is_slow = is_numpy and table.n_tuples > TINY
         effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
         if not is_slow and (is_numpy or _has_distances(rules)):
-            effort = replace(effort, boxes=0, rounds=max(effort.rounds, effort.unboxed))
+            effort = replace(effort, boxes=0, rounds=max(effort.rounds, effort.unboxed), sweeps=2)
         random, prices = rng.child(problem.seed, "auto"), make_prices(table.space, is_set)
         refinery = Refinery(
             problem, prices, rules, counted, is_whole, deadline, chosen,
             most_tuples=effort.most_tuples, dims=dearest_first(table, prices, random),
         )  # fmt: skip
         losses = _losses(table, classes, is_set)
-        if len(rules.kind) and not is_slow and table.n_tuples <= effort.most_tuples:
+        is_hard = _has_distances(rules) or _mean(losses, table) > HARD
+        if len(rules.kind) and is_hard and not is_slow and table.n_tuples <= effort.most_tuples:
             classes, losses = self._better_start(refinery, effort, classes, losses, is_set, progress)
         for i in range(max(1, min(effort.rounds, effort.most_tuples // table.n_tuples))):
             n_classes = int(classes.max()) + 1

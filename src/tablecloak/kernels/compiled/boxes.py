@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tablecloak.kernels.compiled.bunches import list_classes
 from tablecloak.kernels.compiled.changes import move_tuples, new_state, total_price, trim_classes
 from tablecloak.kernels.compiled.jit import inner_jit, jit, leaf_jit
-from tablecloak.kernels.compiled.proposals import begin_pass, choose, new_scratch, take
+from tablecloak.kernels.compiled.proposals import begin_pass, choose, is_better, new_scratch, take
 from tablecloak.kernels.compiled.sorting import copy_into, sort_up
 from tablecloak.kernels.compiled.states import SET, cell_price, n_bits
 
@@ -36,7 +37,7 @@ def _window_end(state, rows, n, line, end, records, needed, base):  # type: igno
 
 
 @inner_jit
-def _best_window(state, prices, rules, scratch, rows, n, line, base, fills, failed):  # type: ignore[no-untyped-def]
+def _best_window(state, prices, rules, scratch, rows, n, line, base, fills, failed, spare):  # type: ignore[no-untyped-def]
     """The window of a box whose class would gain most: (begin, end), an end of 0 for none."""
     most, begin, finish = np.int64(0), np.int64(0), np.int64(0)
     for width in range(0 if fills else 1, N_WIDTHS):
@@ -58,7 +59,7 @@ def _best_window(state, prices, rules, scratch, rows, n, line, base, fills, fail
             if not is_failed:
                 choose(state, rules, scratch, rows, a, b, price, fills)
                 scratch.work[0] += b - a
-                if scratch.found[0] > most:
+                if is_better(state, rules, scratch, most, spare):
                     most, begin, finish = scratch.found[0], a, b
             if line < 0:
                 return begin, finish
@@ -79,7 +80,7 @@ def _use_box(state, prices, rules, scratch, rows, n, line, base, fills, spare): 
     failed = np.empty((MOST_FAILED, 2), np.int64)
     n_failed = np.int64(0)
     for _ in range(MOST_TAKEN):
-        a, b = _best_window(state, prices, rules, scratch, rows, n, line, base, fills, failed[:n_failed])
+        a, b = _best_window(state, prices, rules, scratch, rows, n, line, base, fills, failed[:n_failed], spare)
         if b == 0:
             break
         price = base
@@ -228,6 +229,7 @@ def search_boxes(codes, weights, values, class_of, n_classes, prices, rules, ste
         last = now
         begin_pass(state, prices, rules, scratch, stop, spare)
         _enumerate(state, prices, rules, levels, scratch, first, np.bool_(p >= steps.plain), stop, spare)
+        list_classes(state, prices)
         move_tuples(state, prices, rules, spare, stop)
         trim_classes(state, prices, rules, spare, stop)
         now = total_price(state)

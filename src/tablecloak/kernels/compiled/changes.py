@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tablecloak.kernels.compiled.bunches import list_classes, list_new, new_bunches
 from tablecloak.kernels.compiled.jit import inner_jit, leaf_jit
 from tablecloak.kernels.compiled.rules import admitted
 from tablecloak.kernels.compiled.sorting import copy_into, sort_up
@@ -35,6 +36,7 @@ def new_state(codes, weights, values, class_of, n_classes, prices, n_places):  #
     """The classes of a block, counted, with room for as many again and for large ones that fall apart."""
     n, n_dims = codes.shape
     room = 2 * n_classes + n // 8 + 8
+    listed, around, least = new_bunches(room, n_dims, n_classes)
     state = State(
         codes,
         weights,
@@ -50,18 +52,24 @@ def new_state(codes, weights, values, class_of, n_classes, prices, n_places):  #
         np.zeros((room, n_dims), np.int64),
         np.zeros((room, n_dims), np.int64),
         np.zeros((room, n_places), np.int64),
-        np.zeros(1, np.int64),
+        np.zeros(2, np.int64),
+        listed,
+        np.empty(room, np.int64),
+        around,
+        least,
     )
     state.n_used[0] = n_classes
     for i in range(n):
         state.following[i] = -1
     for g in range(room):
         state.head[g] = -1
+        state.place[g] = -1
     for i in range(n - 1, -1, -1):
         if class_of[i] >= 0:  # others wait for a class
             link(state, i, class_of[i])
     for g in range(n_classes):
         rebuild(state, prices, g)
+    list_classes(state, prices)
     return state
 
 
@@ -76,13 +84,17 @@ def total_price(state):  # type: ignore[no-untyped-def]
 @leaf_jit
 def free_class(state):  # type: ignore[no-untyped-def]
     """A class number that is not in use, -1 if there is no room."""
+    free = np.int64(-1)
     for g in range(state.n_used[0]):
         if state.head[g] < 0:
-            return g
-    if state.n_used[0] < state.head.size:
+            free = np.int64(g)
+            break
+    if free < 0 and state.n_used[0] < state.head.size:
+        free = state.n_used[0]
         state.n_used[0] += 1
-        return state.n_used[0] - 1
-    return np.int64(-1)
+    if free >= 0:
+        list_new(state, free)
+    return free
 
 
 @leaf_jit
@@ -297,6 +309,7 @@ def priced(state, prices, rules, members, spare):  # type: ignore[no-untyped-def
 @inner_jit
 def polish(state, prices, rules, spare, stop):  # type: ignore[no-untyped-def]
     """One pass of every small change."""
+    list_classes(state, prices)
     move_tuples(state, prices, rules, spare, stop)
     trim_classes(state, prices, rules, spare, stop)
     dissolve_classes(state, prices, rules, spare, stop)

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tablecloak.kernels.compiled.changes import free_class, priced, relocate
+from tablecloak.kernels.compiled.bunches import list_classes
+from tablecloak.kernels.compiled.changes import free_class, relocate
 from tablecloak.kernels.compiled.jit import inner_jit, leaf_jit
 from tablecloak.kernels.compiled.rules import admitted
 from tablecloak.kernels.compiled.sorting import sort_up
 from tablecloak.kernels.compiled.states import (
     cheapest,
-    cheapest_of,
     clear,
     link,
     members_of,
@@ -20,7 +20,7 @@ from tablecloak.kernels.compiled.states import (
     unlink,
 )
 
-__all__ = ["Scratch", "begin_pass", "choose", "new_scratch", "take"]
+__all__ = ["Scratch", "begin_pass", "choose", "is_better", "new_scratch", "take"]
 
 # The price of a place that no class offers; sums of it do not overflow.
 NOWHERE = np.int64(1) << 44
@@ -30,11 +30,6 @@ class Scratch(NamedTuple):
     """What the search knows about tuples and classes, and room for its lists."""
 
     other: np.ndarray  # (n,) price of putting a tuple into the cheapest other class
-    other_class: np.ndarray  # (n,) that class
-    changed: np.ndarray  # (room,) classes that are not what they were when others were last looked for
-    is_changed: np.ndarray  # (room,)
-    seen_size: np.ndarray  # (room,) what they were then
-    seen_price: np.ndarray  # (room,)
     dissolving: np.ndarray  # (room,) what dissolving a class adds to the price
     weight: np.ndarray  # (room,) records of a class that lie in the box
     gain: np.ndarray  # (room,) what they gain if the rest of their class is dissolved
@@ -49,51 +44,23 @@ class Scratch(NamedTuple):
 def new_scratch(n, room, most_work):  # type: ignore[no-untyped-def]
     work = np.zeros(2, np.int64)
     work[1] = most_work
-    other_class = np.empty(n, np.int64)
-    for i in range(n):
-        other_class[i] = -1
     return Scratch(
-        np.zeros(n, np.int64), other_class, np.zeros(room, np.int64), np.zeros(room, np.bool_),
-        np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64),
-        np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64),
-        np.zeros(3, np.int64), work,
+        np.zeros(n, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.int64),
+        np.zeros(room, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(3, np.int64), work,
     )  # fmt: skip
 
 
 @leaf_jit
-def _find_changed(state, scratch):  # type: ignore[no-untyped-def]
-    """List the classes that are not what they were at the last call; how many."""
-    n_changed = np.int64(0)
-    for g in range(state.n_used[0]):
-        is_same = scratch.seen_size[g] == state.size[g] and scratch.seen_price[g] == state.price[g]
-        scratch.is_changed[g] = not is_same
-        if not is_same and state.head[g] >= 0:
-            scratch.changed[n_changed] = g
-            n_changed += 1
-        scratch.seen_size[g] = state.size[g]
-        scratch.seen_price[g] = state.price[g]
-        scratch.dissolving[g] = -state.price[g] * state.size[g]
-    return n_changed
-
-
-@leaf_jit
 def _find_others(state, prices, rules, scratch, stop, spare):  # type: ignore[no-untyped-def]
-    """Of every tuple the cheapest other class, and what it would cost to dissolve each class.
-
-    A tuple whose cheapest class is what it was looks at changed classes only.
-    """
-    n_changed = _find_changed(state, scratch)
+    """Of every tuple the price of the cheapest other class, and what it would cost to dissolve each class."""
+    for g in range(state.n_used[0]):
+        scratch.dissolving[g] = -state.price[g] * state.size[g]
     for i in range(state.codes.shape[0]):
         if stop[0] != 0:
             return
-        own, to, best = state.class_of[i], scratch.other_class[i], scratch.other[i]
-        is_known = to >= 0 and to != own and not scratch.is_changed[to]
-        n_listed = n_changed if is_known else np.int64(-1)
-        limit = best if is_known else NOWHERE
-        found, best = cheapest_of(state, prices, rules, i, own, limit, scratch.changed, n_listed, spare)
-        scratch.other[i] = best
-        scratch.other_class[i] = found if found >= 0 or not is_known else to
-        scratch.dissolving[own] += best
+        own = state.class_of[i]
+        _, scratch.other[i] = cheapest(state, prices, rules, i, own, NOWHERE, spare)
+        scratch.dissolving[own] += scratch.other[i]
 
 
 @inner_jit
@@ -113,6 +80,7 @@ def _dissolve_loose(state, prices, rules, scratch, stop, spare):  # type: ignore
 def begin_pass(state, prices, rules, scratch, stop, spare):  # type: ignore[no-untyped-def]
     """What a pass over boxes must know: where tuples would go otherwise; classes that cost less apart are dissolved."""
     scratch.work[0] = 0
+    list_classes(state, prices)
     _find_others(state, prices, rules, scratch, stop, spare)
     _dissolve_loose(state, prices, rules, scratch, stop, spare)
 
@@ -219,6 +187,21 @@ def choose(state, rules, scratch, rows, a, b, price, fills):  # type: ignore[no-
 
 
 @leaf_jit
+def is_better(state, rules, scratch, most, spare):  # type: ignore[no-untyped-def]
+    """Whether what was chosen gains more than this, as a class that the goal admits."""
+    if scratch.found[0] <= most:
+        return False
+    if rules.kind.size == 0:
+        return True
+    spare[:] = 0
+    for q in range(scratch.found[2]):
+        i = scratch.taken[q]
+        for v in range(state.values.shape[1]):
+            spare[state.values[i, v]] += state.weights[i]
+    return admitted(rules, spare, scratch.found[1])
+
+
+@leaf_jit
 def _gather_donors(state, scratch, taken, came_from, donors):  # type: ignore[no-untyped-def]
     """Note the class of every tuple that is taken: (number of classes, their price)."""
     n_donors, before = np.int64(0), np.int64(0)
@@ -236,9 +219,9 @@ def _gather_donors(state, scratch, taken, came_from, donors):  # type: ignore[no
 
 
 @leaf_jit
-def _count_donors(state, prices, rules, donors):  # type: ignore[no-untyped-def]
-    """Count again classes that gave records: (price of those that stay, members of those that cannot)."""
-    price, n_rest = np.int64(0), np.int64(0)
+def _count_donors(state, prices, rules, scratch, donors):  # type: ignore[no-untyped-def]
+    """Count again classes that gave records: (price of those that stay, members of those that cannot, their price)."""
+    price, n_rest, others = np.int64(0), np.int64(0), np.int64(0)
     for q in range(donors.size):
         g = donors[q]
         if state.head[g] < 0:
@@ -249,7 +232,11 @@ def _count_donors(state, prices, rules, donors):  # type: ignore[no-untyped-def]
             price += state.price[g] * state.size[g]
         else:
             n_rest += state.n_members[g]
-    return price, n_rest
+            i = state.head[g]
+            while i >= 0:
+                others += scratch.other[i]
+                i = state.following[i]
+    return price, n_rest, others
 
 
 @leaf_jit
@@ -284,8 +271,10 @@ def _put_back(state, prices, tuples, came_from):  # type: ignore[no-untyped-def]
 def take(state, prices, rules, scratch, spare):  # type: ignore[no-untyped-def]
     """Make the chosen tuples a class if that lowers the price and the goal admits all classes; what it saves, or 0."""
     taken = scratch.taken[: scratch.found[2]]
+    if not is_better(state, rules, scratch, np.int64(0), spare):
+        return np.int64(0)
     new = free_class(state)
-    if new < 0 or (rules.kind.size > 0 and not priced(state, prices, rules, taken, spare)[1]):
+    if new < 0:
         return np.int64(0)
     donors = np.empty(taken.size, np.int64)
     came_from = np.empty(taken.size, np.int64)
@@ -295,9 +284,9 @@ def take(state, prices, rules, scratch, spare):  # type: ignore[no-untyped-def]
         unlink(state, taken[q])
         link(state, taken[q], new)
     rebuild(state, prices, new)
-    price, n_rest = _count_donors(state, prices, rules, donors)
+    price, n_rest, others = _count_donors(state, prices, rules, scratch, donors)
     saved = before - price - state.price[new] * state.size[new]
-    if saved > 0:
+    if saved > (others if rules.kind.size > 0 else 0):
         rest = np.empty(n_rest, np.int64)
         rest_from = np.empty(n_rest, np.int64)
         _give_up(state, rules, donors, rest, rest_from)

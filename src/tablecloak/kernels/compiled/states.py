@@ -13,6 +13,8 @@ from tablecloak.kernels.compiled.sorting import copy_into, sort_up
 TABLE, LINE, SPAN, BRANCH, SET = 0, 1, 2, 3, 4
 FAR = np.int64(1) << 40
 MOST = np.int64(1) << 60
+# Classes that are looked at together: none of them is if the box around them is too far.
+BUNCH = 16
 
 
 class State(NamedTuple):
@@ -32,7 +34,11 @@ class State(NamedTuple):
     next_lo: np.ndarray  # (room, n_dims) lowest code once a member that carries `lo` has left
     next_hi: np.ndarray  # (room, n_dims)
     hist: np.ndarray  # (room, n_places) sensitive values
-    n_used: np.ndarray  # (1,) class numbers given out
+    n_used: np.ndarray  # (2,) class numbers given out, and places of the list
+    listed: np.ndarray  # classes in bunches of similar ones, -1: none any more; all in order where there are few
+    place: np.ndarray  # (room,) of a class in the list
+    around: np.ndarray  # (n_bunches, 2, n_dims) a box around all classes of a bunch, perhaps wider
+    least: np.ndarray  # (n_bunches, 3) price of that box, and the least price and size of a class of the bunch, or less
 
 
 @leaf_jit
@@ -139,6 +145,34 @@ def unlink(state, i):  # type: ignore[no-untyped-def]
 
 
 @leaf_jit
+def widen_bunch(state, prices, g):  # type: ignore[no-untyped-def]
+    """See to it that a class lies in the box around its bunch."""
+    if state.place[g] < 0:
+        return
+    b = state.place[g] // BUNCH
+    least_lo, most_hi = state.around[b, 0], state.around[b, 1]
+    is_wider = False
+    for d in range(state.lo.shape[1]):
+        lo, hi = state.lo[g, d], state.hi[g, d]
+        if prices.kind[d] == SET:
+            lo |= least_lo[d]
+            hi = np.int64(0)
+        else:
+            lo, hi = min(lo, least_lo[d]), max(hi, most_hi[d])
+        if lo != least_lo[d] or hi != most_hi[d]:
+            is_wider = True
+            least_lo[d] = lo
+            most_hi[d] = hi
+    least = state.least[b]
+    if is_wider:
+        least[0] = 0
+        for d in range(state.lo.shape[1]):
+            least[0] += cell_price(prices, d, least_lo[d], most_hi[d])
+    least[1] = min(least[1], state.price[g])
+    least[2] = min(least[2], state.size[g])
+
+
+@leaf_jit
 def rebuild(state, prices, g):  # type: ignore[no-untyped-def]
     """Count a class again from its members."""
     n_dims = state.codes.shape[1]
@@ -179,6 +213,7 @@ def rebuild(state, prices, g):  # type: ignore[no-untyped-def]
         price += cell_price(prices, d, lo[d], hi[d])
     state.size[g] = size
     state.price[g] = price
+    widen_bunch(state, prices, g)
 
 
 @leaf_jit
@@ -212,44 +247,52 @@ def admits_with(state, rules, g, i, sign, spare):  # type: ignore[no-untyped-def
 
 
 @leaf_jit
-def cheapest_of(state, prices, rules, i, own, best, listed, n_listed, spare):  # type: ignore[no-untyped-def]
-    """The class that a tuple joins at least added price, below `best`: (class or -1, added price).
-
-    Args:
-        n_listed: how many of the listed classes are looked at; -1: all classes, whatever the list.
-    """
-    found = np.int64(-1)
-    n_dims = state.codes.shape[1]
-    w = state.weights[i]
-    code = state.codes[i]
-    for c in range(n_listed if n_listed >= 0 else state.n_used[0]):
-        g = listed[c] if n_listed >= 0 else np.int64(c)
-        if g == own or state.head[g] < 0:
-            continue
-        base = state.size[g] * state.price[g]
-        total = state.size[g] + w
-        if total * state.price[g] - base >= best:
-            continue
-        limit = (best + base) / total
-        price = np.int64(0)
-        lo = state.lo[g]
-        hi = state.hi[g]
-        for d in range(n_dims):
-            price += widened(prices, d, lo[d], hi[d], code[d])
-            if price >= limit:
-                break
-        if price < limit:
-            if rules.kind.size > 0 and not admits_with(state, rules, g, i, np.int64(1), spare):
-                continue
-            best = total * price - base
-            found = np.int64(g)
-    return found, best
+def _joint_price(prices, lo, hi, code, limit):  # type: ignore[no-untyped-def]
+    """What a box costs once a tuple has joined it, or more than the limit."""
+    price = np.int64(0)
+    for d in range(code.size):
+        price += widened(prices, d, lo[d], hi[d], code[d])
+        if price > limit:
+            break
+    return price
 
 
 @leaf_jit
 def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-untyped-def]
-    """The class that a tuple joins at least added price, below `best`: (class or -1, added price)."""
-    return cheapest_of(state, prices, rules, i, own, best, state.head, np.int64(-1), spare)
+    """The class that a tuple joins at least added price, below `best`: (class or -1, added price).
+
+    Of equal ones it is the first. A bunch is passed by if the box around it would cost too much more with the tuple:
+    each of its classes would, at least.
+    """
+    is_bunched = state.around.size > 0
+    n = state.n_used[1 if is_bunched else 0]
+    found = np.int64(-1)
+    w = state.weights[i]
+    code = state.codes[i]
+    first = max(np.int64(0), state.place[own] // BUNCH) if own >= 0 else np.int64(0)
+    for turn in range((n + BUNCH - 1) // BUNCH):
+        # classes near its own are the cheapest, and others are then passed by
+        b = first if turn == 0 else np.int64(0) if turn == first else np.int64(turn)
+        if is_bunched:
+            left = best - w * state.least[b, 1]
+            limit = state.least[b, 0] + left / (w + state.least[b, 2])
+            if left < 0 or _joint_price(prices, state.around[b, 0], state.around[b, 1], code, limit) > limit:
+                continue
+        for c in range(b * BUNCH, min(n, (b + 1) * BUNCH)):
+            g = state.listed[c]
+            if g < 0 or g == own or state.head[g] < 0:
+                continue
+            base = state.size[g] * state.price[g]
+            total = state.size[g] + w
+            if total * state.price[g] - base > best:
+                continue
+            price = _joint_price(prices, state.lo[g], state.hi[g], code, (best + base) / total)
+            added = total * price - base
+            if added > best or (added == best and g > found):
+                continue
+            if rules.kind.size == 0 or admits_with(state, rules, g, i, np.int64(1), spare):
+                found, best = np.int64(g), added
+    return found, best
 
 
 @leaf_jit
@@ -268,3 +311,4 @@ def join(state, prices, i, g):  # type: ignore[no-untyped-def]
     state.size[g] += state.weights[i]
     for v in range(state.values.shape[1]):
         state.hist[g, state.values[i, v]] += state.weights[i]
+    widen_bunch(state, prices, g)

@@ -14,8 +14,9 @@ import numpy as np
 from tablecloak.kernels.compiled.changes import new_state, polish, total_price
 from tablecloak.kernels.compiled.jit import inner_jit, jit, leaf_jit
 from tablecloak.kernels.compiled.pools import rebuild_pools
-from tablecloak.kernels.compiled.proposals import begin_pass, choose, new_scratch, take
-from tablecloak.kernels.compiled.states import FAR, SET, cell_price, lies_in, n_bits
+from tablecloak.kernels.compiled.proposals import begin_pass, choose, is_better, new_scratch, take
+from tablecloak.kernels.compiled.sorting import sort_up
+from tablecloak.kernels.compiled.states import BUNCH, FAR, SET, cell_price, lies_in, n_bits
 from tablecloak.kernels.prices import MOST_SET_VALUES
 from tablecloak.kernels.steps import SPLIT_UP_TO
 
@@ -55,22 +56,60 @@ def _new_room(n, n_dims):  # type: ignore[no-untyped-def]
 
 
 @leaf_jit
-def _find_near(state, prices, room, g):  # type: ignore[no-untyped-def]
-    """List the tuples that lie in the box of a class but for at most one dimension; how many."""
-    n_near = np.int64(0)
+def _n_apart(prices, lo, hi, other_lo, other_hi):  # type: ignore[no-untyped-def]
+    """In how many dimensions two boxes have nothing in common; 2: two or more."""
+    n = np.int64(0)
+    for d in range(lo.size):
+        if prices.kind[d] == SET:
+            n += lo[d] & other_lo[d] == 0
+        else:
+            n += lo[d] > other_hi[d] or hi[d] < other_lo[d]
+        if n == 2:
+            break
+    return n
+
+
+@leaf_jit
+def _add_near(state, prices, room, g, h, n_near):  # type: ignore[no-untyped-def]
+    """Add the members of a class that lie in the box of another but for at most one dimension; how many are listed."""
     lo, hi = state.lo[g], state.hi[g]
-    for i in range(state.codes.shape[0]):
-        at, n_out = np.int64(-1), np.int64(0)
+    if _n_apart(prices, lo, hi, state.lo[h], state.hi[h]) == 2:
+        return n_near
+    i = state.head[h]
+    while i >= 0:
+        n_out = np.int64(0)
         for d in range(lo.size):
             if not lies_in(prices, d, lo[d], hi[d], state.codes[i, d]):
-                at = np.int64(d)
                 n_out += 1
                 if n_out == 2:
                     break
         if n_out < 2:
             room.near[n_near] = i
-            room.outside[n_near] = at
             n_near += 1
+        i = state.following[i]
+    return n_near
+
+
+@leaf_jit
+def _find_near(state, prices, room, g):  # type: ignore[no-untyped-def]
+    """List the tuples that lie in the box of a class but for at most one dimension; how many."""
+    n_near = np.int64(0)
+    lo, hi = state.lo[g], state.hi[g]
+    is_bunched = state.around.size > 0
+    n = state.n_used[1 if is_bunched else 0]
+    for begin in range(0, n, BUNCH):
+        b = begin // BUNCH
+        if is_bunched and _n_apart(prices, lo, hi, state.around[b, 0], state.around[b, 1]) == 2:
+            continue
+        for c in range(begin, min(n, begin + BUNCH)):
+            if state.listed[c] >= 0:
+                n_near = _add_near(state, prices, room, g, state.listed[c], n_near)
+    sort_up(room.near[:n_near])
+    for r in range(n_near):
+        room.outside[r] = -1
+        for d in range(lo.size):
+            if not lies_in(prices, d, lo[d], hi[d], state.codes[room.near[r], d]):
+                room.outside[r] = d
     return n_near
 
 
@@ -213,7 +252,7 @@ def _keep(state, prices, room, d, v, n, target):  # type: ignore[no-untyped-def]
 
 
 @inner_jit
-def _best_step(state, prices, rules, scratch, room, n, gain, fills):  # type: ignore[no-untyped-def]
+def _best_step(state, prices, rules, scratch, room, n, gain, fills, spare):  # type: ignore[no-untyped-def]
     """The value without which a class gains most, and more than now: (dimension or -1, value, gain)."""
     price = _bound_steps(state, prices, rules, room, n)
     best_d, best_v = np.int64(-1), np.int64(-1)
@@ -227,7 +266,7 @@ def _best_step(state, prices, rules, scratch, room, n, gain, fills):  # type: ig
         n_trial = _keep(state, prices, room, d, v, n, room.trial)
         choose(state, rules, scratch, room.trial, np.int64(0), n_trial, then, fills)
         scratch.work[0] += 2 * n
-        if scratch.found[0] > gain:
+        if is_better(state, rules, scratch, gain, spare):
             best_d, best_v, gain = d, v, scratch.found[0]
 
 
@@ -236,7 +275,7 @@ def _use_rows(state, prices, rules, scratch, room, n, fills, spare):  # type: ig
     """Leave out values as long as a class gains more, then make it; what it saves."""
     gain = np.int64(0)
     while True:
-        d, v, gain = _best_step(state, prices, rules, scratch, room, n, gain, fills)
+        d, v, gain = _best_step(state, prices, rules, scratch, room, n, gain, fills, spare)
         if d < 0:
             break
         n = _keep(state, prices, room, d, v, n, room.rows)
@@ -244,7 +283,7 @@ def _use_rows(state, prices, rules, scratch, room, n, fills, spare):  # type: ig
         return np.int64(0)
     price = _tighten(state, prices, room, n)
     choose(state, rules, scratch, room.rows, np.int64(0), n, price, fills)
-    return take(state, prices, rules, scratch, spare) if scratch.found[0] > 0 else np.int64(0)
+    return take(state, prices, rules, scratch, spare)
 
 
 @inner_jit
@@ -293,7 +332,8 @@ def vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps
         _vary_classes(state, prices, rules, scratch, room, np.bool_(p >= steps.plain), stop, spare)
         polish(state, prices, rules, spare, stop)
         most = np.int64(SPLIT_UP_TO)
-        rebuild_pools(state, prices, rules, np.int64(1), most, 0.0, seed + p, np.bool_(False), 1, stop, spare)
+        if p + 1 < steps.boxes:  # another start for the next pass
+            rebuild_pools(state, prices, rules, np.int64(1), most, 0.0, seed + p, np.bool_(False), 1, stop, spare)
         now = total_price(state)
         if stop[0] != 0 or (p >= steps.plain and (last - now) * 1000 < last):
             break
