@@ -53,7 +53,7 @@ def _middle(state, prices, g, d):  # type: ignore[no-untyped-def]
 
 @inner_jit
 def _bring_together(state, prices, ranked):  # type: ignore[no-untyped-def]
-    """Put similar classes side by side: halve the list, and its halves, where the boxes around both parts cost least."""
+    """Put similar classes side by side: halve the list, and the halves, where the boxes around both cost least."""
     begin, end = np.empty(64, np.int64), np.empty(64, np.int64)
     begin[0], end[0], n_open = 0, ranked.size, 1
     keys = np.empty(ranked.size, np.int64)
