@@ -286,6 +286,7 @@ def take(state, prices, rules, scratch, spare):  # type: ignore[no-untyped-def]
     rebuild(state, prices, new)
     price, n_rest, others = _count_donors(state, prices, rules, scratch, donors)
     saved = before - price - state.price[new] * state.size[new]
+    # where rules forbid most, looking for places in vain would take most of the time
     if saved > (others if rules.kind.size > 0 else 0):
         rest = np.empty(n_rest, np.int64)
         rest_from = np.empty(n_rest, np.int64)

@@ -262,7 +262,7 @@ def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-unty
     """The class that a tuple joins at least added price, below `best`: (class or -1, added price).
 
     Of equal ones it is the first. A bunch is passed by if the box around it would cost too much more with the tuple:
-    each of its classes would, at least.
+    each of its classes would, at least, but for the rounding of prices.
     """
     is_bunched = state.around.size > 0
     n = state.n_used[1 if is_bunched else 0]
@@ -275,7 +275,7 @@ def cheapest(state, prices, rules, i, own, best, spare):  # type: ignore[no-unty
         b = first if turn == 0 else np.int64(0) if turn == first else np.int64(turn)
         if is_bunched:
             left = best - w * state.least[b, 1]
-            limit = state.least[b, 0] + left / (w + state.least[b, 2])
+            limit = state.least[b, 0] + 2 * code.size + left / (w + state.least[b, 2])
             if left < 0 or _joint_price(prices, state.around[b, 0], state.around[b, 1], code, limit) > limit:
                 continue
         for c in range(b * BUNCH, min(n, (b + 1) * BUNCH)):
