@@ -162,7 +162,7 @@ def main() -> None:
     if given.page:
         replace_between(given.page, "quality", _tables(results))
     if given.svg:
-        given.svg.write_text(line_chart(_series(results), x="k", y="information loss (GCP)"), encoding="utf-8")
+        given.svg.write_text(_chart(results), encoding="utf-8")
 
 
 def measure_all(names: list[str], ks: list[int], limit: float, sample: int) -> list[Result]:
@@ -223,9 +223,10 @@ def _tables(results: list[Result]) -> str:
     return f"GCP / CPU seconds:\n\n{loss}\n\nDiscernibility / C_avg / records suppressed:\n\n{sizes}"
 
 
-def _series(results: list[Result]) -> dict[str, list[tuple[float, float]]]:
+def _chart(results: list[Result]) -> str:
     names = dict.fromkeys(r.method for r in results)
-    return {name: [(float(r.k), r.gcp) for r in results if r.method == name] for name in names}
+    series = {name: [(float(r.k), r.gcp) for r in results if r.method == name] for name in names}
+    return line_chart(series, x="k", y="information loss (GCP)", bold="auto")
 
 
 if __name__ == "__main__":

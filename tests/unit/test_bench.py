@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -178,9 +179,20 @@ def test_tables_stand_between_their_marks(tmp_path):
 def test_lines_with_the_same_points_are_one_line_of_the_chart():
     from benchmarks.chart import line_chart
 
-    svg = line_chart({"a": [(2, 0.1), (5, 0.2)], "b": [(5, 0.2), (2, 0.1)], "c": [(2, 0.3)]}, x="k", y="loss")
+    svg = line_chart({"a": [(2, 0.1), (5, 0.2)], "b": [(5, 0.2), (2, 0.1)], "c": [(2, 0.3)]}, x="k", y="loss", bold="c")
     assert svg.count("<polyline") == 2
     assert ">a, b</text>" in svg
+
+
+def test_the_chart_has_logarithmic_axes_and_room_for_nothing():
+    from benchmarks.chart import line_chart
+
+    svg = line_chart({"a": [(1, 0.1), (10, 0.01), (100, 0.0)]}, x="k", y="loss", bold="a")
+    (points,) = re.findall(r'<polyline points="([^"]+)"', svg)
+    (x1, y1), (x2, y2), (x3, y3) = (map(float, p.split(",")) for p in points.split())
+    assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2)
+    assert y1 < y2 == y3  # 0 lies at the lower edge
+    assert 'stroke-width="3.5"' in svg
 
 
 def test_growth_is_compared_with_n_log_n():
