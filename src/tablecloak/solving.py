@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak import kernels
-from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.base import Algorithm, Compiling, Problem, Solution
 from tablecloak.algorithms.dealing import Dealing
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.data.coded import CodedTable
@@ -100,11 +100,20 @@ def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int |
         return loss_of(coding, plan, _try(coding, plan, goal, given))
 
     require_feasible(coding.whole(), plan.goal, loss_for if coding.n_tuples <= TRY_LOSS_UP_TO else None)
+    _compile(plan.algorithm, coding.n_tuples, timed)
     search = Search(plan, threads or os.cpu_count() or 1, given, timed.inner)
     with timed.phase("solve", coding.n_tuples) as notes:
         answer = _answer(engine, coding, search)
         notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
     return Solved(table, coding, answer, n_dropped)
+
+
+def _compile(algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:
+    """Say what the first run of a version waits for."""
+    if isinstance(algorithm, Compiling) and algorithm.must_compile(n_tuples):
+        with timed.phase("compile") as notes:
+            algorithm.compile(n_tuples)
+            notes.append("kernels, once for this version")
 
 
 def _answer(engine: Engine, coding: Coding, search: Search) -> Answer:

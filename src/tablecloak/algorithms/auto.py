@@ -145,6 +145,14 @@ class Auto:
         asked = [limit for limit in (self.effort, self.time_limit) if isinstance(limit, int | float)]
         return min(asked, default=float("inf"))
 
+    def must_compile(self, n_tuples: int) -> bool:
+        """Whether the kernels for a table of this many tuples are not there yet."""
+        return not self._kernels(n_tuples).is_kept(as_sets=self.labels == "set")
+
+    def compile(self, n_tuples: int) -> None:
+        """Compile them, for this and all later runs."""
+        self._kernels(n_tuples).warm_up(refines=True, as_sets=self.labels == "set")
+
     def _kernels(self, n_tuples: int) -> ModuleType:
         waits = self.effort not in ("fast", "balanced") and n_tuples > SMALL  # for the compiler, once ever
         return kernels.choose(max(n_tuples, kernels.COMPILED_FROM) if waits else n_tuples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar, cast
+from typing import ClassVar, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from tablecloak.progress import Progress
 from tablecloak.registry import register
 from tablecloak.stats.classes import ClassStats
 
-__all__ = ["Algorithm", "Block", "Bucketing", "CutTree", "Problem", "Publishes", "Solution", "algorithm"]
+__all__ = ["Algorithm", "Block", "Bucketing", "Compiling", "CutTree", "Problem", "Publishes", "Solution", "algorithm"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -164,6 +164,17 @@ class Solution:
     def stats(self, table: CodedTable) -> ClassStats:
         """Statistics of the classes as a reader of the release counts them: without suppressed records."""
         return table.class_stats(self.class_of_tuple, self.n_classes, own_totals=True)
+
+
+@runtime_checkable
+class Compiling(Protocol):
+    """An algorithm whose kernels take so long to compile that users should be told."""
+
+    def must_compile(self, n_tuples: int) -> bool:
+        """Whether a table of this many tuples would wait for that."""
+
+    def compile(self, n_tuples: int) -> None:
+        """Compile them, for this and all later runs."""
 
 
 class Algorithm(Protocol):

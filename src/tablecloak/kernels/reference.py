@@ -19,6 +19,7 @@ __all__ = [
     "covers",
     "descend",
     "group",
+    "is_kept",
     "leaves_of",
     "propose",
     "refine",
@@ -370,5 +371,10 @@ def group(keys: Keys, n_rows: int | None = None) -> tuple[IntArray, NDArray[np.u
     return firsts.astype(np.int64), inverse.reshape(-1).astype(np.uint32)
 
 
-def warm_up(*, refines: bool = False) -> None:
+def warm_up(*, refines: bool = False, as_sets: bool = False) -> None:
     """Nothing to load."""
+
+
+def is_kept(*, as_sets: bool = False) -> bool:  # noqa: ARG001
+    """Nothing to compile."""
+    return True

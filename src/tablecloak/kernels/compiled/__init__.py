@@ -15,9 +15,11 @@ from tablecloak.kernels.compiled.coding import add_codes, count_leaves, covers, 
 from tablecloak.kernels.compiled.counts import count_codes, sizes
 from tablecloak.kernels.compiled.cuts import propose
 from tablecloak.kernels.compiled.grouping import group
+from tablecloak.kernels.compiled.jit import was_kept
 from tablecloak.kernels.compiled.moves import descend, split
 from tablecloak.kernels.compiled.refine import refine
 from tablecloak.kernels.compiled.search import search
+from tablecloak.kernels.levels import make_levels
 from tablecloak.kernels.prices import make_prices
 from tablecloak.kernels.rules import only_size
 from tablecloak.kernels.space import Space, plan_layout
@@ -30,6 +32,7 @@ __all__ = [
     "covers",
     "descend",
     "group",
+    "is_kept",
     "leaves_of",
     "propose",
     "refine",
@@ -40,11 +43,12 @@ __all__ = [
 ]
 
 
-def warm_up(*, refines: bool = False) -> None:
+def warm_up(*, refines: bool = False, as_sets: bool = False) -> None:
     """Load (or, the first time ever, compile) every kernel by using it on two tuples.
 
     Args:
-        refines: the kernel that refines classes too, which takes longest.
+        refines: those that refine classes and search for boxes too, which take longest.
+        as_sets: the search where columns are published as sets.
     """
     space = Space(
         n_dims=1,
@@ -75,7 +79,16 @@ def warm_up(*, refines: bool = False) -> None:
         values: NDArray[np.integer[Any]] = np.zeros(1, kind)
         values.flags.writeable = False  # as columns of frames are
         add_codes(np.zeros(1, np.uint64), values, 0, np.zeros(1, np.uint64))
-    if refines:
-        prices, codes = make_prices(space, np.zeros(1, np.bool_)), np.array([[0], [1]])
-        alone, one, none = np.zeros((2, 0), np.int64), np.ones(2, np.int64), np.zeros(1, np.int64)
-        refine(codes, one, alone, np.arange(2), prices, only_size(1), steps=Steps(sweeps=1), seed=0, stop=none)
+    alone, one, none = np.zeros((2, 0), np.int64), np.ones(2, np.int64), np.zeros(1, np.int64)
+    rules, order = only_size(1), np.zeros(1, np.int64)
+    for is_set in [False] * refines + [True] * as_sets:
+        prices, codes = make_prices(space, np.full(1, is_set)), np.array([[1], [2]])
+        how: dict[str, Any] = {"steps": Steps(sweeps=1, boxes=1, work=1), "seed": 0, "stop": none}
+        levels = make_levels(space, prices, order, None)
+        refine(codes - (not is_set), one, alone, np.arange(2), prices, rules, **how)
+        search(codes - (not is_set), one, alone, np.arange(2), prices, rules, levels=levels, **how)
+
+
+def is_kept(*, as_sets: bool = False) -> bool:
+    """Whether kernels that search for boxes were compiled before, in this version."""
+    return was_kept("variations.vary_boxes" if as_sets else "boxes.search_boxes")

@@ -22,7 +22,7 @@ from numba import config as _config
 from numba import njit
 from numba.np import linalg as _linalg
 
-__all__ = ["inner_jit", "jit", "leaf_jit"]
+__all__ = ["inner_jit", "jit", "leaf_jit", "was_kept"]
 
 
 def _load_without_scipy() -> None:
@@ -50,6 +50,11 @@ def _sources() -> bytes:
 def _cache_folder() -> Path:
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "tablecloak" / f"kernels-{hashlib.sha256(_sources()).hexdigest()[:16]}"
+
+
+def was_kept(kernel: str) -> bool:
+    """Whether a kernel, named by its file and function, is in the cache."""
+    return any(Path(config.CACHE_DIR).rglob(f"{kernel}-*.nbi"))
 
 
 _load_without_scipy()

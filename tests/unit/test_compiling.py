@@ -1,0 +1,66 @@
+"""What the first run of a version waits for is said."""
+
+from __future__ import annotations
+
+import pytest
+
+import tablecloak as tc
+from tablecloak import kernels
+from tablecloak.algorithms.auto import Auto
+from tablecloak.algorithms.base import Compiling
+from tablecloak.algorithms.mondrian import Mondrian
+from tablecloak.progress import Silent
+from tablecloak.sample import patients
+
+
+class Phases(Silent):
+    def __init__(self):
+        self.ended = {}
+        self.now = ""
+
+    def start(self, phase, total=None):
+        self.now = phase
+
+    def finish(self, note=""):
+        self.ended[self.now] = note
+
+
+def phases_of(kind):
+    roles = {"birth_date": {"role": "quasi"}, "sex": {"role": "quasi"}}
+    policy = tc.Policy.model_validate(
+        {"version": 1, "columns": roles, "others": "drop", "goals": [{"model": "k-anonymity", "k": 3}],
+         "algorithm": {"kind": kind}}
+    )  # fmt: skip
+    seen = Phases()
+    tc.anonymize(patients(200), policy, progress=seen)
+    return seen.ended
+
+
+def test_compiling_is_a_phase_of_its_own(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(Auto, "must_compile", lambda self, n: True)
+    monkeypatch.setattr(Auto, "compile", lambda self, n: compiled.append(n))
+    assert phases_of("auto")["compile"] == "kernels, once for this version"
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("kind", ["auto", "mondrian"])
+def test_small_tables_wait_for_no_compiler(kind):
+    assert "compile" not in phases_of(kind)
+
+
+def test_only_algorithms_with_slow_kernels_are_asked():
+    assert isinstance(Auto(), Compiling)
+    assert not isinstance(Mondrian(), Compiling)
+
+
+@pytest.mark.parametrize(("labels", "kernel"), [("hierarchy", "boxes.search_boxes"), ("set", "variations.vary_boxes")])
+def test_kernels_that_were_kept_need_no_compiler(tmp_path, monkeypatch, labels, kernel):
+    jit = pytest.importorskip("tablecloak.kernels.compiled.jit", reason="needs numba")
+    monkeypatch.setattr(jit.config, "CACHE_DIR", str(tmp_path))
+    auto = Auto(labels=labels)
+    assert auto.must_compile(kernels.COMPILED_FROM)
+    assert not auto.must_compile(kernels.COMPILED_FROM - 1)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / f"{kernel}-1.py311.nbi").touch()
+    assert not auto.must_compile(kernels.COMPILED_FROM)
