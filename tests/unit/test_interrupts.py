@@ -26,9 +26,10 @@ def exits(monkeypatch):
     return codes
 
 
-def test_the_first_ctrl_c_while_refining_only_asks_to_stop(wish, exits, capfd):
+@pytest.mark.parametrize("phase", ["refine", "search boxes"])
+def test_the_first_ctrl_c_while_refining_only_asks_to_stop(wish, exits, capfd, phase):
     progress = Quiet()
-    progress.start("refine")
+    progress.start(phase)
     assert not progress.stopping()
     main._interrupted(signal.SIGINT, None)
     assert progress.stopping()
@@ -43,7 +44,7 @@ def test_the_second_ctrl_c_ends_the_run(wish, exits):
     assert exits == [130]
 
 
-@pytest.mark.parametrize("phase", ["read", "solve", "write"])
+@pytest.mark.parametrize("phase", ["read", "compile", "solve", "write"])
 def test_ctrl_c_ends_the_run_where_there_is_no_answer_to_keep(wish, exits, phase):
     progress = Quiet()
     progress.start("refine")

@@ -25,7 +25,7 @@ from tablecloak.kernels.prices import MOST_SET_VALUES, SET, make_prices
 from tablecloak.kernels.rules import Kind, Rules
 from tablecloak.kernels.steps import SPLIT_UP_TO, Steps
 from tablecloak.models.base import Goal
-from tablecloak.progress import Progress, tell_better, tell_groups
+from tablecloak.progress import REFINE, SEARCH_BOXES, Progress, tell_better, tell_groups
 
 __all__ = ["Auto"]
 
@@ -189,7 +189,7 @@ class Auto:
             tell_better(progress, _mean(losses, table))
             tell_groups(progress, partial(_sizes, table, classes))
             progress.finish(f"loss {_mean(losses, table):.4f}")
-            progress.start("refine", table.n_tuples)
+            progress.start(REFINE, table.n_tuples)
             classes = refinery.refine(classes, losses, order, n_blocks, steps, progress)
             last, losses = losses, _losses(table, classes, is_set)
             if effort.boxes and not refinery.is_over(progress):
@@ -214,7 +214,7 @@ class Auto:
         steps = Steps(sweeps=0, boxes=passes, plain=0 if turn else effort.plain, work=work, turn=turn)
         tell_better(progress, _mean(losses, table))
         progress.finish(f"loss {_mean(losses, table):.4f}")
-        progress.start("search boxes", table.n_tuples)
+        progress.start(SEARCH_BOXES, table.n_tuples)
         return refinery.refine(classes, losses, order, n_blocks, steps, progress, levels)
 
     def _better_start(

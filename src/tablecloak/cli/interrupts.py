@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tablecloak.progress import Silent
+from tablecloak.progress import HAVE_ANSWER, Silent
 
 __all__ = ["Quiet", "Wish", "wish"]
-
-# The phase in which a search already has an answer and only makes it better.
-KEEPS_ANSWER = "refine"
 
 
 @dataclass(slots=True)
@@ -21,7 +18,7 @@ class Wish:
 
     def enter(self, phase: str) -> None:
         """A phase begins or, with no name, ends."""
-        self.can_keep = phase == KEEPS_ANSWER
+        self.can_keep = phase in HAVE_ANSWER
 
     def stop(self) -> bool:
         """Ask to keep the best answer; False if there is none yet or it was asked before."""
