@@ -32,9 +32,8 @@ def line_chart(series: Series, *, x: str, y: str, bold: str) -> str:
     def place(px: float, py: float) -> tuple[float, float]:
         span = math.log(xs[-1] / xs[0]) or 1.0
         across = LEFT + (WIDTH - LEFT - LEGEND) * math.log(px / xs[0]) / span
-        return across, TOP + (height - TOP - BOTTOM) * math.log(ticks[-1] / max(py, ticks[0])) / math.log(
-            ticks[-1] / ticks[0]
-        )
+        down = math.log(ticks[-1] / max(py, ticks[0])) / math.log(ticks[-1] / ticks[0])
+        return across, TOP + (height - TOP - BOTTOM) * down
 
     font = 'font-size="12" font-family="system-ui, sans-serif"'
     parts = [

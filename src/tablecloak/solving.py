@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak import kernels
-from tablecloak.algorithms.base import Algorithm, Compiling, Problem, Solution
+from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.algorithms.dealing import Dealing
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.data.coded import CodedTable
@@ -110,7 +110,7 @@ def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int |
 
 def _compile(algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:
     """Say what the first run of a version waits for."""
-    if isinstance(algorithm, Compiling) and algorithm.must_compile(n_tuples):
+    if algorithm.must_compile(n_tuples):
         with timed.phase("compile") as notes:
             algorithm.compile(n_tuples)
             notes.append("kernels, once for this version")

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from engine_tables import K, L, people, policy_of
+from notes import Notes
 from random_tables import coded_table
 from tablecloak import pipeline
 from tablecloak.engines.keys import KeyFile
@@ -17,20 +18,6 @@ from tablecloak.engines.sql import KeyCounter
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.space import unpack
 from tablecloak.policy.load import parse_policy
-from tablecloak.progress import Silent
-
-
-class Notes(Silent):
-    """Progress that keeps the closing note of every phase."""
-
-    def __init__(self):
-        self.notes = {}
-
-    def start(self, phase, total=None):
-        self.phase = phase
-
-    def finish(self, note=""):
-        self.notes[self.phase] = note
 
 
 def shards_of(table, most_rows, admits=lambda stats: np.ones(stats.n_classes, bool)):

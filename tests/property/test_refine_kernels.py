@@ -81,6 +81,17 @@ def price_of(codes, weights, classes, prices):
     return total
 
 
+def assert_compiled_equals_reference(given, how):
+    from tablecloak.kernels.compiled.refine import refine as refine_compiled
+
+    codes, weights, values, classes, prices, rules = given
+    one, other = classes.copy(), classes.copy()
+    assert refine_reference(codes, weights, values, one, prices, rules, **how) == refine_compiled(
+        codes, weights, values, other, prices, rules, **how
+    )
+    assert one.tolist() == other.tolist()
+
+
 def from_python(name):
     """A kernel about rules that other kernels call, made callable from here."""
     from numba import njit
@@ -100,30 +111,17 @@ def from_python(name):
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("seed", range(often(1)))
 def test_compiled_equals_reference(seed, name, sets):
-    from tablecloak.kernels.compiled.refine import refine as refine_compiled
-
-    codes, weights, values, classes, prices, rules = block(seed, name, sets=sets)
-    one, other = classes.copy(), classes.copy()
-    assert refine_reference(codes, weights, values, one, prices, rules, **HOW) == refine_compiled(
-        codes, weights, values, other, prices, rules, **HOW
-    )
-    assert one.tolist() == other.tolist()
+    assert_compiled_equals_reference(block(seed, name, sets=sets), HOW)
 
 
 @pytest.mark.parametrize("sets", [False, True])
 @pytest.mark.parametrize("name", ["size", "distinct"])
 def test_passing_by_bunches_of_classes_changes_nothing(name, sets):
     from tablecloak.kernels.compiled.bunches import LISTED_FROM
-    from tablecloak.kernels.compiled.refine import refine as refine_compiled
 
-    codes, weights, values, classes, prices, rules = block(6, name, sets=sets, n=10 * LISTED_FROM, near=True)
-    assert classes.max() >= LISTED_FROM
-    how = HOW | {"steps": Steps(sweeps=2)}
-    one, other = classes.copy(), classes.copy()
-    assert refine_reference(codes, weights, values, one, prices, rules, **how) == refine_compiled(
-        codes, weights, values, other, prices, rules, **how
-    )
-    assert one.tolist() == other.tolist()
+    given = block(6, name, sets=sets, n=10 * LISTED_FROM, near=True)
+    assert given[3].max() >= LISTED_FROM
+    assert_compiled_equals_reference(given, HOW | {"steps": Steps(sweeps=2)})
 
 
 @pytest.mark.parametrize("sets", [False, True])

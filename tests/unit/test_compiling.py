@@ -5,24 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tablecloak as tc
+from notes import Notes
 from tablecloak import kernels
 from tablecloak.algorithms.auto import Auto
-from tablecloak.algorithms.base import Compiling
-from tablecloak.algorithms.mondrian import Mondrian
-from tablecloak.progress import Silent
 from tablecloak.sample import patients
-
-
-class Phases(Silent):
-    def __init__(self):
-        self.ended = {}
-        self.now = ""
-
-    def start(self, phase, total=None):
-        self.now = phase
-
-    def finish(self, note=""):
-        self.ended[self.now] = note
 
 
 def phases_of(kind):
@@ -31,9 +17,9 @@ def phases_of(kind):
         {"version": 1, "columns": roles, "others": "drop", "goals": [{"model": "k-anonymity", "k": 3}],
          "algorithm": {"kind": kind}}
     )  # fmt: skip
-    seen = Phases()
+    seen = Notes()
     tc.anonymize(patients(200), policy, progress=seen)
-    return seen.ended
+    return seen.notes
 
 
 def test_compiling_is_a_phase_of_its_own(monkeypatch):
@@ -47,11 +33,6 @@ def test_compiling_is_a_phase_of_its_own(monkeypatch):
 @pytest.mark.parametrize("kind", ["auto", "mondrian"])
 def test_small_tables_wait_for_no_compiler(kind):
     assert "compile" not in phases_of(kind)
-
-
-def test_only_algorithms_with_slow_kernels_are_asked():
-    assert isinstance(Auto(), Compiling)
-    assert not isinstance(Mondrian(), Compiling)
 
 
 @pytest.mark.parametrize(("labels", "kernel"), [("hierarchy", "boxes.search_boxes"), ("set", "variations.vary_boxes")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar, cast, runtime_checkable
+from typing import ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,17 @@ from tablecloak.progress import Progress
 from tablecloak.registry import register
 from tablecloak.stats.classes import ClassStats
 
-__all__ = ["Algorithm", "Block", "Bucketing", "Compiling", "CutTree", "Problem", "Publishes", "Solution", "algorithm"]
+__all__ = ["Algorithm", "Block", "Bucketing", "CutTree", "Problem", "Publishes", "Solution", "algorithm"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 A = TypeVar("A")
 BLOCK = 1 << 18  # classes whose losses are looked up at once: there may be millions
 # What an algorithm need not define.
-DERIVED = ("publishes", "group_column", "needs_rows", "needs_hierarchies", "needs_sensitive", "may_shard")
+DERIVED = (
+    "publishes", "group_column", "needs_rows", "needs_hierarchies", "needs_sensitive", "may_shard", "must_compile",
+    "compile",
+)  # fmt: skip
 
 
 class Publishes(enum.StrEnum):
@@ -166,17 +169,6 @@ class Solution:
         return table.class_stats(self.class_of_tuple, self.n_classes, own_totals=True)
 
 
-@runtime_checkable
-class Compiling(Protocol):
-    """An algorithm whose kernels take so long to compile that users should be told."""
-
-    def must_compile(self, n_tuples: int) -> bool:
-        """Whether a table of this many tuples would wait for that."""
-
-    def compile(self, n_tuples: int) -> None:
-        """Compile them, for this and all later runs."""
-
-
 class Algorithm(Protocol):
     """What every algorithm offers; its fields are the parameters of a policy."""
 
@@ -212,6 +204,13 @@ class Algorithm(Protocol):
         """Parts of a table, cut apart by quasi-identifiers, may be solved one by one."""
         return False
 
+    def must_compile(self, n_tuples: int) -> bool:  # noqa: ARG002
+        """Whether a table of this many tuples waits for a compiler so long that users should be told."""
+        return False
+
+    def compile(self, n_tuples: int) -> None:
+        """Compile kernels, for this and all later runs."""
+
     def refuses(self, goal: Goal) -> str | None:
         """Why this goal cannot be enforced, or None."""
 
@@ -230,14 +229,7 @@ def algorithm(name: str, *, minimizes: str | None = None) -> Callable[[type[A]],
         checked = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
         checked.name = name  # type: ignore[attr-defined]
         checked.minimizes = minimizes  # type: ignore[attr-defined]
-        for attribute in (
-            "publishes",
-            "group_column",
-            "needs_rows",
-            "needs_hierarchies",
-            "needs_sensitive",
-            "may_shard",
-        ):
+        for attribute in DERIVED:
             if not hasattr(checked, attribute):
                 setattr(checked, attribute, vars(Algorithm)[attribute])
         return cast(type[A], register("algorithms", name)(checked))

@@ -24,9 +24,9 @@ FOLDER, TABLE = "images", "images.parquet"
 CHUNK = 1 << 20
 MOST_IMAGES = 200_000
 TOO_MUCH = "the images are more than is allowed"
-# What reading raises: a zip that is cut off, none at all, has a password or is packed in an unknown way; a file that
-# may not be read.
-DAMAGED = (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zlib.error, zipfile.BadZipFile)
+# What reading raises: a zip that is cut off, none at all, has a password or is packed in an unknown way (both are a
+# RuntimeError); a file that may not be read.
+DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
 
 
 def is_image_table(path: Path) -> bool:

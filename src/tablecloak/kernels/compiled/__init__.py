@@ -82,11 +82,11 @@ def warm_up(*, refines: bool = False, as_sets: bool = False) -> None:
     alone, one, none = np.zeros((2, 0), np.int64), np.ones(2, np.int64), np.zeros(1, np.int64)
     rules, order = only_size(1), np.zeros(1, np.int64)
     for is_set in [False] * refines + [True] * as_sets:
-        prices, codes = make_prices(space, np.full(1, is_set)), np.array([[1], [2]])
+        prices, codes = make_prices(space, np.full(1, is_set)), np.array([[1], [2]] if is_set else [[0], [1]])
         how: dict[str, Any] = {"steps": Steps(sweeps=1, boxes=1, work=1), "seed": 0, "stop": none}
         levels = make_levels(space, prices, order, None)
-        refine(codes - (not is_set), one, alone, np.arange(2), prices, rules, **how)
-        search(codes - (not is_set), one, alone, np.arange(2), prices, rules, levels=levels, **how)
+        refine(codes, one, alone, np.arange(2), prices, rules, **how)
+        search(codes, one, alone, np.arange(2), prices, rules, levels=levels, **how)
 
 
 def is_kept(*, as_sets: bool = False) -> bool:

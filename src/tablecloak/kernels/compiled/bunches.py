@@ -121,13 +121,12 @@ def list_new(state, g):  # type: ignore[no-untyped-def]
     """Give a class number that is used anew a place at the end of the list, among other new classes."""
     if state.around.size == 0:
         return
-    last = state.n_used[1]
-    if last + state.head.size > state.listed.size and state.place[g] >= 0:
-        return  # the rest of the list is for numbers without a place
-    if state.place[g] >= 0 and state.place[g] == last - 1:
-        return
-    if state.place[g] >= 0:
-        state.listed[state.place[g]] = -1
+    before, last = state.place[g], state.n_used[1]
+    if before >= 0:
+        # it stands there already, or the rest of the list is for numbers without a place
+        if before == last - 1 or last + state.head.size > state.listed.size:
+            return
+        state.listed[before] = -1
     state.listed[last] = g
     state.place[g] = last
     state.n_used[1] += 1

@@ -331,8 +331,8 @@ def vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps
         begin_pass(state, prices, rules, scratch, stop, spare)
         _vary_classes(state, prices, rules, scratch, room, np.bool_(p >= steps.plain), stop, spare)
         polish(state, prices, rules, spare, stop)
-        most = np.int64(SPLIT_UP_TO)
         if p + 1 < steps.boxes:  # another start for the next pass
+            most = np.int64(SPLIT_UP_TO)
             rebuild_pools(state, prices, rules, np.int64(1), most, 0.0, seed + p, np.bool_(False), 1, stop, spare)
         now = total_price(state)
         if stop[0] != 0 or (p >= steps.plain and (last - now) * 1000 < last):
