@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.kernels.compiled.boxes import search_boxes
 from tablecloak.kernels.compiled.coding import add_codes, count_leaves, covers, leaves_of
 from tablecloak.kernels.compiled.counts import count_codes, sizes
 from tablecloak.kernels.compiled.cuts import propose
@@ -19,6 +20,7 @@ from tablecloak.kernels.compiled.jit import was_kept
 from tablecloak.kernels.compiled.moves import descend, split
 from tablecloak.kernels.compiled.refine import refine
 from tablecloak.kernels.compiled.search import search
+from tablecloak.kernels.compiled.variations import vary_boxes
 from tablecloak.kernels.levels import make_levels
 from tablecloak.kernels.prices import make_prices
 from tablecloak.kernels.rules import only_size
@@ -91,4 +93,4 @@ def warm_up(*, refines: bool = False, as_sets: bool = False) -> None:
 
 def is_kept(*, as_sets: bool = False) -> bool:
     """Whether kernels that search for boxes were compiled before, in this version."""
-    return was_kept("variations.vary_boxes" if as_sets else "boxes.search_boxes")
+    return was_kept(vary_boxes if as_sets else search_boxes)

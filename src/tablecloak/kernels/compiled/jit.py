@@ -52,9 +52,10 @@ def _cache_folder() -> Path:
     return Path(home) / "tablecloak" / f"kernels-{hashlib.sha256(_sources()).hexdigest()[:16]}"
 
 
-def was_kept(kernel: str) -> bool:
-    """Whether a kernel, named by its file and function, is in the cache."""
-    return any(Path(config.CACHE_DIR).rglob(f"{kernel}-*.nbi"))
+def was_kept(kernel: Any) -> bool:
+    """Whether a kernel is in the cache of this installation, for this version of Python."""
+    version = f"py{sys.version_info.major}{sys.version_info.minor}"
+    return any(Path(kernel.stats.cache_path).glob(f"*.{kernel.__name__}-*.{version}*.nbi"))
 
 
 _load_without_scipy()
