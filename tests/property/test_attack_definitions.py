@@ -346,5 +346,8 @@ def test_every_attack_ends_on_odd_tables():
             found = find("attacks", name)(case)
             assert (found.finding is None) == (found.reason is not None)
             if found.finding is not None:
-                assert 0 <= found.finding.average <= found.finding.highest + 1e-9 <= 1 + 2e-9, name
+                highest = 1.0 if found.finding.highest is None else found.finding.highest
+                assert 0 <= found.finding.average <= highest + 1e-9 <= 1 + 2e-9, name
+                assert 0 <= found.finding.baseline <= 1
+                assert 0 <= found.finding.excess <= 1
                 assert 0 <= found.finding.n_victims <= found.finding.n_targets

@@ -11,6 +11,7 @@ import pytest
 import tablecloak as tc
 from tablecloak.attacking import attack_frames, build_case, read_facts
 from tablecloak.errors import DataError, PolicyError
+from tablecloak.models.base import Goal
 from tablecloak.models.k_map import KMap
 from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.models.personalized_privacy import PersonalizedPrivacy
@@ -24,6 +25,7 @@ from tablecloak.risks.noise_filtering import filtered
 from tablecloak.risks.outliers import robust_scores
 from tablecloak.risks.probabilistic_linkage import fit_weights
 from tablecloak.risks.statistics import mean_interval, wilson
+from tablecloak.stats.classes import SensitiveDomain, count_classes
 
 
 def reached(name, original, release, quasi, sensitive=(), **beside):
@@ -265,6 +267,32 @@ def test_critical_absence_between_two_releases_of_one_table():
     assert found.details["counterfeits_needed"] == 1
 
 
+def test_highest_is_told_only_where_it_is_a_maximum_over_people():
+    """In two classes of three everybody is found with 1/3; the marketer's figure is a mean of the table."""
+    halves = PEOPLE.with_columns(age=pl.Series(["[20, 40]"] * 3 + ["[50, 70]"] * 3))
+    assert reached("prosecutor", PEOPLE, halves, ["age"]).highest == pytest.approx(1 / 3)
+    shown = reached("marketer", PEOPLE, halves, ["age"])
+    assert (shown.highest, shown.average) == (None, pytest.approx(1 / 3))
+    assert attack_frames(PEOPLE, halves, quasi=["age"], kinds=["marketer"]).to_dict()["attacks"][0]["highest"] is None
+
+
+def test_success_and_baseline_are_one_quantity():
+    """Half of all have a, and a class of three has it twice: (2/3 - 1/2) / (1 - 1/2) of the doubt is gone, a third."""
+    halves = PEOPLE.with_columns(age=pl.Series(["[20, 40]"] * 3 + ["[50, 70]"] * 3))
+    found = reached("attribute-linkage", PEOPLE, halves, ["age"], ["dx"])
+    assert (found.success, found.baseline, found.excess) == pytest.approx((2 / 3, 1 / 2, 1 / 3))
+
+
+def test_the_average_of_a_composition_is_over_people_in_several_releases():
+    """The second release has two of four people, and leaves each of them one value: the average is 1, not 1/2."""
+    original = pl.DataFrame({"q": [1, 2, 3, 4], "s": ["a", "b", "c", "d"]})
+    first = original.with_columns(q=pl.Series(["[1, 2]", "[1, 2]", "[3, 4]", "[3, 4]"]))
+    second = pl.DataFrame({"q": ["1", "2"], "s": ["a", "b"]})
+    found = reached("composition", original, first, ["q"], ["s"], others=[second])
+    assert (found.average, found.n_targets, found.n_victims) == (1.0, 2, 2)
+    assert (found.baseline, found.details["by_the_first_release_alone"]) == (1 / 4, 1 / 2)
+
+
 def test_only_counting_attacks_are_part_of_every_report():
     case = build_case(PEOPLE, quasi=["age"], sensitive=["dx"], original=PEOPLE)
     tried = {e.attack for e in run_attacks(case)}
@@ -367,6 +395,18 @@ def test_a_certificate_is_not_broken_by_what_only_the_original_can_show(city, tm
     assert claims["k-anonymity: level as certified"].ok
     whole = verify_certificate(tmp_path / "out.csv", tmp_path / "certificate.json", original=tmp_path / "people.csv")
     assert {check.claim: check.ok for check in whole.checks}["personalized-privacy: level as certified"]
+
+
+def test_m_confidentiality_asks_for_its_k_in_the_recount():
+    model = MConfidentiality(m=2, k=5)
+    domain = SensitiveDomain("illness", ("flu", "cold"))
+    stats = count_classes(np.array([0, 0, 1, 1, 1, 1, 1, 1]), 2, {"illness": (np.array([0, 1] * 4), domain)})
+    (verdict,) = Goal((model,)).verdicts(stats)
+    assert not verdict.holds
+    assert [(c.name, c.achieved, c.required, c.holds) for c in verdict.conditions] == [
+        ("m", 0.5, 0.5, True),
+        ("k", 2.0, 5.0, False),
+    ]
 
 
 def test_m_confidentiality_forms_classes_without_the_sensitive_column(city):

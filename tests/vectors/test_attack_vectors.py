@@ -421,12 +421,13 @@ def test_v_minv_1_bronchitis_is_critically_absent():
     assert found.n_counterfeits == 1
 
 
-def test_every_attack_says_what_stops_it_and_where_it_comes_from():
+def test_every_attack_says_what_is_guessed_without_it_what_stops_it_and_where_it_comes_from():
     from tablecloak.risks.base import every
 
     case = build_case(one_class(["a", "b"]), quasi=["q"], sensitive=["s"])
     for name in every():
         found = find("attacks", name)(case)
         assert found.description.endswith(".")
+        assert found.guess.endswith("."), name
         assert found.stopped_by, name
         assert found.reference, name

@@ -97,6 +97,7 @@ def minimality(case: Case) -> Finding:
     least k people on every side; all people of a class are equally likely to have its values beforehand. A victim's own
     value is believed with more than 1/m. Up to 400 classes are tried, drawn where there are more; the interval then
     tells how far the average may be off.
+    By guessing: the share of the own value in the whole table.
     Stopped by: m-confidentiality, and algorithms that look at quasi-identifiers only.
     Reference: Wong, Fu, Wang, Pei, Minimality attack in privacy preserving data publishing, VLDB 2007.
     """
