@@ -27,6 +27,7 @@ from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Counted, Needs
 from tablecloak.stats.joint import JOINT_NAME
+from tablecloak.stats.persons import HOLDING_NAME
 from tablecloak.values import format_value
 
 __all__ = [
@@ -91,10 +92,13 @@ class Plan:
             for n in self.counted
         ]
         if Needs.JOINT in self.goal.needs and len(columns) > 1:
-            columns.append(SensitiveColumn(JOINT_NAME, joins=tuple(self.counted)))
+            columns.append(SensitiveColumn(JOINT_NAME, kind=Counted.JOINT, joins=tuple(self.counted)))
         person = self.person
         if person is not None and person in table.types:
+            attributes = [c.name for c in columns if not c.joins]
             columns.append(SensitiveColumn(person, is_person=True))
+            if attributes and self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS):
+                columns.append(SensitiveColumn(HOLDING_NAME, kind=Counted.HOLDING, joins=(person, *attributes)))
         if POPULATION in table.types:
             columns.append(SensitiveColumn(POPULATION, kind=Counted.POPULATION))
         return [*columns, *self.guard_columns(table)]

@@ -118,7 +118,7 @@ class Auto:
         return True
 
     def refuses(self, goal: Goal) -> str | None:
-        unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+        unsafe = goal.not_monotone
         if unsafe:
             return f"classes that end with equal labels are one class to a reader, which may break {', '.join(unsafe)}"
         return None

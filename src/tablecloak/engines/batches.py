@@ -15,7 +15,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.kernels.space import Keys, Layout
-from tablecloak.stats.classes import Counted, SensitiveDomain
+from tablecloak.stats.classes import SensitiveDomain
 
 __all__ = ["Coders", "collect_values", "quasi_coders", "refuse_infinite", "sensitive_coders"]
 
@@ -151,5 +151,5 @@ def _join(
     codes, rest = {}, occurring
     for i, width in zip(reversed(parts), reversed(widths), strict=True):
         rest, codes[domains[i].name] = np.divmod(rest, width)
-    domain = SensitiveDomain(column.name, (None,) * len(occurring), kind=Counted.JOINT, parts=codes)
+    domain = SensitiveDomain(column.name, (None,) * len(occurring), kind=column.kind, parts=codes)
     return domain, _Joint(parts, widths, occurring)
