@@ -90,6 +90,19 @@ def test_linkage_knowing_everybody(made):
     found = reached("linkage-knowing-everybody", people, rows)
     assert found.highest == pytest.approx(float(max(chances)))
     assert found.average == pytest.approx(float(sum(chances) / len(chances)))
+    assert found.details["people_counted"] == len(people)
+
+
+@settings(max_examples=effort.often(15), derandomize=True)
+@given(made=releases(most=3), seed=st.integers(0, 1000))
+def test_linkage_knowing_everybody_with_repeated_rows(made, seed):
+    people, rows = made
+    again = [random.Random(seed).randrange(len(people)) for _ in range(3)]
+    people, rows = people + [people[i] for i in again], rows + [rows[i] for i in again]
+    chances = oracle_attacks.matching_chances(people, rows, QUASI)
+    found = reached("linkage-knowing-everybody", people, rows)
+    assert found.highest == pytest.approx(float(max(chances)))
+    assert found.average == pytest.approx(float(sum(chances) / len(chances)))
 
 
 @often
@@ -198,7 +211,7 @@ def test_possible_worlds(data):
     counts = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=3).filter(lambda c: 1 <= sum(c) <= 5))
     weight = st.sampled_from([0.0, 0.5, 1.0, 2.0])
     weights = [[data.draw(weight) for _ in counts] for _ in range(sum(counts))]
-    found = worlds.posteriors(np.array(weights), np.array(counts))
+    found, _ = worlds.posteriors(np.array(weights), np.array(counts), steps_up_to=10**6)
     assert found.tolist() == pytest.approx(np.array(oracle_attacks.assignments(weights, counts)))
 
 
