@@ -28,13 +28,14 @@ def link_chances(originals, release, quasi):
 
 
 def matching_chances(originals, release, quasi):
-    """Over all ways to match people with rows that cover them: how many rows each person can have."""
-    possible = [set() for _ in originals]
+    """Over all ways to match people with rows that cover them: how often each person has the row they have most."""
+    had, n_ways = [Counter() for _ in originals], 0
     for order in permutations(range(len(release))):
         if all(is_candidate(release[g], originals[i], quasi) for i, g in enumerate(order)):
+            n_ways += 1
             for i, g in enumerate(order):
-                possible[i].add(g)
-    return [Fraction(1, len(p)) if p else Fraction(0) for p in possible]
+                had[i][g] += 1
+    return [Fraction(max(c.values()), n_ways) if n_ways else Fraction(0) for c in had]
 
 
 def classes(release, quasi):

@@ -209,7 +209,8 @@ def make_plan(
     _refuse_items(policy)
     _refuse_two_persons(policy)
     goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
-    algorithm = _algorithm_for(policy, goal)
+    # whether persons have several rows is only known from the rows: `settle_persons` asks again
+    algorithm = _algorithm_for(policy, replace(goal, counts_persons=False))
     starred = starred_of(policy)
     shown = {*policy.columns_with(*PUBLISHED), *starred}
     if policy.others == "keep":
@@ -351,9 +352,20 @@ def _refuse_two_persons(policy: Policy) -> None:
 
 
 def settle_persons(engine: Engine, table: Table, plan: Plan) -> tuple[Table, Plan]:
-    """Where no person has several rows, counting rows is counting persons: leave their key out."""
+    """Where no person has several rows, counting rows is counting persons: leave their key out.
+
+    Raises: IncompatibleChoice where persons have several, and the algorithm cannot enforce the goal for them.
+    """
     person = plan.person
-    if person is None or engine.summarize(table, [person], distinct=True)[person].n_distinct != table.n_rows:
+    if person is None:
+        return table, plan
+    if engine.summarize(table, [person], distinct=True)[person].n_distinct != table.n_rows:
+        reason = plan.algorithm.refuses(plan.goal)
+        if reason is not None:
+            raise IncompatibleChoice(
+                f"{plan.algorithm.name} cannot enforce this goal where persons have several rows: {reason}",
+                hint="algorithm: auto or mondrian",
+            )
         return table, plan
     goal = replace(plan.goal, counts_persons=False)
     return engine.select(table, [c for c in table.types if c != person]), replace(plan, goal=goal)

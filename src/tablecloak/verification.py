@@ -26,7 +26,7 @@ from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 from tablecloak.stats.joint import combine
-from tablecloak.stats.persons import HOLDING_NAME
+from tablecloak.stats.persons import HOLDING_NAME, is_by_person
 
 __all__ = [
     "Failure",
@@ -204,15 +204,16 @@ def _judged(
 ) -> tuple[list[Verdict], list[str]]:
     """One verdict per model; class sizes only bound what pairs of original and release reach, so those are asked."""
     verdicts = goal.verdicts_of(recount.parts)
+    by_person = any(is_by_person(part) for part in recount.parts)
     open_ = [i for i, m in enumerate(goal.models) if Needs.ORIGINAL in m.needs and not verdicts[i].holds]
-    pairs = _pairs(recount, originals, coverage) if open_ and originals and not goal.counts_persons else None
+    pairs = _pairs(recount, originals, coverage) if open_ and originals and not by_person else None
     for i in open_:
         model = goal.models[i]
         assert isinstance(model, PairModel)
         level = model.level_of_pairs(pairs) if pairs else None
         if level is None:
             why = "the table is too large" if originals else "that needs the original, and rows that cover it"
-            why = "persons have several records, and rows are counted in pairs" if goal.counts_persons else why
+            why = "persons have several records, and pairs count rows" if by_person else why
             verdicts[i] = replace(verdicts[i], unchecked=why)
         else:
             margin = float(level - model.k)

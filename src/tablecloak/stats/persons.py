@@ -7,6 +7,7 @@ is derived from that, so no model can count records by mistake.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -32,6 +33,7 @@ __all__ = [
     "Held",
     "HeldByPersons",
     "HeldByRecords",
+    "as_published",
     "held",
     "held_by_persons",
     "is_by_person",
@@ -329,6 +331,20 @@ def part_of_holdings(stats: ClassStats, name: str) -> IntArray:
     parts = holdings_of(stats).domain.parts
     assert parts is not None
     return parts[name]
+
+
+def as_published(
+    holdings: SensitiveDomain, originals: Iterable[SensitiveDomain], published: Iterable[SensitiveDomain]
+) -> SensitiveDomain:
+    """Holdings of originals whose values are coded as a release codes them, -1 for a value that it does not show."""
+    assert holdings.parts is not None
+    parts = dict(holdings.parts)
+    places = {d.name: {label: i for i, label in enumerate(d.labels)} for d in published}
+    for domain in originals:
+        if domain.name in parts and domain.name in places:
+            of_code = [places[domain.name].get(label, -1) for label in domain.labels]
+            parts[domain.name] = np.array(of_code, dtype=np.int64)[parts[domain.name]]
+    return replace(holdings, parts=parts)
 
 
 def holdings_of(stats: ClassStats) -> Histogram:
