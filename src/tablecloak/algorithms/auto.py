@@ -125,8 +125,8 @@ class Auto:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         if not problem.goal.is_monotone:
-            # Classes may share persons, so a union of satisfying classes may fail, and what is moved from one to another
-            # may break both: only cuts are safe whose sides both satisfy the goal.
+            # Classes may share persons, so a union of satisfying classes may fail, and so may both after a move from
+            # one to the other: only cuts are safe whose sides both satisfy the goal.
             cut = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
             return leave_out(problem, cut, most_of(problem.table.n_rows, self.suppression_limit))
         table, place = _in_order(problem.table)

@@ -7,7 +7,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from tablecloak.errors import IncompatibleChoice
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_held
 from tablecloak.models.fields import OneSensitive
@@ -55,29 +54,32 @@ class PersonalizedPrivacy(PrivacyModel):
         for code, label in enumerate(guards.domain.labels):
             entries = guards.codes == code
             if label and entries.any():
-                breaches[entries] = _share_under(held, label, self.guard)[guards.entry_class()[entries]]
+                breaches[entries] = _share_under(held, label)[guards.entry_class()[entries]]
         return guards.max_by_class(breaches)
 
+    def n_unknown_guards(self, whole: ClassStats) -> int:
+        """How many different cells of the column `guard` are neither a value nor a node of the sensitive column."""
+        guards = whole.hist_of(Counted.GUARD).get(self.guard)
+        domain = one_held(whole, self.sensitive, self.name).domain
+        named = [label for label in guards.domain.labels if label] if guards is not None else []
+        tree = domain.hierarchy
+        return sum(label not in domain.labels and (tree is None or tree.find(label) is None) for label in named)
 
-def _share_under(held: Held, label: str, column: str) -> FloatArray:
+
+def _share_under(held: Held, label: str) -> FloatArray:
     """Share of every class that holds a value under a node, (n_classes,)."""
     domain = held.domain
-    under = np.isin(np.arange(domain.n_values), list(_values_under(domain, label, column)))
+    under = np.isin(np.arange(domain.n_values), list(_values_under(domain, label)))
     # two values: not under the node, under it
     hist = held.recoded(under.astype(np.int64), SensitiveDomain(domain.name, (None, None))).holders()
     return hist.sum_by_class(np.where(hist.codes == 1, hist.shares(), 0.0))
 
 
-def _values_under(domain: SensitiveDomain, label: str, column: str) -> set[int]:
+def _values_under(domain: SensitiveDomain, label: str) -> set[int]:
     tree: Hierarchy | None = domain.hierarchy
     node = tree.find(label) if tree is not None else None
     if tree is not None and node is not None:
         return set(tree.leaves_under(node))
     if label in domain.labels:
         return {domain.labels.index(label)}
-    if tree is None:
-        return set()  # a value that nobody has
-    raise IncompatibleChoice(
-        f"column '{column}' names something that is no node of the hierarchy of '{domain.name}'",
-        hint=f"tablecloak hierarchy show prints the nodes of '{domain.name}'",
-    )
+    return set()  # a value that nobody has, or nobody any more: that all occur is seen to before a search
