@@ -307,6 +307,16 @@ def test_only_counting_attacks_are_part_of_every_report():
     assert {find("attacks", n)(case).attack for n in every()} == set(every())
 
 
+@pytest.mark.parametrize("name", ["proximity", "range-disclosure"])
+def test_empty_cells_disclose_no_number(name):
+    """Five of six cells of a class are empty: about the one number nothing is sure, and empty cells have no victim."""
+    release = pl.DataFrame({"q": ["x"] * 6 + ["y"], "s": [None] * 5 + [10, 90]})
+    found = reached(name, None, release, ["q"], ["s"])
+    assert (found.highest, found.n_victims) == (1.0, 1)  # the one with y
+    assert found.average == pytest.approx((6 * 1 / 6 + 1) / 7)
+    assert found.baseline == pytest.approx(1 / 7)
+
+
 # Matchings ----------------------------------------------------------------------------------------------------------
 
 
