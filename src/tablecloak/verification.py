@@ -20,7 +20,7 @@ from tablecloak.models.concealment import PairModel
 from tablecloak.outside import case_with_people, with_people
 from tablecloak.plan import Plan
 from tablecloak.progress import Progress, silent
-from tablecloak.report.attacked import WITH_REGISTER
+from tablecloak.report.attacked import WITH_REGISTER, Background
 from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Needs, SensitiveDomain, histogram_of
@@ -154,11 +154,13 @@ def verify_with_facts(
     recount = _recount(engine, release, plan, originals, progress)
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
-    facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types)
+    verification = _verification(recount, plan, originals, coverage)
+    background = Background(originals.coding, coverage if verification.covers else None)
+    facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types, background=background)
     if plan.policy.population is not None and recount.classes is not None:
         register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
         facts = replace(facts, attacks=(*facts.attacks, *register))
-    return _verification(recount, plan, originals, coverage), facts, recount.parts
+    return verification, facts, recount.parts
 
 
 def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | None, progress: Progress) -> Recount:
