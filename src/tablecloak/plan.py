@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,11 +24,21 @@ from tablecloak.io.sources import Source
 from tablecloak.metrics.learning import is_installed
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
+from tablecloak.rng import Secret
 from tablecloak.stats.classes import Counted, Needs
 from tablecloak.stats.joint import JOINT_NAME
 from tablecloak.values import format_value
 
-__all__ = ["POPULATION", "Plan", "guards_of", "make_plan", "refuse_unknown_columns", "source_of"]
+__all__ = [
+    "POPULATION",
+    "PUBLISHED",
+    "Plan",
+    "guards_of",
+    "make_plan",
+    "refuse_unknown_columns",
+    "source_of",
+    "starred_of",
+]
 
 # The column that says how many people of the population are behind a record; it is only counted, never published.
 POPULATION = "\0population"
@@ -47,6 +57,7 @@ class Plan:
     publication: Publication
     wanted: tuple[str, ...]  # columns to read, in the order of the input
     is_reported: bool = False  # a report may be asked for, which speaks of every sensitive attribute
+    secret: Secret = field(default_factory=Secret.fresh)  # hides people; all of a run derives from this one
 
     @property
     def quasi(self) -> list[str]:
@@ -177,19 +188,25 @@ def source_of(policy: Policy) -> Source:
 
 
 def make_plan(
-    policy: Policy, columns: Sequence[str], *, location: str | None = None, is_reported: bool | None = None
+    policy: Policy,
+    columns: Sequence[str],
+    *,
+    location: str | None = None,
+    is_reported: bool | None = None,
+    secret: Secret | None = None,
 ) -> Plan:
     """Settle what happens to each column; fails here if the policy cannot fit the table.
 
     Args:
         is_reported: whether a report may be asked for; None: if the policy names one.
+        secret: that of the policy, where something will be published; None: a fresh one.
     """
     refuse_unknown_columns(policy, columns, location)
     _refuse_items(policy)
     _refuse_two_persons(policy)
     goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
     algorithm = _algorithm_for(policy, goal)
-    starred = [n for n in policy.columns_with(Role.IDENTIFIER) if policy.columns[n].transform is Transform.STAR]
+    starred = starred_of(policy)
     shown = {*policy.columns_with(*PUBLISHED), *starred}
     if policy.others == "keep":
         shown |= {c for c in columns if c not in policy.columns}
@@ -209,6 +226,7 @@ def make_plan(
         ),
         wanted=tuple(c for c in columns if c in read),
         is_reported=policy.report_path is not None if is_reported is None else is_reported,
+        secret=secret or Secret.fresh(),
     )
 
 
@@ -221,6 +239,11 @@ def _algorithm_for(policy: Policy, goal: Goal) -> Algorithm:
     if "algorithm" not in policy.model_fields_set and other.refuses(goal) is None:
         return other
     raise IncompatibleChoice(f"{policy.algorithm.name} cannot enforce this goal: {reason}", hint="another algorithm")
+
+
+def starred_of(policy: Policy) -> list[str]:
+    """Identifiers that are published as `*`."""
+    return [n for n in policy.columns_with(Role.IDENTIFIER) if policy.columns[n].transform is Transform.STAR]
 
 
 def guards_of(goal: Goal) -> list[str]:
