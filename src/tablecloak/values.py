@@ -126,7 +126,9 @@ def reads_like_label(text: str) -> bool:
     if not _MAY_BE_ORDERED.search(text):
         return False
     # a year or a month alone is no interval of a text column
-    is_span = any(pattern(kind).fullmatch(text) for kind in ("date", "datetime") for pattern in (_one_sided, _two_sided))
+    is_span = any(
+        pattern(kind).fullmatch(text) for kind in ("date", "datetime") for pattern in (_one_sided, _two_sided)
+    )
     cell = _parse_ordered(text, "float")
     return is_span or (cell is not None and cell.kind == "interval")
 

@@ -57,7 +57,8 @@ def published(tmp_path, rows, policy, engine, **more):
         writer = csv.writer(file)
         writer.writerow(list(rows[0]))
         writer.writerows([row.values() for row in rows])
-    text = f"input: {tmp_path / 'in.csv'}\noutput: {{path: {tmp_path / 'out.csv'}, recoding: {tmp_path / 'recoding.json'}}}\n"
+    output = f"{{path: {tmp_path / 'out.csv'}, recoding: {tmp_path / 'recoding.json'}}}"
+    text = f"input: {tmp_path / 'in.csv'}\noutput: {output}\n"
     (tmp_path / "policy.yaml").write_text(text + policy, encoding="utf-8")
     report = run(parse_policy(text + policy, name="policy", base=tmp_path), engine=engine, force=True, **more)
     assert report.verification.holds
@@ -138,7 +139,18 @@ def test_a_value_is_not_read_as_a_mask_where_values_have_stars(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "algorithm",
-    ["auto", "mondrian", "optimal", "flash", "mdav", "v-klt", "{kind: auto, labels: set}", "datafly", "tds", "k-member"],
+    [
+        "auto",
+        "mondrian",
+        "optimal",
+        "flash",
+        "mdav",
+        "v-klt",
+        "{kind: auto, labels: set}",
+        "datafly",
+        "tds",
+        "k-member",
+    ],
 )
 @pytest.mark.parametrize("hierarchy", ["{kind: mask, hide: 4}", "{kind: mask, never: ['']}", "{kind: mask}"])
 @pytest.mark.parametrize("zips", [["8001", "8002", "8003", "8004"], [None] * 4, ["8001", None, "8", ""]])

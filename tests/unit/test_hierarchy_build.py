@@ -154,7 +154,8 @@ def test_order_of_numbers_is_intervals():
 def test_auto_names_blocks_of_ages_by_the_ages_they_hold():
     tree = make({"kind": "auto", "fanout": 5}, range(20, 61), "integer")
     inner = tree.labels[tree.n_leaves :]
-    assert "[20, 24]" in inner and "[20, 44]" in inner
+    assert "[20, 24]" in inner
+    assert "[20, 44]" in inner
     assert not {str(number) for number in range(61, 80)} & set(inner)
     for node in range(tree.n_leaves, tree.n_nodes - 1):
         ages = {int(tree.labels[leaf]) for leaf in tree.leaves_under(node)}

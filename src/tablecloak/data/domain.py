@@ -128,7 +128,7 @@ class Domain:
     def _set_label(self, members: list[int]) -> str | None:
         if len(members) == 1:
             return self.exact_label(members[0])
-        if self.has_missing and 0 in members or len(members) == self.n_codes - int(self.has_missing):
+        if (self.has_missing and 0 in members) or len(members) == self.n_codes - int(self.has_missing):
             return ANYTHING
         masks = {str(self.text(c)) for c in members if self.hierarchy and c in self.hierarchy.coarse}
         return format_set((str(self.text(c)) for c in members), masks={m for m in masks if "," not in m})
