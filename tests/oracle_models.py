@@ -364,7 +364,7 @@ def is_under(tree, value, node):
 def m_confidential(context, group):
     values = context.goal.get("values") or {row[context.sensitive[0]] for row in group}
     top = max(share(group, context.sensitive[0], v) for v in values)
-    return [("share", top, top <= Fraction(1, context.goal["m"]))]
+    return [("share", top, top <= Fraction(1, context.goal["m"])), context.k(group)]
 
 
 CLASS = {

@@ -1,14 +1,27 @@
-"""Amounts of memory as people write them."""
+"""Amounts as people write them: memory in bytes, and shares of a number of things."""
 
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from tablecloak.errors import PolicyError
 
-__all__ = ["parse_bytes", "show_bytes"]
+__all__ = ["most_of", "parse_bytes", "show_bytes"]
 
 UNITS = ("", "K", "M", "G", "T")
+
+
+def most_of(n: int, share: float) -> int:
+    """The largest whole number that is at most a share of `n`, for the share as it was written.
+
+    0.29 as a float is a little less than 29 hundredths, so that `int(0.29 * 100)` is 28; the shortest decimal that
+    reads back as the float is what somebody wrote, and is counted with exactly.
+
+    >>> most_of(100, 0.29)
+    29
+    """
+    return int(Fraction(repr(float(share))) * n)
 
 
 def parse_bytes(text: str | int) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.amounts import most_of
 from tablecloak.baskets import apply_to_sets, is_item_recoding
 from tablecloak.engines.base import Coding
 from tablecloak.engines.local import LocalEngine
@@ -79,7 +80,7 @@ def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored:
     stats = coding.table.class_stats(classes, stored.n_classes, own_totals=True)
     weak = ~plan.goal.admits(stats) & (stats.size > 0)
     n_weak = int(stats.size[weak].sum())
-    if n_weak > limit * len(classes):
+    if n_weak > most_of(len(classes), limit):
         enough = np.ceil(1000 * n_weak / len(classes)) / 1000
         raise GoalNotMet(
             f"{int(weak.sum()):,} classes with {n_weak:,} of {len(classes):,} new rows do not satisfy the goal",

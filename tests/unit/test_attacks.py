@@ -11,6 +11,7 @@ import pytest
 import tablecloak as tc
 from tablecloak.attacking import attack_frames, build_case, read_facts
 from tablecloak.errors import DataError, PolicyError
+from tablecloak.models.base import Goal
 from tablecloak.models.k_map import KMap
 from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.models.personalized_privacy import PersonalizedPrivacy
@@ -24,6 +25,7 @@ from tablecloak.risks.noise_filtering import filtered
 from tablecloak.risks.outliers import robust_scores
 from tablecloak.risks.probabilistic_linkage import fit_weights
 from tablecloak.risks.statistics import mean_interval, wilson
+from tablecloak.stats.classes import SensitiveDomain, count_classes
 
 
 def reached(name, original, release, quasi, sensitive=(), **beside):
@@ -367,6 +369,18 @@ def test_a_certificate_is_not_broken_by_what_only_the_original_can_show(city, tm
     assert claims["k-anonymity: level as certified"].ok
     whole = verify_certificate(tmp_path / "out.csv", tmp_path / "certificate.json", original=tmp_path / "people.csv")
     assert {check.claim: check.ok for check in whole.checks}["personalized-privacy: level as certified"]
+
+
+def test_m_confidentiality_asks_for_its_k_in_the_recount():
+    model = MConfidentiality(m=2, k=5)
+    domain = SensitiveDomain("illness", ("flu", "cold"))
+    stats = count_classes(np.array([0, 0, 1, 1, 1, 1, 1, 1]), 2, {"illness": (np.array([0, 1] * 4), domain)})
+    (verdict,) = Goal((model,)).verdicts(stats)
+    assert not verdict.holds
+    assert [(c.name, c.achieved, c.required, c.holds) for c in verdict.conditions] == [
+        ("m", 0.5, 0.5, True),
+        ("k", 2.0, 5.0, False),
+    ]
 
 
 def test_m_confidentiality_forms_classes_without_the_sensitive_column(city):

@@ -19,6 +19,7 @@ from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.rules import rules_of
 from tablecloak.algorithms.sharing import share_out
 from tablecloak.algorithms.suppress import suppress
+from tablecloak.amounts import most_of
 from tablecloak.data.coded import CodedTable, mixed
 from tablecloak.kernels.levels import make_levels
 from tablecloak.kernels.prices import MOST_SET_VALUES, SET, make_prices
@@ -132,7 +133,7 @@ class Auto:
         start = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
         is_set = _set_dims(problem.table) if self.labels == "set" else np.zeros(problem.table.space.n_dims, bool)
         classes = self._refined(problem, start.class_of_tuple, is_set, deadline, progress)
-        budget = int(self.suppression_limit * problem.table.n_rows)
+        budget = most_of(problem.table.n_rows, self.suppression_limit)
         solution = _solution(problem.table, classes, is_set)
         if not budget:
             return solution

@@ -15,6 +15,7 @@ from tablecloak.algorithms.clusters import Clusters, Points, Pool, points_of
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.diversity import diversity_of
 from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
+from tablecloak.amounts import most_of
 from tablecloak.errors import Infeasible
 from tablecloak.progress import Progress, silent
 
@@ -54,7 +55,7 @@ class LoukidesShao(Clustering):
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
         generator = rng.child(problem.seed, "loukides-shao")
         labels = loukides_shao(points, self.threshold, generator, progress=progress).labels()
-        budget = min(int(self.suppression_limit * points.n), points.n - size)
+        budget = min(most_of(points.n, self.suppression_limit), points.n - size)
         kept = _without_small(labels, size, budget)
         try:
             solution = solution_of(problem, points, kept)

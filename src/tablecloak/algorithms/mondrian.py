@@ -14,6 +14,7 @@ from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.prices import CHOSEN_LOSSES, CLASS_COSTS, LEVEL_LOSSES, priced
 from tablecloak.algorithms.suppress import leave_out, suppress
 from tablecloak.algorithms.target import TARGET_LOSSES, AnyLoss, LossTarget
+from tablecloak.amounts import most_of
 from tablecloak.kernels.space import ClassCost
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
@@ -70,7 +71,7 @@ class Mondrian:
         is_relaxed = self.mode == "relaxed"
         # sharing out equal rows is defined by the median cut, so relaxed mode cuts by width
         by_saving = self.split == "loss" and not is_relaxed
-        budget = int(self.suppression_limit * problem.table.n_rows)
+        budget = most_of(problem.table.n_rows, self.suppression_limit)
         if by_saving and self.loss in CHOSEN_LOSSES:
             return self._with_suppression(problem, self._chosen(problem, progress), budget)
         if by_saving:

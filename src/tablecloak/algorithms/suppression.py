@@ -11,6 +11,7 @@ from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.pieces.exposing import Exposing, flat_tree
+from tablecloak.amounts import most_of
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.labels import ClassLabels
 from tablecloak.errors import Infeasible
@@ -50,7 +51,7 @@ class Suppression:
         return None
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
-        budget = int(self.suppression_limit * problem.table.n_rows)
+        budget = most_of(problem.table.n_rows, self.suppression_limit)
         for allowed in dict.fromkeys([budget, 0]):
             solution = _SEARCHES[self.unit](problem, allowed, progress)
             # leaving records out changes the table's own distribution, which some models compare with

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak.amounts import most_of
 from tablecloak.baskets.coding import Sets, label_index
 from tablecloak.baskets.plan import SetPlan
 from tablecloak.data.baskets import Baskets, split_items
@@ -97,7 +98,7 @@ def _held_against(published: Published, originals: Sets, plan: SetPlan, row_of: 
     before = originals.baskets if row_of is None else originals.baskets.take(row_of)
     n_wrong, n_lost = _compared(published.baskets, nodes, before, originals.hierarchy)
     notes = () if not n_wrong else (f"{n_wrong:,} published items cover no item of their record",)
-    limit = int(plan.algorithm.suppression_limit * len(before.items))
+    limit = most_of(len(before.items), plan.algorithm.suppression_limit)
     if n_lost > limit:
         notes = (*notes, f"{n_lost:,} items of the original are missing, and {limit:,} may be left out")
     return not n_wrong and n_lost <= limit, notes, {"left_out": n_lost}

@@ -12,6 +12,7 @@ import polars as pl
 
 from tablecloak.algorithms.itemsets.cut import LEFT_OUT, Cut
 from tablecloak.algorithms.itemsets.search import ItemProblem, NoCutError
+from tablecloak.amounts import most_of
 from tablecloak.baskets.coding import Sets, code_sets
 from tablecloak.baskets.documents import write_set_documents
 from tablecloak.baskets.plan import SetPlan, make_set_plan
@@ -182,7 +183,7 @@ def _n_published(cut: Cut, sets: Sets) -> int:
 
 
 def _cut(plan: SetPlan, sets: Sets, progress: Progress) -> Cut:
-    limit = int(plan.algorithm.suppression_limit * len(sets.baskets.items))
+    limit = most_of(len(sets.baskets.items), plan.algorithm.suppression_limit)
     try:
         return plan.algorithm.find(ItemProblem(sets.merged[0], sets.hierarchy, plan.goal, limit), progress)
     except NoCutError:

@@ -41,7 +41,7 @@ TOLERANCE = 1e-9
 # What a model need not define.
 DERIVED = (
     "monotone", "sense", "min_size", "size_decides", "conditions", "margin", "in_search", "note", "remarks", "rule",
-    "relaxed", "is_asked_of_classes",
+    "relaxed", "is_asked_of_classes", "asks_of_search",
 )  # fmt: skip
 
 M = TypeVar("M")
@@ -145,6 +145,13 @@ class PrivacyModel(Protocol):
     def is_asked_of_classes(self) -> bool:
         """Every class is judged for itself, whatever other classes there are."""
         return self.in_search is self
+
+    @property
+    def asks_of_search(self) -> str | None:
+        """What the model asks of how classes were formed, which no release shows: a recount of one made elsewhere
+        cannot say that the model holds. None where the release alone decides.
+        """
+        return None
 
     def rule(self) -> tuple[Kind, float, int] | None:
         """The model as a rule that kernels can judge class by class: (kind, limit, order); None if it has no such form.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_histogram
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_histogram
 from tablecloak.models.fields import OneSensitive, Values, largest_share
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.stats.classes import ClassStats, FloatArray, Needs
@@ -21,9 +21,9 @@ class MConfidentiality(PrivacyModel):
     An algorithm that gives up a cut because of sensitive values tells by it which they are. So classes are formed by
     quasi-identifiers alone, of at least `k` records each, and no choice depends on what the credibility is about: what
     is left is the share of a value in a class.
-    Formula: n_E(s) / |E| <= 1/m for every class E and every protected value s, classes chosen without looking at s. If
-    it fails, nothing is published; a larger `k` makes it likelier to hold. Other models that look at sensitive values
-    are refused beside it.
+    Formula: |E| >= k and n_E(s) / |E| <= 1/m for every class E and every protected value s, classes chosen without
+    looking at s. If it fails, nothing is published; a larger `k` makes it likelier to hold. Other models that look at
+    sensitive values are refused beside it. How the classes of a release made elsewhere were chosen cannot be known.
 
     Protects from: attribute linkage, the minimality attack included. Not from: learning a share of up to 1/m.
     Reference: Wong, Fu, Wang, Pei, Minimality attack in privacy preserving data publishing, VLDB 2007.
@@ -40,7 +40,7 @@ class MConfidentiality(PrivacyModel):
 
     @property
     def min_size(self) -> int:
-        return self.m if self.values is None else 1
+        return max(self.k, self.m) if self.values is None else self.k
 
     @property
     def in_search(self) -> PrivacyModel:
@@ -50,5 +50,12 @@ class MConfidentiality(PrivacyModel):
     def note(self) -> str | None:
         return f"{self.name}: the search looks at quasi-identifiers only, and the finished table is recounted"
 
+    @property
+    def asks_of_search(self) -> str | None:
+        return "that its classes were formed without a look at sensitive values cannot be known from a release"
+
     def levels(self, stats: ClassStats) -> FloatArray:
         return largest_share(one_histogram(stats, self.sensitive, self.name), self.values)
+
+    def conditions(self, stats: ClassStats) -> list[Condition]:
+        return [Condition("m", self.levels(stats), self.required, self.sense), crowd(stats, self.k)]

@@ -13,6 +13,7 @@ from tablecloak.algorithms.fulldomain.lattice import Lattice, Node
 from tablecloak.algorithms.fulldomain.losses import at_node
 from tablecloak.algorithms.fulldomain.rollup import Groups, Rollups
 from tablecloak.algorithms.fulldomain.whole_losses import make_loss
+from tablecloak.amounts import most_of
 from tablecloak.errors import Infeasible
 from tablecloak.models.base import Goal, Monotone
 from tablecloak.stats.classes import ClassStats, Histogram
@@ -43,7 +44,7 @@ class Judge:
         self.problem = problem
         self.goal = problem.goal
         self.n_rows = problem.table.n_rows
-        self.budget = int(suppression_limit * self.n_rows)
+        self.budget = most_of(self.n_rows, suppression_limit)
         self.ladders = tuple(ladder_of(d) for d in problem.table.domains)
         self.lattice = Lattice(heights_of(self.ladders))
         self.rollups = Rollups(problem.table, self.ladders)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.amounts import most_of
 from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.errors import Infeasible
 from tablecloak.models.base import Goal, Sense
@@ -67,7 +68,7 @@ class Grid:
     def __init__(self, problem: Problem, suppression_limit: float) -> None:
         self.problem = problem
         self.table, self.goal = problem.table, problem.goal
-        self.budget = int(suppression_limit * self.table.n_rows)
+        self.budget = most_of(self.table.n_rows, suppression_limit)
         self.codes = [self.table.quasi_codes(d) for d in range(len(self.table.domains))]
         whole = self.table.whole()
         self.classes = np.zeros(self.table.n_tuples, np.int64)

@@ -11,6 +11,7 @@ from pydantic import Field
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.pieces.exposing import Exposing, Step, tree_of
 from tablecloak.algorithms.pieces.grid import Grid, Piece, Trial, children_of, whole_piece
+from tablecloak.amounts import most_of
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.models.base import Goal
@@ -76,7 +77,7 @@ def _subtrees(problem: Problem, limit: float, target: IntArray | None, progress:
 def _siblings(problem: Problem, limit: float, target: IntArray | None, progress: Progress) -> Solution:
     """Children are shown one by one; a node that is left stands for its children that are not."""
     table = problem.table
-    search = Exposing(problem, [tree_of(d) for d in table.domains], int(limit * table.n_rows))
+    search = Exposing(problem, [tree_of(d) for d in table.domains], most_of(table.n_rows, limit))
 
     def score(step: Step, smallest: int, after: int) -> float:
         assert target is not None
