@@ -35,6 +35,7 @@ from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine
 from tablecloak.engines.local import LocalEngine
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.handover import findings_before
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.digest import digest_of_table
 from tablecloak.io.frames import from_frame
@@ -261,6 +262,7 @@ def _check_on(engine: Engine, policy: Policy, timed: Timed) -> CheckReport:
         feasible=_is_feasible(plan.goal, coding, tried),
         loss=loss_of(coding, plan, tried) if tried else None,
         notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
+        findings=findings_before(plan, table, engine),
     )
 
 

@@ -15,10 +15,13 @@ from tablecloak.data.domain import Codes, Domain
 from tablecloak.data.pairs import PAIRS_UP_TO, consistency_of
 from tablecloak.engines.base import Coding, Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
+from tablecloak.findings.base import Finding, Status, status_of
+from tablecloak.handover import Handover
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.models.concealment import PairModel
 from tablecloak.outside import case_with_people, with_people
 from tablecloak.plan import Plan
+from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, silent
 from tablecloak.report.attacked import WITH_REGISTER
 from tablecloak.report.facts import Before, Facts, collect
@@ -26,7 +29,16 @@ from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 
-__all__ = ["Originals", "Unpublished", "Verification", "covers_originals", "require", "verify", "verify_with_facts"]
+__all__ = [
+    "Originals",
+    "Unpublished",
+    "Verification",
+    "covers_originals",
+    "require",
+    "require_ready",
+    "verify",
+    "verify_with_facts",
+]
 
 IntArray = NDArray[np.int64]
 # What is counted but never published, such as persons, and the code of every original.
@@ -48,15 +60,35 @@ class Verification:
     notes: tuple[str, ...] = ()
     is_grouped: bool = False  # exact values in groups: columns, not cells, are held against their originals
     itemsets: Mapping[str, Any] | None = None  # of sets of items: what was counted of them
+    handover: Handover | None = None  # what the whole published table says; None: nobody looked
 
     @property
     def holds(self) -> bool:
         return all(v.holds for v in self.verdicts) and self.covers is not False
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What besides the goals singles people out."""
+        return self.handover.findings if self.handover else ()
+
+    @property
+    def status(self) -> Status | None:
+        """Whether the release can be handed over; None where the goals hold and nobody looked at all of it."""
+        if self.holds and self.handover is None:
+            return None
+        return status_of(self.findings, holds=self.holds)
+
+    def with_handover(self, handover: Handover) -> Verification:
+        """The same with what was found in the whole published table."""
+        return replace(self, handover=handover, notes=(*self.notes, *handover.notes))
+
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak verify --json`."""
         return {
+            "status": self.status,
             "holds": self.holds,
+            "findings": [found.to_dict() for found in self.findings],
+            **({"risk": self.handover.risk()} if self.handover else {}),
             "classes": self.n_classes,
             "rows": self.n_rows,
             "suppressed": self.n_suppressed,
@@ -226,6 +258,20 @@ def require(verification: Verification) -> Verification:
             f"(worst class: {failed.worst_class_size:,} records)"
         )
     raise GoalNotMet(message, result=verification.to_dict(), hint="nothing was written")
+
+
+def require_ready(verification: Verification, policy: Policy) -> Verification:
+    """The verification itself or, where the policy is strict, GoalNotMet for findings that it does not accept."""
+    open_ = [found for found in verification.findings if found.accepted is None]
+    if not policy.strict or not open_:
+        return verification
+    first = open_[0]
+    more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
+    raise GoalNotMet(
+        f"the release has findings, and strict allows none: {first.what}{more}",
+        result=verification.to_dict(),
+        hint=f"{first.fix.text}; or accept it with a reason; nothing was written",
+    )
 
 
 def covers_originals(

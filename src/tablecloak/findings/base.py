@@ -124,11 +124,17 @@ class Shown:
     protected: tuple[str, ...] = ()  # published sensitive columns that a goal protects
     count: Callable[[Sequence[tuple[str, ...]]], list[Alike]] = lambda sets: []  # noqa: ARG005
     sample: Callable[[Sequence[str], str | None], pl.DataFrame] = _nothing  # rows equal in a column all or none
-    has_exact_groups: bool = False  # quasi-identifiers are exact, or labels overlap: equal labels are no class
+    apart: tuple[str, ...] = ()  # published in a table of their own, or moved among the rows of a group
+    has_exact_groups: bool = False  # quasi-identifiers are exact: groups hide people, not equal labels
     keeps_order: bool = False  # rows are published in the order of the input
     rare_bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # (bounds, records) by quasi-identifier
     public_secret: str | None = None  # why the secret of hiding randomness is none
     attacks: Sequence[Exposure] = ()
+
+    @property
+    def linked(self) -> tuple[str, ...]:
+        """Published columns that no goal speaks of and whose cells belong to their rows."""
+        return tuple(name for name in self.outside if name not in self.apart)
 
     def drop(self, *columns: str) -> Fix:
         """The fix that leaves columns out."""

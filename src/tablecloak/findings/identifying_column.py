@@ -11,6 +11,8 @@ from tablecloak.profile.detector import detect
 
 # Below this a header alone decided, which says little about columns that someone chose to publish.
 CERTAIN = 0.6
+# Roles of what leads to a person by itself.
+IDENTIFYING = (Role.IDENTIFIER, Role.DROP)
 
 
 @finding("identifying-column")
@@ -26,7 +28,7 @@ def identifying_column(shown: Shown) -> Iterator[Finding]:
     rows = shown.sample(columns, None)
     for name in columns:
         detection = detect(column_of(rows[name])[0]) if name in rows.columns else None
-        if detection is None or detection.match.role is not Role.IDENTIFIER or detection.match.certainty < CERTAIN:
+        if detection is None or detection.match.role not in IDENTIFYING or detection.match.certainty < CERTAIN:
             continue
         yield Finding(
             "identifying-column",

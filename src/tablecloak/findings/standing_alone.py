@@ -24,15 +24,15 @@ def standing_alone(shown: Shown) -> Iterator[Finding]:
     is_shared = whole.n_alone <= MOST_ALONE * whole.n_records
     if not is_shared and _must_be_shared(shown):
         yield _on_quasi(shown, whole)
-    if not shown.outside:
+    if not shown.linked:
         return
-    if not _exceeds(shown, whole, shown.outside):
+    if not _exceeds(shown, whole, shown.linked):
         return
     counts = _by_column(shown, whole)
-    alone = [name for name in shown.outside if counts[name] > MOST_ALONE * whole.n_records]
+    alone = [name for name in shown.linked if counts[name] > MOST_ALONE * whole.n_records]
     for name in sorted(alone, key=lambda n: -counts[n]):
         yield _on_column(shown, name, counts[name])
-    rest = sorted((name for name in shown.outside if name not in alone), key=lambda n: -counts[n])
+    rest = sorted((name for name in shown.linked if name not in alone), key=lambda n: -counts[n])
     yield from _together(shown, whole, rest)
 
 
@@ -44,7 +44,7 @@ def _whole(shown: Shown) -> Alike:
 
 
 def _must_be_shared(shown: Shown) -> bool:
-    """Whether equal quasi-identifiers are what the goals hide people by: not where links are cut, or a population is."""
+    """Whether the goals hide people by equal quasi-identifiers, not by cut links or among a population."""
     hides_otherwise = any(m.needs & (Needs.ORIGINAL | Needs.POPULATION) for m in shown.goal.models)
     return shown.is_released and not shown.has_exact_groups and not hides_otherwise
 
@@ -68,9 +68,9 @@ def _n_alone(shown: Shown, whole: Alike, sets: Sequence[tuple[str, ...]]) -> lis
 
 
 def _by_column(shown: Shown, whole: Alike) -> dict[str, int]:
-    if len(shown.outside) == 1:
-        return {shown.outside[0]: _n_alone(shown, whole, [shown.outside])[0]}
-    return dict(zip(shown.outside, _n_alone(shown, whole, [(name,) for name in shown.outside]), strict=True))
+    if len(shown.linked) == 1:
+        return {shown.linked[0]: _n_alone(shown, whole, [shown.linked])[0]}
+    return dict(zip(shown.linked, _n_alone(shown, whole, [(name,) for name in shown.linked]), strict=True))
 
 
 def _said(shown: Shown, count: int) -> str:

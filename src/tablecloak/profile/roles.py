@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Finding
+from tablecloak.profile.detector import Detection
 
 __all__ = ["Advice", "advise"]
 
@@ -27,15 +27,15 @@ class Advice:
     detector: str | None = None
 
 
-def advise(column: Column, finding: Finding | None) -> Advice:
+def advise(column: Column, detection: Detection | None) -> Advice:
     """The suggested role of a column; the first rule that applies decides."""
-    found = next(advice for rule in _RULES if (advice := rule(column, finding)))
+    found = next(advice for rule in _RULES if (advice := rule(column, detection)))
     if found.role is Role.IDENTIFIER and column.is_unique and "unique" not in found.reason:
         return Advice(found.role, f"unique, {found.reason}", found.looks_like, found.detector)
     return found
 
 
-def _empty(column: Column, finding: Finding | None) -> Advice | None:  # noqa: ARG001
+def _empty(column: Column, detection: Detection | None) -> Advice | None:  # noqa: ARG001
     if column.n_distinct > 1:
         return None
     if column.n_distinct == 0:
@@ -43,12 +43,12 @@ def _empty(column: Column, finding: Finding | None) -> Advice | None:  # noqa: A
     return Advice(Role.KEEP, "the same value everywhere", "constant")
 
 
-def _direct(column: Column, finding: Finding | None) -> Advice | None:  # noqa: ARG001
-    return _of(finding) if finding and finding.match.role in (Role.IDENTIFIER, Role.DROP) else None
+def _direct(column: Column, detection: Detection | None) -> Advice | None:  # noqa: ARG001
+    return _of(detection) if detection and detection.match.role in (Role.IDENTIFIER, Role.DROP) else None
 
 
-def _unique(column: Column, finding: Finding | None) -> Advice | None:
-    if finding or column.n_present < ENOUGH_ROWS:
+def _unique(column: Column, detection: Detection | None) -> Advice | None:
+    if detection or column.n_present < ENOUGH_ROWS:
         return None
     if column.type is ColumnType.TEXT and column.is_near_unique:
         return Advice(Role.IDENTIFIER, "unique" if column.is_unique else "near unique", "text")
@@ -57,11 +57,11 @@ def _unique(column: Column, finding: Finding | None) -> Advice | None:
     return None
 
 
-def _detected(column: Column, finding: Finding | None) -> Advice | None:  # noqa: ARG001
-    return _of(finding) if finding else None
+def _detected(column: Column, detection: Detection | None) -> Advice | None:  # noqa: ARG001
+    return _of(detection) if detection else None
 
 
-def _by_type(column: Column, finding: Finding | None) -> Advice:  # noqa: ARG001
+def _by_type(column: Column, detection: Detection | None) -> Advice:  # noqa: ARG001
     if column.type is ColumnType.BOOLEAN:
         return Advice(Role.QUASI, "others may know it", "yes or no")
     if column.type is ColumnType.TEXT:
@@ -71,8 +71,9 @@ def _by_type(column: Column, finding: Finding | None) -> Advice:  # noqa: ARG001
     return Advice(Role.KEEP, "a measurement; use quasi if others may know it", "number")
 
 
-def _of(finding: Finding) -> Advice:
-    return Advice(finding.match.role, finding.match.reason, finding.match.looks_like, finding.detector)
+def _of(detection: Detection) -> Advice:
+    return Advice(detection.match.role, detection.match.reason, detection.match.looks_like, detection.detector)
 
 
-_RULES: tuple[Callable[[Column, Finding | None], Advice | None], ...] = (_empty, _direct, _unique, _detected, _by_type)
+_Rule = Callable[[Column, Detection | None], Advice | None]
+_RULES: tuple[_Rule, ...] = (_empty, _direct, _unique, _detected, _by_type)
