@@ -13,14 +13,30 @@ from typing import Any
 
 import polars as pl
 
+from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.alike import Alike
 from tablecloak.engines.base import Engine, Table
+from tablecloak.engines.local import LocalEngine, LocalTable
 from tablecloak.findings.base import Finding, Shown, find_all, protected_columns, unmatched_acceptances
-from tablecloak.plan import Plan
+from tablecloak.io.places import Place
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Source
+from tablecloak.plan import Plan, make_plan
+from tablecloak.policy.schema import Policy
 from tablecloak.profile.uniqueness import Risk
 from tablecloak.risks.base import Exposure
 
-__all__ = ["Attackers", "Handover", "appraise", "findings_before", "look_at", "risk_before", "risk_of"]
+__all__ = [
+    "Attackers",
+    "Handover",
+    "appraise",
+    "appraise_file",
+    "appraise_finished",
+    "findings_before",
+    "look_at",
+    "risk_before",
+    "risk_of",
+]
 
 # Detectors, and the search for keys that repeat, look at so many rows.
 MOST_ROWS = 50_000
@@ -86,6 +102,24 @@ def appraise(
         before,
         tuple(unmatched_acceptances(findings, plan.policy)),
     )
+
+
+def appraise_file(release: Place, policy: Policy) -> Handover:
+    """The same for a finished file, whoever made it."""
+    kind = policy.output.format if policy.output else None
+    names = sniff(Source.of(release, format=kind)).names
+    quasi = dict.fromkeys((n for n in policy.columns_with(Role.QUASI) if n in names), ColumnType.TEXT)
+    return appraise_finished(
+        LocalEngine().read(Source.of(release, format=kind, types=quasi), columns=None, categorical=names), policy
+    )
+
+
+def appraise_finished(release: LocalTable, policy: Policy) -> Handover:
+    """The same for a finished table; of a release in groups, its main one."""
+    there = {name: spec for name, spec in policy.columns.items() if name in release.types}
+    plan = make_plan(policy.model_copy(update={"columns": there}), list(release.types))
+    apart = plan.sensitive if plan.algorithm.publishes.is_bucketing else ()
+    return appraise(LocalEngine(), release, plan, apart=apart)
 
 
 def findings_before(plan: Plan, table: Table, engine: Engine) -> tuple[Finding, ...]:

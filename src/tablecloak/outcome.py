@@ -73,8 +73,8 @@ class RunReport:
         return next((m.value for m in self.measurements if m.name == "gcp"), None)
 
     @property
-    def status(self) -> Status | None:
-        """Whether the release can be handed over: ready, accepted, findings or fails."""
+    def status(self) -> Status:
+        """Whether the release can be handed over: ready, accepted, findings, unchecked or fails."""
         return self.verification.status
 
     @property

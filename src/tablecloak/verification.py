@@ -30,6 +30,7 @@ from tablecloak.stats.classes import ClassStats, Needs, SensitiveDomain, histogr
 from tablecloak.stats.consistency import Consistency
 
 __all__ = [
+    "Failure",
     "Originals",
     "Unpublished",
     "Verification",
@@ -49,6 +50,27 @@ CENTERS_NOTE = "cells are centers of their class, such as means: they cover no o
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """Something in a release that must not be there or is not as it must be: where it stands, never what it says."""
+
+    what: str
+    column: str | None = None
+    count: int = 0  # how many rows it concerns; 0: the column as such
+    rows: tuple[int, ...] = ()  # the first of them, counted from 1 without the header
+    class_number: int | None = None  # of the first such class, counted from 1 in the order of rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of an entry of `failures` in `tablecloak verify --json`."""
+        return {
+            "what": self.what,
+            "column": self.column,
+            "count": self.count,
+            "rows": list(self.rows),
+            "class": self.class_number,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Verification:
     """What the recount of a release says."""
 
@@ -60,11 +82,19 @@ class Verification:
     notes: tuple[str, ...] = ()
     is_grouped: bool = False  # exact values in groups: columns, not cells, are held against their originals
     itemsets: Mapping[str, Any] | None = None  # of sets of items: what was counted of them
+    failures: tuple[Failure, ...] = ()  # where it fails
+    unchecked: tuple[str, ...] = ()  # what was asked and could not be looked at, with the reason; it is not a yes
     handover: Handover | None = None  # what the whole published table says; None: nobody looked
 
     @property
+    def fails(self) -> bool:
+        """Something is not as it must be."""
+        return self.covers is False or bool(self.failures) or not all(v.holds or v.unchecked for v in self.verdicts)
+
+    @property
     def holds(self) -> bool:
-        return all(v.holds for v in self.verdicts) and self.covers is not False
+        """Everything that was asked was looked at, and is as it must be."""
+        return not self.fails and not self.unchecked and not any(v.unchecked for v in self.verdicts)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -72,11 +102,13 @@ class Verification:
         return self.handover.findings if self.handover else ()
 
     @property
-    def status(self) -> Status | None:
-        """Whether the release can be handed over; None where the goals hold and nobody looked at all of it."""
-        if self.holds and self.handover is None:
-            return None
-        return status_of(self.findings, holds=self.holds)
+    def status(self) -> Status:
+        """Whether the release can be handed over."""
+        if self.fails:
+            return Status.FAILS
+        if not self.holds or self.handover is None:
+            return Status.UNCHECKED
+        return status_of(self.findings)
 
     def with_handover(self, handover: Handover) -> Verification:
         """The same with what was found in the whole published table."""
@@ -85,7 +117,7 @@ class Verification:
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak verify --json`."""
         return {
-            "status": self.status,
+            "status": str(self.status),
             "holds": self.holds,
             "findings": [found.to_dict() for found in self.findings],
             **({"risk": self.handover.risk()} if self.handover else {}),
@@ -96,6 +128,8 @@ class Verification:
             "covers": self.covers,
             **({"grouped": True} if self.is_grouped else {}),
             **({"itemsets": dict(self.itemsets)} if self.itemsets is not None else {}),
+            **({"failures": [f.to_dict() for f in self.failures]} if self.failures else {}),
+            **({"unchecked": list(self.unchecked)} if self.unchecked else {}),
             **({"notes": list(self.notes)} if self.notes else {}),
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -103,10 +104,15 @@ def a_finding(accepted=None):
 
 
 def test_status_follows_from_goals_and_findings():
-    assert status_of([], holds=True) is Status.READY
-    assert status_of([a_finding("known order")], holds=True) is Status.ACCEPTED
-    assert status_of([a_finding("known order"), a_finding()], holds=True) is Status.FINDINGS
-    assert status_of([], holds=False) is Status.FAILS
+    assert status_of([]) is Status.READY
+    assert status_of([a_finding("known order")]) is Status.ACCEPTED
+    assert status_of([a_finding("known order"), a_finding()]) is Status.FINDINGS
+
+
+def test_a_release_that_nobody_looked_at_is_not_ready():
+    found = pipeline.anonymize(people(), policy(BASE % "")).report.verification
+    assert replace(found, handover=None).status is Status.UNCHECKED
+    assert replace(found, covers=False).status is Status.FAILS
 
 
 def test_a_finding_is_plain_data_for_machines():

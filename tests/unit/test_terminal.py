@@ -77,11 +77,12 @@ FINDING = {"kind": "standing-alone", "what": "all stand alone on 'cost'", "fix":
         ("ready", None, "green", "ready to hand over"),
         ("accepted", "known anyway", "green", "ready, with 1 accepted finding"),
         ("findings", None, "yellow", "not ready: 1 finding"),
-        ("fails", None, "red", "not ready: a goal does not hold"),
+        ("unchecked", None, "yellow", "not ready: something could not be checked"),
+        ("fails", None, "red", "not ready: not everything is as it must be"),
     ],
 )
 def test_the_status_comes_first_and_only_ready_is_green(status, accepted, color, says):
-    findings = [] if status in ("ready", "fails") else [{**FINDING, "accepted": accepted}]
+    findings = [] if status in ("ready", "unchecked", "fails") else [{**FINDING, "accepted": accepted}]
     first = next(iter(terminal.verify_lines({**VERIFICATION, "status": status, "findings": findings})))
     assert first.plain.strip() == f"status    {says}"
     assert str(first.spans[-1].style) == f"bold {color}"

@@ -16,6 +16,7 @@ from tablecloak.outcome import RunReport
 from tablecloak.plan import add_target
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.registry import find
+from tablecloak.verification import require_ready
 
 __all__ = ["apply_to_sets"]
 
@@ -51,5 +52,5 @@ def apply_to_sets(
             made = make_release(given.frame, sets, cut, plan)
         with timed.phase("verify"):
             found = write_and_recount(made, sets, plan, target, is_of_sets=given.is_of_sets)
-        found = appraised(found, made.frame, plan, before=given.frame)
+        found = require_ready(appraised(found, made.frame, plan, before=given.frame), policy)
     return replace(report_of(found, plan, sets, cut, timed), algorithm="recoding", output=str(place))

@@ -34,7 +34,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release import reserve
 from tablecloak.stats.itemsets import count_itemsets
-from tablecloak.verification import Verification, require
+from tablecloak.verification import Verification, require, require_ready
 
 __all__ = ["Input", "anonymize_sets", "check_sets", "read_input", "report_of", "run_sets"]
 
@@ -98,7 +98,7 @@ def run_sets(
             else:
                 found = write_and_recount(made, sets, given.plan, files.release, is_of_sets=given.is_of_sets)
             notes.append(f"{sum((found.itemsets or {})['after']['itemsets']):,} itemsets recounted")
-        found = appraised(found, made.frame, given.plan, before=given.frame)
+        found = require_ready(appraised(found, made.frame, given.plan, before=given.frame), policy)
         report = report_of(found, given.plan, sets, cut, timed)
         if files is None:
             return report
@@ -129,7 +129,7 @@ def anonymize_sets(data: Any, policy: Policy, *, progress: Progress = silent) ->
     sets, cut, made = _solved(given, timed)
     with timed.phase("verify"):
         found = require(recount(made.frame[plan.column], plan, sets, made.row_of))
-    found = appraised(found, made.frame, plan, before=given.frame)
+    found = require_ready(appraised(found, made.frame, plan, before=given.frame), policy)
     report = report_of(found, plan, sets, cut, timed)
     return SetRelease(made.frame, report, ItemRecoding.of(cut, policy), plan, sets, made)
 

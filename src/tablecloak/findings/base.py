@@ -48,6 +48,7 @@ class Status(StrEnum):
     READY = "ready"  # every goal holds, and nothing was found
     ACCEPTED = "accepted"  # every goal holds, and everything found was accepted with a reason
     FINDINGS = "findings"  # every goal holds, and something else singles people out
+    UNCHECKED = "unchecked"  # nothing is wrong, and something could not be looked at
     FAILS = "fails"  # a goal does not hold, or cells are wrong
 
     @property
@@ -170,10 +171,8 @@ def unmatched_acceptances(findings: Sequence[Finding], policy: Policy) -> Iterat
             yield f"the policy accepts a finding {a.finding}{of_column}, and there is none"
 
 
-def status_of(findings: Sequence[Finding], *, holds: bool) -> Status:
-    """Whether a release with these findings can be handed over."""
-    if not holds:
-        return Status.FAILS
+def status_of(findings: Sequence[Finding]) -> Status:
+    """Whether a release whose goals hold can be handed over with these findings."""
     if any(found.accepted is None for found in findings):
         return Status.FINDINGS
     return Status.ACCEPTED if findings else Status.READY

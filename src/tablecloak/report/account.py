@@ -35,16 +35,17 @@ def verdict_word(run: Mapping[str, Any]) -> str:
         "ready": "✓ Ready to hand over: every goal holds, and nothing else singles people out.",
         "accepted": f"✓ Ready, with {n} accepted finding{'s' if n != 1 else ''}. Every goal holds.",
         "findings": f"! Not ready: every goal holds, and {open_} open.",
-        "fails": "✗ Not ready: a goal does not hold.",
+        "unchecked": "! Not ready: something could not be checked.",
+        "fails": "✗ Not ready: not everything is as it must be.",
     }
     return words.get(str(run.get("status")), "✓ Every goal holds." if run["holds"] else "✗ A goal does not hold.")
 
 
 def verdict_class(run: Mapping[str, Any]) -> str:
     """How the verdict looks: green only where the release can be handed over."""
-    if not run["holds"]:
-        return "fail"
-    return "warn" if run.get("status") == "findings" else "pass"
+    if run.get("status") in ("findings", "unchecked"):
+        return "warn"
+    return "pass" if run["holds"] else "fail"
 
 
 def finding_list(findings: Sequence[Mapping[str, Any]]) -> Html | None:

@@ -56,7 +56,9 @@ def status_line(report: Mapping[str, Any]) -> Text:
     if status == "findings":
         n_open = sum(found["accepted"] is None for found in findings)
         return Text(f"not ready: {_counted(n_open, 'finding')}", "bold yellow")
-    return Text("not ready: a goal does not hold", "bold red")
+    if status == "unchecked":
+        return Text("not ready: something could not be checked", "bold yellow")
+    return Text("not ready: not everything is as it must be", "bold red")
 
 
 def finding_lines(findings: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
@@ -81,6 +83,8 @@ def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     rows = [_verdict(verdict) for verdict in report["verdicts"]]
     if report["covers"] is not None:
         rows.append(_judged(report["covers"], _covering(report)))
+    rows += [_failure(failure) for failure in report.get("failures", ())]
+    rows += [Text("– ", "yellow") + Text(f"not checked: {reason}") for reason in report.get("unchecked", ())]
     for place, row in enumerate(rows):
         yield _labelled("" if place else "verify", row)
     for note in report.get("notes", ()):
@@ -101,6 +105,15 @@ def risk_lines(risk: Mapping[str, Mapping[str, Any]] | None) -> Iterator[str]:
         sides = (risk or {}).get(who)
         if sides and sides["after"]:
             yield f"{name:<30} {_risk(sides['before'], sides['after'])}"
+
+
+def _failure(failure: Mapping[str, Any]) -> Text:
+    """Where something is wrong: column, class and rows, never a cell."""
+    column = "" if failure["column"] is None else f"column '{failure['column']}': "
+    count = f", {failure['count']:,} rows" if failure["count"] else ""
+    rows = f": {', '.join(map(str, failure['rows']))}{' …' if failure['count'] > len(failure['rows']) else ''}"
+    number_ = "" if failure["class"] is None else f", first in class {failure['class']}"
+    return Text("✗ ", "bold red") + Text(f"{column}{failure['what']}{count}{rows if failure['rows'] else ''}{number_}")
 
 
 def _covering(report: Mapping[str, Any]) -> str:

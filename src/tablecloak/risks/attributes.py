@@ -96,7 +96,7 @@ def changed(found: Finding, *, highest: float, average: float) -> Finding:
 def worst_column(case: Case, hists: Mapping[str, Histogram], tried: Callable[[Case, Histogram], Finding]) -> Finding:
     """The finding on the sensitive attribute with the most victims; the details name every one."""
     found = {name: tried(case, hist) for name, hist in hists.items()}
-    name, worst = max(found.items(), key=lambda item: (item[1].n_victims, item[1].highest))
+    name, worst = max(found.items(), key=lambda item: item[1].severity)
     rest = {
         n: {"highest": f.highest, "average": f.average, "victims": f.n_victims} for n, f in found.items() if n != name
     }

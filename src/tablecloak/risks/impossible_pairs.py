@@ -33,6 +33,7 @@ def impossible_pairs(case: Case) -> Finding:
     record of the original has them although 20 would be expected by chance. In groups, values are shared out in all
     ways without an impossible pair, exactly where groups are small; a victim's own value gets more than one half, and
     more than its share. Rows that show an impossible pair as they stand were certainly changed.
+    By guessing: the share of the own value in the whole table; of rows as they stand, none is known to be changed.
     Stopped by: swapping and permuting only between rows for which every value is possible.
     Reference: Zigomitros, Casino, Solanas, Patsakis, A survey on privacy properties for data publishing of relational
     data, IEEE Access 2020.
@@ -46,7 +47,7 @@ def impossible_pairs(case: Case) -> Finding:
         found = [_in_groups(case, s, forbidden[s.name]) for s in case.sensitive if case.truth(s) is not None]
         if not found:
             raise DoesNotApplyError("needs the original, to know whose guess is right")
-        return max(found, key=lambda f: (f.n_victims, f.average))
+        return max(found, key=lambda f: f.severity)
     return _in_rows(case, forbidden)
 
 
@@ -109,9 +110,13 @@ def _in_groups(case: Case, column: Sensitive, forbidden: BoolArray) -> Finding:
     return Finding(
         highest=float(belief.max(initial=0.0)), average=float(belief.mean()) if len(belief) else 0.0,
         n_targets=len(targets), n_victims=int(np.count_nonzero((belief > LIKELY) & (belief > plain + 1e-9))),
-        worst=worst, rows_of=rows_of, baseline=float(plain.mean()) if len(plain) else 0.0,
+        worst=worst, rows_of=rows_of,
+        baseline=float(hist.total_shares()[truth[targets]].mean()) if len(targets) else 0.0,
         n_sampled=len(targets) if len(chosen) < len(touched) else None,
-        details={"column": column.name, "groups_tried": len(chosen) - n_skipped, "groups_too_large": n_skipped},
+        details={
+            "column": column.name, "groups_tried": len(chosen) - n_skipped, "groups_too_large": n_skipped,
+            "by_share_of_the_group": float(plain.mean()) if len(plain) else 0.0,
+        },
     )  # fmt: skip
 
 

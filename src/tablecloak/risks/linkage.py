@@ -22,6 +22,7 @@ def prosecutor(case: Case) -> Finding:
 
     1 / (number of published rows whose cells cover the person); without the original 1 / (size of the class).
     A victim is found for certain or with a chance of more than one half.
+    By guessing: one of all published rows.
     Stopped by: k-anonymity and its relatives: every person hides among at least k rows.
     Reference: Dankar, El Emam, A method for evaluating marketer re-identification risk, PAIS 2010.
     """
@@ -45,6 +46,7 @@ def marketer(case: Case) -> Finding:
     """The share of all records that someone who links everybody they know to a row gets right, on average.
 
     The mean of 1 / (number of rows that cover the person); victims are the expected number of right links.
+    By guessing: one of all published rows for everybody.
     Stopped by: larger classes: k-anonymity bounds it by 1/k, average-risk bounds it itself.
     Reference: Dankar, El Emam, A method for evaluating marketer re-identification risk, PAIS 2010.
     """
@@ -52,7 +54,7 @@ def marketer(case: Case) -> Finding:
     worst, rows_of = worst_rows(case, chances)
     average = _mean(chances)
     return Finding(
-        highest=average, average=average, n_targets=case.n_rows, n_victims=round(float(chances.sum())), worst=worst,
+        highest=None, average=average, n_targets=case.n_rows, n_victims=round(float(chances.sum())), worst=worst,
         rows_of=rows_of, baseline=1 / max(1, case.n_rows), notes=notes,
     )  # fmt: skip
 
@@ -62,6 +64,7 @@ def journalist(case: Case) -> Finding:
     """The chance that someone who has a register of the population, not knowing who is in the table, links a row right.
 
     1 / (number of people of the population that the row covers), for every published row.
+    By guessing: one of all people of the population.
     Stopped by: k-map: every row covers at least k people of the population; k-anonymity implies it.
     Reference: Sweeney, k-anonymity: a model for protecting privacy, International Journal on Uncertainty, Fuzziness
     and Knowledge-based Systems 2002.
@@ -90,6 +93,7 @@ def linkage_knowing_everybody(case: Case) -> Finding:
 
     Rows count only if all other people can then still be matched with the other rows: 1 / (number of such rows).
     Where rows and people are few, the exact chance over all possible matchings is a detail.
+    By guessing: one of all published rows.
     Stopped by: k-concealment; k-anonymity implies it.
     Reference: Tassa, Mazza, Gionis, k-concealment, Transactions on Data Privacy 2012.
     """

@@ -22,6 +22,7 @@ def proximity(case: Case) -> Finding:
     """The chance that a person's number lies near one number of their class, although few are equal.
 
     Near means within 5 % of the column's range. A victim has more than half of the class near their own number.
+    By guessing: the number that most of the whole table is near to.
     Stopped by: (epsilon, m)-anonymity, worst group protection, t-closeness with the ordered distance.
     Reference: Li, Tao, Xiao, Preservation of proximity privacy in publishing numerical sensitive data, SIGMOD 2008.
     """
@@ -44,6 +45,7 @@ def range_disclosure(case: Case) -> Finding:
     """The chance that a person's number lies in the one narrow range that holds most of their class.
 
     Ranges are as wide as 10 % of the column's range. Victims are in classes of which more than half lies in one.
+    By guessing: the range that holds most of the whole table.
     Stopped by: worst group protection, (k, e)-anonymity with a large e.
     Reference: Loukides, Shao, Preventing range disclosure in k-anonymised data, Expert Systems with Applications 2011.
     """

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.stats.classes import Histogram
 
-__all__ = ["Arcs", "all_worlds", "balanced", "posteriors"]
+__all__ = ["Arcs", "balanced", "posteriors"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -55,11 +53,6 @@ def _taken(state: tuple[int, ...], value: int) -> tuple[int, ...] | None:
     if state[value] == 0:
         return None
     return (*state[:value], state[value] - 1, *state[value + 1 :])
-
-
-def all_worlds(values: IntArray) -> IntArray:
-    """Every different order of some values, (n_worlds, n_people); only for few."""
-    return np.array(sorted(set(permutations(values.tolist()))), np.int64)
 
 
 class Arcs:
