@@ -70,7 +70,9 @@ def apply_file(
             originals = code_originals(engine, table, plan, rows)
             originals = replace(originals, unpublished=counted.table.unpublished())
             verification = require(verify(engine, written, plan, originals))
-            handover = appraise(engine, written, plan, before=risk_before(engine, table, plan))
+            handover = appraise(
+                engine, written, plan, before=risk_before(engine, table, plan), evidence=verification.evidence
+            )
             verification = require_ready(verification.with_handover(handover), policy)
     return RunReport(
         verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,

@@ -17,16 +17,17 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.alike import Alike
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, LocalTable
-from tablecloak.findings.base import Finding, Shown, find_all, protected_columns, unmatched_acceptances
+from tablecloak.findings.base import Evidence, Finding, Shown, find_all, protected_columns, unmatched_acceptances
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.plan import Plan, make_plan
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.secrets import is_public
 from tablecloak.profile.uniqueness import Risk
-from tablecloak.risks.base import Exposure
 
 __all__ = [
+    "NO_EVIDENCE",
     "Attackers",
     "Handover",
     "appraise",
@@ -40,6 +41,7 @@ __all__ = [
 
 # Detectors, and the search for keys that repeat, look at so many rows.
 MOST_ROWS = 50_000
+NO_EVIDENCE = Evidence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,14 @@ def appraise(
     plan: Plan,
     *,
     before: Attackers | None = None,
-    attacks: Sequence[Exposure] = (),
+    evidence: Evidence = NO_EVIDENCE,
     apart: Sequence[str] = (),
 ) -> Handover:
     """Count and look at a release, all of it.
 
     Args:
         before: what attackers could do with the original.
-        attacks: what attacks reach on it, where they were tried.
+        evidence: what the recount knows.
         apart: published columns whose cells are not linked to the rows of `release`.
     """
     shown = look_at(engine, release, _shown(plan, release, apart), stars=_stars(plan, release))
@@ -94,7 +96,7 @@ def appraise(
     # what findings will ask for, too, so that rows are read once
     quasi = shown.quasi
     counted = shown.count([quasi, everything, (*quasi, *shown.linked)])
-    shown = replace(shown, n_records=counted[1].n_records, attacks=attacks)
+    shown = replace(shown, n_records=counted[1].n_records, evidence=evidence)
     findings = find_all(shown)
     return Handover(
         findings,
@@ -104,22 +106,21 @@ def appraise(
     )
 
 
-def appraise_file(release: Place, policy: Policy) -> Handover:
+def appraise_file(release: Place, policy: Policy, evidence: Evidence = NO_EVIDENCE) -> Handover:
     """The same for a finished file, whoever made it."""
     kind = policy.output.format if policy.output else None
     names = sniff(Source.of(release, format=kind)).names
     quasi = dict.fromkeys((n for n in policy.columns_with(Role.QUASI) if n in names), ColumnType.TEXT)
-    return appraise_finished(
-        LocalEngine().read(Source.of(release, format=kind, types=quasi), columns=None, categorical=names), policy
-    )
+    table = LocalEngine().read(Source.of(release, format=kind, types=quasi), columns=None, categorical=names)
+    return appraise_finished(table, policy, evidence)
 
 
-def appraise_finished(release: LocalTable, policy: Policy) -> Handover:
+def appraise_finished(release: LocalTable, policy: Policy, evidence: Evidence = NO_EVIDENCE) -> Handover:
     """The same for a finished table; of a release in groups, its main one."""
     there = {name: spec for name, spec in policy.columns.items() if name in release.types}
     plan = make_plan(policy.model_copy(update={"columns": there}), list(release.types))
     apart = plan.sensitive if plan.algorithm.publishes.is_bucketing else ()
-    return appraise(LocalEngine(), release, plan, apart=apart)
+    return appraise(LocalEngine(), release, plan, apart=apart, evidence=evidence)
 
 
 def findings_before(plan: Plan, table: Table, engine: Engine) -> tuple[Finding, ...]:
@@ -156,7 +157,10 @@ def risk_of(alike: Alike) -> Risk:
 
 def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
     publication = plan.publication
-    columns = [name for name in publication.columns if name not in publication.starred]
+    columns = [
+        name for name in publication.columns
+        if name not in publication.starred and (name in table.types or name in apart)
+    ]  # fmt: skip
     protected = protected_columns(plan.goal, plan.sensitive)
     quasi = tuple(name for name in plan.quasi if name in table.types)
     return Shown(
@@ -170,6 +174,7 @@ def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
         apart=tuple(apart),
         has_exact_groups=plan.algorithm.publishes.is_bucketing,
         keeps_order=_keeps_order(plan),
+        has_public_secret=is_public(plan.policy),
     )
 
 

@@ -273,7 +273,7 @@ def verify_file(
     if has_sets(policy):
         return verify_set_file(release, policy, original=original, progress=progress)
     found = finished.verify_file(release, policy, original=original, progress=progress)
-    return found.with_handover(appraise_file(release, policy))
+    return found.with_handover(appraise_file(release, policy, found.evidence))
 
 
 def verify_certificate(
@@ -292,7 +292,7 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
     if has_sets(policy):
         return verify_set_frame(release, policy, original=original)
     found = finished.verify_frame(release, policy, original=original, side=side)
-    return found.with_handover(appraise_finished(table_of(from_frame(release)), policy))
+    return found.with_handover(appraise_finished(table_of(from_frame(release)), policy, found.evidence))
 
 
 def explore(

@@ -55,7 +55,7 @@ def publish(engine: Engine, solved: Solved, plan: Plan, timed: Timed, files: Doc
     with timed.phase("findings") as notes:
         handover = appraise(
             engine, published.main, plan, before=solved.before, apart=_apart(published),
-            attacks=published.facts.attacks if published.facts else (),
+            evidence=verification.evidence,
         )  # fmt: skip
         notes.append(f"{len(handover.findings):,} found")
     verification = require_ready(verification.with_handover(handover), plan.policy)

@@ -91,7 +91,8 @@ class VerifiedRelease:
 
     def _appraised(self, engine: LocalEngine, written: Table, verification: Verification) -> Verification:
         """What was recounted, with what the whole written table says."""
-        handover = appraise(engine, written, self._plan, apart=[n for block in self._blocks[1:] for n in block])
+        apart = [name for block in self._blocks[1:] for name in block]
+        handover = appraise(engine, written, self._plan, apart=apart, evidence=verification.evidence)
         seen = self.report.verification.handover
         before = seen.before if seen else None
         return require_ready(verification.with_handover(replace(handover, before=before)), self._plan.policy)

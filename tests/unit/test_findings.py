@@ -12,11 +12,17 @@ import pytest
 
 import tablecloak as tc
 from tablecloak import pipeline
+from tablecloak.data.domain import fit_domain
+from tablecloak.data.table import ColumnType
 from tablecloak.engines.alike import Alike, count_alike, count_in_parts
+from tablecloak.engines.base import Coding, Recount
 from tablecloak.errors import GoalNotMet, PolicyError
-from tablecloak.findings.base import Change, Finding, Fix, Status, status_of
+from tablecloak.findings.base import Change, Finding, Fix, Shown, Status, find_all, status_of
+from tablecloak.models.base import Goal
 from tablecloak.policy.load import parse_policy
 from tablecloak.registry import known
+from tablecloak.stats.classes import ClassStats
+from tablecloak.verification import evidence_of
 
 
 def policy(text: str, tmp_path=None):
@@ -80,7 +86,7 @@ def test_records_that_stand_alone_are_those_counted_by_hand():
     assert count_alike(frame, SETS) == [by_hand(frame, columns) for columns in SETS]
 
 
-@pytest.mark.parametrize("work", [1, 10**9])
+@pytest.mark.parametrize("work", [10_000, 10**9])  # 7 parts, and one
 def test_counting_in_parts_and_batches_finds_the_same(tmp_path, work):
     frame = odd_table()
     batches = (frame.slice(begin, 37) for begin in range(0, frame.height, 37))
@@ -196,7 +202,7 @@ def test_sensitive_columns_that_a_goal_protects_are_no_finding_and_count_for_the
 
 
 def test_unnamed_sensitive_finds_a_sensitive_column_that_no_goal_protects():
-    frame = people(blood=np.array(list("xy"))[np.arange(400) % 2])
+    frame = people(blood=np.array(list("xy"))[np.arange(400) // 20 % 2])
     assert kinds(released(frame, ", blood: sensitive")) == [("unnamed-sensitive", "blood")]
 
 
@@ -207,11 +213,90 @@ def test_identifying_column_finds_addresses_of_mail_that_are_kept():
 
 
 def test_kept_order_finds_rows_in_the_order_of_the_input():
-    from tablecloak.findings.base import Shown, find_all
-
     told = policy(BASE % "")
-    goal = pipeline.Goal(tuple(told.goals))
+    goal = Goal(tuple(told.goals))
     assert [f.kind for f in find_all(Shown(told, goal, 9, is_released=False, keeps_order=True))] == ["kept-order"]
+
+
+def persons(n_persons: int = 100, n_rows: int = 4, **more) -> pl.DataFrame:
+    """Several visits of every person: what a person is stays, what a visit is changes."""
+    person = np.repeat(np.arange(n_persons), n_rows)
+    visit = np.tile(np.arange(n_rows), n_persons)
+    return pl.DataFrame(
+        {
+            "number": person * 7 % 101,
+            "age": 20 + person % 10,
+            "sex": np.where(person // 10 % 2 == 0, "f", "m"),
+            "illness": np.array(list("abcd"))[(person + visit) % 4],
+            **more,
+        }
+    )
+
+
+def test_repeated_key_finds_the_number_of_persons_who_have_several_rows():
+    report = released(persons(), ", number: keep")
+    assert [(f.kind, f.column, f.count) for f in report.findings] == [("repeated-key", "number", 400)]
+    assert report.findings[0].fix.changes == (Change("columns.number.role", "person"),)
+
+
+def test_it_finds_a_household_whose_members_differ_in_age_and_sex():
+    rng = np.random.default_rng(1)
+    household = np.repeat(np.arange(200), 3)
+    frame = pl.DataFrame(
+        {
+            "household": household, "age": rng.integers(20, 26, 600), "sex": rng.choice(["f", "m"], 600),
+            "region": household % 3, "rooms": household % 2, "illness": rng.choice(list("abcd"), 600),
+        }
+    )  # fmt: skip
+    columns = "{age: quasi, sex: quasi, household: keep, region: keep, rooms: keep, illness: sensitive}"
+    text = f"columns: {columns}\ngoals: [{{model: k-anonymity, k: 5}}, {{model: l-diversity, l: 2}}]\n"
+    assert ("repeated-key", "household") in kinds(pipeline.anonymize(frame, policy(text)).report)
+
+
+def test_a_place_with_many_unrelated_people_is_no_key():
+    rng = np.random.default_rng(2)
+    frame = people(400, ward=rng.integers(0, 25, 400))
+    assert not any(f.kind == "repeated-key" for f in released(frame, ", ward: keep").findings)
+
+
+def test_exact_bounds_finds_intervals_that_end_at_data_points():
+    weights = pl.Series("weight", [60.5, 60.5, 61.25, 70.0, 70.0, 70.0])
+    domain, codes = fit_domain(weights, ColumnType.FLOAT)
+    coding = Coding((domain,), (), 6, 6, {}, (), codes={"weight": codes})
+    labels = pl.Series(["[60.5, 61.25]", "[60, 75]", "70.0", "*"])
+    sizes = ClassStats(np.array([2, 3, 1, 1]), labels={"weight": np.arange(4)})
+    recount = Recount((sizes,), 7, 0, {"weight": labels}, classes=np.zeros(7, np.int64))
+    found = evidence_of(recount, Goal((tc.KAnonymity(k=3),)), coding).rare_bounds["weight"]
+    # 60.5 is the weight of two and 61.25 that of one; 60 and 75 are nobody's; 70.0 alone is no interval
+    assert (found.n_bounds, found.n_records, found.k) == (2, 2, 3)
+
+
+def test_public_secret_finds_a_file_that_others_may_read(tmp_path):
+    (tmp_path / "key").write_text("0123456789abcdef" * 4)
+    told = policy(BASE % "" + "secret: {file: key}\n", tmp_path)
+    (tmp_path / "key").chmod(0o600)
+    assert pipeline.anonymize(people(), told).report.status == "ready"
+    (tmp_path / "key").chmod(0o644)
+    assert kinds(pipeline.anonymize(people(), told).report) == [("public-secret", None)]
+
+
+@pytest.mark.parametrize(("t", "is_idle"), [(0.76, True), (0.74, False)])
+def test_idle_goal_finds_a_distance_that_four_equal_values_cannot_exceed(t, is_idle):
+    # a class of one value of four equally frequent ones is 1 - 1/4 away from the table
+    text = BASE.replace("l-diversity, l: 2", f"t-closeness, t: {t}") % ""
+    found = kinds(pipeline.anonymize(people(), policy(text)).report)
+    assert (("idle-goal", "illness") in found) == is_idle
+
+
+def test_strong_attack_finds_classes_that_tell_nearly_everybodys_value():
+    # in every class of 20, 18 have the illness of their age: guessing without the release is right 1 time of 10
+    rows = np.arange(400)
+    own = np.where(rows // 20 < 18, 20 + rows % 10, 20 + (rows + 1) % 10)
+    frame = people().with_columns(illness=pl.Series(own.astype(str)))
+    (found,) = released(frame).findings
+    assert (found.kind, found.column) == ("strong-attack", "illness")
+    assert "90%" in found.what
+    assert "10% without" in found.what
 
 
 # Accepting -----------------------------------------------------------------------------------------------------------

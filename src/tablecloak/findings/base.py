@@ -21,14 +21,16 @@ from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.registry import known, register
 from tablecloak.risks.base import Exposure
-from tablecloak.stats.classes import Needs
+from tablecloak.stats.classes import Histogram, Needs
 
 __all__ = [
     "MOST_ALONE",
     "Change",
+    "Evidence",
     "Find",
     "Finding",
     "Fix",
+    "RareBounds",
     "Shown",
     "Status",
     "find_all",
@@ -105,6 +107,25 @@ class Finding:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class RareBounds:
+    """Bounds of intervals of one column that are values of few records."""
+
+    n_bounds: int
+    n_records: int  # published with such an interval
+    k: int  # so many records should have a value
+    hierarchy: Mapping[str, Any] | None = None  # one that does not depend on the data
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What the recount of a release knows that findings look at."""
+
+    values: Mapping[str, Histogram] = field(default_factory=dict)  # of what goals count; totals are those of the table
+    attacks: Sequence[Exposure] = ()
+    rare_bounds: Mapping[str, RareBounds] = field(default_factory=dict)  # by quasi-identifier
+
+
 def _nothing(columns: Sequence[str], together: str | None) -> pl.DataFrame:  # noqa: ARG001
     return pl.DataFrame()
 
@@ -128,9 +149,8 @@ class Shown:
     apart: tuple[str, ...] = ()  # published in a table of their own, or moved among the rows of a group
     has_exact_groups: bool = False  # quasi-identifiers are exact: groups hide people, not equal labels
     keeps_order: bool = False  # rows are published in the order of the input
-    rare_bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # (bounds, records) by quasi-identifier
-    public_secret: str | None = None  # why the secret of hiding randomness is none
-    attacks: Sequence[Exposure] = ()
+    has_public_secret: bool = False  # others may read what hiding randomness comes from
+    evidence: Evidence = field(default_factory=Evidence)
 
     @property
     def linked(self) -> tuple[str, ...]:

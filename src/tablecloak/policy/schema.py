@@ -83,7 +83,7 @@ class Policy(Spec):
     """the people among whom those of the table are"""
     algorithm: AnyAlgorithm = Field(default_factory=default_algorithm)
     output: OutputSpec | None = None
-    accepted: tuple[AcceptedSpec, ...] = ()
+    accepted: tuple[AcceptedSpec, ...] = Field(default_factory=tuple)
     """findings that may stay, each with its reason"""
     strict: bool = False
     """release nothing that has findings which were not accepted"""
