@@ -56,6 +56,7 @@ from tablecloak.outcome import (
 )
 from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.secrets import secret_of
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.publishing import publish
 from tablecloak.recoding import Recoding
@@ -114,7 +115,7 @@ def anonymize(
 def _anonymize(
     engine: Engine, frame: pl.DataFrame, policy: Policy, choice: Choice, timed: Timed, threads: int | None
 ) -> VerifiedRelease:
-    plan = make_plan(policy, frame.columns, is_reported=True)
+    plan = make_plan(policy, frame.columns, is_reported=True, secret=secret_of(policy))
     table: Table = engine.read(frame, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
     worker, table = in_memory(engine, table, plan)
     solved = solve(worker, table, plan, timed, threads)

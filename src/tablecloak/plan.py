@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from tablecloak.io.sources import Source
 from tablecloak.metrics.learning import is_installed
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Missing, Policy, Suppressed, Transform
+from tablecloak.rng import Secret
 from tablecloak.stats.classes import Counted, Needs
 from tablecloak.stats.joint import JOINT_NAME
 from tablecloak.values import format_value
@@ -47,6 +48,7 @@ class Plan:
     publication: Publication
     wanted: tuple[str, ...]  # columns to read, in the order of the input
     is_reported: bool = False  # a report may be asked for, which speaks of every sensitive attribute
+    secret: Secret = field(default_factory=Secret.fresh)  # hides people; all of a run derives from this one
 
     @property
     def quasi(self) -> list[str]:
@@ -177,12 +179,18 @@ def source_of(policy: Policy) -> Source:
 
 
 def make_plan(
-    policy: Policy, columns: Sequence[str], *, location: str | None = None, is_reported: bool | None = None
+    policy: Policy,
+    columns: Sequence[str],
+    *,
+    location: str | None = None,
+    is_reported: bool | None = None,
+    secret: Secret | None = None,
 ) -> Plan:
     """Settle what happens to each column; fails here if the policy cannot fit the table.
 
     Args:
         is_reported: whether a report may be asked for; None: if the policy names one.
+        secret: that of the policy, where something will be published; None: a fresh one.
     """
     refuse_unknown_columns(policy, columns, location)
     _refuse_items(policy)
@@ -209,6 +217,7 @@ def make_plan(
         ),
         wanted=tuple(c for c in columns if c in read),
         is_reported=policy.report_path is not None if is_reported is None else is_reported,
+        secret=secret or Secret.fresh(),
     )
 
 

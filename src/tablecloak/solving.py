@@ -24,6 +24,7 @@ from tablecloak.outcome import loss_of
 from tablecloak.outside import with_population
 from tablecloak.plan import Plan, given_groups, guards_of, make_plan, settle_persons, without_missing
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.secrets import secret_of
 from tablecloak.presence import asks_for_everybody, solve_for_everybody
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.separation import (
@@ -54,7 +55,8 @@ def read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[
     """The columns of a source that a policy asks for, and the plan for them."""
     with timed.phase("read") as notes:
         layout = engine.layout(source)
-        plan = make_plan(policy, layout.names, location=source.location)
+        secret = engine.remembered(secret_of(policy), is_new=policy.secret is None)
+        plan = make_plan(policy, layout.names, location=source.location, secret=secret)
         kernels.preload(layout.n_rows_hint or 0, refines=plan.algorithm.name == "auto")
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
         refuse_empty(table.n_rows, source.location)
@@ -142,9 +144,10 @@ class Search:
         return OnDisk(algorithm, self.plan.goal, self.plan.policy.seed, self.progress)
 
     def __call__(self, tuples: CodedTable) -> Solution:
-        problem = Problem(tuples, self.plan.goal, self.threads, self.plan.policy.seed, self.given)
-        solution = self.plan.algorithm.solve(problem, self.progress)
-        _require_found(solution, tuples, self.plan.goal)
+        plan = self.plan
+        problem = Problem(tuples, plan.goal, self.threads, plan.policy.seed, self.given, plan.secret)
+        solution = plan.algorithm.solve(problem, self.progress)
+        _require_found(solution, tuples, plan.goal)
         return solution
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -173,7 +176,7 @@ def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:
 
 def _try(coding: Coding, plan: Plan, goal: Goal, given: IntArray | None) -> Solution:
     """What the algorithm of a plan finds for a goal, without progress and on one processor."""
-    return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed, given), silent)
+    return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed, given, plan.secret), silent)
 
 
 def try_plan(coding: Coding, plan: Plan, given: IntArray | None) -> Solution:

@@ -17,11 +17,19 @@ from tablecloak.cli.main import INTERRUPTED, app
 from tablecloak.cli.settings import PANEL
 from tablecloak.data.table import Role
 from tablecloak.policy.load import json_schema
-from tablecloak.policy.schema import ColumnSpec, InputSpec, OutputSpec, Policy, PopulationSpec, hierarchy_kinds
+from tablecloak.policy.schema import (
+    ColumnSpec,
+    InputSpec,
+    OutputSpec,
+    Policy,
+    PopulationSpec,
+    SecretSpec,
+    hierarchy_kinds,
+)
 
 POLICY, CLI, DEPENDENCIES = (ROOT / "docs" / name for name in ("policy.md", "cli.md", "dependencies.md"))
 SPECS = {("Top level",): Policy, ("input",): InputSpec, ("columns",): ColumnSpec, ("output",): OutputSpec}
-SPECS |= {("population",): PopulationSpec}
+SPECS |= {("population",): PopulationSpec, ("secret",): SecretSpec}
 SPECS |= {("hierarchy", name): spec for name, spec in hierarchy_kinds().items()}
 CHOSEN = {
     (title, name): cls

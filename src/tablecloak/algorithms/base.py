@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
@@ -18,6 +18,7 @@ from tablecloak.data.labels import ClassLabels, labels_of_column
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.registry import register
+from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats
 
 __all__ = ["Algorithm", "Block", "Bucketing", "CutTree", "Problem", "Publishes", "Solution", "algorithm"]
@@ -55,6 +56,7 @@ class Problem:
     threads: int = 1
     seed: int = 0
     given: IntArray | None = None  # (n_rows,) group of every row, where the policy names a column that says so
+    secret: Secret = field(default_factory=Secret.fresh)  # decides who is linked to what; the seed steers the search
 
 
 @dataclass(frozen=True, slots=True, eq=False)

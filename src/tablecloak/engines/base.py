@@ -25,6 +25,7 @@ from tablecloak.io.places import Place
 from tablecloak.io.sources import Layout, Source
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
+from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, one_class
 
 __all__ = [
@@ -199,6 +200,15 @@ class Engine(Protocol):
     """Nothing row-at-a-time; results equal those of the local engine."""
 
     name: str
+
+    def remembered(self, secret: Secret, *, is_new: bool) -> Secret:
+        """The secret of the run that is resumed, or else this one, kept where only its owner can read it.
+
+        Args:
+            is_new: it was drawn just now, so that of an earlier run may replace it.
+
+        Raises: IncompatibleChoice if it is another one than that of the run that is resumed.
+        """
 
     def layout(self, source: Source) -> Layout:
         """Names and types of the columns of a source."""

@@ -54,6 +54,7 @@ from tablecloak.io.sources import Layout as FileLayout
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import wanted_columns
 from tablecloak.progress import Progress, silent
+from tablecloak.rng import Secret
 
 __all__ = ["DuckEngine"]
 
@@ -82,6 +83,9 @@ class DuckEngine:
         self.work = max(LEAST_WORK, memory - RESIDENT)
         self._found: tuple[Batches, Mapping[str, pl.Series]] | None = None  # values of the rows that were summarized
         self.batch_rows = int(min(MOST_BATCH_ROWS, max(1 << 14, self.work // 1000)))
+
+    def remembered(self, secret: Secret, *, is_new: bool) -> Secret:
+        return self.folder.remembered(secret, is_new=is_new)
 
     def layout(self, source: Source) -> FileLayout:
         return sniff(source)

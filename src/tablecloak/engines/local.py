@@ -35,7 +35,7 @@ from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.progress import Progress, silent
-from tablecloak.rng import child
+from tablecloak.rng import Secret, child
 from tablecloak.stats.classes import SensitiveDomain, count_classes
 from tablecloak.stats.joint import combine
 
@@ -72,6 +72,9 @@ class LocalEngine:
     """Everything in memory on this machine."""
 
     name = "local"
+
+    def remembered(self, secret: Secret, *, is_new: bool) -> Secret:  # noqa: ARG002
+        return secret
 
     def layout(self, source: Source) -> Layout:
         return sniff(source)

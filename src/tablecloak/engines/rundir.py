@@ -17,10 +17,12 @@ import polars as pl
 from tablecloak.cleanup import unfinished
 from tablecloak.errors import DataError, EngineError, IncompatibleChoice
 from tablecloak.io.atomic import is_running, writing
+from tablecloak.rng import Secret
 
 __all__ = ["RowsPrint", "RunFolder", "changed_since", "fingerprint"]
 
 JOURNAL = "journal.json"
+SECRET = "secret"
 SAMPLE = 1 << 16  # bytes hashed at each of a few places
 PLACES = 16
 ANEW = "run without --resume to begin anew"
@@ -117,6 +119,19 @@ class RunFolder:
         for name, value in identity.items():
             if before["identity"].get(name) != value:
                 raise IncompatibleChoice(f"{name} changed since the run that is to be resumed", hint=ANEW)
+
+    def remembered(self, secret: Secret, *, is_new: bool) -> Secret:
+        """The secret that an earlier process of this run kept here, or else this one, which is kept from now on."""
+        path = self.path / SECRET
+        if path.exists():
+            kept = Secret(path.read_bytes())
+            if not is_new and kept != secret:
+                raise IncompatibleChoice("the secret changed since the run that is to be resumed", hint=ANEW)
+            return kept
+        with writing(path):
+            path.touch(mode=0o600)
+            path.write_bytes(secret.key)
+        return secret
 
     def check_inputs(self) -> None:
         """Raise DataError if a file that the run reads is not what it was."""

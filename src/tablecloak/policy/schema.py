@@ -36,6 +36,7 @@ from tablecloak.policy.specs import (
     Missing,
     OutputSpec,
     PopulationSpec,
+    SecretSpec,
     Spec,
     Suppressed,
     Transform,
@@ -53,6 +54,7 @@ __all__ = [
     "OutputSpec",
     "Policy",
     "PopulationSpec",
+    "SecretSpec",
     "Suppressed",
     "Transform",
     "hierarchy_from",
@@ -82,7 +84,9 @@ class Policy(Spec):
     algorithm: AnyAlgorithm = Field(default_factory=default_algorithm)
     output: OutputSpec | None = None
     seed: Annotated[int, Field(ge=0)] = 0
-    """decides every random choice"""
+    """decides which of several equally good answers a search finds; it hides nobody"""
+    secret: SecretSpec | None = None
+    """where the secret behind randomness that hides people is; drawn anew for every run unless given"""
 
     _base: Path = PrivateAttr(default_factory=Path)
     _file: Path | None = PrivateAttr(default=None)  # that it was read from
@@ -191,6 +195,7 @@ class Policy(Spec):
             "input": moved_place(self.input),
             "output": moved_place(self.output, "recoding", "report", "certificate"),
             "population": moved_all(self.population, "path"),
+            "secret": moved_all(self.secret, "file"),
             "columns": {name: moved_all(column, "hierarchy") for name, column in self.columns.items()},
             "hierarchies": {name: moved(chosen) for name, chosen in self.hierarchies.items()},
         }

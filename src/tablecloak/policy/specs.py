@@ -38,6 +38,7 @@ __all__ = [
     "Missing",
     "OutputSpec",
     "PopulationSpec",
+    "SecretSpec",
     "Spec",
     "Suppressed",
     "Transform",
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 DEFAULT_ALGORITHM = "auto"
+SECRET_HINT = "say where it is: secret: {env: NAME} or {file: PATH}; without it every run draws a new one"
 
 
 class Missing(StrEnum):
@@ -200,6 +202,31 @@ class PopulationSpec(Spec):
     columns: dict[str, str] = Field(default_factory=dict)
     """what quasi-identifiers are called in it, where that is something else"""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+
+
+class SecretSpec(Spec):
+    """Where the secret behind hiding randomness is; it never stands in a policy itself."""
+
+    env: Annotated[str, Field(min_length=1)] | None = None
+    """variable that holds it"""
+    file: Annotated[str, Field(min_length=1)] | None = None
+    """file that holds it, relative to the policy; only its owner may read it"""
+
+    # Defined here, so that what was written in place of a reference reaches no message.
+    @model_validator(mode="wrap")
+    @classmethod
+    def _is_reference(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Mapping) or set(value) - {"env", "file"}:
+            raise invalid("SecretSpec", [fault((), "a secret must not be written in a policy", hint=SECRET_HINT)])
+        named = [name for name in value.values() if name is not None]
+        if len(named) != 1 or not isinstance(named[0], str):
+            raise invalid("SecretSpec", [fault((), "name one place of the secret", hint=SECRET_HINT)])
+        return handler(value)
+
+    def __str__(self) -> str:
+        return f"the variable {self.env}" if self.env is not None else f"the file {self.file}"
 
 
 class ColumnSpec(Spec):

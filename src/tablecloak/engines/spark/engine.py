@@ -49,6 +49,7 @@ from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import ColumnSchema, Layout, Source, format_and_compression
 from tablecloak.progress import Progress, silent
+from tablecloak.rng import Secret
 
 __all__ = ["SparkEngine"]
 
@@ -89,6 +90,11 @@ class SparkEngine:
         unfinished.add(self)
 
     # Reading -------------------------------------------------------------------------------------------------------
+
+    def remembered(self, secret: Secret, *, is_new: bool) -> Secret:
+        """Kept in the folder of the run, if it has one."""
+        folder = self.phases.folder
+        return secret if folder is None else folder.remembered(secret, is_new=is_new)
 
     def layout(self, source: Source) -> Layout:
         """Names and types of a source, also of tables in Spark's catalog."""

@@ -1,0 +1,69 @@
+"""The secret that a policy names: read from its place, and whether others can read it there, too."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from tablecloak.errors import PolicyError
+from tablecloak.policy.schema import Policy
+from tablecloak.rng import SECRET_BYTES, Secret
+
+__all__ = ["is_public", "secret_of"]
+
+HINT = (
+    'draw one: python -c "import secrets; print(secrets.token_hex(32))", or head -c 32 /dev/urandom | base64; '
+    "or leave secret out, and every run draws its own"
+)
+FEWEST_BYTES = 8  # different ones; 32 random bytes in any spelling have more in all but one of 10^12 cases
+_is_hexadecimal = re.compile(rb"[0-9a-fA-F]+").fullmatch
+
+
+def secret_of(policy: Policy) -> Secret:
+    """The secret that a policy names, or a fresh one.
+
+    Raises: PolicyError that shows the place, never what is there.
+    """
+    if policy.secret is None:
+        return Secret.fresh()
+    place = str(policy.secret)
+    material = _material(policy)
+    material = material.strip() if material.isascii() else material  # a line end of text; raw bytes may look like one
+    n_bytes = len(material) // 2 if _is_hexadecimal(material) else len(material)
+    if n_bytes < SECRET_BYTES:
+        raise PolicyError(f"the secret in {place} has {n_bytes} bytes, {SECRET_BYTES} are needed", hint=HINT)
+    if len(set(material)) < FEWEST_BYTES:
+        raise PolicyError(f"the secret in {place} is not random: few characters over and over", hint=HINT)
+    return Secret.of(material)
+
+
+def is_public(policy: Policy) -> bool:
+    """Whether others than its owner may read the file that holds the secret."""
+    path = _path(policy)
+    try:
+        return path is not None and bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
+    except OSError:
+        return False
+
+
+def _path(policy: Policy) -> Path | None:
+    named = policy.secret.file if policy.secret else None
+    return None if named is None else policy.resolve(named).expanduser()
+
+
+def _material(policy: Policy) -> bytes:
+    path = _path(policy)
+    if path is not None:
+        try:
+            return path.read_bytes()
+        except OSError as exc:
+            raise PolicyError(
+                f"the file of the secret cannot be read: {exc.strerror}", hint="check secret.file", location=str(path)
+            ) from None
+    name = str(policy.secret and policy.secret.env)
+    found = os.environ.get(name)
+    if found is None:
+        raise PolicyError(f"the variable {name} is not set", hint=f"export {name}=... before the command; {HINT}")
+    return os.fsencode(found)
