@@ -29,6 +29,7 @@ __all__ = ["Outputs", "home_of", "replace_when_done", "writing"]
 
 PARTIAL = ".partial"
 LONGEST_NAME = 255  # bytes, on all file systems in use
+SYSTEM = ("/dev/fd", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc", "/sys")  # links among them
 FORCE = "use --force to replace it, or another name"
 _part_name = re.compile(r"part-\d{5,}\.\w+").fullmatch
 
@@ -40,6 +41,7 @@ class _Output:
     target: Path
     partial: Path
     folder: PrivateFolder
+    is_ours: Callable[[Path], bool] | None  # of a folder: what in it may be replaced
     is_private: bool = False  # for its owner only, also when it is finished
     is_placed: bool = False
     replaced: Path | None = None  # where that lies which it took the place of
@@ -78,9 +80,7 @@ class Outputs:
             return partial
         return self.add_folder(place) if is_folder else self.add(place)
 
-    def add_folder(
-        self, path: Path, *, is_ours: Callable[[Path], bool] = _is_part, is_private: bool = False
-    ) -> Path:
+    def add_folder(self, path: Path, *, is_ours: Callable[[Path], bool] = _is_part, is_private: bool = False) -> Path:
         """Reserve a folder and return the temporary one, which exists and is empty.
 
         Args:
@@ -104,7 +104,10 @@ class Outputs:
             self._check(path, is_ours)
             _make_parent(path)
             with writing(path):
-                folder = PrivateFolder.take(path.with_name(_partial_name(path.name)))
+                folder = PrivateFolder.take(_partial_folder(path))
+        except FileNotFoundError as exc:
+            self.discard()
+            raise _no_directory(path) from exc
         except FolderInUse:
             self.discard()
             raise PolicyError(
@@ -113,24 +116,16 @@ class Outputs:
         except BaseException:
             self.discard()
             raise
-        self._outputs.append(_Output(path, folder.path / path.name, folder, is_private))
+        self._outputs.append(_Output(path, folder.path / path.name, folder, is_ours, is_private))
         return self._outputs[-1].partial
 
     def _check(self, path: Path, is_ours: Callable[[Path], bool] | None) -> None:
-        """Refuse a target that must not be written, or not now; a folder may only be replaced by one of ours."""
-        mode = _mode(path)
+        """Refuse a target that must not be written, or not now."""
+        exists = _mode(path) is not None
         refuse_over_inputs(path, self._reads)
-        if path.name in ("", "..") or (mode is not None and stat.S_ISDIR(mode) and is_ours is None):
-            raise PolicyError("the output is a directory", hint="name a file in it", location=str(path))
-        if mode is not None and not (stat.S_ISDIR(mode) or stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-            hint = "name a file; --output - writes to stdout, --dry-run writes nothing"
-            raise PolicyError("the output is a device, a pipe or a socket", hint=hint, location=str(path))
-        if mode is not None and not self.force:
+        _refuse_to_replace(path, is_ours)
+        if exists and not self.force:
             raise PolicyError("the output exists already", hint=FORCE, location=str(path))
-        if is_ours and path.is_dir() and not all(file.is_file() and is_ours(file) for file in path.iterdir()):
-            raise PolicyError(
-                "the output is a folder with other things in it", hint="name a new folder", location=str(path)
-            )
         for other in self._outputs:
             if _real(path) == _real(other.target):
                 raise PolicyError(
@@ -149,8 +144,9 @@ class Outputs:
                     _sync(output.partial)
                     _give_permissions(output.partial, is_private=output.is_private)
             for output in self._outputs:
-                if self.force:
-                    refuse_over_inputs(output.target, self._reads)  # which may have been linked to it meanwhile
+                if self.force:  # what lies there may have changed meanwhile
+                    refuse_over_inputs(output.target, self._reads)
+                    _refuse_to_replace(output.target, output.is_ours)
                 with writing(output.target):
                     _put(output, force=self.force)
             for session in self._sessions:
@@ -191,11 +187,12 @@ def home_of(path: Path) -> Path:
     return folder.parent if is_partial else folder
 
 
-def _partial_name(name: str) -> str:
-    found = f".{name}{PARTIAL}"
-    if len(os.fsencode(found)) <= LONGEST_NAME:
-        return found
-    return f".{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}{PARTIAL}"
+def _partial_folder(path: Path) -> Path:
+    """The folder beside a target that it is made in; the same for all who make it."""
+    name = f".{path.name}{PARTIAL}"
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        name = f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:32]}{PARTIAL}"
+    return path.with_name(name)
 
 
 def _mode(path: Path) -> int | None:
@@ -216,6 +213,22 @@ def _mode(path: Path) -> int | None:
             f"this cannot be the name of an output: {reason}", hint="name a file", location=shown
         ) from None
     return found.st_mode
+
+
+def _refuse_to_replace(path: Path, is_ours: Callable[[Path], bool] | None) -> None:
+    """Refuse what not even `force` replaces: devices, folders by files, and folders with things that are not ours."""
+    mode = _mode(path)
+    is_folder = path.name in ("", "..") or (mode is not None and stat.S_ISDIR(mode))
+    if is_folder and is_ours is None:
+        raise PolicyError("the output is a directory", hint="name a file in it", location=str(path))
+    is_file = mode is None or stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+    if not (is_folder or is_file) or any(_real(path).is_relative_to(place) for place in SYSTEM):
+        hint = "name a file; --output - writes to stdout, --dry-run writes nothing"
+        raise PolicyError("the output is a device, a pipe or a socket", hint=hint, location=str(path))
+    if is_folder and is_ours and not all(file.is_file() and is_ours(file) for file in path.iterdir()):
+        raise PolicyError(
+            "the output is a folder with other things in it", hint="name a new folder", location=str(path)
+        )
 
 
 def _real(path: Path) -> Path:
@@ -261,9 +274,13 @@ def _make_parent(path: Path) -> None:
         with usual_permissions():
             path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
-        raise DataError(
-            "cannot create the output directory", hint="check the path and its permissions", location=str(path.parent)
-        ) from exc
+        raise _no_directory(path) from exc
+
+
+def _no_directory(path: Path) -> DataError:
+    return DataError(
+        "cannot create the output directory", hint="check the path and its permissions", location=str(path.parent)
+    )
 
 
 # Putting in place --------------------------------------------------------------------------------------------------

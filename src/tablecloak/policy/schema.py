@@ -157,7 +157,7 @@ class Policy(Spec):
         chosen = [*(self.hierarchy_of(name) for name in self.columns), *self.hierarchies.values()]
         hierarchies = [self.resolve(h) if isinstance(h, str) else h for h in chosen if isinstance(h, str | Path)]
         others = [self.population and self.population.path, self.secret and self.secret.file]
-        named = [self.resolve(str(Path(path).expanduser())) for path in others if path]
+        named = [self.resolve(path).expanduser() for path in others if path]
         password = password_file(self.output_place)
         return [self._file, self.input_place, *hierarchies, *named, password]
 
