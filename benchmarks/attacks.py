@@ -121,7 +121,8 @@ def _cell(exposure: Mapping[str, Any]) -> str:
     if not exposure["applies"]:
         return "–"
     share = exposure["victims"] / max(1, exposure["targets"])
-    return f"{exposure['highest']:.2f} / {exposure['average']:.3f} / {share:.1%}"
+    highest = "–" if exposure["highest"] is None else f"{exposure['highest']:.2f}"
+    return f"{highest} / {exposure['average']:.3f} / {share:.1%}"
 
 
 def cost(n_rows: int) -> str:

@@ -158,15 +158,20 @@ class Certified:
 
     @property
     def holds(self) -> bool:
-        """Nothing that could be checked is wrong."""
-        judged = all(v.holds or v.unchecked for v in self.verification.verdicts)
-        return judged and self.verification.covers is not False and all(c.ok is not False for c in self.checks)
+        """Every goal was looked at and holds, and no claim that could be checked is wrong."""
+        return self.verification.holds and all(c.ok is not False for c in self.checks)
+
+    @property
+    def status(self) -> str:
+        """That of the recount, or `fails` where a claim is wrong."""
+        return "fails" if any(c.ok is False for c in self.checks) else self.verification.status
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak verify --certificate --json`."""
         return {
             **self.verification.to_dict(),
             "holds": self.holds,
+            "status": self.status,
             "checks": [check.to_dict() for check in self.checks],
             "summary": self.summary,
         }

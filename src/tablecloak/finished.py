@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Publishes
-from tablecloak.data.table import Role
+from tablecloak.data.domain import ANYTHING
+from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, certified_policy, check_certificate
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
@@ -21,21 +23,31 @@ from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import refuse_empty
-from tablecloak.plan import Plan, guards_of, make_plan, source_of
+from tablecloak.plan import PUBLISHED, Plan, guards_of, make_plan, source_of, starred_of
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release import read_release
 from tablecloak.separation import (
+    COUNT,
+    GROUP,
     Separated,
     read_separated,
     side_path,
     verify_separated,
 )
-from tablecloak.verification import Originals, Verification, verify
+from tablecloak.verification import Failure, Originals, Verification, verify
 
 __all__ = ["code_originals", "verify_certificate", "verify_file", "verify_frame"]
 
 IntArray = NDArray[np.int64]
+# How many rows a failure names.
+ROWS_NAMED = 10
+# Why a column that a policy names has no place in a release.
+UNPUBLISHED = {
+    Role.IDENTIFIER: "an identifier, which is not published",
+    Role.PERSON: "the key of persons, which is never published",
+    Role.DROP: "the policy drops it",
+}
 
 
 def verify_file(
@@ -46,9 +58,11 @@ def verify_file(
     if policy.algorithm.publishes.is_bucketing:
         return _verify_groups(engine, release, policy, original, timed)
     with timed.phase("read"):
-        plan = make_plan(_published_part(policy), sniff(Source.of(release)).names, location=str(release))
+        names = sniff(Source.of(release)).names
+        plan = make_plan(_published_part(policy), names, location=str(release))
         table = read_release(engine, release, plan)
         refuse_empty(table.n_rows, str(release))
+        failures = [*wrong_columns(policy, names), *unstarred_cells(_starred(engine, release, policy, names), policy)]
     originals = None
     if original is not None:
         with timed.phase("original"):
@@ -56,7 +70,7 @@ def verify_file(
             wanted = [*plan.quasi, *guards_of(plan.goal)]
             originals = code_originals(engine, engine.read(source, columns=wanted, categorical=wanted), plan)
     with timed.phase("verify"):
-        return _without_persons(verify(engine, table, plan, originals), policy)
+        return _with_failures(_without_persons(verify(engine, table, plan, originals), policy), failures)
 
 
 def verify_certificate(
@@ -86,13 +100,39 @@ def _verify_groups(
         names = [*sniff(Source.of(release)).names, *(sniff(Source(side)).names if side else [])]
         plan = make_plan(_published_part(policy), names, location=str(release))
         separated = read_separated(engine, release, side, plan)
+        failures = _wrong_group_columns(separated, policy)
     table = None
     if original is not None:
         with timed.phase("original"):
             source = source_of(policy.with_files(source=original))
             table = engine.read(source, columns=[*plan.quasi, *plan.sensitive], categorical=())
     with timed.phase("verify"):
-        return verify_separated(engine, separated, plan, original=table)
+        return _with_failures(verify_separated(engine, separated, plan, original=table), failures)
+
+
+def _wrong_group_columns(separated: Separated, policy: Policy) -> list[Failure]:
+    main, side = separated.main.frame, None if separated.side is None else separated.side.frame
+    names = [*main.columns, *(() if side is None else [n for n in side.columns if n not in main.columns])]
+    group_column = policy.algorithm.group_column
+    own = {GROUP, *(() if side is None else (COUNT,))}
+    wrong = [f for f in wrong_columns(policy, names, own=own) if f.column != group_column]
+    if group_column is not None and group_column in names:
+        wrong.append(Failure("it names the groups, whose numbers stand for it", group_column))
+    return [*wrong, *unstarred_cells(main, policy)]
+
+
+def _with_failures(verification: Verification, failures: Sequence[Failure]) -> Verification:
+    return replace(verification, failures=(*failures, *verification.failures))
+
+
+def _starred(engine: LocalEngine, release: Place, policy: Policy, names: Sequence[str]) -> pl.DataFrame:
+    """The identifiers of a release that show `*` only, if it is as it must be."""
+    columns = [n for n in starred_of(policy) if n in names]
+    if not columns:
+        return pl.DataFrame()
+    kind = policy.output.format if policy.output else None
+    source = Source.of(release, format=kind, types=dict.fromkeys(columns, ColumnType.TEXT))
+    return engine.read(source, columns=columns, categorical=()).frame
 
 
 def _as_path(place: Place) -> Path:
@@ -113,10 +153,48 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
         beside = None if side is None else table_of(from_frame(side))
         plan = make_plan(_published_part(policy), [*frame.columns, *(beside.types if beside else [])])
         before = None if original is None else table_of(from_frame(original))
-        return verify_separated(engine, Separated(table_of(frame), beside), plan, original=before)
+        separated = Separated(table_of(frame), beside)
+        found = verify_separated(engine, separated, plan, original=before)
+        return _with_failures(found, _wrong_group_columns(separated, policy))
     plan = make_plan(_published_part(policy), frame.columns)
     originals = code_originals(engine, table_of(from_frame(original)), plan) if original is not None else None
-    return _without_persons(verify(engine, table_of(frame.select(plan.wanted)), plan, originals), policy)
+    verification = verify(engine, table_of(frame.select(plan.wanted)), plan, originals)
+    failures = [*wrong_columns(policy, frame.columns), *unstarred_cells(frame, policy)]
+    return _with_failures(_without_persons(verification, policy), failures)
+
+
+def wrong_columns(policy: Policy, columns: Sequence[str], *, own: Collection[str] = ()) -> list[Failure]:
+    """Columns of a release that the policy does not publish, and those that it publishes and that are not there.
+
+    Args:
+        own: what an algorithm adds of its own, such as the number of a group.
+    """
+    stars = starred_of(policy)
+    failures = []
+    for name in columns:
+        spec = policy.columns.get(name)
+        if spec is None and policy.others == "drop" and name not in own:
+            failures.append(Failure("the policy does not name it, so it is not published", name))
+        if spec is not None and spec.role in UNPUBLISHED and name not in stars:
+            failures.append(Failure(UNPUBLISHED[spec.role], name))
+    missing = [n for n in [*policy.columns_with(*PUBLISHED, Role.ITEMS), *stars] if n not in columns]
+    return [*failures, *(Failure("the policy publishes it, and it is not there", name) for name in missing)]
+
+
+def unstarred_cells(frame: pl.DataFrame, policy: Policy) -> list[Failure]:
+    """Identifiers that the policy replaces by `*` and that show something else."""
+    failures = []
+    for name in starred_of(policy):
+        if name in frame.columns:
+            is_star = (frame[name].cast(pl.String) == ANYTHING).fill_null(value=False).to_numpy()
+            failures += failing_rows("an identifier that must be *, and shows something else", name, ~is_star)
+    return failures
+
+
+def failing_rows(what: str, column: str | None, is_wrong: NDArray[np.bool_]) -> list[Failure]:
+    """A failure of some rows, or none."""
+    rows = np.flatnonzero(is_wrong)
+    return [Failure(what, column, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()))] if len(rows) else []
 
 
 def _published_part(policy: Policy) -> Policy:

@@ -29,7 +29,16 @@ from tablecloak.stats.classes import Counted, Needs
 from tablecloak.stats.joint import JOINT_NAME
 from tablecloak.values import format_value
 
-__all__ = ["POPULATION", "Plan", "guards_of", "make_plan", "refuse_unknown_columns", "source_of"]
+__all__ = [
+    "POPULATION",
+    "PUBLISHED",
+    "Plan",
+    "guards_of",
+    "make_plan",
+    "refuse_unknown_columns",
+    "source_of",
+    "starred_of",
+]
 
 # The column that says how many people of the population are behind a record; it is only counted, never published.
 POPULATION = "\0population"
@@ -197,7 +206,7 @@ def make_plan(
     _refuse_two_persons(policy)
     goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
     algorithm = _algorithm_for(policy, goal)
-    starred = [n for n in policy.columns_with(Role.IDENTIFIER) if policy.columns[n].transform is Transform.STAR]
+    starred = starred_of(policy)
     shown = {*policy.columns_with(*PUBLISHED), *starred}
     if policy.others == "keep":
         shown |= {c for c in columns if c not in policy.columns}
@@ -230,6 +239,11 @@ def _algorithm_for(policy: Policy, goal: Goal) -> Algorithm:
     if "algorithm" not in policy.model_fields_set and other.refuses(goal) is None:
         return other
     raise IncompatibleChoice(f"{policy.algorithm.name} cannot enforce this goal: {reason}", hint="another algorithm")
+
+
+def starred_of(policy: Policy) -> list[str]:
+    """Identifiers that are published as `*`."""
+    return [n for n in policy.columns_with(Role.IDENTIFIER) if policy.columns[n].transform is Transform.STAR]
 
 
 def guards_of(goal: Goal) -> list[str]:

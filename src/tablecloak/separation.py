@@ -150,9 +150,11 @@ def read_separated(
 
 def _read(engine: LocalEngine, place: Place, plan: Plan, written: LocalTable | None) -> LocalTable:
     chosen = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None}
-    types = {**(dict(written.types) if written else chosen), GROUP: ColumnType.INTEGER}
     kind = plan.policy.output.format if plan.policy.output else None
-    return engine.read(Source.of(place, format=kind, types=types), columns=None, categorical=())
+    names = engine.layout(Source.of(place, format=kind)).names
+    types = {**(dict(written.types) if written else chosen), GROUP: ColumnType.INTEGER}
+    here = {name: type_ for name, type_ in types.items() if name in names or name == GROUP}
+    return engine.read(Source.of(place, format=kind, types=here), columns=None, categorical=())
 
 
 def verify_separated(

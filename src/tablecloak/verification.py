@@ -26,7 +26,16 @@ from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 
-__all__ = ["Originals", "Unpublished", "Verification", "covers_originals", "require", "verify", "verify_with_facts"]
+__all__ = [
+    "Failure",
+    "Originals",
+    "Unpublished",
+    "Verification",
+    "covers_originals",
+    "require",
+    "verify",
+    "verify_with_facts",
+]
 
 IntArray = NDArray[np.int64]
 # What is counted but never published, such as persons, and the code of every original.
@@ -34,6 +43,27 @@ Unpublished = tuple[SensitiveDomain, IntArray]
 # Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
 MATCH_UP_TO = 2_000
 CENTERS_NOTE = "cells are centers of their class, such as means: they cover no original, classes were recounted"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something in a release that must not be there or is not as it must be: where it stands, never what it says."""
+
+    what: str
+    column: str | None = None
+    count: int = 0  # how many rows it concerns; 0: the column as such
+    rows: tuple[int, ...] = ()  # the first of them, counted from 1 without the header
+    class_number: int | None = None  # of the first such class, counted from 1 in the order of rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of an entry of `failures` in `tablecloak verify --json`."""
+        return {
+            "what": self.what,
+            "column": self.column,
+            "count": self.count,
+            "rows": list(self.rows),
+            "class": self.class_number,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +78,26 @@ class Verification:
     notes: tuple[str, ...] = ()
     is_grouped: bool = False  # exact values in groups: columns, not cells, are held against their originals
     itemsets: Mapping[str, Any] | None = None  # of sets of items: what was counted of them
+    failures: tuple[Failure, ...] = ()  # where it fails
+    unchecked: tuple[str, ...] = ()  # what was asked and could not be looked at, with the reason; it is not a yes
 
     @property
     def holds(self) -> bool:
-        return all(v.holds for v in self.verdicts) and self.covers is not False
+        """Everything that was asked was looked at, and is as it must be."""
+        return self.status == "holds"
+
+    @property
+    def status(self) -> str:
+        """`holds`, `fails`, or `unchecked` where nothing fails and something could not be looked at."""
+        if self.covers is False or self.failures or not all(v.holds or v.unchecked for v in self.verdicts):
+            return "fails"
+        return "unchecked" if self.unchecked or any(v.unchecked for v in self.verdicts) else "holds"
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak verify --json`."""
         return {
             "holds": self.holds,
+            "status": self.status,
             "classes": self.n_classes,
             "rows": self.n_rows,
             "suppressed": self.n_suppressed,
@@ -64,6 +105,8 @@ class Verification:
             "covers": self.covers,
             **({"grouped": True} if self.is_grouped else {}),
             **({"itemsets": dict(self.itemsets)} if self.itemsets is not None else {}),
+            **({"failures": [f.to_dict() for f in self.failures]} if self.failures else {}),
+            **({"unchecked": list(self.unchecked)} if self.unchecked else {}),
             **({"notes": list(self.notes)} if self.notes else {}),
         }
 

@@ -75,7 +75,7 @@ def test_drawn_classes_estimate_within_their_limits(seed, monkeypatch):
         low, high = finding.interval
         width = max(high - low, 1e-9)
         assert abs(finding.average - exact[name].average) <= 1.5 * width
-        assert finding.highest <= exact[name].highest or name == "marketer"  # whose highest is the average
+        assert finding.highest is None or finding.highest <= exact[name].highest
         assert finding.baseline == pytest.approx(exact[name].baseline, rel=0.2)
         assert finding.n_targets == 40_000
         assert 7_000 < finding.n_sampled < 13_000

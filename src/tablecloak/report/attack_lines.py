@@ -15,9 +15,11 @@ from tablecloak.report.html import Html, el
 __all__ = ["lines", "page", "section"]
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+HEADS = ("attack", "highest", "average", "on the original", "by guessing", "victims", "of")
 HOW = (
-    "Highest is the chance of success against the most exposed target, average that over all targets; beside it stands "
-    "what a guess without the release, or a control group, reaches. Victims are counted as each attack says."
+    "Highest is the chance of success against the most exposed person, where an attack has one by person; average that "
+    "over all targets, of the release and of the original; beside it stands what a guess without the release, or a "
+    "control group, reaches. Victims are counted as each attack says."
 )
 
 
@@ -34,6 +36,7 @@ def lines(report: Mapping[str, Any]) -> Iterator[RenderableType]:
             yield Text()
             yield Text(f"{attack['attack']}: {attack['description']}")
             yield Text(f"  rows of the {attack['rows_of']}: {_rows(attack)}", "dim")
+            yield Text(f"  by guessing: {attack['by_guessing']}", "dim")
             yield Text(f"  stopped by: {attack['stopped_by']}", "dim")
     skipped = [a for a in report["attacks"] if not a["applies"]]
     if skipped:
@@ -51,7 +54,7 @@ def _roles(report: Mapping[str, Any]) -> str:
 
 def _table(attacks: list[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, head in enumerate(("attack", "highest", "before", "average", "by guessing", "victims", "of")):
+    for number, head in enumerate(HEADS):
         table.add_column(head, justify="right" if number else "left")
     for attack in attacks:
         table.add_row(*_cells(attack))
@@ -66,8 +69,8 @@ def _cells(attack: Mapping[str, Any]) -> list[str]:
     return [
         attack["attack"],
         _chance(attack["highest"]),
-        "" if not before else _chance(before["highest"]),
         average,
+        _chance(before["average"] if before else None),
         _chance(attack["baseline"]),
         f"{attack['victims']:,}",
         f"{attack['targets']:,}",
@@ -75,7 +78,7 @@ def _cells(attack: Mapping[str, Any]) -> list[str]:
 
 
 def _chance(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _rows(attack: Mapping[str, Any]) -> str:
@@ -101,9 +104,8 @@ def page(report: Mapping[str, Any], name: str) -> str:
 def section(report: Mapping[str, Any]) -> Html:
     """The results as sections of a page."""
     tried = [a for a in report["attacks"] if a["applies"]]
-    heads = ("attack", "highest", "before", "average", "by guessing", "victims", "of")
-    rows = [el("tr", [el("td", cell, data_head=h) for h, cell in zip(heads, _cells(a), strict=True)]) for a in tried]
-    table = el("table", el("thead", el("tr", [el("th", h, scope="col") for h in heads])), el("tbody", rows))
+    rows = [el("tr", [el("td", cell, data_head=h) for h, cell in zip(HEADS, _cells(a), strict=True)]) for a in tried]
+    table = el("table", el("thead", el("tr", [el("th", h, scope="col") for h in HEADS])), el("tbody", rows))
     roles = _roles(report)
     explained = [_explained(attack) for attack in tried]
     skipped = [el("li", f"{a['attack']}: {a['reason']}") for a in report["attacks"] if not a["applies"]]
@@ -119,7 +121,8 @@ def _explained(attack: Mapping[str, Any]) -> list[Html]:
     rows = f" Most exposed rows of the {attack['rows_of']}: {_rows(attack)}." if attack["worst_rows"] else ""
     source = f" Reference: {attack['reference']}" if attack["reference"] else ""
     notes = " ".join(["", *attack["notes"]])
+    limits = f" By guessing: {attack['by_guessing']} Stopped by: {attack['stopped_by']}"
     return [
         el("dt", attack["attack"]),
-        el("dd", f"{attack['description']}{rows} Stopped by: {attack['stopped_by']}{source}{notes}"),
+        el("dd", f"{attack['description']}{rows}{limits}{source}{notes}"),
     ]

@@ -26,7 +26,7 @@ IntArray = NDArray[np.int64]
 MOST_RECORDS = 1_000_000
 # The drawn classes are dealt to so many lots, whose averages say how far the average of all may be off.
 LOTS = 20
-FROM_ALL = ("prosecutor", "marketer")  # whoever guesses takes any of the records
+FROM_ALL = ("prosecutor", "marketer", "known-sensitive")  # whoever guesses takes any of the records
 SETTINGS = ("column", "level", "width")  # details that count nothing
 STUDENT = 2.093  # 97.5 % point of Student's t with LOTS - 1 degrees of freedom
 

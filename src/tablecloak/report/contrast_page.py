@@ -35,7 +35,7 @@ def judged_page(report: Mapping[str, Any]) -> str:
         f"{before['unique_share']:.1%} of the originals could be singled out; now {after['unique_share']:.1%} can. "
         f"The price is {report['loss']:.1%} of the detail in these columns."
     )
-    chances = {a["attack"]: a["before"]["highest"] for a in report["attacks"] if a.get("before")}
+    chances = {a["attack"]: a["before"]["average"] for a in report["attacks"] if a.get("before")}
     return document(
         f"{report['release']}: comparison",
         _header("Release beside its original", report["release"], summary),

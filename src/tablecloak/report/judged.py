@@ -29,9 +29,10 @@ READ = {
 }
 SHARES = frozenset({"gcp", "query-error", "contingency-error", "propensity"})
 HOW_ATTACKS = (
-    "Highest is the chance of success against the most exposed person, average that over all; by guessing is what the "
-    "same attacker reaches without the release. Victims are people against whom the attack succeeds, as each attack "
-    "counts them. A chance near the one by guessing means that the release adds little."
+    "Highest is the chance of success against the most exposed person, where an attack has one by person; average "
+    "that over all; by guessing is what the same attacker reaches on average without the release. Victims are people "
+    "against whom the attack succeeds, as each attack counts them. A chance near the one by guessing means that the "
+    "release adds little."
 )
 
 
@@ -39,12 +40,12 @@ def attack_parts(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, floa
     """What attackers reach: a chart, a table, what stops each, and what was not tried.
 
     Args:
-        before: the chance on the original, by attack, where it is known.
+        before: the average chance on the original, by attack, where it is known.
     """
     tried = [a for a in attacks if a["applies"]]
     if tried:
         yield el("div", _attack_chart(tried), el("div", _stops(tried)), class_="pair")
-        yield table(("attack", "highest", "on the original", "average", "by guessing", "victims", "of"),
+        yield table(("attack", "highest", "average", "on the original", "by guessing", "victims", "of"),
                     [_attack_row(a, before) for a in tried], class_="numbers")  # fmt: skip
         yield caption(HOW_ATTACKS)
     skipped = [a for a in attacks if not a["applies"]]
@@ -59,7 +60,7 @@ def attack_parts(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, floa
 
 def _attack_chart(tried: Sequence[Mapping[str, Any]]) -> Html:
     names = [a["attack"] for a in tried]
-    guessed, reached = [a["baseline"] or 0.0 for a in tried], [a["average"] or 0.0 for a in tried]
+    guessed, reached = [a["baseline"] for a in tried], [a["average"] or 0.0 for a in tried]
     chart = charts.paired_bars("Average chance of success", names, guessed, reached, names=("by guessing", "attack"))
     how = "The lower bar is the attacker with the release, the upper one without it. The closer the two, the better."
     return chart_figure(chart, how, names=("by guessing", "with the release"))
@@ -80,8 +81,8 @@ def _lower(text: str) -> str:
 def _attack_row(attack: Mapping[str, Any], before: Mapping[str, float]) -> list[Node]:
     name = attack["attack"]
     return [
-        join_named(name, attack["description"]), _share(attack["highest"]), _share(before.get(name)),
-        _share(attack["average"]), _share(attack["baseline"]), f"{attack['victims']:,}", f"{attack['targets']:,}",
+        join_named(name, attack["description"]), _share(attack["highest"]), _share(attack["average"]),
+        _share(before.get(name)), _share(attack["baseline"]), f"{attack['victims']:,}", f"{attack['targets']:,}",
     ]  # fmt: skip
 
 

@@ -142,7 +142,7 @@ def _risk(subject: Subject) -> Html:
 
 def _attacks(subject: Subject) -> Html:
     exposures = [exposure.to_dict() for exposure in subject.facts.attacks]
-    before = {"prosecutor": subject.facts.before.highest, "marketer": subject.facts.before.average}
+    before = dict.fromkeys(("prosecutor", "marketer"), subject.facts.before.average)
     return section("Attacks", *attack_parts(exposures, before))
 
 

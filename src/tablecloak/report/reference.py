@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 __all__ = ["Description", "Parameter", "describe"]
 
 # The parts of a docstring that have a name of their own; each runs to the next one or to the end of the paragraph.
-PARTS = ("Protects from", "Not from", "Stopped by", "Guarantee", "Cost", "Reference")
+PARTS = ("Protects from", "Not from", "By guessing", "Stopped by", "Guarantee", "Cost", "Reference")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,11 +48,22 @@ def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     rows = [_verdict(verdict) for verdict in report["verdicts"]]
     if report["covers"] is not None:
         rows.append(_judged(report["covers"], _covering(report)))
+    rows += [_failure(failure) for failure in report.get("failures", ())]
+    rows += [Text("– ", "yellow") + Text(f"not checked: {reason}") for reason in report.get("unchecked", ())]
     for place, row in enumerate(rows):
         yield _labelled("" if place else "verify", row)
     for note in report.get("notes", ()):
         yield _labelled("", Text(f"  {note}"))
     yield _labelled("counted", Text(_totals(report)))
+
+
+def _failure(failure: Mapping[str, Any]) -> Text:
+    """Where something is wrong: column, class and rows, never a cell."""
+    column = "" if failure["column"] is None else f"column '{failure['column']}': "
+    count = f", {failure['count']:,} rows" if failure["count"] else ""
+    rows = f": {', '.join(map(str, failure['rows']))}{' …' if failure['count'] > len(failure['rows']) else ''}"
+    number_ = "" if failure["class"] is None else f", first in class {failure['class']}"
+    return Text("✗ ", "bold red") + Text(f"{column}{failure['what']}{count}{rows if failure['rows'] else ''}{number_}")
 
 
 def _covering(report: Mapping[str, Any]) -> str:

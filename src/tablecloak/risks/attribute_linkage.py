@@ -13,6 +13,7 @@ def attribute_linkage(case: Case) -> Finding:
     """The chance that the most frequent sensitive value of a person's class is theirs.
 
     A victim's own value makes up more than half of the class, and more than in the whole table.
+    By guessing: the most frequent value of the whole table.
     Stopped by: entropy and recursive l-diversity, (alpha, k)-anonymity, t-closeness, beta-likeness.
     Reference: Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ICDE 2006.
     """

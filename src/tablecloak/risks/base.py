@@ -38,19 +38,37 @@ class DoesNotApplyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What an attack found: probabilities, victims, and numbers of rows."""
+    """What an attack found: probabilities, victims, and numbers of rows.
 
-    highest: float  # chance of success against the most exposed target
+    `average` and `baseline` are one quantity: the chance of success over all targets, with the release and without it.
+    """
+
+    highest: float | None  # chance of success against the most exposed person; None where chances are not by person
     average: float  # the same over all targets
+    baseline: float  # what `average` would be for a guess without the release, or for a control group
     n_targets: int
     n_victims: int
     worst: tuple[int, ...] = ()  # numbers, from 1, of the most exposed rows
     rows_of: str = "release"  # the table that these numbers count: release, original or population
-    baseline: float | None = None  # what `average` would be for a guess without the release, or for a control group
     interval: tuple[float, float] | None = None  # 95 % confidence limits of `average`, where targets were sampled
     n_sampled: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def success(self) -> float:
+        """The chance of success over all targets, to be held against `baseline`."""
+        return self.average
+
+    @property
+    def severity(self) -> tuple[int, float, float]:
+        """What the worst of several columns is found by."""
+        return self.n_victims, self.average if self.highest is None else self.highest, self.average
+
+    @property
+    def excess(self) -> float:
+        """The share of what guessing leaves open that the release gives away: 0 nothing, 1 everything."""
+        return max(0.0, (self.average - self.baseline) / (1 - self.baseline)) if self.baseline < 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +79,14 @@ class Exposure:
     description: str
     stopped_by: str
     reference: str | None
+    guess: str = ""  # what somebody does who has no release, which is what `baseline` measures
     finding: Finding | None = None
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; numbers that are not finite become null."""
         about: dict[str, Any] = {"attack": self.attack, "description": self.description}
-        about |= {"stopped_by": self.stopped_by, "reference": self.reference}
+        about |= {"stopped_by": self.stopped_by, "by_guessing": self.guess, "reference": self.reference}
         if self.finding is None:
             return {**about, "applies": False, "reason": self.reason}
         found = self.finding
@@ -81,6 +100,7 @@ class Exposure:
             "worst_rows": list(found.worst),
             "rows_of": found.rows_of,
             "baseline": _plain(found.baseline),
+            "excess": _plain(found.excess),
             "interval": None if found.interval is None else [_plain(x) for x in found.interval],
             "sampled": found.n_sampled,
             "details": {name: _plain(value) for name, value in found.details.items()},
@@ -106,8 +126,8 @@ Attack = Callable[[Case], Exposure]
 def attack(name: str, *, on_request: bool = False) -> Callable[[Callable[[Case], Finding]], Attack]:
     """Register a function as an attack.
 
-    Line 1 of its docstring is the description that reports show; the paragraphs `Stopped by:` and `Reference:` are
-    shown beside what it achieves.
+    Line 1 of its docstring is the description that reports show; the paragraphs `By guessing:` (what is done
+    without the release), `Stopped by:` and `Reference:` are shown beside what it achieves.
 
     Args:
         on_request: left out of reports of a run, because it learns, samples or matches instead of counting classes.
@@ -117,7 +137,10 @@ def attack(name: str, *, on_request: bool = False) -> Callable[[Callable[[Case],
 
     def decorate(tried: Callable[[Case], Finding]) -> Attack:
         text = inspect.cleandoc(tried.__doc__ or "")
-        about = Exposure(name, text.partition("\n")[0], _part(text, "Stopped by") or "", _part(text, "Reference"))
+        about = Exposure(
+            name, text.partition("\n")[0], _part(text, "Stopped by") or "", _part(text, "Reference"),
+            _part(text, "By guessing") or "",
+        )  # fmt: skip
 
         @wraps(tried)
         def exposed(case: Case) -> Exposure:
@@ -132,7 +155,9 @@ def attack(name: str, *, on_request: bool = False) -> Callable[[Callable[[Case],
 
 
 def _part(text: str, name: str) -> str | None:
-    found = re.search(rf"^{name}: (.*?)(?=\n(?:Stopped by|Reference): |\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
+    found = re.search(
+        rf"^{name}: (.*?)(?=\n(?:By guessing|Stopped by|Reference): |\n\n|\Z)", text, re.DOTALL | re.MULTILINE
+    )
     return " ".join(found[1].split()) if found else None
 
 

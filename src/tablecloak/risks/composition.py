@@ -28,6 +28,7 @@ def composition(case: Case) -> Finding:
     For every release the values of all rows that cover the person are listed (of their own class where rows are too
     many to compare); what all lists share remains. The chance is 1 / (values that remain); one value is a disclosure,
     and where the original is known a victim's value must be that one.
+    By guessing: one of all values that the releases show.
     Stopped by: m-invariance, or one release only; the ledger of earlier releases warns.
     Reference: Ganta, Kasiviswanathan, Smith, Composition attacks and auxiliary information in data privacy, KDD 2008.
     """
@@ -39,7 +40,7 @@ def composition(case: Case) -> Finding:
     if not shared:
         raise DoesNotApplyError("needs a sensitive column that all releases publish")
     found = [_intersected(case, name) for name in shared]
-    return max(found, key=lambda f: (f.n_victims, f.highest))
+    return max(found, key=lambda f: f.severity)
 
 
 def _intersected(case: Case, name: str) -> Finding:
@@ -65,24 +66,30 @@ def _intersected(case: Case, name: str) -> Finding:
         place = {label: i for i, label in enumerate(values)}
         own = np.array([place[label] for label in case.histogram(name).domain.labels])[truth[rows]]
         victims &= remaining[np.arange(len(rows)), own]
-    before = 1.0 / np.maximum(first.sum(axis=1), 1)
+    by_one = 1.0 / np.maximum(first.sum(axis=1), 1)
+    is_target = n_seen > 1
     worst, rows_of = worst_rows(case, np.where(victims, 1.0, 0.0), rows)
     sampled = len(rows) < case.n_rows
     return Finding(
         highest=float(chances.max(initial=0.0)),
-        average=float(chances.mean()) if len(chances) else 0.0,
-        n_targets=int(np.count_nonzero(n_seen > 1)),
+        average=_mean(chances[is_target]),
+        n_targets=int(np.count_nonzero(is_target)),
         n_victims=int(np.count_nonzero(victims)),
         worst=worst,
         rows_of=rows_of,
-        baseline=float(before.mean()) if len(before) else 0.0,
+        baseline=1 / max(1, len(values)),
         n_sampled=len(rows) if sampled else None,
         details={
             "column": name,
             "releases": 1 + len(case.others),
+            "by_the_first_release_alone": _mean(by_one[is_target]),
             "contradictions": int(np.count_nonzero((left == 0) & (n_seen > 1))),
         },
     )
+
+
+def _mean(chances: FloatArray) -> float:
+    return float(chances.mean()) if len(chances) else 0.0
 
 
 def _targets(case: Case, n_values: int) -> IntArray:
@@ -145,6 +152,7 @@ def collusion(case: Case) -> Finding:
 
     1 / (rows of the other release with the same values in all shared columns). A victim has exactly one such row, and
     is the only one to have it.
+    By guessing: one of all rows of the other release.
     Stopped by: publishing one release, or judging the join of all of them.
     Reference: Wang, Fung, Anonymizing sequential releases, KDD 2006.
     """

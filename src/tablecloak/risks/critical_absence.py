@@ -34,6 +34,7 @@ def critical_absence(case: Case) -> Finding:
     The values of a person's first class are their signature. People are pooled by signature; for those who stay, every
     value must be there as often, compared with the others, as before, and what has left must come from new records. A
     signature whose missing value is too rare among these shows by its change what its people have.
+    By guessing: nobody: without two releases nothing changes.
     Stopped by: counterfeit records, as m-invariance adds them, or keeping the later release back.
     Reference: Xiao, Tao, m-invariance: towards privacy preserving re-publication of dynamic datasets, SIGMOD 2007.
     """
@@ -59,6 +60,7 @@ def critical_absence(case: Case) -> Finding:
         n_victims=int(found.is_victim.sum()),
         worst=worst,
         rows_of=rows_of,
+        baseline=0.0,
         details={"column": name, "counterfeits_needed": found.n_counterfeits, "left_the_table": int((~stays).sum())},
     )
 

@@ -26,6 +26,7 @@ def definetti(case: Case) -> Finding:
     A naive Bayes model is learned from the groups as they stand, every person having each value of the group with its
     share; the values of each group are shared out anew by the model, each value as often as it is published, and the
     model is learned again, ten times. A victim's own value gets more than one half, and more than its share.
+    By guessing: the share of the own value in the whole table.
     Stopped by: generalised quasi-identifiers (t-closeness on classes), or differential privacy; l-diverse groups do
     not.
     Reference: Kifer, Attacks on privacy and deFinetti's theorem, SIGMOD 2009.
@@ -43,7 +44,7 @@ def definetti(case: Case) -> Finding:
         found.append(_finding(case, hist, truth))
     if not found:
         raise DoesNotApplyError("needs the original, to know whose guess is right")
-    return max(found, key=lambda f: (f.n_victims, f.average))
+    return max(found, key=lambda f: f.severity)
 
 
 def _finding(case: Case, hist: Histogram, truth: IntArray) -> Finding:
@@ -91,9 +92,10 @@ def finding_of_guesses(case: Case, hist: Histogram, arcs: Arcs, chances: FloatAr
         n_victims=int(np.count_nonzero((own > LIKELY) & (own > share + 1e-9))),
         worst=worst,
         rows_of=rows_of,
-        baseline=float(share.mean()) if len(share) else 0.0,
+        baseline=float(hist.total_shares()[truth].mean()) if len(truth) else 0.0,
         details={
             "column": hist.domain.name,
+            "by_share_of_the_group": float(share.mean()) if len(share) else 0.0,
             "best_guess_right": float(guessed.mean()) if len(guessed) else 0.0,
             "best_guess_right_by_share": float(np.mean(np.isclose(share, top) * share)) if len(share) else 0.0,
         },

@@ -20,6 +20,7 @@ def distance_linkage(case: Case) -> Finding:
     The distance is the mean over columns: of numbers the difference to the middle of the cell over the column's
     range, of categories 1 - 1 / (values the cell covers), or 1 where it does not cover the person's. Among equally
     near rows one is drawn. Up to 2,000 people are targets, drawn where there are more.
+    By guessing: one of all published rows.
     Stopped by: k-anonymity, microaggregation of all quasi-identifiers together, more noise.
     Reference: Pagliuca, Seri, Some results of individual ranking method on the system of enterprise accounts annual
     survey, Esprit SDC Project 1999.

@@ -27,6 +27,7 @@ def foreground_knowledge(case: Case) -> Finding:
     taken from the release, records being spread evenly over what their cells cover. The values of each class are shared
     out by these shares, each value as often as it occurs. The column that gains most counts. A victim's own value gets
     more than one half, and more than its share of the class.
+    By guessing: the share of the own value in the whole table.
     Stopped by: t-closeness, beta-likeness; classes whose people are alike.
     Reference: Wong, Fu, Wang and others, Can the utility of anonymized data be used for privacy breaches?, ACM
     Transactions on Knowledge Discovery from Data 2011.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.risks.attributes import histograms
+from tablecloak.risks.attributes import histograms, united
 from tablecloak.risks.base import LIKELY, DoesNotApplyError, Finding, attack, worst_rows
 from tablecloak.risks.case import Case, Fact, FloatArray, IntArray, Quasi
 from tablecloak.stats.classes import Histogram
@@ -25,6 +25,7 @@ def given_facts(case: Case) -> Finding:
     A fact says how likely a value is for some people, as a factor: 0 rules it out, 1 changes nothing. The chance of a
     value is its count in the class times the factor, scaled to sum to 1. Targets are the people that facts speak of; a
     victim's own value gets a chance of more than one half, and a greater one than without the facts.
+    By guessing: the same facts on the distribution of the whole table, instead of that of the class.
     Stopped by: l-diversity (l - 1 values must be ruled out), (c, k)-safety for any k facts.
     Reference: Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ICDE 2006.
     """
@@ -34,19 +35,21 @@ def given_facts(case: Case) -> Finding:
     if not names:
         raise DoesNotApplyError("needs facts (--facts FILE)")
     found = [_finding(case, hists[name], spoken_of[name]) for name in names]
-    return max(found, key=lambda f: (f.n_victims, f.highest))
+    return max(found, key=lambda f: f.severity)
 
 
 def _finding(case: Case, hist: Histogram, facts: list[Fact]) -> Finding:
-    top, own, before = np.zeros(case.n_rows), np.zeros(case.n_rows), np.zeros(case.n_rows)
+    top, own, before, guess = (np.zeros(case.n_rows) for _ in range(4))
     truth = next((case.truth(s) for s in case.sensitive if s.name == hist.domain.name), None)
     plain = posterior_of_classes(hist, np.ones(hist.domain.n_values))
+    whole = united(hist)
     profile, weights = _profiles(case, hist, facts)
     for number, factors in weights.items():
         rows = np.flatnonzero(profile == number)
         shares = posterior_of_classes(hist, factors)
         top[rows] = hist.max_by_class(shares)[case.groups[rows]]
         before[rows] = hist.max_by_class(plain)[case.groups[rows]]
+        guess[rows] = posterior_of_classes(whole, factors).max(initial=0.0)
         if truth is not None:
             own[rows] = share_of(hist, shares, case.groups[rows], truth[rows])
     rows = np.flatnonzero(profile >= 0)
@@ -59,8 +62,12 @@ def _finding(case: Case, hist: Histogram, facts: list[Fact]) -> Finding:
         n_victims=int(np.count_nonzero((belief[rows] > LIKELY) & (top[rows] > before[rows] + 1e-9))),
         worst=worst,
         rows_of=rows_of,
-        baseline=float(before[rows].mean()) if len(rows) else 0.0,
-        details={"column": hist.domain.name, "facts": len(facts)},
+        baseline=float(guess[rows].mean()) if len(rows) else 0.0,
+        details={
+            "column": hist.domain.name,
+            "facts": len(facts),
+            "without_facts": float(before[rows].mean()) if len(rows) else 0.0,
+        },
     )
 
 

@@ -14,6 +14,7 @@ from tablecloak.stats.classes import Histogram
 def homogeneity(case: Case) -> Finding:
     """How many people are in a class whose records all have the same sensitive value, which is thereby disclosed.
 
+    By guessing: nobody's value is known, unless the whole table has a single one.
     Stopped by: l-diversity, p-sensitive k-anonymity, (alpha, k)-anonymity, confidence bounding.
     Reference: Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ICDE 2006.
     """

@@ -34,6 +34,7 @@ def attribute_inference(case: Case) -> Finding:
     predicted as one of ten equally frequent ranges. The excess over the control group, (rate - control) / (1 -
     control), is what being in the release costs. Victims are people of the sample who were predicted right; the
     baseline is the control group's rate, or else that of always guessing the most frequent value.
+    By guessing: as often as the model is right about the control group or, without one, the most frequent value.
     Stopped by: nothing fully; t-closeness and differential privacy lower the excess. What remains is what the table
     teaches about everybody.
     Reference: Giomi, Boenisch, Wehmeyer, Tasnadi, A unified framework for quantifying privacy risk in synthetic data,
@@ -48,7 +49,7 @@ def attribute_inference(case: Case) -> Finding:
         raise DoesNotApplyError("needs a sensitive column that the release publishes")
     axes = axes_of(case)
     found = [_finding(case, column, axes) for column in columns]
-    return max(found, key=lambda f: f.average - (f.baseline or 0.0))
+    return max(found, key=lambda f: f.average - f.baseline)
 
 
 def _finding(case: Case, column: Sensitive, axes: list[Axis]) -> Finding:
@@ -73,7 +74,7 @@ def _finding(case: Case, column: Sensitive, axes: list[Axis]) -> Finding:
         details |= {"excess": excess[0], "excess_interval": list(excess[1:])}
     worst, rows_of = worst_rows(case, is_right.astype(np.float64), targets)
     return Finding(
-        highest=rate, average=rate, n_targets=n, n_victims=int(is_right.sum()), worst=worst, rows_of=rows_of,
+        highest=None, average=rate, n_targets=n, n_victims=int(is_right.sum()), worst=worst, rows_of=rows_of,
         baseline=baseline, interval=wilson(float(is_right.sum()), n), n_sampled=n if n < case.n_rows else None,
         details=details, notes=() if control is not None else (NO_CONTROL,),
     )  # fmt: skip

@@ -15,12 +15,15 @@ __all__ = ["known_sensitive"]
 def known_sensitive(case: Case) -> Finding:
     """The chance of finding a person's row for someone who also knows one of their sensitive values.
 
-    Classes are counted with that column added to the quasi-identifiers, one sensitive column at a time; the one that
-    exposes most counts. A victim is found for certain or with a chance of more than one half.
+    1 / (number of published rows that cover the person and show their value), one sensitive column at a time; the one
+    that exposes most counts. Without the original, rows are those of the same class. A victim is found for certain or
+    with a chance of more than one half.
+    By guessing: one of all published rows.
     Stopped by: multi-attribute l-diversity, or giving the column the role quasi.
     Reference: Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ICDE 2006.
     """
     found = []
+    without = float((1.0 / case.sizes).mean()) if case.n_rows else 0.0
     for column in case.sensitive:
         if column.codes is None or case.is_grouped:
             continue
@@ -35,10 +38,10 @@ def known_sensitive(case: Case) -> Finding:
                 n_victims=int(np.count_nonzero(chances > LIKELY)),
                 worst=worst,
                 rows_of=rows_of,
-                baseline=float((1.0 / case.sizes).mean()) if case.n_rows else 0.0,
-                details={"column": column.name},
+                baseline=1 / max(1, case.n_rows),
+                details={"column": column.name, "without_the_value": without},
             )
         )
     if not found:
         raise DoesNotApplyError("needs a sensitive column that stands beside the quasi-identifiers")
-    return max(found, key=lambda f: (f.n_victims, f.highest, f.average))
+    return max(found, key=lambda f: f.severity)

@@ -17,6 +17,7 @@ def membership(case: Case) -> Finding:
 
     A person whom no row covers is known not to be in it: chance 0. Where several classes cover a person, the largest
     chance counts. The average is over the people in the table; a victim is in it with a chance of more than one half.
+    By guessing: rows of the table over people of the population.
     Stopped by: delta-presence, c-confident delta-presence, differential privacy. Exact values in groups make it worse.
     Reference: Nergiz, Atzori, Clifton, Hiding the presence of individuals from shared databases, SIGMOD 2007.
     """

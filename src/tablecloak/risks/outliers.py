@@ -21,6 +21,7 @@ def outliers(case: Case) -> Finding:
 
     A number is unusual if its modified z-score, 0.6745 |x - median| / MAD, exceeds 3.5; a cell gives it away if it
     covers unusual numbers only. Victims are the people behind such cells; the chance is 1 / (size of the class).
+    By guessing: one of all published rows.
     Stopped by: top and bottom coding, suppression of outliers, larger k.
     Reference: Iglewicz, Hoaglin, How to detect and handle outliers, ASQC Quality Press 1993.
     """

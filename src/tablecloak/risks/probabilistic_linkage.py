@@ -41,6 +41,7 @@ def probabilistic_linkage(case: Case) -> Finding:
     A column agrees if the cell covers the person's value or, of numbers, its middle is within 5 % of the range. How
     often columns agree for the own row and for others is learned from the tables alone, by expectation maximisation;
     the weights are logarithms of the ratio. Among rows of equal weight one is drawn. Up to 2,000 people are targets.
+    By guessing: one of all published rows.
     Stopped by: k-anonymity, more noise on the columns that tell most.
     Reference: Fellegi, Sunter, A theory for record linkage, Journal of the American Statistical Association 1969.
     """

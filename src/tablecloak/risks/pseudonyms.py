@@ -30,6 +30,7 @@ def pseudonym_reversal(case: Case) -> Finding:
 
     Every value of the original or of the population, and small whole numbers, is hashed with common functions and
     looked up, also as the beginning of a digest of 8 characters or more. A victim's pseudonym is found.
+    By guessing: no pseudonym is undone.
     Stopped by: random pseudonyms, or a secret key (HMAC, format-preserving encryption) that is kept or destroyed.
     Reference: Marx, Zimmer, Mueller, Blochberger, Federrath, Hashing of personally identifiable information is not
     sufficient, Sicherheit 2018.

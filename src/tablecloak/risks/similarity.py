@@ -26,6 +26,7 @@ def similarity(case: Case) -> Finding:
 
     Values are alike if they share a node one level up the column's hierarchy, numbers if they lie within less than a
     quarter of the column's range. Victims are in classes whose values are all alike.
+    By guessing: the kind, or the range, that most of the whole table is in.
     Stopped by: t-closeness with a hierarchical or ordered distance, p+-sensitive k-anonymity, worst group protection.
     Reference: Li, Li, Venkatasubramanian, t-closeness: privacy beyond k-anonymity and l-diversity, ICDE 2007.
     """

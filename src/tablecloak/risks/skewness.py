@@ -17,6 +17,7 @@ def skewness(case: Case) -> Finding:
 
     A victim's value becomes at least twice as likely; the chance is the share that it then has in the class, and 0 for
     other people. The details have the mean share of people's own values in their class and in the whole table.
+    By guessing: 0, since without the release no value becomes more likely.
     Stopped by: t-closeness, beta-likeness, delta-disclosure privacy.
     Reference: Li, Li, Venkatasubramanian, t-closeness: privacy beyond k-anonymity and l-diversity, ICDE 2007.
     """

@@ -17,6 +17,7 @@ def worst_case_knowledge(case: Case) -> Finding:
 
     Knowledge is any set of implications "if p has s, then p' has s'", up to 3 unless said otherwise, together with who
     is in which class. The details list the certainty for every smaller number; the average is that without any.
+    By guessing: the most frequent value of the whole table.
     Stopped by: (c, k)-safety; l-diversity needs l - 1 facts to be broken.
     Reference: Martin, Kifer, Machanavajjhala, Gehrke, Halpern, Worst-case background knowledge, ICDE 2007.
     """

@@ -228,7 +228,7 @@ def convert(arguments: Arguments, progress: Progress) -> dict[str, Any]:
     try:
         write_frame(read_frame(row_tasks.release_source(policy, source)), partial)
         found = pipeline.verify_file(partial, policy, progress=progress)
-        if not found.holds:
+        if found.status == "fails":
             raise DataError(f"the release does not hold its goals as {target.suffix}", hint="choose another format")
         partial.replace(target)
     finally:
