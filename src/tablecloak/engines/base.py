@@ -54,7 +54,7 @@ class OnDisk:
 
     dealing: Dealing
     goal: Goal
-    seed: int
+    secret: Secret
     progress: Progress
 
 
