@@ -51,7 +51,7 @@ def apply_file(
     timed, engine = Timed(progress), LocalEngine()
     stored = read_recoding(recoding)
     policy = stored.policy.with_files(source=data, target=output)
-    with Outputs(force=force) as outputs:
+    with Outputs(reads=[recoding, *policy.reads], force=force) as outputs:
         place, target = add_target(outputs, policy)
         plan, table = read(engine, source_of(policy), policy, timed)
         table, n_dropped = without_missing(engine, table, plan)

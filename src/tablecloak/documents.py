@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
-from tablecloak.io.atomic import Outputs
+from tablecloak.io.atomic import Outputs, home_of
 from tablecloak.io.digest import digest_of_table
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.models.base import parameters
@@ -57,10 +57,20 @@ class Documents:
     source_digest: str | None = field(default=None, kw_only=True)  # of a table in a database, as it was read
 
     @classmethod
-    def beside(cls, outputs: Outputs, path: str | Path, *others: str | Path | None) -> Documents:
+    def beside(
+        cls,
+        outputs: Outputs,
+        path: str | Path,
+        *,
+        report: str | Path | None,
+        certificate: str | Path | None,
+        recoding: str | Path | None,
+    ) -> Documents:
         """A release at a path with report, certificate and recoding where they are asked for, all or nothing."""
         target = outputs.add(Path(path))
-        return cls(target, Path(path).name, *(None if p is None else outputs.add(Path(p)) for p in others))
+        page, vouching = [None if p is None else outputs.add(Path(p)) for p in (report, certificate)]
+        stored = None if recoding is None else outputs.add(Path(recoding), is_private=True)
+        return cls(target, Path(path).name, page, vouching, stored)
 
     @property
     def are_wanted(self) -> bool:
@@ -98,7 +108,7 @@ def certificate_of(files: Documents, run: Mapping[str, Any], policy: Policy, alg
         hashed["side_output"] = files.side
     return make_certificate(
         run,
-        policy=dump_policy(policy.rebased(beside.parent)),
+        policy=dump_policy(policy.rebased(home_of(beside))),
         seed=policy.seed,
         hashes={name: _hash_of(path) for name, path in hashed.items()} | _source_hash(files),
         algorithm={"kind": algorithm.name, **settings_of(algorithm)},

@@ -181,7 +181,7 @@ def _run_on(
     force: bool,
     dry_run: bool,
 ) -> RunReport:
-    with Outputs(force=force) as outputs:
+    with Outputs(reads=policy.reads, force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
         return _run(engine, source, policy, choice, timed, threads, files)
 

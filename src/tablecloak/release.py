@@ -71,8 +71,8 @@ class VerifiedRelease:
         The file of the release is read back and recounted before it gets its name.
         """
         engine = LocalEngine()
-        with Outputs(force=force) as outputs:
-            files = Documents.beside(outputs, path, report, certificate, recoding)
+        with Outputs(reads=self._plan.policy.reads, force=force) as outputs:
+            files = Documents.beside(outputs, path, report=report, certificate=certificate, recoding=recoding)
             side = outputs.add(side_path(Path(path))) if self.side is not None else None
             files = replace(files, side=side)
             if self._plan.algorithm.publishes.is_bucketing:
@@ -108,9 +108,10 @@ def reserve(outputs: Outputs, policy: Policy) -> Documents:
     assert place is not None
     assert output is not None
     side_output = side_output_path(policy)
-    paths = (policy.report_path, policy.certificate_path, policy.recoding_path, side_output)
     release = outputs.add_place(place, is_folder=output.is_folder)
-    report, certificate, recoding, side = [None if path is None else outputs.add(path) for path in paths]
+    recoding = None if policy.recoding_path is None else outputs.add(policy.recoding_path, is_private=True)
+    paths = (policy.report_path, policy.certificate_path, side_output)
+    report, certificate, side = [None if path is None else outputs.add(path) for path in paths]
     return Documents(release, place.name, report, certificate, recoding, policy.input_path, side)
 
 

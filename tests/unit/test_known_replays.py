@@ -24,7 +24,7 @@ CODES = sorted(set(PEOPLE["diagnosis"]))
 
 SHOWN = ["birth_date", "sex", "zip"]
 
-pytestmark = pytest.mark.fresh_secrets
+pytestmark = [pytest.mark.fresh_secrets, pytest.mark.slow]
 
 
 def separated(kind):

@@ -38,7 +38,7 @@ def apply_to_sets(
     timed = Timed(progress)
     stored = read_item_recoding(recoding)
     policy = stored.policy.with_files(source=data, target=output)
-    with Outputs(force=force) as outputs:
+    with Outputs(reads=[recoding, *policy.reads], force=force) as outputs:
         place, target = add_target(outputs, policy)
         given = read_input(policy, timed)
         plan = given.plan

@@ -87,7 +87,7 @@ def run_sets(
     if policy.output_place is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
     timed = Timed(progress)
-    with nullcontext() if dry_run else Outputs(force=force) as outputs:
+    with nullcontext() if dry_run else Outputs(reads=policy.reads, force=force) as outputs:
         files = None if outputs is None else reserve(outputs, policy)
         given = read_input(policy, timed)
         sets, cut, made = _solved(given, timed)

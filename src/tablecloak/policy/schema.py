@@ -23,6 +23,7 @@ from pydantic_core import InitErrorDetails
 
 from tablecloak.data.table import Role
 from tablecloak.errors import did_you_mean
+from tablecloak.io.inputs import password_file
 from tablecloak.io.places import Place
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of
 from tablecloak.policy.specs import (
@@ -88,6 +89,7 @@ class Policy(Spec):
     """where the secret behind randomness that hides people is; drawn anew for every run unless given"""
 
     _base: Path = PrivateAttr(default_factory=Path)
+    _file: Path | None = PrivateAttr(default=None)  # that it was read from
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -148,6 +150,22 @@ class Policy(Spec):
     def resolve(self, path: str) -> Path:
         """A path of the policy as one that can be opened."""
         return self._base / path
+
+    @property
+    def reads(self) -> list[Place | None]:
+        """Everything that a run of the policy reads, itself included: what no output may be written over."""
+        chosen = [*(self.hierarchy_of(name) for name in self.columns), *self.hierarchies.values()]
+        hierarchies = [self.resolve(h) if isinstance(h, str) else h for h in chosen if isinstance(h, str | Path)]
+        others = [self.population and self.population.path, self.secret and self.secret.file]
+        named = [self.resolve(path).expanduser() for path in others if path]
+        password = password_file(self.output_place)
+        return [self._file, self.input_place, *hierarchies, *named, password]
+
+    def from_file(self, path: Path) -> Self:
+        """The same policy, which remembers the file that it was read from."""
+        found = self.at(path.parent)
+        found._file = path
+        return found
 
     def at(self, base: Path) -> Self:
         """The same policy with relative paths starting from `base`."""

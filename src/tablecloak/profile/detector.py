@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tablecloak.data.table import Role
@@ -21,6 +21,7 @@ class Match:
     role: Role
     reason: str
     certainty: float  # of several matches the most certain counts; 0.5 is a word of the header alone
+    reading: Mapping[str, str] = field(default_factory=dict)  # keys of a policy that make a file read rightly
 
 
 @dataclass(frozen=True, slots=True)

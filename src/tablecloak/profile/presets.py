@@ -57,7 +57,7 @@ class Preset(_Data):
         if change is None:
             return advice
         role = change.role if change.fits(column) else Role.DROP
-        return Advice(role, change.why, advice.looks_like, advice.detector)
+        return Advice(role, change.why, advice.looks_like, advice.detector, advice.reading)
 
     def hierarchy(self, column: ColumnProfile) -> dict[str, Any] | None:
         """How a column has to be generalized, if this preset says so."""

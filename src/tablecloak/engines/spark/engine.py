@@ -261,9 +261,11 @@ class SparkEngine:
         write_files(self.session, release, place, folder, kind=known, delimiter=delimiter)
         self.phases.keep_release(place)
 
-    def open_table(self, target: DatabaseTable, force: bool) -> tuple[DatabaseTable, Transaction]:
+    def open_table(
+        self, target: DatabaseTable, force: bool, reads: Sequence[DatabaseTable]
+    ) -> tuple[DatabaseTable, Transaction]:
         """A temporary table for a release, which gets its name when it was recounted."""
-        return open_table(self.session, target, force)
+        return open_table(self.session, target, force, reads)
 
     # Recounting ----------------------------------------------------------------------------------------------------
 
