@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak import kernels
+from tablecloak.algorithms import hiding
 from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.algorithms.dealing import Dealing
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
@@ -144,12 +145,12 @@ class Search:
         algorithm = self.plan.algorithm
         if not isinstance(algorithm, Dealing):
             return None
-        return OnDisk(algorithm, self.plan.goal, self.plan.policy.seed, self.progress)
+        return OnDisk(algorithm, self.plan.goal, self.plan.secret, self.progress)
 
     def __call__(self, tuples: CodedTable) -> Solution:
         plan = self.plan
         problem = Problem(tuples, plan.goal, self.threads, plan.policy.seed, self.given, plan.secret)
-        solution = plan.algorithm.solve(problem, self.progress)
+        solution = hiding.solve(plan.algorithm, problem, self.progress)
         _require_found(solution, tuples, plan.goal)
         return solution
 
@@ -179,7 +180,8 @@ def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:
 
 def _try(coding: Coding, plan: Plan, goal: Goal, given: IntArray | None) -> Solution:
     """What the algorithm of a plan finds for a goal, without progress and on one processor."""
-    return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed, given, plan.secret), silent)
+    problem = Problem(coding.table, goal, 1, plan.policy.seed, given, plan.secret)
+    return hiding.solve(plan.algorithm, problem, silent)
 
 
 def try_plan(coding: Coding, plan: Plan, given: IntArray | None) -> Solution:

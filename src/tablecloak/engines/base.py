@@ -55,7 +55,7 @@ class OnDisk:
 
     dealing: Dealing
     goal: Goal
-    seed: int
+    secret: Secret
     progress: Progress
 
 
