@@ -8,8 +8,13 @@ matter to them which of its values stand in one row with those of another attrib
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+||||||| 377532e
+=======
+from collections.abc import Sequence
+>>>>>>> main
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +45,22 @@ SETTINGS = ("column", "level", "width")  # details that count nothing
 STUDENT = 2.093  # 97.5 % point of Student's t with LOTS - 1 degrees of freedom
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True, slots=True, eq=False)
 class Background:
     """The originals of a release and, where its cells cover them, which codes every published label covers."""
 
     coding: Coding
     coverage: Mapping[str, Coverage] | None = None
+||||||| 377532e
+def attacks_on(recount: Recount) -> tuple[Exposure, ...]:
+    """What attackers reach who see the release and know a person's quasi-identifiers."""
+    return tuple(run_attacks(case_of(recount), TRIED))
+=======
+def attacks_on(recount: Recount, names: Sequence[str] = TRIED) -> tuple[Exposure, ...]:
+    """What attackers reach who see the release and know a person's quasi-identifiers."""
+    return tuple(run_attacks(case_of(recount), names))
+>>>>>>> main
 
 
 def attacks_on(recount: Recount, background: Background | None = None) -> tuple[Exposure, ...]:
