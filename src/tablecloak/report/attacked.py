@@ -8,13 +8,8 @@ matter to them which of its values stand in one row with those of another attrib
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-||||||| 377532e
-=======
-from collections.abc import Sequence
->>>>>>> main
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,25 +40,17 @@ SETTINGS = ("column", "level", "width")  # details that count nothing
 STUDENT = 2.093  # 97.5 % point of Student's t with LOTS - 1 degrees of freedom
 
 
-<<<<<<< HEAD
 @dataclass(frozen=True, slots=True, eq=False)
 class Background:
     """The originals of a release and, where its cells cover them, which codes every published label covers."""
 
     coding: Coding
     coverage: Mapping[str, Coverage] | None = None
-||||||| 377532e
-def attacks_on(recount: Recount) -> tuple[Exposure, ...]:
-    """What attackers reach who see the release and know a person's quasi-identifiers."""
-    return tuple(run_attacks(case_of(recount), TRIED))
-=======
-def attacks_on(recount: Recount, names: Sequence[str] = TRIED) -> tuple[Exposure, ...]:
-    """What attackers reach who see the release and know a person's quasi-identifiers."""
-    return tuple(run_attacks(case_of(recount), names))
->>>>>>> main
 
 
-def attacks_on(recount: Recount, background: Background | None = None) -> tuple[Exposure, ...]:
+def attacks_on(
+    recount: Recount, background: Background | None = None, *, names: Sequence[str] = TRIED
+) -> tuple[Exposure, ...]:
     """What attackers reach who see the release and know a person's quasi-identifiers; rows are not named.
 
     Args:
@@ -71,13 +58,13 @@ def attacks_on(recount: Recount, background: Background | None = None) -> tuple[
     """
     share = min(1.0, MOST_RECORDS / max(1, recount.n_rows))
     if share == 1.0:
-        return tuple(_placeless(e) for e in run_attacks(case_of(side_by_side(recount.parts), background), TRIED))
+        return tuple(_placeless(e) for e in run_attacks(case_of(side_by_side(recount.parts), background), names))
     totals = None if background is None else Background(background.coding)
     random = rng.child(0, "attacks")
     drawn = side_by_side([_chosen(p, np.flatnonzero(random.random(p.n_classes) < share)) for p in recount.parts])
     lot = random.integers(0, LOTS, drawn.n_classes)
-    lots = [run_attacks(case_of(_chosen(drawn, np.flatnonzero(lot == i)), totals), TRIED) for i in range(LOTS)]
-    found = run_attacks(case_of(drawn, totals), TRIED)
+    lots = [run_attacks(case_of(_chosen(drawn, np.flatnonzero(lot == i)), totals), names) for i in range(LOTS)]
+    found = run_attacks(case_of(drawn, totals), names)
     return tuple(
         _estimated(_placeless(exposure), [one[i] for one in lots], recount.n_rows) for i, exposure in enumerate(found)
     )
