@@ -27,6 +27,12 @@ def link_chances(originals, release, quasi):
     return [Fraction(1, len(found)) if (found := rows_of(p, release, quasi)) else Fraction(0) for p in originals]
 
 
+def chances_with_value(originals, release, quasi, sensitive):
+    """1 / (rows that cover the person and show their value), for everybody."""
+    shown = [[r for r in rows_of(p, release, quasi) if r[sensitive] == p[sensitive]] for p in originals]
+    return [Fraction(1, len(rows)) if rows else Fraction(0) for rows in shown]
+
+
 def matching_chances(originals, release, quasi):
     """Over all ways to match people with rows that cover them: how often each person has the row they have most."""
     had, n_ways = [Counter() for _ in originals], 0
@@ -80,14 +86,34 @@ def skewness(release, quasi, sensitive, original):
 
 
 def proximity(release, quasi, sensitive, radius):
-    """(highest share of a class near one of its numbers, people with more than half of their class near them)."""
-    highest, victims = Fraction(0), 0
+    """(highest and average share of a class near one of its numbers, people with more than half of it near them).
+
+    Cells may be empty: they are near nothing, and whoever has one has no number to be near to.
+    """
+    highest, total, victims = Fraction(0), Fraction(0), 0
     for group in classes(release, quasi):
+        top = Fraction(0)
         for row in group:
-            near = sum(abs(other[sensitive] - row[sensitive]) <= radius for other in group)
-            highest = max(highest, Fraction(near, len(group)))
+            near = sum(_is_near(other[sensitive], row[sensitive], radius) for other in group)
+            top = max(top, Fraction(near, len(group)))
             victims += 2 * near > len(group)
-    return highest, victims
+        highest, total = max(highest, top), total + top * len(group)
+    return highest, total / len(release), victims
+
+
+def _is_near(a, b, radius):
+    return a is not None and b is not None and abs(a - b) <= radius
+
+
+def range_disclosure(release, quasi, sensitive, width):
+    """(highest and average share of a class inside one range, people with a number in classes mostly inside one)."""
+    highest, total, victims = Fraction(0), Fraction(0), 0
+    for group in classes(release, quasi):
+        numbers = [row[sensitive] for row in group if row[sensitive] is not None]
+        most = max((sum(low <= x <= low + width for x in numbers) for low in numbers), default=0)
+        highest, total = max(highest, Fraction(most, len(group))), total + most
+        victims += len(numbers) if 2 * most > len(group) else 0
+    return highest, total / len(release), victims
 
 
 def membership(population, release, quasi):

@@ -45,7 +45,13 @@ def visits(n=360, n_persons=120, seed=0):
 
 
 def released(folder, goal, engine, algorithm="mondrian", extra=None):
-    roles = {"id": "keep", "who": "person", "age": "quasi", "town": "quasi", "illness": "sensitive", "drug": "sensitive"}
+    roles = {
+        "id": "keep",
+        "who": "person",
+        **dict.fromkeys(QUASI, "quasi"),
+        "illness": "sensitive",
+        "drug": "sensitive",
+    }
     policy = tc.Policy(
         columns={name: {"role": role} for name, role in roles.items()},
         input={"path": str(folder / "visits.csv")},

@@ -82,6 +82,17 @@ def test_prosecutor_and_marketer(made):
     assert reached("marketer", people, rows).average == pytest.approx(found.average)
 
 
+@often
+@given(made=releases())
+def test_known_sensitive(made):
+    people, rows = made
+    chances = oracle_attacks.chances_with_value(people, rows, QUASI, "dx")
+    found = reached("known-sensitive", people, rows)
+    assert found.highest == pytest.approx(float(max(chances)))
+    assert found.average == pytest.approx(float(sum(chances) / len(chances)))
+    assert found.n_victims == sum(c > Fraction(1, 2) for c in chances)
+
+
 @settings(max_examples=effort.often(15), derandomize=True)
 @given(made=releases(most=6))
 def test_linkage_knowing_everybody(made):
@@ -120,16 +131,24 @@ def test_homogeneity_attribute_linkage_and_skewness(made):
     assert skewed.n_victims == victims
 
 
-@often
-@given(made=releases(), radius=st.integers(0, 5))
-def test_proximity(made, radius):
+@settings(max_examples=effort.often(50), derandomize=True)
+@given(made=releases(), radius=st.integers(0, 5), empty=st.sets(st.integers(0, 6)))
+def test_proximity_and_range_disclosure(made, radius, empty):
     people, rows = made
-    spread = max(p["cost"] for p in people) - min(p["cost"] for p in people)
-    assume(spread > 0)
-    found = reached("proximity", people, rows, sensitive=["cost"], attacker=Attacker(radius=radius / spread))
-    highest, victims = oracle_attacks.proximity(rows, QUASI, "cost", radius)
-    assert found.highest == pytest.approx(float(highest))
-    assert found.n_victims == victims
+    for i in empty & set(range(len(people))):
+        rows[i]["sex"] = people[i]["sex"]  # a row that says nothing at all would be a suppressed one
+        people[i]["cost"] = rows[i]["cost"] = None
+    costs = [p["cost"] for p in people if p["cost"] is not None]
+    assume(costs and max(costs) > min(costs))
+    attacker = Attacker(radius=radius / (max(costs) - min(costs)))
+    found = reached("proximity", people, rows, sensitive=["cost"], attacker=attacker)
+    assert (found.highest, found.average, found.n_victims) == pytest.approx(
+        tuple(map(float, oracle_attacks.proximity(rows, QUASI, "cost", radius)))
+    )
+    found = reached("range-disclosure", people, rows, sensitive=["cost"], attacker=attacker)
+    assert (found.highest, found.average, found.n_victims) == pytest.approx(
+        tuple(map(float, oracle_attacks.range_disclosure(rows, QUASI, "cost", 2 * radius)))
+    )
 
 
 @often

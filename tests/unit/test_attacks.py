@@ -150,6 +150,14 @@ def test_a_known_sensitive_value_singles_out_inside_a_class():
     assert (found.n_victims, found.worst[0], found.highest) == (1, 1, 1.0)
 
 
+def test_a_known_sensitive_value_is_shown_by_all_rows_that_cover_a_person():
+    """A ring publishes four different rows, none a class of two; yet two rows that cover everybody show their value."""
+    people = pl.DataFrame({"age": [1, 2, 3, 4], "dx": ["a"] * 4})
+    rows = pl.DataFrame({"age": ["[1, 2]", "[2, 3]", "[3, 4]", "{1, 4}"], "dx": ["a"] * 4})
+    found = reached("known-sensitive", people, rows, ["age"], ["dx"])
+    assert (found.highest, found.average, found.n_victims) == (0.5, 0.5, 0)
+
+
 def test_impossible_pairs_undo_a_group():
     """A man cannot be pregnant, so of a man and a woman who share two values both are known."""
     original = pl.DataFrame({"sex": ["m", "f", "f", "m"], "dx": ["flu", "pregnant", "flu", "flu"]})
@@ -305,6 +313,16 @@ def test_only_counting_attacks_are_part_of_every_report():
     assert "attribute-inference" not in tried
     assert tried < set(every())
     assert {find("attacks", n)(case).attack for n in every()} == set(every())
+
+
+@pytest.mark.parametrize("name", ["proximity", "range-disclosure"])
+def test_empty_cells_disclose_no_number(name):
+    """Five of six cells of a class are empty: about the one number nothing is sure, and empty cells have no victim."""
+    release = pl.DataFrame({"q": ["x"] * 6 + ["y"], "s": [None] * 5 + [10, 90]})
+    found = reached(name, None, release, ["q"], ["s"])
+    assert (found.highest, found.n_victims) == (1.0, 1)  # the one with y
+    assert found.average == pytest.approx((6 * 1 / 6 + 1) / 7)
+    assert found.baseline == pytest.approx(1 / 7)
 
 
 # Matchings ----------------------------------------------------------------------------------------------------------
