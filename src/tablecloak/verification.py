@@ -26,8 +26,7 @@ from tablecloak.outside import case_with_people, with_people
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, silent
-from tablecloak.report.attacked import WITH_REGISTER, attacks_on
-from tablecloak.report.attacked_counts import attacks_on_counts
+from tablecloak.report.attacked import WITH_REGISTER, Background, attacks_on
 from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
@@ -187,11 +186,13 @@ def verify_with_facts(
     recount = _recount(engine, release, plan, originals, progress)
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
-    facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types)
+    verification = _verification(recount, plan, originals, coverage)
+    background = Background(originals.coding, coverage if verification.covers else None)
+    facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types, background=background)
     if plan.policy.population is not None and recount.classes is not None:
         register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
         facts = replace(facts, attacks=(*facts.attacks, *register))
-    return _verification(recount, plan, originals, coverage), facts, recount.parts
+    return verification, facts, recount.parts
 
 
 def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | None, progress: Progress) -> Recount:
@@ -233,11 +234,11 @@ def _verification(
 
 def evidence_of(recount: Recount, goal: Goal, originals: Coding | None = None) -> Evidence:
     """What a recount knows that findings look at."""
-    attack = attacks_on_counts if recount.classes is None else attacks_on
+    background = Background(originals) if originals else None
     has_values = bool(recount.parts and recount.parts[0].hist_of(Counted.SENSITIVE))
     return Evidence(
         values={name: _totals_of(hist) for name, hist in recount.parts[0].hist.items()} if recount.parts else {},
-        attacks=attack(recount, strong_attack.TRIED) if has_values else (),
+        attacks=attacks_on(recount, background, names=strong_attack.TRIED) if has_values else (),
         rare_bounds=_rare_bounds(recount, goal, originals) if originals else {},
     )
 
