@@ -196,8 +196,11 @@ def test_a_file_alone_says_that_persons_were_not_recounted():
     policy = policy_for({"model": "k-anonymity", "k": 4}, person="person")
     release = pipeline.anonymize(few_persons(), policy)
     verification = pipeline.verify_frame(release.frame, policy)
-    assert verification.holds
-    assert any("persons could not be recounted" in note for note in verification.notes)
+    assert (verification.holds, verification.status) == (False, "unchecked")
+    assert "persons could not be counted" in verification.verdicts[0].unchecked
+    beside = pipeline.verify_frame(release.frame, policy, original=few_persons())
+    assert beside.holds
+    assert beside.verdicts[0].achieved == release.report.verification.verdicts[0].achieved
 
 
 def test_too_few_persons_are_infeasible_whatever_the_rows():
