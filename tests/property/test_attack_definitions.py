@@ -90,6 +90,19 @@ def test_linkage_knowing_everybody(made):
     found = reached("linkage-knowing-everybody", people, rows)
     assert found.highest == pytest.approx(float(max(chances)))
     assert found.average == pytest.approx(float(sum(chances) / len(chances)))
+    assert found.details["people_counted"] == len(people)
+
+
+@settings(max_examples=effort.often(15), derandomize=True)
+@given(made=releases(most=3), seed=st.integers(0, 1000))
+def test_linkage_knowing_everybody_with_repeated_rows(made, seed):
+    people, rows = made
+    again = [random.Random(seed).randrange(len(people)) for _ in range(3)]
+    people, rows = people + [people[i] for i in again], rows + [rows[i] for i in again]
+    chances = oracle_attacks.matching_chances(people, rows, QUASI)
+    found = reached("linkage-knowing-everybody", people, rows)
+    assert found.highest == pytest.approx(float(max(chances)))
+    assert found.average == pytest.approx(float(sum(chances) / len(chances)))
 
 
 @often
@@ -107,16 +120,24 @@ def test_homogeneity_attribute_linkage_and_skewness(made):
     assert skewed.n_victims == victims
 
 
-@often
-@given(made=releases(), radius=st.integers(0, 5))
-def test_proximity(made, radius):
+@settings(max_examples=effort.often(50), derandomize=True)
+@given(made=releases(), radius=st.integers(0, 5), empty=st.sets(st.integers(0, 6)))
+def test_proximity_and_range_disclosure(made, radius, empty):
     people, rows = made
-    spread = max(p["cost"] for p in people) - min(p["cost"] for p in people)
-    assume(spread > 0)
-    found = reached("proximity", people, rows, sensitive=["cost"], attacker=Attacker(radius=radius / spread))
-    highest, victims = oracle_attacks.proximity(rows, QUASI, "cost", radius)
-    assert found.highest == pytest.approx(float(highest))
-    assert found.n_victims == victims
+    for i in empty & set(range(len(people))):
+        rows[i]["sex"] = people[i]["sex"]  # a row that says nothing at all would be a suppressed one
+        people[i]["cost"] = rows[i]["cost"] = None
+    costs = [p["cost"] for p in people if p["cost"] is not None]
+    assume(costs and max(costs) > min(costs))
+    attacker = Attacker(radius=radius / (max(costs) - min(costs)))
+    found = reached("proximity", people, rows, sensitive=["cost"], attacker=attacker)
+    assert (found.highest, found.average, found.n_victims) == pytest.approx(
+        tuple(map(float, oracle_attacks.proximity(rows, QUASI, "cost", radius)))
+    )
+    found = reached("range-disclosure", people, rows, sensitive=["cost"], attacker=attacker)
+    assert (found.highest, found.average, found.n_victims) == pytest.approx(
+        tuple(map(float, oracle_attacks.range_disclosure(rows, QUASI, "cost", 2 * radius)))
+    )
 
 
 @often
@@ -198,7 +219,7 @@ def test_possible_worlds(data):
     counts = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=3).filter(lambda c: 1 <= sum(c) <= 5))
     weight = st.sampled_from([0.0, 0.5, 1.0, 2.0])
     weights = [[data.draw(weight) for _ in counts] for _ in range(sum(counts))]
-    found = worlds.posteriors(np.array(weights), np.array(counts))
+    found, _ = worlds.posteriors(np.array(weights), np.array(counts), steps_up_to=10**6)
     assert found.tolist() == pytest.approx(np.array(oracle_attacks.assignments(weights, counts)))
 
 

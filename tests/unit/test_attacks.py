@@ -19,16 +19,18 @@ from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.models.personalized_privacy import PersonalizedPrivacy
 from tablecloak.pipeline import verify_certificate
 from tablecloak.registry import find
-from tablecloak.risks import minimality
+from tablecloak.risks import linkage, minimality
 from tablecloak.risks.base import every, run_attacks
 from tablecloak.risks.candidates import candidates_of
 from tablecloak.risks.case import Attacker, Fact
 from tablecloak.risks.inference import excess_risk
+from tablecloak.risks.linkage import link_chances
 from tablecloak.risks.noise_filtering import filtered
 from tablecloak.risks.outliers import robust_scores
 from tablecloak.risks.probabilistic_linkage import fit_weights
 from tablecloak.risks.statistics import mean_interval, wilson
 from tablecloak.stats.classes import SensitiveDomain, count_classes
+from tablecloak.stats.consistency import Consistency
 
 
 def reached(name, original, release, quasi, sensitive=(), **beside):
@@ -303,6 +305,51 @@ def test_only_counting_attacks_are_part_of_every_report():
     assert "attribute-inference" not in tried
     assert tried < set(every())
     assert {find("attacks", n)(case).attack for n in every()} == set(every())
+
+
+@pytest.mark.parametrize("name", ["proximity", "range-disclosure"])
+def test_empty_cells_disclose_no_number(name):
+    """Five of six cells of a class are empty: about the one number nothing is sure, and empty cells have no victim."""
+    release = pl.DataFrame({"q": ["x"] * 6 + ["y"], "s": [None] * 5 + [10, 90]})
+    found = reached(name, None, release, ["q"], ["s"])
+    assert (found.highest, found.n_victims) == (1.0, 1)  # the one with y
+    assert found.average == pytest.approx((6 * 1 / 6 + 1) / 7)
+    assert found.baseline == pytest.approx(1 / 7)
+
+
+# Matchings ----------------------------------------------------------------------------------------------------------
+
+
+def test_somebody_who_knows_everybody_finds_a_row_in_two_of_three_matchings():
+    """1 and 2 share the first two rows, 2 and 3 the last two: of the three matchings two give the first row to 1."""
+    people = pl.DataFrame({"age": [1, 2, 3]})
+    # row 1 covers 1 and 2, row 2 covers 1, 2 and 3, row 3 covers 2 and 3
+    rows = pl.DataFrame({"age": ["[1, 2]", "[1, 3]", "[2, 3]"]})
+    found = reached("linkage-knowing-everybody", people, rows, ["age"])
+    assert (found.highest, found.average) == pytest.approx((2 / 3, (2 / 3 + 1 / 3 + 2 / 3) / 3))
+    assert (found.n_victims, found.details["people_counted"]) == (2, 3)
+
+
+def test_a_ring_of_many_is_counted():
+    """Everybody fits two neighbouring rows of a ring, which has exactly two matchings: one half each."""
+    n = 60
+    fits = np.zeros((n, n))
+    fits[np.arange(n), np.arange(n)] = fits[np.arange(n), (np.arange(n) + 1) % n] = 1
+    published, originals = np.nonzero(fits)
+    one_each = np.ones(n, np.int64)
+    graph = Consistency(originals, published, one_each, one_each, (published == originals).astype(np.int64))
+    chances, is_counted = link_chances(graph)
+    assert is_counted.all()
+    assert chances.tolist() == pytest.approx([0.5] * n)
+
+
+def test_matchings_too_many_to_count_are_bounded_from_below(monkeypatch):
+    monkeypatch.setattr(linkage, "STEPS_UP_TO", 0)
+    people = pl.DataFrame({"age": [1, 2, 3]})
+    rows = pl.DataFrame({"age": ["[1, 2]", "[1, 3]", "[2, 3]"]})
+    found = reached("linkage-knowing-everybody", people, rows, ["age"])
+    assert found.average == pytest.approx((1 / 2 + 1 / 3 + 1 / 2) / 3)
+    assert "of 3 people only the least possible chance is known" in found.notes[0]
 
 
 # Minimality -----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tablecloak.engines.spark.rows import ROW, Guarded, frame_of
 from tablecloak.engines.spark.session import explained
 from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, escaped
 from tablecloak.errors import IncompatibleChoice, PolicyError
-from tablecloak.io.database import Transaction
+from tablecloak.io.database import OTHER_NAME, OVER_INPUT, OVER_QUERY, Transaction
 from tablecloak.io.places import DatabaseTable
 
 __all__ = ["open_table", "published_type", "write_files", "write_table"]
@@ -56,17 +56,31 @@ def write_table(session: Any, release: SparkTable, place: DatabaseTable) -> None
         published.drop(ROW).write.saveAsTable(place.table)
 
 
-def open_table(session: Any, target: DatabaseTable, force: bool) -> tuple[DatabaseTable, Transaction]:
+def open_table(
+    session: Any, target: DatabaseTable, force: bool, reads: Sequence[DatabaseTable] = ()
+) -> tuple[DatabaseTable, Transaction]:
     """A temporary table for a release, which gets its name when it was recounted."""
     assert target.table is not None
     with explained("looking for the table", str(target)):
         exists = session.catalog.tableExists(target.table)
+        if exists:
+            _refuse_tables_read(session, target, [read for read in reads if read.scheme == target.scheme])
     if exists and not force:
         hint = "use --force to replace it, or another name"
         raise PolicyError("the output exists already", hint=hint, location=str(target))
     schema, dot, _ = target.table.rpartition(".")
     partial = f"{schema}{dot}tablecloak_{secrets.token_hex(6)}"
-    return replace(target, table=partial), _Release(session, target, partial)
+    return replace(target, table=partial), _Release(session, target, partial, force)
+
+
+def _refuse_tables_read(session: Any, target: DatabaseTable, reads: Sequence[DatabaseTable]) -> None:
+    for read in reads:
+        found = None if read.table is None else session.catalog.getTable(read.table)
+        if found is None or found.tableType not in ("MANAGED", "EXTERNAL"):
+            raise PolicyError(OVER_QUERY, hint=OTHER_NAME, location=str(target))
+        own = session.catalog.getTable(target.table)
+        if (found.catalog, found.namespace, found.name) == (own.catalog, own.namespace, own.name):
+            raise PolicyError(OVER_INPUT, hint=OTHER_NAME, location=str(target))
 
 
 @dataclass(slots=True, eq=False)
@@ -76,11 +90,13 @@ class _Release:
     session: Any
     target: DatabaseTable
     partial: str
+    force: bool
 
     def commit(self) -> None:
-        """Give the release its name."""
+        """Give the release its name, which nobody must have taken meanwhile unless it may be replaced."""
         with explained("renaming the release", str(self.target)):
-            self.session.sql(f"DROP TABLE IF EXISTS {self.target.table}")
+            if self.force:
+                self.session.sql(f"DROP TABLE IF EXISTS {self.target.table}")
             self.session.sql(f"ALTER TABLE {self.partial} RENAME TO {self.target.table}")
 
     def discard(self) -> None:
