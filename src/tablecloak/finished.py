@@ -444,7 +444,8 @@ def _counted_beside(found: Verification, n_originals: int, plan: Plan, before: _
     n_left_out = max(0, n_originals - found.n_rows)
     most = most_of(n_originals, getattr(plan.algorithm, "suppression_limit", 0.0))
     failures = []
-    if n_left_out > most:
+    # who names no algorithm says nothing about how many records may be left out
+    if n_left_out > most and "algorithm" in plan.policy.model_fields_set:
         failures.append(Failure(f"{n_left_out:,} records of the original are left out, and {most:,} may be"))
     notes = (
         (f"{before.n_dropped:,} records of the original have empty cells and are left out",) if before.n_dropped else ()

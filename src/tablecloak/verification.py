@@ -200,8 +200,6 @@ def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | 
         originals=originals.coding if originals else None, progress=progress,
     )  # fmt: skip
     recount = with_people(recount, plan)
-    if originals is not None:
-        recount = _beside_originals(recount, originals.coding)
     return recount if originals is None or not originals.unpublished else _with_unpublished(recount, originals)
 
 
@@ -220,7 +218,8 @@ def _verification(
         covers = recount.covers
     elif originals is not None:
         covers = covers_originals(recount, originals, coverage)
-    verdicts, remarks = _judged(plan.goal, recount, originals if covers else None, coverage)
+    judged = recount if originals is None else _beside_originals(recount, originals.coding)
+    verdicts, remarks = _judged(plan.goal, judged, originals if covers else None, coverage)
     n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
     return Verification(
         verdicts=verdicts,
@@ -230,7 +229,7 @@ def _verification(
         covers=covers,
         notes=(*notes, *remarks),
         evidence=evidence_of(recount, plan.goal, originals.coding if originals else None),
-        failures=tuple(_failing_classes(plan.goal, recount, verdicts)),
+        failures=tuple(_failing_classes(plan.goal, judged, verdicts)),
     )
 
 
@@ -394,8 +393,7 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
         return replace(part, hist=hist)
 
     changed = _Recoded(parts, change) if len(parts) > 1 else (change(parts[0]),)
-    rows = {n: code_of[n].astype(np.uint32)[codes] if n in code_of else codes for n, codes in recount.codes.items()}
-    return replace(recount, parts=changed, codes=rows)
+    return replace(recount, parts=changed)
 
 
 def _with_unpublished(recount: Recount, originals: Originals) -> Recount:
