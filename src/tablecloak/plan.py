@@ -158,7 +158,7 @@ def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
     values = distinct.to_list()
     if column_type.is_ordered:
         return build(OrderSpec(kind="order", fanout=5), values, column_type.value)
-    return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)])
+    return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)], kind="order")
 
 
 def add_target(outputs: Outputs, policy: Policy) -> tuple[Place, Place]:

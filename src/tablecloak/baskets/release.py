@@ -105,6 +105,7 @@ class SetRelease:
         with Outputs(reads=self._plan.policy.reads, force=force) as outputs:
             files = Documents.beside(outputs, path, report=report, certificate=certificate, recoding=recoding)
             found = write_and_recount(self._made, self._sets, self._plan, files.release, is_of_sets=False)
+            found = replace(found, handover=self.report.verification.handover)
             if files.recoding:
                 with writing(files.recoding):
                     self.recoding.write(files.recoding)

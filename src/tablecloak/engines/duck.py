@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.labels import ClassLabels
+from tablecloak.engines.alike import Alike, count_in_parts, some_of
 from tablecloak.engines.base import (
     Answer,
     Coding,
@@ -303,6 +304,20 @@ class DuckEngine:
             originals=originals, progress=progress,
         )  # fmt: skip
         return recounter.count(stars_are_suppressed=stars_are_suppressed)
+
+    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
+        stream = _stream(table)
+        columns = list(dict.fromkeys([*(name for chosen in sets for name in chosen), *stars]))
+        return count_in_parts(
+            stream.batches(columns), sets, self.folder.path, n_rows=stream.n_rows, work=self.work, stars=stars
+        )
+
+    def some_rows(
+        self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None
+    ) -> pl.DataFrame:
+        stream = _stream(table)
+        share = most / max(1, stream.n_rows)
+        return pl.concat([some_of(batch, together, share) for batch in stream.batches(columns)])
 
     def close(self) -> None:
         self.folder.discard()

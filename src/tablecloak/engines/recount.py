@@ -88,7 +88,8 @@ class Recounter:
         self, columns: list[str], *, drops_stars: bool
     ) -> Iterator[tuple[pl.DataFrame, NDArray[np.bool_] | None]]:
         """Published records, and which rows of the file they are."""
-        for batch in self.release.batches(columns):
+        for read in self.release.batches(columns):
+            batch = read.with_columns(_text(read[name]) for name in self.quasi)  # means of numbers are numbers
             is_star = self._is_star(batch) if drops_stars else None
             yield (batch, None) if is_star is None else (batch.filter(~is_star), ~is_star)
 

@@ -87,6 +87,7 @@ def starter_policy(
         "",
         "algorithm: {kind: auto}  # puts similar records into small groups, and improves them; for every goal above",
         *_output(output, chosen),
+        *(["strict: true  # nothing is released that has findings which were not accepted"] if chosen.strict else []),
     ]
     return Starter("\n".join(lines) + "\n", sum("hierarchy" in line.spec for line in columns))
 
