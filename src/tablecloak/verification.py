@@ -31,6 +31,8 @@ from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
+from tablecloak.stats.joint import combine
+from tablecloak.stats.persons import HOLDING_NAME, is_by_person
 from tablecloak.values import parse, position
 
 __all__ = [
@@ -288,14 +290,16 @@ def _judged(
 ) -> tuple[list[Verdict], list[str]]:
     """One verdict per model; class sizes only bound what pairs of original and release reach, so those are asked."""
     verdicts = goal.verdicts_of(recount.parts)
+    by_person = any(is_by_person(part) for part in recount.parts)
     open_ = [i for i, m in enumerate(goal.models) if Needs.ORIGINAL in m.needs and not verdicts[i].holds]
-    pairs = _pairs(recount, originals, coverage) if open_ and originals else None
+    pairs = _pairs(recount, originals, coverage) if open_ and originals and not by_person else None
     for i in open_:
         model = goal.models[i]
         assert isinstance(model, PairModel)
         level = model.level_of_pairs(pairs) if pairs else None
         if level is None:
             why = "the table is too large" if originals else "that needs the original, and rows that cover it"
+            why = "persons have several records, and pairs count rows" if by_person else why
             verdicts[i] = replace(verdicts[i], unchecked=why)
         else:
             margin = float(level - model.k)
@@ -337,7 +341,19 @@ def _with_unpublished(recount: Recount, originals: Originals) -> Recount:
             of_row = of_row[~recount.is_suppressed]
         if len(of_row) == len(recount.classes):
             found[domain.name] = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
+            if domain.kind is Counted.PERSON:
+                found |= _holdings(recount, domain, of_row)
     return replace(recount, parts=(replace(recount.stats, hist=found),))
+
+
+def _holdings(recount: Recount, persons: SensitiveDomain, of_row: IntArray) -> dict[str, Histogram]:
+    """Which person holds which published values: persons are those of the originals, values those of the release."""
+    assert recount.classes is not None
+    shown = [(h.domain, recount.codes[name]) for name, h in recount.stats.hist_of(Counted.SENSITIVE).items()]
+    if not shown:
+        return {}
+    domain, codes = combine([(persons, of_row), *shown], HOLDING_NAME, Counted.HOLDING)
+    return {HOLDING_NAME: histogram_of(recount.classes, codes, None, recount.stats.n_classes, domain)}
 
 
 def require(verification: Verification) -> Verification:
