@@ -16,7 +16,7 @@ settings.load_profile("tablecloak")
 
 # They start processes, servers or databases, compile kernels, or follow them in plain Python step by step.
 SLOW = (
-    "test_api.py", "test_auto.py", "test_box_search.py", "test_browser.py", "test_chosen_losses.py",
+    "test_api.py", "test_auto.py", "test_box_search.py", "test_browser.py", "test_canaries.py", "test_chosen_losses.py",
     "test_cluster_kernels.py", "test_conformance.py", "test_databases.py", "test_dealing.py", "test_disk_clusters.py",
     "test_explore.py", "test_faults.py", "test_fuzz.py", "test_images.py", "test_io_postgres.py", "test_jobs.py",
     "test_journey.py", "test_kernels.py", "test_labels.py", "test_losses.py", "test_one_attack_one_number.py",

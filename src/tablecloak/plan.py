@@ -188,6 +188,7 @@ def source_of(policy: Policy) -> Source:
         quote=given.quote,
         types={name: c.type for name, c in policy.columns.items() if c.type is not None},
         date_formats={name: c.format for name, c in policy.columns.items() if c.format is not None},
+        expected=frozenset(policy.columns),
     )
 
 
