@@ -14,6 +14,7 @@ from tablecloak.amounts import most_of
 from tablecloak.baskets.coding import Sets, label_index
 from tablecloak.baskets.plan import SetPlan
 from tablecloak.data.baskets import Baskets, split_items
+from tablecloak.data.table import Order
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.stats.itemsets import MOST_ITEMSETS, ItemsetStats, cost_of, count_itemsets
 from tablecloak.verification import Verification
@@ -21,7 +22,7 @@ from tablecloak.verification import Verification
 __all__ = ["recount"]
 
 IntArray = NDArray[np.int64]
-SHUFFLED = "rows are shuffled, so items could not be held against the sets they come from"
+ORDERED = "rows are in another order than those of the original, so items could not be held against their sets"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +37,7 @@ def recount(cells: pl.Series, plan: SetPlan, originals: Sets | None, row_of: Int
     """What published cells say: supports of all itemsets and, beside the originals, whether items cover them.
 
     Args:
-        row_of: the original of every published row; None: the same row, unless rows were shuffled.
+        row_of: the original of every published row; None: the same row if the policy keeps the order, else unknown.
     """
     published = _published(cells, plan)
     stats = count_itemsets(published.baskets, plan.goal.m, k=plan.goal.k)
@@ -86,8 +87,8 @@ Held = tuple[bool | None, tuple[str, ...], Mapping[str, Any]]
 
 
 def _held_against(published: Published, originals: Sets, plan: SetPlan, row_of: IntArray | None) -> Held:
-    if row_of is None and plan.policy.output and plan.policy.output.shuffle:
-        return None, (SHUFFLED,), {}
+    if row_of is None and plan.order is not Order.KEEP:
+        return None, (ORDERED,), {}
     n_rows, n_before = published.baskets.n_baskets, originals.baskets.n_baskets
     if row_of is None and n_rows != n_before:
         note = f"the release has {n_rows:,} records and the original {n_before:,}, so they cannot be compared"
