@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -19,8 +21,20 @@ SLOW = (
     "test_explore.py", "test_faults.py", "test_fuzz.py", "test_images.py", "test_io_postgres.py", "test_jobs.py",
     "test_journey.py", "test_kernels.py", "test_losses.py", "test_profile_commands.py", "test_profile_starter.py",
     "test_records.py", "test_refine_kernels.py", "test_releases.py", "test_robust.py", "test_run_commands.py",
-    "test_security.py", "test_sets.py", "test_shards.py", "test_sources.py", "test_stopping.py", "test_utility.py",
+    "test_safe_files.py", "test_security.py", "test_sets.py", "test_shards.py", "test_sources.py", "test_stopping.py",
+    "test_utility.py",
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _one_secret(request, monkeypatch):
+    """A failure must come back when it is run again, and two engines must agree: runs of a test share one secret.
+
+    Tests of the secret itself are marked `fresh_secrets`.
+    """
+    if request.node.get_closest_marker("fresh_secrets") is None:
+        known = hashlib.sha256(b"what all tests know").digest()
+        monkeypatch.setattr("tablecloak.rng.secrets", SimpleNamespace(token_bytes=lambda n: known[:n]))
 
 
 def is_fast(config):

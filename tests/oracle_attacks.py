@@ -28,13 +28,14 @@ def link_chances(originals, release, quasi):
 
 
 def matching_chances(originals, release, quasi):
-    """Over all ways to match people with rows that cover them: how many rows each person can have."""
-    possible = [set() for _ in originals]
+    """Over all ways to match people with rows that cover them: how often each person has the row they have most."""
+    had, n_ways = [Counter() for _ in originals], 0
     for order in permutations(range(len(release))):
         if all(is_candidate(release[g], originals[i], quasi) for i, g in enumerate(order)):
+            n_ways += 1
             for i, g in enumerate(order):
-                possible[i].add(g)
-    return [Fraction(1, len(p)) if p else Fraction(0) for p in possible]
+                had[i][g] += 1
+    return [Fraction(max(c.values()), n_ways) if n_ways else Fraction(0) for c in had]
 
 
 def classes(release, quasi):
@@ -79,14 +80,34 @@ def skewness(release, quasi, sensitive, original):
 
 
 def proximity(release, quasi, sensitive, radius):
-    """(highest share of a class near one of its numbers, people with more than half of their class near them)."""
-    highest, victims = Fraction(0), 0
+    """(highest and average share of a class near one of its numbers, people with more than half of it near them).
+
+    Cells may be empty: they are near nothing, and whoever has one has no number to be near to.
+    """
+    highest, total, victims = Fraction(0), Fraction(0), 0
     for group in classes(release, quasi):
+        top = Fraction(0)
         for row in group:
-            near = sum(abs(other[sensitive] - row[sensitive]) <= radius for other in group)
-            highest = max(highest, Fraction(near, len(group)))
+            near = sum(_is_near(other[sensitive], row[sensitive], radius) for other in group)
+            top = max(top, Fraction(near, len(group)))
             victims += 2 * near > len(group)
-    return highest, victims
+        highest, total = max(highest, top), total + top * len(group)
+    return highest, total / len(release), victims
+
+
+def _is_near(a, b, radius):
+    return a is not None and b is not None and abs(a - b) <= radius
+
+
+def range_disclosure(release, quasi, sensitive, width):
+    """(highest and average share of a class inside one range, people with a number in classes mostly inside one)."""
+    highest, total, victims = Fraction(0), Fraction(0), 0
+    for group in classes(release, quasi):
+        numbers = [row[sensitive] for row in group if row[sensitive] is not None]
+        most = max((sum(low <= x <= low + width for x in numbers) for low in numbers), default=0)
+        highest, total = max(highest, Fraction(most, len(group))), total + most
+        victims += len(numbers) if 2 * most > len(group) else 0
+    return highest, total / len(release), victims
 
 
 def membership(population, release, quasi):

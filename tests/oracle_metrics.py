@@ -120,8 +120,9 @@ def hce_tdr(r, target, base=math.e):
 
 
 def igpl(r, target):
-    gain = entropy([row[target] for row in r.originals], 2) - hce_tdr(r, target, 2)
-    return gain / (r.n - min(len(rows) for rows in r.classes()) + 1)
+    whole = entropy([row[target] for row in r.originals], 2)
+    gain = sum(len(rows) / r.n * (whole - entropy([row[target] for row in rows], 2)) for rows in r.classes())
+    return max(0.0, gain) / (r.n - min(len(rows) for rows in r.classes()) + 1)
 
 
 def non_uniform_entropy(r):

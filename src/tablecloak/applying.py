@@ -14,6 +14,7 @@ from tablecloak.engines.base import Coding
 from tablecloak.engines.local import LocalEngine
 from tablecloak.errors import GoalNotMet
 from tablecloak.finished import code_originals
+from tablecloak.handover import appraise, risk_before
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
 from tablecloak.outcome import RunReport, sentence
@@ -22,7 +23,7 @@ from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
 from tablecloak.release import arranged, write_release
 from tablecloak.solving import read
-from tablecloak.verification import require, verify
+from tablecloak.verification import require, require_ready, verify
 
 __all__ = ["apply_file"]
 
@@ -51,7 +52,7 @@ def apply_file(
     timed, engine = Timed(progress), LocalEngine()
     stored = read_recoding(recoding)
     policy = stored.policy.with_files(source=data, target=output)
-    with Outputs(force=force) as outputs:
+    with Outputs(reads=[recoding, *policy.reads], force=force) as outputs:
         place, target = add_target(outputs, policy)
         plan, table = read(engine, source_of(policy), policy, timed)
         table, n_dropped = without_missing(engine, table, plan)
@@ -70,6 +71,10 @@ def apply_file(
             originals = code_originals(engine, table, plan, rows)
             originals = replace(originals, unpublished=counted.table.unpublished())
             verification = require(verify(engine, written, plan, originals))
+            handover = appraise(
+                engine, written, plan, before=risk_before(engine, table, plan), evidence=verification.evidence
+            )
+            verification = require_ready(verification.with_handover(handover), policy)
     return RunReport(
         verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
         n_dropped, plan.goal.notes, str(place),

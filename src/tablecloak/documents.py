@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
-from tablecloak.io.atomic import Outputs
+from tablecloak.findings.base import Status
+from tablecloak.io.atomic import Outputs, home_of
 from tablecloak.io.digest import digest_of_table
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.models.base import parameters
@@ -57,10 +58,20 @@ class Documents:
     source_digest: str | None = field(default=None, kw_only=True)  # of a table in a database, as it was read
 
     @classmethod
-    def beside(cls, outputs: Outputs, path: str | Path, *others: str | Path | None) -> Documents:
+    def beside(
+        cls,
+        outputs: Outputs,
+        path: str | Path,
+        *,
+        report: str | Path | None,
+        certificate: str | Path | None,
+        recoding: str | Path | None,
+    ) -> Documents:
         """A release at a path with report, certificate and recoding where they are asked for, all or nothing."""
         target = outputs.add(Path(path))
-        return cls(target, Path(path).name, *(None if p is None else outputs.add(Path(p)) for p in others))
+        page, vouching = [None if p is None else outputs.add(Path(p)) for p in (report, certificate)]
+        stored = None if recoding is None else outputs.add(Path(recoding), is_private=True)
+        return cls(target, Path(path).name, page, vouching, stored)
 
     @property
     def are_wanted(self) -> bool:
@@ -98,7 +109,7 @@ def certificate_of(files: Documents, run: Mapping[str, Any], policy: Policy, alg
         hashed["side_output"] = files.side
     return make_certificate(
         run,
-        policy=dump_policy(policy.rebased(beside.parent)),
+        policy=dump_policy(policy.rebased(home_of(beside))),
         seed=policy.seed,
         hashes={name: _hash_of(path) for name, path in hashed.items()} | _source_hash(files),
         algorithm={"kind": algorithm.name, **settings_of(algorithm)},
@@ -152,16 +163,16 @@ class Certified:
         return self.verification.holds and all(c.ok is not False for c in self.checks)
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
         """That of the recount, or `fails` where a claim is wrong."""
-        return "fails" if any(c.ok is False for c in self.checks) else self.verification.status
+        return Status.FAILS if any(c.ok is False for c in self.checks) else self.verification.status
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak verify --certificate --json`."""
         return {
             **self.verification.to_dict(),
             "holds": self.holds,
-            "status": self.status,
+            "status": str(self.status),
             "checks": [check.to_dict() for check in self.checks],
             "summary": self.summary,
         }

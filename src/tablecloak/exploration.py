@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tablecloak import kernels
+from tablecloak.algorithms import hiding
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.feasibility import require_feasible
 from tablecloak.engines.base import Answer, Coding, Engine, Table
@@ -268,8 +269,9 @@ class _Workshop:
         try:
             settled, table, coding = self._coded(plan)
             require_feasible(coding.whole(), settled.goal)
-            problem = Problem(coding.table, settled.goal, 1, policy.seed, given_groups(self.engine, table, settled))
-            solution = settled.algorithm.solve(problem, silent)
+            given = given_groups(self.engine, table, settled)
+            problem = Problem(coding.table, settled.goal, 1, policy.seed, given, settled.secret)
+            solution = hiding.solve(settled.algorithm, problem, silent)
             _require_found(solution, coding, settled)
         except CloakError as error:
             return replace(about, reason=error.message)

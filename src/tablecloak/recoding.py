@@ -17,6 +17,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain, DomainKind, distinct_of
 from tablecloak.data.labels import ClassLabels
 from tablecloak.errors import DataError
+from tablecloak.io.atomic import home_of
 from tablecloak.known_rows import UNSEEN, KnownRows
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
@@ -188,7 +189,7 @@ class Recoding:
     def write(self, path: Path) -> None:
         """Store the recoding, readable by its owner only: it holds values of the original."""
         path.touch(mode=0o600)
-        path.write_text(self.to_json(path.parent), encoding="utf-8")
+        path.write_text(self.to_json(home_of(path)), encoding="utf-8")
 
     def to_json(self, folder: Path) -> str:
         """The recoding as text for a file in a folder; files that the policy names are found from there."""

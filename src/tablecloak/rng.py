@@ -54,6 +54,10 @@ class Secret:
         """32 bytes for one named use; they tell nothing about those of another."""
         return hmac.digest(self.key, name.encode() + b"\x01", "sha256")
 
+    def generator(self, name: str) -> np.random.Generator:
+        """Numbers for a search that must not be done again by others; they must never be published themselves."""
+        return np.random.default_rng(int.from_bytes(self.derived(name), "big"))
+
     def stream(self, name: str) -> Stream:
         """The hiding randomness of one named use."""
         return Stream(self.derived(name))

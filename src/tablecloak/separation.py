@@ -23,7 +23,7 @@ from tablecloak.io.sources import Source
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.report.facts import Before, Facts, collect_groups
-from tablecloak.verification import Originals, Verification
+from tablecloak.verification import Originals, Verification, evidence_of
 
 __all__ = [
     "GROUP",
@@ -187,6 +187,7 @@ def verify_separated(
         covers=agrees if is_known or not agrees else None,
         notes=(NOTE,),
         is_grouped=True,
+        evidence=evidence_of(recount, plan.goal),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak import kernels
+from tablecloak.algorithms import hiding
 from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.algorithms.dealing import Dealing
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
@@ -17,6 +18,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Coding, Engine, OnDisk, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet
+from tablecloak.handover import Attackers, risk_before
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import refuse_empty
 from tablecloak.models.base import Goal
@@ -45,6 +47,7 @@ class Solved:
     coding: Coding
     answer: Answer
     n_missing_dropped: int
+    before: Attackers | None = None  # what attackers could do with the original
 
     @property
     def solution(self) -> Solution:
@@ -93,6 +96,7 @@ def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int |
         coding, given = code(engine, table, plan, timed.inner), given_groups(engine, table, plan)
         in_shards = f" in {len(coding.shards):,} shards" if len(coding.shards) > 1 else ""
         notes.append(f"{coding.n_tuples:,} distinct tuples{in_shards}")
+        before = risk_before(engine, table, plan)
         # what remains to be published; generalised quasi-identifiers live on as codes
         coded = () if plan.algorithm.publishes.is_bucketing else plan.quasi
         rest = [c for c in plan.publication.columns if c not in coded and c not in plan.publication.starred]
@@ -107,7 +111,7 @@ def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int |
     with timed.phase("solve", coding.n_tuples) as notes:
         answer = _answer(engine, coding, search)
         notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
-    return Solved(table, coding, answer, n_dropped)
+    return Solved(table, coding, answer, n_dropped, before)
 
 
 def _compile(algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:
@@ -141,12 +145,12 @@ class Search:
         algorithm = self.plan.algorithm
         if not isinstance(algorithm, Dealing):
             return None
-        return OnDisk(algorithm, self.plan.goal, self.plan.policy.seed, self.progress)
+        return OnDisk(algorithm, self.plan.goal, self.plan.secret, self.progress)
 
     def __call__(self, tuples: CodedTable) -> Solution:
         plan = self.plan
         problem = Problem(tuples, plan.goal, self.threads, plan.policy.seed, self.given, plan.secret)
-        solution = plan.algorithm.solve(problem, self.progress)
+        solution = hiding.solve(plan.algorithm, problem, self.progress)
         _require_found(solution, tuples, plan.goal)
         return solution
 
@@ -176,7 +180,8 @@ def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:
 
 def _try(coding: Coding, plan: Plan, goal: Goal, given: IntArray | None) -> Solution:
     """What the algorithm of a plan finds for a goal, without progress and on one processor."""
-    return plan.algorithm.solve(Problem(coding.table, goal, 1, plan.policy.seed, given, plan.secret), silent)
+    problem = Problem(coding.table, goal, 1, plan.policy.seed, given, plan.secret)
+    return hiding.solve(plan.algorithm, problem, silent)
 
 
 def try_plan(coding: Coding, plan: Plan, given: IntArray | None) -> Solution:

@@ -7,24 +7,32 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Publishes
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.data.pairs import PAIRS_UP_TO, consistency_of
+from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
+from tablecloak.findings import strong_attack
+from tablecloak.findings.base import Evidence, Finding, RareBounds, Status, status_of
+from tablecloak.handover import NO_EVIDENCE, Handover
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.models.concealment import PairModel
 from tablecloak.outside import case_with_people, with_people
 from tablecloak.plan import Plan
+from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, silent
-from tablecloak.report.attacked import WITH_REGISTER
+from tablecloak.report.attacked import WITH_REGISTER, attacks_on
+from tablecloak.report.attacked_counts import attacks_on_counts
 from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.risks.base import run_attacks
-from tablecloak.stats.classes import ClassStats, Needs, SensitiveDomain, histogram_of
+from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
+from tablecloak.values import parse, position
 
 __all__ = [
     "Failure",
@@ -32,7 +40,9 @@ __all__ = [
     "Unpublished",
     "Verification",
     "covers_originals",
+    "evidence_of",
     "require",
+    "require_ready",
     "verify",
     "verify_with_facts",
 ]
@@ -42,6 +52,9 @@ IntArray = NDArray[np.int64]
 Unpublished = tuple[SensitiveDomain, IntArray]
 # Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
 MATCH_UP_TO = 2_000
+# Columns in which a value is somebody's own; a whole number with few values is a category.
+CONTINUOUS = (ColumnType.FLOAT, ColumnType.DATE, ColumnType.DATETIME)
+MOST_WHOLE_NUMBERS = 100
 CENTERS_NOTE = "cells are centers of their class, such as means: they cover no original, classes were recounted"
 
 
@@ -80,24 +93,44 @@ class Verification:
     itemsets: Mapping[str, Any] | None = None  # of sets of items: what was counted of them
     failures: tuple[Failure, ...] = ()  # where it fails
     unchecked: tuple[str, ...] = ()  # what was asked and could not be looked at, with the reason; it is not a yes
+    evidence: Evidence = NO_EVIDENCE  # what the recount knows that findings look at
+    handover: Handover | None = None  # what the whole published table says; None: nobody looked
+
+    @property
+    def fails(self) -> bool:
+        """Something is not as it must be."""
+        return self.covers is False or bool(self.failures) or not all(v.holds or v.unchecked for v in self.verdicts)
 
     @property
     def holds(self) -> bool:
         """Everything that was asked was looked at, and is as it must be."""
-        return self.status == "holds"
+        return not self.fails and not self.unchecked and not any(v.unchecked for v in self.verdicts)
 
     @property
-    def status(self) -> str:
-        """`holds`, `fails`, or `unchecked` where nothing fails and something could not be looked at."""
-        if self.covers is False or self.failures or not all(v.holds or v.unchecked for v in self.verdicts):
-            return "fails"
-        return "unchecked" if self.unchecked or any(v.unchecked for v in self.verdicts) else "holds"
+    def findings(self) -> tuple[Finding, ...]:
+        """What besides the goals singles people out."""
+        return self.handover.findings if self.handover else ()
+
+    @property
+    def status(self) -> Status:
+        """Whether the release can be handed over."""
+        if self.fails:
+            return Status.FAILS
+        if not self.holds or self.handover is None:
+            return Status.UNCHECKED
+        return status_of(self.findings)
+
+    def with_handover(self, handover: Handover) -> Verification:
+        """The same with what was found in the whole published table."""
+        return replace(self, handover=handover, notes=(*self.notes, *handover.notes))
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak verify --json`."""
         return {
+            "status": str(self.status),
             "holds": self.holds,
-            "status": self.status,
+            "findings": [found.to_dict() for found in self.findings],
+            **({"risk": self.handover.risk()} if self.handover else {}),
             "classes": self.n_classes,
             "rows": self.n_rows,
             "suppressed": self.n_suppressed,
@@ -194,7 +227,59 @@ def _verification(
         n_suppressed=n_left_out,
         covers=covers,
         notes=(*notes, *remarks),
+        evidence=evidence_of(recount, plan.goal, originals.coding if originals else None),
     )
+
+
+def evidence_of(recount: Recount, goal: Goal, originals: Coding | None = None) -> Evidence:
+    """What a recount knows that findings look at."""
+    attack = attacks_on_counts if recount.classes is None else attacks_on
+    has_values = bool(recount.parts and recount.parts[0].hist_of(Counted.SENSITIVE))
+    return Evidence(
+        values={name: _totals_of(hist) for name, hist in recount.parts[0].hist.items()} if recount.parts else {},
+        attacks=attack(recount, strong_attack.TRIED) if has_values else (),
+        rare_bounds=_rare_bounds(recount, goal, originals) if originals else {},
+    )
+
+
+def _totals_of(hist: Histogram) -> Histogram:
+    """The histogram of no class: what is in the table."""
+    nothing = np.zeros(0, np.int64)
+    return replace(hist, indptr=np.zeros(1, np.int64), codes=nothing, counts=nothing)
+
+
+def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, RareBounds]:
+    """Continuous quasi-identifiers whose published intervals end at values of fewer than k originals."""
+    judged = [(i, d) for i, d in enumerate(originals.domains) if d.name in recount.labels and _is_continuous(d)]
+    if goal.min_size < 2 or not judged:
+        return {}
+    n_originals = originals.originals()
+    found = {}
+    for i, domain in judged:
+        is_rare, n_bounds = _ends_rarely(domain, n_originals[i], recount.labels[domain.name], goal.min_size)
+        if n_bounds:
+            n_records = sum(int(part.size[is_rare[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
+            found[domain.name] = RareBounds(n_bounds, n_records, goal.min_size)
+    return found
+
+
+def _is_continuous(domain: Domain) -> bool:
+    is_many = domain.type is ColumnType.INTEGER and domain.n_codes > MOST_WHOLE_NUMBERS
+    return domain.hierarchy is None and (is_many or domain.type in CONTINUOUS)
+
+
+def _ends_rarely(domain: Domain, n_originals: IntArray, labels: pl.Series, k: int) -> tuple[NDArray[np.bool_], int]:
+    """Which labels are intervals that end at a value of fewer than k originals, and how many such values there are."""
+    offset = int(domain.has_missing)
+    counts = {position(v): int(n) for v, n in zip(domain.values.to_list(), n_originals[offset:], strict=True)}
+    rare = {place for place, n in counts.items() if 0 < n < k}
+    bounds = [_bounds(label, domain.type) & rare for label in labels.to_list()]
+    return np.array([bool(b) for b in bounds], bool), len(set().union(*bounds))
+
+
+def _bounds(label: str | None, column: ColumnType) -> set[Any]:
+    cell = parse(label, column.value)
+    return {cell.lo, cell.hi} if cell.kind == "interval" and cell.lo != cell.hi else set()
 
 
 def _judged(
@@ -269,6 +354,20 @@ def require(verification: Verification) -> Verification:
             f"(worst class: {failed.worst_class_size:,} records)"
         )
     raise GoalNotMet(message, result=verification.to_dict(), hint="nothing was written")
+
+
+def require_ready(verification: Verification, policy: Policy) -> Verification:
+    """The verification itself or, where the policy is strict, GoalNotMet for findings that it does not accept."""
+    open_ = [found for found in verification.findings if found.accepted is None]
+    if not policy.strict or not open_:
+        return verification
+    first = open_[0]
+    more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
+    raise GoalNotMet(
+        f"the release has findings, and strict allows none: {first.what}{more}",
+        result=verification.to_dict(),
+        hint=f"{first.fix.text}; or accept it with a reason; nothing was written",
+    )
 
 
 def covers_originals(

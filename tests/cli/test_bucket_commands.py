@@ -166,4 +166,4 @@ def test_report_says_what_a_published_variant_leaves_open(cloak, project):
     extra = ["--set", "algorithm={kind: v-cold, variant: published}", "--set", "output.report=out/r.html"]
     assert cloak("run", project / "policy.yaml", *extra).code == 0
     text = (project / "out" / "r.html").read_text()
-    assert "Published variant: slices depend on the order of rows, and buckets may be single rows" in text
+    assert "Published variant: buckets and slices follow the order of rows, and buckets may be single rows" in text

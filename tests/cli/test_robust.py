@@ -118,7 +118,7 @@ def has_partial_file(folder):
             return path.stat().st_size
         return 0
 
-    return lambda _process: any(size(path) for path in (folder / "out").glob(".*partial*"))
+    return lambda _process: any(size(path) for path in (folder / "out").glob(".*.partial/*"))
 
 
 @pytest.mark.slow

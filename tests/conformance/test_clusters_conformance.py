@@ -260,11 +260,11 @@ def test_ring_never_loses_more_than_its_classes_as_boxes():
     assert release_of(rows, "ring", {}, [KConcealment(k=5)]).report.loss <= as_boxes
 
 
-def test_ring_draws_its_matching_from_the_seed():
+@pytest.mark.fresh_secrets
+def test_ring_draws_its_matching_from_the_secret():
     rows = random_rows(60)
-    frames = [release_of(rows, "ring", {}, [KKAnonymity(k=5)], seed).frame for seed in (1, 1, 2)]
-    assert frames[0].equals(frames[1])
-    assert not frames[0].equals(frames[2])
+    frames = [release_of(rows, "ring", {}, [KKAnonymity(k=5)], 1).frame for _ in range(2)]
+    assert not frames[0].equals(frames[1])
 
 
 def test_ring_refuses_k_anonymity():

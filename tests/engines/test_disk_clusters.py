@@ -153,7 +153,7 @@ def test_a_run_killed_in_the_search_is_resumed(tmp_path, monkeypatch):
         # as after kill -9: the run folder stays, with an unfinished clusters table
         patched.setattr(disk_clusters, "_classified", killed)
         patched.setattr(DiskRecords, "close", lambda self: self._connection.close())
-        patched.setattr(duck.RunFolder, "discard", lambda self: None)
+        patched.setattr(duck.RunFolder, "discard", lambda self: self._folder.release())
         with pytest.raises(Killed):
             pipeline.run(asked, engine="duckdb", memory="1GB", spill=spill)
     (folder,) = spill.iterdir()

@@ -90,6 +90,19 @@ def test_linkage_knowing_everybody(made):
     found = reached("linkage-knowing-everybody", people, rows)
     assert found.highest == pytest.approx(float(max(chances)))
     assert found.average == pytest.approx(float(sum(chances) / len(chances)))
+    assert found.details["people_counted"] == len(people)
+
+
+@settings(max_examples=effort.often(15), derandomize=True)
+@given(made=releases(most=3), seed=st.integers(0, 1000))
+def test_linkage_knowing_everybody_with_repeated_rows(made, seed):
+    people, rows = made
+    again = [random.Random(seed).randrange(len(people)) for _ in range(3)]
+    people, rows = people + [people[i] for i in again], rows + [rows[i] for i in again]
+    chances = oracle_attacks.matching_chances(people, rows, QUASI)
+    found = reached("linkage-knowing-everybody", people, rows)
+    assert found.highest == pytest.approx(float(max(chances)))
+    assert found.average == pytest.approx(float(sum(chances) / len(chances)))
 
 
 @often
@@ -107,16 +120,24 @@ def test_homogeneity_attribute_linkage_and_skewness(made):
     assert skewed.n_victims == victims
 
 
-@often
-@given(made=releases(), radius=st.integers(0, 5))
-def test_proximity(made, radius):
+@settings(max_examples=effort.often(50), derandomize=True)
+@given(made=releases(), radius=st.integers(0, 5), empty=st.sets(st.integers(0, 6)))
+def test_proximity_and_range_disclosure(made, radius, empty):
     people, rows = made
-    spread = max(p["cost"] for p in people) - min(p["cost"] for p in people)
-    assume(spread > 0)
-    found = reached("proximity", people, rows, sensitive=["cost"], attacker=Attacker(radius=radius / spread))
-    highest, victims = oracle_attacks.proximity(rows, QUASI, "cost", radius)
-    assert found.highest == pytest.approx(float(highest))
-    assert found.n_victims == victims
+    for i in empty & set(range(len(people))):
+        rows[i]["sex"] = people[i]["sex"]  # a row that says nothing at all would be a suppressed one
+        people[i]["cost"] = rows[i]["cost"] = None
+    costs = [p["cost"] for p in people if p["cost"] is not None]
+    assume(costs and max(costs) > min(costs))
+    attacker = Attacker(radius=radius / (max(costs) - min(costs)))
+    found = reached("proximity", people, rows, sensitive=["cost"], attacker=attacker)
+    assert (found.highest, found.average, found.n_victims) == pytest.approx(
+        tuple(map(float, oracle_attacks.proximity(rows, QUASI, "cost", radius)))
+    )
+    found = reached("range-disclosure", people, rows, sensitive=["cost"], attacker=attacker)
+    assert (found.highest, found.average, found.n_victims) == pytest.approx(
+        tuple(map(float, oracle_attacks.range_disclosure(rows, QUASI, "cost", 2 * radius)))
+    )
 
 
 @often
@@ -171,22 +192,25 @@ def worst_of(groups, k):
     return disclosure(hist, k)
 
 
-@often
+@settings(max_examples=effort.often(60), derandomize=True)
 @given(data=st.data(), m=st.integers(2, 3), k=st.integers(1, 2))
 def test_minimality(data, m, k):
-    values = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=6))
+    values = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=7))
     values = [sorted(set(values)).index(v) for v in values]
-    a_cut = st.lists(st.integers(0, 1), min_size=len(values), max_size=len(values))
-    cuts = data.draw(st.lists(a_cut, min_size=1, max_size=3))
+    a_cut = st.lists(st.integers(0, 2), min_size=len(values), max_size=len(values))
+    cuts = data.draw(st.lists(a_cut, min_size=1, max_size=4))
     expected = oracle_attacks.minimality(values, cuts, m, k)
     found = credibility(np.array(values), [np.array(c) for c in cuts], m=m, k=k)
     if expected is None:
         assert found is None
         return
     assert found is not None
-    assert (found.n_worlds, found.n_consistent) == expected[:2]
-    for chances, exact in zip(found.chances, expected[2], strict=bool(expected[1])):
-        assert {v: chances[v] for v in exact} == pytest.approx({v: float(c) for v, c in exact.items()})
+    assert (found.n_worlds, found.n_consistent, found.errors) == (*expected[:2], None)
+    if not expected[1]:
+        assert found.chances is None
+        return
+    for chances, exact in zip(found.chances.tolist(), expected[2], strict=True):
+        assert {v: chances[v] for v in exact} == {v: float(c) for v, c in exact.items()}
 
 
 @often
@@ -195,7 +219,7 @@ def test_possible_worlds(data):
     counts = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=3).filter(lambda c: 1 <= sum(c) <= 5))
     weight = st.sampled_from([0.0, 0.5, 1.0, 2.0])
     weights = [[data.draw(weight) for _ in counts] for _ in range(sum(counts))]
-    found = worlds.posteriors(np.array(weights), np.array(counts))
+    found, _ = worlds.posteriors(np.array(weights), np.array(counts), steps_up_to=10**6)
     assert found.tolist() == pytest.approx(np.array(oracle_attacks.assignments(weights, counts)))
 
 

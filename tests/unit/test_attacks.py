@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from fractions import Fraction
+from math import comb
 
 import numpy as np
 import polars as pl
@@ -17,15 +19,18 @@ from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.models.personalized_privacy import PersonalizedPrivacy
 from tablecloak.pipeline import verify_certificate
 from tablecloak.registry import find
+from tablecloak.risks import linkage, minimality
 from tablecloak.risks.base import every, run_attacks
 from tablecloak.risks.candidates import candidates_of
 from tablecloak.risks.case import Attacker, Fact
 from tablecloak.risks.inference import excess_risk
+from tablecloak.risks.linkage import link_chances
 from tablecloak.risks.noise_filtering import filtered
 from tablecloak.risks.outliers import robust_scores
 from tablecloak.risks.probabilistic_linkage import fit_weights
 from tablecloak.risks.statistics import mean_interval, wilson
 from tablecloak.stats.classes import SensitiveDomain, count_classes
+from tablecloak.stats.consistency import Consistency
 
 
 def reached(name, original, release, quasi, sensitive=(), **beside):
@@ -300,6 +305,119 @@ def test_only_counting_attacks_are_part_of_every_report():
     assert "attribute-inference" not in tried
     assert tried < set(every())
     assert {find("attacks", n)(case).attack for n in every()} == set(every())
+
+
+@pytest.mark.parametrize("name", ["proximity", "range-disclosure"])
+def test_empty_cells_disclose_no_number(name):
+    """Five of six cells of a class are empty: about the one number nothing is sure, and empty cells have no victim."""
+    release = pl.DataFrame({"q": ["x"] * 6 + ["y"], "s": [None] * 5 + [10, 90]})
+    found = reached(name, None, release, ["q"], ["s"])
+    assert (found.highest, found.n_victims) == (1.0, 1)  # the one with y
+    assert found.average == pytest.approx((6 * 1 / 6 + 1) / 7)
+    assert found.baseline == pytest.approx(1 / 7)
+
+
+# Matchings ----------------------------------------------------------------------------------------------------------
+
+
+def test_somebody_who_knows_everybody_finds_a_row_in_two_of_three_matchings():
+    """1 and 2 share the first two rows, 2 and 3 the last two: of the three matchings two give the first row to 1."""
+    people = pl.DataFrame({"age": [1, 2, 3]})
+    # row 1 covers 1 and 2, row 2 covers 1, 2 and 3, row 3 covers 2 and 3
+    rows = pl.DataFrame({"age": ["[1, 2]", "[1, 3]", "[2, 3]"]})
+    found = reached("linkage-knowing-everybody", people, rows, ["age"])
+    assert (found.highest, found.average) == pytest.approx((2 / 3, (2 / 3 + 1 / 3 + 2 / 3) / 3))
+    assert (found.n_victims, found.details["people_counted"]) == (2, 3)
+
+
+def test_a_ring_of_many_is_counted():
+    """Everybody fits two neighbouring rows of a ring, which has exactly two matchings: one half each."""
+    n = 60
+    fits = np.zeros((n, n))
+    fits[np.arange(n), np.arange(n)] = fits[np.arange(n), (np.arange(n) + 1) % n] = 1
+    published, originals = np.nonzero(fits)
+    one_each = np.ones(n, np.int64)
+    graph = Consistency(originals, published, one_each, one_each, (published == originals).astype(np.int64))
+    chances, is_counted = link_chances(graph)
+    assert is_counted.all()
+    assert chances.tolist() == pytest.approx([0.5] * n)
+
+
+def test_matchings_too_many_to_count_are_bounded_from_below(monkeypatch):
+    monkeypatch.setattr(linkage, "STEPS_UP_TO", 0)
+    people = pl.DataFrame({"age": [1, 2, 3]})
+    rows = pl.DataFrame({"age": ["[1, 2]", "[1, 3]", "[2, 3]"]})
+    found = reached("linkage-knowing-everybody", people, rows, ["age"])
+    assert found.average == pytest.approx((1 / 2 + 1 / 3 + 1 / 2) / 3)
+    assert "of 3 people only the least possible chance is known" in found.notes[0]
+
+
+# Minimality -----------------------------------------------------------------------------------------------------------
+
+
+def merged(n_first, n_second, n_sick, m=2):
+    """Two kinds of people were put together because the sick would have been more than 1/m of one kind."""
+    values = np.array([1] * n_sick + [0] * (n_first + n_second - n_sick))
+    cut = np.array([0] * n_first + [1] * n_second)
+    return minimality.credibility(values, [cut], m=m, protected=np.array([False, True]))
+
+
+def believed(n_first, n_second, n_sick, m=2):
+    """(chance for the first kind, for the second, worlds) by the hypergeometric distribution, in fractions."""
+    ways = {
+        x: comb(n_first, x) * comb(n_second, n_sick - x)
+        for x in range(max(0, n_sick - n_second), min(n_first, n_sick) + 1)
+        if x * m > n_first or (n_sick - x) * m > n_second
+    }
+    total = sum(ways.values())
+    first = Fraction(sum(x * w for x, w in ways.items()), total)
+    return float(first / n_first), float((n_sick - first) / n_second), total
+
+
+@pytest.mark.parametrize("people", [(2, 38, 2), (10, 20, 10), (30, 60, 31), (40, 90, 25), (7, 5, 4)])
+def test_minimality_is_exact_in_large_classes(people):
+    """Two sick among forty were put together with probability 1 in 780: both are of the first two, for certain."""
+    found = merged(*people)
+    assert found.errors is None
+    assert (found.chances[0, 1], found.chances[-1, 1], found.n_consistent) == believed(*people)
+
+
+def test_minimality_from_drawn_worlds_is_within_its_errors(monkeypatch):
+    monkeypatch.setattr(minimality, "STEPS_UP_TO", 0)
+    for people in [(2, 38, 2), (10, 20, 10), (30, 60, 31), (7, 5, 4)]:
+        found = merged(*people)
+        first, second, _ = believed(*people)
+        assert found.n_consistent is None
+        for person, exact in ((0, first), (-1, second)):
+            assert abs(found.chances[person, 1] - exact) <= 4 * found.errors[person, 1] + 1e-12
+
+
+def test_minimality_of_several_cuts_from_drawn_worlds_is_within_its_errors(monkeypatch):
+    values = np.array([0, 0, 0, 1, 1, 2, 2, 1])
+    cuts = [np.array([0, 0, 1, 1, 1, 1, 1, 1]), np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1, 0, 1])]
+    exact = minimality.credibility(values, cuts, m=2)
+    monkeypatch.setattr(minimality, "STEPS_UP_TO", 0)
+    drawn = minimality.credibility(values, cuts, m=2)
+    assert (np.abs(drawn.chances - exact.chances) <= 4 * drawn.errors + 1e-12).all()
+
+
+CLASS_OF_40 = pl.DataFrame({"q": ["x"] * 2 + ["y"] * 38, "s": ["ill"] * 2 + [f"v{i}" for i in range(38)]})
+
+
+def test_minimality_of_forty_people_is_counted():
+    """All other values occur once, so only the two ill can have kept x and y together: both have x."""
+    hidden = CLASS_OF_40.with_columns(q=pl.lit("{x, y}"))
+    found = reached("minimality", CLASS_OF_40, hidden, ["q"], ["s"])
+    # of the others, each value belongs to any of 38 people with y
+    assert found.average == pytest.approx((2 + 38 / 38) / 40)
+    assert (found.highest, found.n_victims, found.interval) == (1.0, 2, None)
+
+
+def test_minimality_says_where_it_cannot_be_told(monkeypatch):
+    monkeypatch.setattr(minimality, "STEPS_UP_TO", 0)
+    monkeypatch.setattr(minimality, "EFFECTIVE_FROM", 1e9)
+    hidden = CLASS_OF_40.with_columns(q=pl.lit("{x, y}"))
+    assert "cannot be told" in refused("minimality", CLASS_OF_40, hidden, ["q"], ["s"])
 
 
 # Models that need more than the table ---------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def points(n=400, seed=0):
 def labels(table, kernels, monkeypatch, k=4, **options):
     monkeypatch.setattr(dealing, "cluster_kernels", lambda *_, **__: kernels)
     records = MemoryRecords(table)
-    return records.labels(DiskClustering(**options).deal(records, k, 7, silent))
+    return records.labels(DiskClustering(**options).deal(records, k, rng.Secret.of(b"7"), silent))
 
 
 @pytest.mark.parametrize("options", [{"mode": "classic"}, {"mode": "optimized"}, {"size_weight": 0.5}])

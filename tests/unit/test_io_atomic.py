@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tablecloak.errors import PolicyError
-from tablecloak.io.atomic import Outputs, replace_when_done
+from tablecloak.io.atomic import Outputs, home_of, replace_when_done
 
 
 def test_success_replaces(tmp_path: Path) -> None:
-    with replace_when_done(tmp_path / "new" / "out.csv.gz", force=False) as partial:
-        assert partial.name.endswith(".partial.csv.gz")
-        assert partial.parent == tmp_path / "new"
+    with replace_when_done(tmp_path / "new" / "out.csv.gz", reads=[], force=False) as partial:
+        assert partial.name == "out.csv.gz"
+        assert home_of(partial) == tmp_path / "new"
         partial.write_text("x")
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["out.csv.gz"]
 
@@ -23,7 +21,7 @@ def test_success_replaces(tmp_path: Path) -> None:
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_failure_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
     def fail() -> None:
-        with replace_when_done(tmp_path / "out.csv", force=False) as partial:
+        with replace_when_done(tmp_path / "out.csv", reads=[], force=False) as partial:
             partial.write_text("half")
             raise error
 
@@ -35,17 +33,17 @@ def test_failure_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> N
 def test_existing_target_needs_force(tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
     target.write_text("old")
-    with pytest.raises(PolicyError, match="exists already") as caught, replace_when_done(target, force=False):
+    with pytest.raises(PolicyError, match="exists already") as caught, replace_when_done(target, reads=[], force=False):
         pass
     assert "--force" in str(caught.value.hint)
-    with replace_when_done(target, force=True) as partial:
+    with replace_when_done(target, reads=[], force=True) as partial:
         partial.write_text("new")
         assert target.read_text() == "old"
     assert target.read_text() == "new"
 
 
 def test_outputs_appear_together(tmp_path: Path) -> None:
-    outputs = Outputs(force=False)
+    outputs = Outputs(reads=[])
     for name in ("a.csv", "b.json"):
         outputs.add(tmp_path / name).write_text(name)
     assert not (tmp_path / "a.csv").exists()
@@ -54,7 +52,7 @@ def test_outputs_appear_together(tmp_path: Path) -> None:
 
 
 def test_nothing_appears_if_one_was_not_written(tmp_path: Path) -> None:
-    outputs = Outputs(force=False)
+    outputs = Outputs(reads=[])
     outputs.add(tmp_path / "a.csv").write_text("a")
     outputs.add(tmp_path / "b.json")
     with pytest.raises(FileNotFoundError):
@@ -63,31 +61,14 @@ def test_nothing_appears_if_one_was_not_written(tmp_path: Path) -> None:
 
 
 def test_discard_removes_what_was_written(tmp_path: Path) -> None:
-    outputs = Outputs(force=False)
+    outputs = Outputs(reads=[])
     outputs.add(tmp_path / "a.csv").write_text("a")
     outputs.discard()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_same_target_twice_is_refused(tmp_path: Path) -> None:
-    outputs = Outputs(force=False)
+    outputs = Outputs(reads=[])
     outputs.add(tmp_path / "a.csv")
     with pytest.raises(PolicyError, match="same path"):
         outputs.add(tmp_path / "a.csv")
-
-
-def test_what_a_killed_process_left_is_removed_by_the_next_to_the_same_output(tmp_path: Path) -> None:
-    ended = subprocess.Popen([sys.executable, "-S", "-c", ""])
-    ended.wait()
-    left = f"{ended.pid}-0123456789ab.partial"
-    names = [f".out.{left}.csv", f".out.{left}.csv.parts", f".out.{left}", f".out.{left}.parts", f".other.{left}"]
-    for name in names:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "part").touch()
-    Outputs().add(tmp_path / "out.csv")
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names[2:])
-    outputs = Outputs()
-    folder = outputs.add_folder(tmp_path / "out")
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([folder.name, names[-1]])
-    outputs.discard()
-    assert [p.name for p in tmp_path.iterdir()] == names[-1:]

@@ -55,7 +55,7 @@ def _uri(path: Path, table: str) -> str:
 
 def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
     place = place_of(_uri(tmp_path / "x.db", "odd name"))
-    with Outputs() as outputs:
+    with Outputs(reads=[]) as outputs:
         write_frame(FRAME, outputs.add_place(place))
     assert read_frame(Source.of(place)).equals(FRAME)
 
@@ -216,10 +216,14 @@ output: {path: out/, format: csv, rows_per_file: 8, certificate: certificate.jso
     assert [p.name for p in sorted((tmp_path / "out").iterdir())] == [f"part-0000{i}.csv" for i in range(3)]
     with pytest.raises(PolicyError, match="exists already"):
         pipeline.run(policy)
-    (tmp_path / "out" / "old").write_text("")
+    (tmp_path / "out" / "part-00007.csv").write_text("")
     pipeline.run(policy, force=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["certificate.json", "in", "out"]
-    assert not (tmp_path / "out" / "old").exists()
+    assert not (tmp_path / "out" / "part-00007.csv").exists()
+    (tmp_path / "out" / "thesis.doc").write_text("")
+    with pytest.raises(PolicyError, match="folder with other things in it"):
+        pipeline.run(policy, force=True)
+    (tmp_path / "out" / "thesis.doc").unlink()
     checked = pipeline.verify_certificate(tmp_path / "out", tmp_path / "certificate.json", original=tmp_path / "in")
     assert [c.claim for c in checked.checks if c.ok is False] == []
     assert [c.ok for c in checked.checks if c.claim.startswith(("release is", "input is"))] == [True, True]

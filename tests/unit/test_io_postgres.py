@@ -140,7 +140,7 @@ def test_no_document_shows_a_password(server: postgres.Server, people: str, tmp_
 def test_rows_are_streamed_in_batches(server: postgres.Server) -> None:
     frame = pl.DataFrame({"a": range(200_000), "b": ["x" * 20] * 200_000})
     target = database_table(server.address, table="big", password=f"env:{PASSWORD}")
-    with Outputs() as outputs:
+    with Outputs(reads=[]) as outputs:
         write_frame(frame, outputs.add_place(target))
     assert read_frame(Source.of(target), columns=["a"])["a"].sort().to_list() == list(range(200_000))
     server.sql("DROP TABLE big")

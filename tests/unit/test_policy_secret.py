@@ -40,6 +40,7 @@ def test_a_secret_has_one_place(written: str) -> None:
         policy(written)
 
 
+@pytest.mark.fresh_secrets
 def test_without_the_key_every_run_has_its_own() -> None:
     plain = parse_policy(PLAIN, name="policy.yaml", base=Path())
     assert secret_of(plain) != secret_of(plain)
@@ -96,7 +97,7 @@ def test_a_file_that_others_may_read_is_public(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_goes_on_with_its_secret(tmp_path: Path) -> None:
-    first, second = Secret.fresh(), Secret.fresh()
+    first, second = Secret.of(b"first"), Secret.of(b"second")
     begun = RunFolder.of_run(tmp_path / "out.csv", None, {}, [], resume=False)
     assert begun.remembered(first, is_new=True) == first
     assert begun.path.joinpath("secret").stat().st_mode & 0o777 == 0o600

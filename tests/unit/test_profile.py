@@ -54,6 +54,9 @@ KNOWN = {
     "income": ("salary-class", ["low", "high"] * 20),
     "belief": ("religion", ["a", "b"] * 20),
     "amount": ("total_cost", [1.5 * i for i in range(N)]),
+    "written-date": ("x", [f"{day:%d.%m.%Y}" for day in DAYS]),
+    "decimal-comma": ("x", [f"{i},50" for i in range(N)]),
+    "survey-weight": ("fnlwgt", [100.0, 250.5] * 20),
     "age": ("age", list(range(20, 60))),
     "demographic": ("marital-status", ["single", "married"] * 20),
     "place": ("city", ["Bonn", "Ulm"] * 20),
@@ -107,7 +110,7 @@ def test_roles_by_uniqueness():
     assert role_of("x", list(range(N))).role is Role.IDENTIFIER
     assert role_of("x", [letters(i) for i in range(N)]).role is Role.IDENTIFIER
     assert role_of("x", [letters(i // 2 if i < 4 else i) for i in range(N)]).reason == "near unique"
-    assert role_of("x", [i + 0.5 for i in range(N)]).role is Role.KEEP
+    assert role_of("x", [i + 0.5 for i in range(N)]).role is Role.QUASI
     assert role_of("x", ["a"] * N).role is Role.KEEP
     assert role_of("x", [None] * N).role is Role.DROP
     assert role_of("x", ["a", "b", "c", "d"] * 10).role is Role.QUASI
@@ -121,7 +124,7 @@ def test_patients_roles():
     profile = tc.inspect(tc.sample.patients())
     assert {c.name: str(c.role) for c in profile.columns} == {
         "name": "identifier", "ssn": "identifier", "birth_date": "quasi", "sex": "quasi", "zip": "quasi",
-        "admission": "quasi", "diagnosis": "sensitive", "insurance": "quasi", "cost": "keep",
+        "admission": "quasi", "diagnosis": "sensitive", "insurance": "quasi", "cost": "drop",
     }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ def test_a_secret_does_not_show_in_its_repr():
     assert str(bytes(range(4)))[2:-1] not in repr(SECRET)
 
 
+@pytest.mark.fresh_secrets
 def test_fresh_secrets_differ():
     assert len({Secret.fresh().key for _ in range(20)}) == 20
 

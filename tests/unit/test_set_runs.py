@@ -93,7 +93,7 @@ def test_the_certificate_holds_and_breaks_with_the_file(tmp_path):
 def test_report_and_recoding_say_what_happened(tmp_path):
     pipeline.run(policy_of(tmp_path))
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Every goal holds" in page
+    assert "Ready to hand over: every goal holds" in page
     assert all(f"<h2>{title}</h2>" in page for title in ("Goals", "Risk", "Utility", "What changed", "Method"))
     stored = json.loads((tmp_path / "recoding.json").read_text(encoding="utf-8"))
     assert set(stored["items"]) == {*TREE["Food"], *TREE["Drinks"]}

@@ -389,3 +389,14 @@ def test_ncp_variants_ages():
     for labels, expected in ((first, 0.194444), ([swapped[i] for i in range(1, 13)], 0.483333)):
         found = tc.compare(original, pl.DataFrame({"age": labels}), quasi=["age"])
         assert found.loss == pytest.approx(expected, abs=5e-7)
+
+
+def test_a_suppressed_record_gains_no_bits():
+    """Of four records, two p and two n, the class of the p is published, the n are left out.
+
+    What is published gains 2/4 of the bit that the table hides, and gives up 4 - 2 of anonymity.
+    """
+    hist = stats_of_classes([Counter({"n": 0, "p": 2})]).hist["s"]
+    target = Target("s", [hist], np.array([2, 2]))
+    counts = ReleaseCounts(np.array([2]), np.zeros((1, 1)), ("q",), 2, look_closer=lambda: Details((), {"s": target}))
+    assert igpl(counts).value == pytest.approx(0.5 / 3)

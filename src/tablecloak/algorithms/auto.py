@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak import kernels, rng
-from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.base import Order, Problem, Solution, algorithm
 from tablecloak.algorithms.blocks import Refinery, compact, dearest_first
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.rules import rules_of
@@ -145,6 +145,10 @@ class Auto:
         """How long the search may take."""
         asked = [limit for limit in (self.effort, self.time_limit) if isinstance(limit, int | float)]
         return min(asked, default=float("inf"))
+
+    @property
+    def order(self) -> Order:
+        return Order.VALUES
 
     def must_compile(self, n_tuples: int) -> bool:
         """Whether the kernels for a table of this many tuples are not there yet."""

@@ -21,7 +21,7 @@ from tablecloak.registry import register
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats
 
-__all__ = ["Algorithm", "Block", "Bucketing", "CutTree", "Problem", "Publishes", "Solution", "algorithm"]
+__all__ = ["Algorithm", "Block", "Bucketing", "CutTree", "Order", "Problem", "Publishes", "Solution", "algorithm"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -29,8 +29,8 @@ A = TypeVar("A")
 BLOCK = 1 << 18  # classes whose losses are looked up at once: there may be millions
 # What an algorithm need not define.
 DERIVED = (
-    "publishes", "group_column", "needs_rows", "needs_hierarchies", "needs_sensitive", "may_shard", "must_compile",
-    "compile",
+    "publishes", "group_column", "needs_rows", "order", "needs_hierarchies", "needs_sensitive", "may_shard",
+    "must_compile", "compile",
 )  # fmt: skip
 
 
@@ -45,6 +45,14 @@ class Publishes(enum.StrEnum):
     @property
     def is_bucketing(self) -> bool:
         return self in (Publishes.GROUPED, Publishes.SEPARATED)
+
+
+class Order(enum.StrEnum):
+    """The order in which an algorithm is given the tuples of a table."""
+
+    GIVEN = "given"  # as they come: the answer is one of counts alone
+    VALUES = "values"  # of their values
+    SECRET = "secret"  # drawn from the secret, for who comes first decides who is with whom
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +198,11 @@ class Algorithm(Protocol):
     def needs_rows(self) -> bool:
         """Equal rows may end in different classes, so tuples must be rows."""
         return False
+
+    @property
+    def order(self) -> Order:
+        """The order in which tuples must come, so that neither that of the input nor the seed tells anything."""
+        return Order.SECRET if self.needs_rows else Order.GIVEN
 
     @property
     def needs_hierarchies(self) -> bool:

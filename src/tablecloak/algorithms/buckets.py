@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak.algorithms.base import Block, Bucketing, Problem, Publishes, Solution, algorithm
+from tablecloak.algorithms.hiding import renamed
 from tablecloak.algorithms.merging import boxes_of, renumbered
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import GoalNotMet, Infeasible
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
-from tablecloak.rng import child
+from tablecloak.rng import Stream
 
 __all__ = ["Anatomy", "Permutation", "diverse_groups", "groups_for", "shuffled"]
 
@@ -84,7 +85,7 @@ class Anatomy(GivenGroups, Separating):
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         progress.start("solve", problem.table.n_tuples)
         names = sensitive_names(problem.table)
-        return bucketed(problem.table, groups_for(problem), Bucketing(side=names, is_counted=True))
+        return bucketed(problem, groups_for(problem), Bucketing(side=names, is_counted=True))
 
 
 @algorithm("permutation", minimizes="nothing, its cells are exact")
@@ -102,14 +103,15 @@ class Permutation(GivenGroups, Separating):
         progress.start("solve", table.n_tuples)
         groups = groups_for(problem)
         names = sensitive_names(table)
-        blocks = [shuffled(table, groups, (d.name,), problem.seed) for d in table.domains]
-        return bucketed(table, groups, Bucketing((*blocks, shuffled(table, groups, names, problem.seed)), side=names))
+        blocks = [shuffled(problem, groups, (d.name,)) for d in table.domains]
+        return bucketed(problem, groups, Bucketing((*blocks, shuffled(problem, groups, names)), side=names))
 
 
-def bucketed(table: CodedTable, groups: IntArray, bucketing: Bucketing, notes: tuple[str, ...] = ()) -> Solution:
-    """Groups as the solution they are."""
+def bucketed(problem: Problem, groups: IntArray, bucketing: Bucketing, notes: tuple[str, ...] = ()) -> Solution:
+    """Groups as the solution they are, under numbers that say nothing."""
     groups, n_groups = renumbered(groups)
-    lo, hi = boxes_of(table, groups, n_groups)
+    groups = renamed(groups, n_groups, problem.secret)
+    lo, hi = boxes_of(problem.table, groups, n_groups)
     return Solution(groups, lo, hi, bucketing=bucketing, notes=notes)
 
 
@@ -124,15 +126,16 @@ def columns_of(table: CodedTable) -> dict[str, IntArray]:
     return {**quasi, **{domain.name: codes for domain, codes in table.attributes()}}
 
 
-def shuffled(table: CodedTable, groups: IntArray, columns: tuple[str, ...], seed: int) -> Block:
-    """A block in random order inside every group, each order equally likely.
+def shuffled(problem: Problem, groups: IntArray, columns: tuple[str, ...]) -> Block:
+    """A block in an order drawn from the secret inside every group, each order equally likely.
 
-    The rows of a group are first put in the order of their values, which forgets their old order: whoever knows the
-    seed can undo the shuffle and finds the values sorted.
+    The rows of a group are first put in the order of their values, which forgets their old order: even with the secret
+    one can only undo the shuffle and finds the values sorted.
     """
-    codes = columns_of(table)
+    codes = columns_of(problem.table)
     values = np.lexsort([*(codes[name] for name in reversed(columns)), groups])
-    places = np.lexsort([child(seed, f"shuffle/{'/'.join(columns)}").random(len(groups)), groups])
+    stream = problem.secret.stream(f"shuffle/{'/'.join(columns)}")
+    places = np.lexsort([stream.words(len(groups)), groups])
     source = np.empty(len(groups), np.int64)
     source[places] = values
     return Block(columns, source)
@@ -161,10 +164,10 @@ def diverse_groups(problem: Problem) -> IntArray:
     table, size = problem.table, problem.goal.min_size
     domain, codes = max(table.attributes(), key=lambda attribute: int(np.bincount(attribute[1]).max()))
     require_spread(problem, domain.name, codes)
-    rng = child(problem.seed, "groups")
-    stacks = [rng.permutation(rows).tolist() for rows in _rows_by_code(codes)]
+    stream = problem.secret.stream("groups")
+    stacks = [rows[stream.permutation(len(rows))].tolist() for rows in _rows_by_code(codes)]
     groups = _draw(stacks, size, table.n_rows)
-    return _place_rest(stacks, groups, codes, rng)
+    return _place_rest(stacks, groups, codes, stream)
 
 
 def require_spread(problem: Problem, column: str, codes: IntArray) -> int:
@@ -206,14 +209,15 @@ def _draw(stacks: list[list[int]], size: int, n_rows: int) -> IntArray:
     return groups
 
 
-def _place_rest(stacks: list[list[int]], groups: IntArray, codes: IntArray, rng: np.random.Generator) -> IntArray:
+def _place_rest(stacks: list[list[int]], groups: IntArray, codes: IntArray, stream: Stream) -> IntArray:
     """Every record that is left joins a group without its value; there is one, for no value is too frequent."""
     n_groups = int(groups.max()) + 1
     for stack in stacks:
         for row in stack:
             has_it = np.zeros(n_groups, bool)
             has_it[groups[(codes == codes[row]) & (groups >= 0)]] = True
-            groups[row] = rng.choice(np.flatnonzero(~has_it))
+            free = np.flatnonzero(~has_it)
+            groups[row] = free[stream.integers(0, len(free), 1)[0]]
     return groups
 
 

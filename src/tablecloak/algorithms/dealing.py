@@ -14,6 +14,7 @@ from tablecloak.algorithms.clusters import Costs, cluster_kernels
 from tablecloak.algorithms.piles import PileSet, add_to_block, leave_block, make_blocks, make_tops
 from tablecloak.kernels.piles import Blocks
 from tablecloak.progress import Progress, silent
+from tablecloak.rng import Secret
 
 __all__ = ["Dealer", "Dealing", "Dealt", "Records", "deal_records", "n_lent"]
 
@@ -83,7 +84,7 @@ class Dealing(Protocol):
     @property
     def beta(self) -> float: ...
 
-    def deal(self, records: Records, size: int, seed: int, progress: Progress) -> Dealt:
+    def deal(self, records: Records, size: int, secret: Secret, progress: Progress) -> Dealt:
         """Sets and piles of all records."""
 
 

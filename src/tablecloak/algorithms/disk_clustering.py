@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tablecloak import rng
-from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.base import Order, Problem, Solution, algorithm
 from tablecloak.algorithms.cluster_table import ClusterTable, Members
 from tablecloak.algorithms.clusters import Points, points_of
 from tablecloak.algorithms.dealing import Dealt, Records, deal_records
 from tablecloak.algorithms.distances import Beta, Distance
 from tablecloak.algorithms.uniting import Clustering, cluster_size, solution_of
 from tablecloak.progress import Progress
+from tablecloak.rng import Secret
 
 __all__ = ["DiskClustering", "MemoryRecords", "prefers_optimized"]
 
@@ -53,16 +53,20 @@ class DiskClustering(Clustering):
     distance: Distance = "loss"
     beta: Beta = 1.0
 
+    @property
+    def order(self) -> Order:
+        return Order.GIVEN  # records may be too many to be put in order; which of them begin a cluster is secret
+
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
         records = MemoryRecords(points)
-        dealt = self.deal(records, cluster_size(problem), problem.seed, progress)
+        dealt = self.deal(records, cluster_size(problem), problem.secret, progress)
         return solution_of(problem, points, records.labels(dealt))
 
-    def deal(self, records: Records, size: int, seed: int, progress: Progress) -> Dealt:
+    def deal(self, records: Records, size: int, secret: Secret, progress: Progress) -> Dealt:
         """Sets and piles of records, wherever these are kept."""
         return deal_records(
-            records, size, rng.child(seed, "disk-clustering"), size_weight=self.size_weight, progress=progress,
+            records, size, secret.generator("disk-clustering"), size_weight=self.size_weight, progress=progress,
             is_optimized=lambda n_piles: self._is_optimized(records.n, size, n_piles),
         )  # fmt: skip
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.rng import Stream
+
 __all__ = ["random_matching"]
 
 IntArray = NDArray[np.int64]
 
 
-def random_matching(allowed: NDArray[np.bool_], rng: np.random.Generator) -> IntArray:
+def random_matching(allowed: NDArray[np.bool_], stream: Stream) -> IntArray:
     """A value for every row, each value once, only allowed ones; rows and values are tried in random order.
 
     Raises: ValueError if there is no such assignment. Cost: O(rows * allowed pairs).
     """
     row_of = np.full(allowed.shape[1], -1)
-    for row in rng.permutation(len(allowed)).tolist():
-        if not _augment(allowed, row, row_of, rng.permutation(allowed.shape[1])):
+    for row in stream.permutation(len(allowed)).tolist():
+        if not _augment(allowed, row, row_of, stream.permutation(allowed.shape[1])):
             raise ValueError("there is no assignment without a forbidden pair")
     value_of = np.empty(len(allowed), np.int64)
     value_of[row_of[row_of >= 0]] = np.flatnonzero(row_of >= 0)

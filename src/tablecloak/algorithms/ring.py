@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.data.coded import CodedTable
@@ -24,8 +25,9 @@ class Ring:
     """Order the rows of a class in a ring and publish, for every row, the box of k neighbours in it.
 
     Every row is covered by k published rows and covers k itself, through k disjoint perfect matchings: k-concealment
-    and (k,k)-anonymity. Which of the k matchings ties rows to sensitive values is drawn at random for every class. It
-    is not k-anonymity, and never loses more than the same classes published as one box each. Cost: near-linear.
+    and (k,k)-anonymity. Which of the k matchings ties rows to sensitive values is drawn for every class, from the
+    secret. It is not k-anonymity, and never loses more than the same classes published as one box each.
+    Cost: near-linear.
     Reference: Wong, Mamoulis, Cheung, Non-homogeneous generalization in privacy preserving data publishing, SIGMOD
     2010.
     """
@@ -45,12 +47,12 @@ class Ring:
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         k = problem.goal.min_size
-        blocks = Problem(problem.table, Goal((KAnonymity(k=k),)), problem.threads, problem.seed)
+        blocks = replace(problem, goal=Goal((KAnonymity(k=k),)))
         classes = partition(blocks, CutRule(by_saving=True, relaxed=False), progress)
         order = _ring_order(problem.table, classes)
         starts = np.searchsorted(classes.class_of_tuple[order], np.arange(classes.n_classes))
         codes = np.stack([problem.table.quasi_codes(d)[order] for d in range(problem.table.space.n_dims)], axis=1)
-        shifts = rng.child(problem.seed, "ring").integers(0, k, size=len(starts))
+        shifts = problem.secret.stream("ring").integers(0, k, len(starts))
         lo, hi = ring(codes, starts, k, shifts)
         boxes, of_place = np.unique(np.concatenate([lo, hi], axis=1), axis=0, return_inverse=True)
         class_of_tuple = np.empty(len(order), np.int64)

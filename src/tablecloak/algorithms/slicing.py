@@ -29,7 +29,7 @@ from tablecloak.algorithms.vklt.v_cold import association
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import DataError, IncompatibleChoice, Infeasible, did_you_mean
 from tablecloak.progress import Progress
-from tablecloak.rng import child
+from tablecloak.rng import Stream
 
 __all__ = ["Slicing", "Swapping", "blocks_of"]
 
@@ -68,9 +68,9 @@ class Slicing(_InGroups):
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table
         groups = _similar_groups(problem, progress)
-        blocks = tuple(shuffled(table, groups, names, problem.seed) for names in blocks_of(table, self.block_size))
+        blocks = tuple(shuffled(problem, groups, names) for names in blocks_of(table, self.block_size))
         shown = "; ".join(" + ".join(block.columns) for block in blocks)
-        return bucketed(table, groups, Bucketing(blocks), (f"blocks: {shown}",))
+        return bucketed(problem, groups, Bucketing(blocks), (f"blocks: {shown}",))
 
 
 def blocks_of(table: CodedTable, block_size: int) -> list[tuple[str, ...]]:
@@ -145,9 +145,9 @@ class Swapping(_InGroups):
             )
         groups = _open_enough(problem, _similar_groups(problem, progress), rules)
         names = sensitive_names(table)
-        block = shuffled(table, groups, names, problem.seed)
-        source = _repaired(block.source, groups, rules, problem.seed)
-        return bucketed(table, groups, Bucketing((Block(names, source),)))
+        block = shuffled(problem, groups, names)
+        source = _repaired(block.source, groups, rules, problem.secret.stream("swapping"))
+        return bucketed(problem, groups, Bucketing((Block(names, source),)))
 
 
 class _Rule:
@@ -218,18 +218,17 @@ def _fewest_values(rows: IntArray, rules: Sequence[_Rule], columns: Sequence[Int
     return min(len(np.unique(codes[rows][may])) for may in allowed for codes in columns)
 
 
-def _repaired(source: IntArray, groups: IntArray, rules: Sequence[_Rule], seed: int) -> IntArray:
+def _repaired(source: IntArray, groups: IntArray, rules: Sequence[_Rule], stream: Stream) -> IntArray:
     """The same exchange with another random one in every group where it would make a forbidden combination."""
     if not rules:
         return source
     broken = np.logical_or.reduce([r.is_broken(source) for r in rules])
     source = source.copy()
-    rng = child(seed, "swapping")
     for group in np.unique(groups[broken]).tolist():
         rows = np.flatnonzero(groups == group)
         values = source[rows]  # shuffled already, so which of them a row gets first is random
         allowed = np.ones((len(rows), len(rows)), bool)
         for rule in rules:
             allowed &= ~(rule.row[rows][:, None] & rule.value[values][None, :])
-        source[rows] = values[random_matching(allowed, rng)]
+        source[rows] = values[random_matching(allowed, stream)]
     return source

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tablecloak.algorithms.base import Bucketing, Problem, Solution, algorithm
+from tablecloak.algorithms.base import Bucketing, Order, Problem, Solution, algorithm
 from tablecloak.algorithms.buckets import (
     GivenGroups,
     GroupsField,
@@ -71,19 +71,29 @@ def _refusal(goal: Goal, *, needs_sensitive: bool) -> str | None:
     return None
 
 
-class _ByRow:
-    """What the steps that publish generalised rows share."""
+class _Variants:
+    """What all steps share: the sound variant hides the order of rows, the published one follows it to the letter."""
+
+    variant: Variant
 
     @property
     def needs_rows(self) -> bool:
         return True
+
+    @property
+    def order(self) -> Order:
+        return Order.SECRET if self.variant == "sound" else Order.GIVEN
+
+
+class _ByRow(_Variants):
+    """What the steps that exchange rows share."""
 
     def refuses(self, goal: Goal) -> str | None:
         return _refusal(goal, needs_sensitive=True)
 
 
 @algorithm("v-kan", minimizes="the levels of its columns, one step after the other")
-class VKan:
+class VKan(_Variants):
     """Generalise every quasi-identifier to one level and group equal rows; classes that fail the goal join a neighbour.
 
     The published variant leaves them as they are: its k is whatever the smallest class happens to have.
@@ -92,10 +102,6 @@ class VKan:
 
     variant: VariantField = "sound"
     levels: LevelsField = field(default_factory=dict)
-
-    @property
-    def needs_rows(self) -> bool:
-        return True
 
     @property
     def needs_hierarchies(self) -> bool:
@@ -202,7 +208,7 @@ class VKlt(_ByRow):
             return _numbers_united(table, spans, after).solution((*notes, *more))
         kept = tuple(m for m in problem.goal.models if m.name != "t-closeness")
         if kept:
-            classes = merge_failing(Problem(table, replace(problem.goal, models=kept)), classes)
+            classes = merge_failing(replace(problem, goal=replace(problem.goal, models=kept)), classes)
         classes, notes = _mixed(problem, spans, classes)
         classes, more = _closer(problem, spans, classes, self.t)
         return finished(problem, spans, classes, [*notes, *more])
@@ -305,7 +311,7 @@ def _numbers_united(table: CodedTable, spans: Spans, classes: IntArray) -> Spans
 
 
 @algorithm("v-cold", minimizes="nothing, its cells are exact")
-class VCold(Separating):
+class VCold(_Variants, Separating):
     """Cut rows into buckets in which no sensitive value repeats, and sensitive columns into slices of related ones.
 
     Quasi-identifiers are published exactly with the number of their bucket; the slices stand in a table beside them,
@@ -325,13 +331,13 @@ class VCold(Separating):
             unite_failing(problem, _even(problem, columns)) if is_sound else v_cold.greedy([c.codes for c in columns])
         )
         slices = _slices(columns, is_sound=is_sound)
-        blocks = tuple(shuffled(table, groups, names, problem.seed) for names in slices)
+        blocks = tuple(shuffled(problem, groups, names) for names in slices)
         notes = (
             ()
             if is_sound
-            else ("published variant: slices depend on the order of rows, and buckets may be single rows",)
+            else ("published variant: buckets and slices follow the order of rows, and buckets may be single rows",)
         )
-        return bucketed(table, groups, Bucketing(blocks, side=tuple(c.name for c in columns)), notes)
+        return bucketed(problem, groups, Bucketing(blocks, side=tuple(c.name for c in columns)), notes)
 
 
 def _even(problem: Problem, columns: Sequence[Categories]) -> IntArray:

@@ -13,6 +13,7 @@ import numpy as np
 from tablecloak.algorithms.itemsets.cut import LEFT_OUT, Cut
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.io.atomic import home_of
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
 
@@ -58,7 +59,7 @@ class ItemRecoding:
     def write(self, path: Path) -> None:
         """Store it as JSON, readable by its owner only: it names items of the original."""
         path.touch(mode=0o600)
-        said = {"format": FORMAT, "policy": dump_policy(self.policy.rebased(path.parent)), "items": dict(self.items)}
+        said = {"format": FORMAT, "policy": dump_policy(self.policy.rebased(home_of(path))), "items": dict(self.items)}
         path.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -99,7 +99,7 @@ def _held_against(published: Published, originals: Sets, plan: SetPlan, row_of: 
         unmatched = (UNMATCHED,) if row_of is None else ()
     before = originals.baskets if row_of is None else originals.baskets.take(row_of)
     n_wrong, n_lost = _compared(published.baskets, nodes, before, originals.hierarchy)
-    notes = () if not n_wrong else (f"{n_wrong:,} published items cover no item of their record",)
+    notes: tuple[str, ...] = () if not n_wrong else (f"{n_wrong:,} published items cover no item of their record",)
     limit = most_of(len(before.items), plan.algorithm.suppression_limit)
     if n_lost > limit:
         notes = (*notes, f"{n_lost:,} items of the original are missing, and {limit:,} may be left out")

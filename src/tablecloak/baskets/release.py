@@ -102,9 +102,10 @@ class SetRelease:
         force: bool = False,
     ) -> None:
         """Write the release and what else is asked for, all or nothing; the file is read back and recounted first."""
-        with Outputs(force=force) as outputs:
-            files = Documents.beside(outputs, path, report, certificate, recoding)
+        with Outputs(reads=self._plan.policy.reads, force=force) as outputs:
+            files = Documents.beside(outputs, path, report=report, certificate=certificate, recoding=recoding)
             found = write_and_recount(self._made, self._sets, self._plan, files.release, is_of_sets=False)
+            found = replace(found, handover=self.report.verification.handover)
             if files.recoding:
                 with writing(files.recoding):
                     self.recoding.write(files.recoding)

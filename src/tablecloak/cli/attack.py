@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from tablecloak.cli.output import emit, remark
 from tablecloak.cli.policies import read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.errors import PolicyError
+
+if TYPE_CHECKING:
+    from tablecloak.io.places import Place
 
 
 def attack(
@@ -65,15 +69,24 @@ def attack(
         kinds=kind or None,
     ).to_dict()
     if html is not None:
-        _write(html, attack_lines.page(report, str(release or original)), force=force)
+        read: list[Place | None] = [
+            original,
+            release,
+            population,
+            facts,
+            control,
+            *(release2 or ()),
+            *(wanted.reads if wanted else ()),
+        ]
+        _write(html, attack_lines.page(report, str(release or original)), read, force=force)
         remark(settings, f"Wrote {html}")
     emit(settings, report, attack_lines.lines(report))
 
 
-def _write(path: Path, text: str, *, force: bool) -> None:
+def _write(path: Path, text: str, read: Sequence[Place | None], *, force: bool) -> None:
     from tablecloak.io.atomic import Outputs, writing
 
-    with Outputs(force=force) as outputs:
+    with Outputs(reads=read, force=force) as outputs:
         target = outputs.add(path)
         with writing(target):
             target.write_text(text, encoding="utf-8")

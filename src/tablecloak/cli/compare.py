@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from tablecloak.cli.output import emit, remark
 from tablecloak.cli.policies import read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
-from tablecloak.io.places import place_of
+from tablecloak.io.places import Place, place_of
 
 
 def compare(
@@ -55,16 +56,17 @@ def compare(
             report = contrast_files(place_of(a), published, place_of(original), **options).to_dict()
             lines = contrast_lines.contrast_lines(report)
     if html is not None:
-        _write_page(html, report, force=force)
+        read: list[Place | None] = [place_of(a), place_of(original) if original else None, published, policy]
+        _write_page(html, report, read, force=force)
     emit(settings, report, lines)
     if html is not None:
         remark(settings, f"Wrote {html}.")
 
 
-def _write_page(path: Path, report: dict[str, Any], *, force: bool) -> None:
+def _write_page(path: Path, report: dict[str, Any], read: Sequence[Place | None], *, force: bool) -> None:
     from tablecloak.io.atomic import replace_when_done
     from tablecloak.report.contrast_page import contrast_page, judged_page
 
     write = contrast_page if "rows" in report else judged_page
-    with replace_when_done(path, force=force) as partial:
+    with replace_when_done(path, reads=read, force=force) as partial:
         partial.write_text(write(report), encoding="utf-8")

@@ -41,7 +41,7 @@ def table(
 
     with progress_for(settings) as progress:
         images = read_images(folder, progress=progress)
-    with Outputs(force=force) as outputs:
+    with Outputs(reads=images.paths.values(), force=force) as outputs:
         write_frame(images.frame, outputs.add(target))
         if policy is not None:
             source, output = os.path.relpath(target, policy.parent), f"out/{release_name(target)}"
@@ -74,8 +74,11 @@ def export(
     from tablecloak.io.tabular import read_frame
 
     secret = None if key is None else read_secret(key, Path()).encode()
+    reads = [release, *([Path(key[5:]).expanduser()] if key and key.startswith("file:") else [])]
     with progress_for(settings) as progress:
         images = read_images(folder, progress=progress)
-        found = export_images(images, read_frame(Source(release)), target, key=secret, force=force, progress=progress)
+        found = export_images(
+            images, read_frame(Source(release)), target, key=secret, reads=reads, force=force, progress=progress
+        )
     lines = [f"Wrote {target}: {found.n_images:,} images, {found.n_left_out:,} left out"]
     emit(settings, found.to_dict(), [*lines, *(f"Note: {warning}" for warning in found.warnings)])

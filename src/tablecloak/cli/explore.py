@@ -48,7 +48,7 @@ def explore(
             from tablecloak.io.atomic import replace_when_done
             from tablecloak.report.frontier_page import page
 
-            with replace_when_done(html, force=force) as partial:
+            with replace_when_done(html, reads=wanted.reads, force=force) as partial:
                 partial.write_text(page(report, policy.name), encoding="utf-8")
     emit(settings, report, frontier.lines(report))
     if html is not None:

@@ -61,8 +61,9 @@ def _save(found: Record, file: str, path: Path, remote: Any, token: str | None, 
     from tablecloak.io.atomic import Outputs
     from tablecloak.io.repositories import save_file
 
-    with Outputs(force=force) as outputs:
-        save_file(found, file, outputs.add(path), remote, token=token)
+    secret = Path(token[5:]).expanduser() if token and token.startswith("file:") else None
+    with Outputs(reads=[secret], force=force) as outputs:
+        save_file(found, file, outputs.add(path, is_private=True), remote, token=token)
 
 
 def _lines(found: Record) -> Iterator[Text]:

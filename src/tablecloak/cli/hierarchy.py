@@ -50,7 +50,7 @@ def build(
             assert file is not None
             write_hierarchy(hierarchy, file)
         return
-    with replace_when_done(target, force=force) as file:
+    with replace_when_done(target, reads=[data], force=force) as file:
         write_hierarchy(hierarchy, file)
     remark(settings, f"Wrote {target}: {hierarchy.n_leaves:,} values, {hierarchy.height} levels above them.")
 

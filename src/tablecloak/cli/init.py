@@ -33,7 +33,7 @@ def init(
 
     preset_named(preset)
     schema = target.parent / SCHEMA_FILE
-    with Outputs(force=force) as outputs:
+    with Outputs(reads=[data], force=force) as outputs:
         policy_file = outputs.add(target)
         schema_file = None if schema.exists() and not force else outputs.add(schema)
         source = os.path.relpath(data, target.parent)

@@ -39,7 +39,7 @@ def lattice(
         if html is not None:
             from tablecloak.io.atomic import replace_when_done
 
-            with replace_when_done(html, force=force) as partial:
+            with replace_when_done(html, reads=wanted.reads, force=force) as partial:
                 partial.write_text(picture.page(report), encoding="utf-8")
     emit(settings, report, picture.lines(report))
     if html is not None:

@@ -43,6 +43,7 @@ from tablecloak.cli.interrupts import wish
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
 from tablecloak.errors import CloakError, PolicyError
+from tablecloak.io.private import keep_private, remove_abandoned
 from tablecloak.progress import Cancelled
 
 __all__ = ["app", "main"]
@@ -124,7 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_process() -> None:
-    """What holds for the whole process: signals clean up, and no terminal is too old for a tick."""
+    """What holds for the whole process: its files are private, signals clean up, no terminal is too old for a tick."""
+    keep_private()
+    remove_abandoned()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _interrupted)

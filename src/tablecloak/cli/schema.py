@@ -10,7 +10,6 @@ import typer
 
 from tablecloak.cli.output import emit_json, remark
 from tablecloak.cli.settings import Settings
-from tablecloak.errors import PolicyError
 
 
 def schema(
@@ -26,7 +25,8 @@ def schema(
     if target is None:
         emit_json(found)
         return
-    if target.exists() and not force:
-        raise PolicyError(f"{target} exists", hint="--force replaces it")
-    target.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    from tablecloak.io.atomic import replace_when_done
+
+    with replace_when_done(target, reads=[], force=force) as partial:
+        partial.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     remark(settings, f"Wrote {target}. Put this first in a policy: # yaml-language-server: $schema={target.name}")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from tablecloak.cli.output import emit_bytes
 from tablecloak.io.places import Place, place_of
+from tablecloak.io.private import PrivateFolder
 
 __all__ = ["STREAM", "readable", "writable"]
 
@@ -23,8 +22,8 @@ def readable(named: str | None, *, suffix: str = ".csv") -> Iterator[Place | Non
     if named != STREAM:
         yield None if named is None else place_of(named)
         return
-    with tempfile.TemporaryDirectory(prefix="tablecloak-") as folder:
-        copy = Path(folder) / f"stdin{suffix}"
+    with PrivateFolder.temporary() as folder:
+        copy = folder / f"stdin{suffix}"
         with copy.open("wb") as target:
             shutil.copyfileobj(sys.stdin.buffer, target)
         yield copy
@@ -36,8 +35,8 @@ def writable(named: str | None, *, suffix: str = ".csv") -> Iterator[str | None]
     if named != STREAM:
         yield named
         return
-    with tempfile.TemporaryDirectory(prefix="tablecloak-") as folder:
-        copy = Path(folder) / f"stdout{suffix}"
+    with PrivateFolder.temporary() as folder:
+        copy = folder / f"stdout{suffix}"
         yield str(copy)
         with copy.open("rb") as source:
             emit_bytes(iter(lambda: source.read(1 << 20), b""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,11 @@ class CodedTable:
         weights = self.weights[part] if len(self.weights) else None
         totals = None if own_totals else self.totals
         return count_classes(classes[part], n_classes, codes, weights=weights, totals=totals)
+
+    def reordered(self, order: IntArray) -> CodedTable:
+        """The same tuples in another order, without the rows that carry them."""
+        weights = self.weights[order] if len(self.weights) else self.weights
+        return replace(self, keys=np.ascontiguousarray(self.keys[:, order]), weights=weights, tuple_of_row=None)
 
     def whole(self) -> ClassStats:
         """Statistics of the table as one class: the most general release there is."""

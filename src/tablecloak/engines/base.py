@@ -21,6 +21,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType, Order
+from tablecloak.engines.alike import Alike
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Layout, Source
 from tablecloak.models.base import Goal
@@ -54,7 +55,7 @@ class OnDisk:
 
     dealing: Dealing
     goal: Goal
-    seed: int
+    secret: Secret
     progress: Progress
 
 
@@ -285,6 +286,18 @@ class Engine(Protocol):
             originals: the coded table it was made from by this engine, which knows the original of every row; where
                 rows are not in memory, it holds every cell against its original and counts the persons of classes.
         """
+
+    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
+        """How many records stand alone on each set of columns, and how many groups of equal ones there are.
+
+        Args:
+            stars: records in which all of these are `*` or empty are suppressed ones, and not counted.
+        """
+
+    def some_rows(
+        self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None
+    ) -> pl.DataFrame:
+        """At most about `most` rows in memory, from all over the table; those equal in `together` all or none."""
 
     def close(self) -> None:
         """Remove what the engine keeps on disk; a second call does nothing."""

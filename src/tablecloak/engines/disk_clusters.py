@@ -240,7 +240,7 @@ def solve_on_disk(
         threads=threads, buffer=buffer or max(4 * size, LEAST_BUFFER, work // BUFFER_SHARE // per_row),
     )  # fmt: skip
     try:
-        dealt = search.dealing.deal(records, size, search.seed, search.progress)
+        dealt = search.dealing.deal(records, size, search.secret, search.progress)
         return _classified(coding, search.goal, records, dealt)
     finally:
         records.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
+import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import Order
+from tablecloak.engines.alike import Alike, count_in_parts, some_of
 from tablecloak.engines.base import (
     Answer,
     Coding,
@@ -49,7 +51,7 @@ from tablecloak.engines.stream import (
 )
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.extras import require_installed
-from tablecloak.io.parts import is_many
+from tablecloak.io.parts import files_of, is_many
 from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout as FileLayout
@@ -112,8 +114,10 @@ class DuckEngine:
 
     def _staged(self, source: Source, wanted: list[str], labels: Mapping[str, Sequence[str]]) -> StreamTable:
         """Other formats are parsed once, to a Parquet file that later passes read."""
-        phase = f"read {source.path.name}"
-        path = self.folder.path / f"{source.path.name}.parquet"
+        # a release may be called as its input is, and what was written is always read anew
+        is_input = source.table is not None or self.folder.reads(files_of(source))
+        name = source.path.name if is_input else secrets.token_hex(8)
+        phase, path = f"read {name}", self.folder.path / f"{name}.parquet"
         seen, batches = RowsPrint(), stream_source(source, wanted, labels, self.batch_rows)
         if source.table is not None:  # of files, the folder knows whether they changed
             batches = seen.of(batches)
@@ -329,6 +333,20 @@ class DuckEngine:
             originals=originals, progress=progress,
         )  # fmt: skip
         return recounter.count(stars_are_suppressed=stars_are_suppressed)
+
+    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
+        stream = _stream(table)
+        columns = list(dict.fromkeys([*(name for chosen in sets for name in chosen), *stars]))
+        return count_in_parts(
+            stream.batches(columns), sets, self.folder.path, n_rows=stream.n_rows, work=self.work, stars=stars
+        )
+
+    def some_rows(
+        self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None
+    ) -> pl.DataFrame:
+        stream = _stream(table)
+        share = most / max(1, stream.n_rows)
+        return pl.concat([some_of(batch, together, share) for batch in stream.batches(columns)])
 
     def close(self) -> None:
         self.folder.discard()

@@ -15,6 +15,7 @@ from tablecloak.data.coded import code_table
 from tablecloak.data.domain import ANYTHING, Codes, Distinct, distinct_of, fit_domain, fit_persons, fit_sensitive
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
+from tablecloak.engines.alike import Alike, count_alike, some_of
 from tablecloak.engines.base import (
     Answer,
     Coding,
@@ -198,6 +199,14 @@ class LocalEngine:
             (replace(stats, labels=published),), frame.height, n_suppressed, {n: c.values for n, c in labels.items()},
             cells=labels, is_suppressed=is_star, classes=classes, codes={d.name: column for d, column in counted},
         )  # fmt: skip
+
+    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
+        return count_alike(_local(table).frame, sets, stars=stars)
+
+    def some_rows(
+        self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None
+    ) -> pl.DataFrame:
+        return some_of(_local(table).frame.select(columns), together, most / max(1, table.n_rows))
 
     def close(self) -> None:
         pass

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tablecloak.cleanup import unfinished
 from tablecloak.errors import DataError, EngineError, IncompatibleChoice
-from tablecloak.io.atomic import is_running, writing
+from tablecloak.io.atomic import writing
+from tablecloak.io.private import FolderInUse, PrivateFolder, usual_permissions
 from tablecloak.rng import Secret
 
 __all__ = ["RowsPrint", "RunFolder", "changed_since", "fingerprint"]
@@ -73,17 +69,18 @@ class RunFolder:
     It is removed when the run ends, and stays only if the process is killed.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._journal: dict[str, Any] = {"pid": os.getpid(), "inputs": {}, "identity": {}, "phases": {}}
-        unfinished.add(self)
+    def __init__(self, folder: PrivateFolder) -> None:
+        self.path = folder.path
+        self._folder = folder
+        self._journal: dict[str, Any] = {"inputs": {}, "identity": {}, "phases": {}}
 
     @classmethod
     def temporary(cls, beside: Path | None = None) -> RunFolder:
         """A folder for work that nobody will resume."""
         if beside is not None:
             beside.mkdir(parents=True, exist_ok=True)
-        return cls(Path(tempfile.mkdtemp(prefix="tablecloak-", dir=beside)))
+        with writing(beside or Path()):
+            return cls(PrivateFolder.temporary(beside=beside))
 
     @classmethod
     def of_run(
@@ -93,25 +90,33 @@ class RunFolder:
 
         Raises: DataError if the input changed since; IncompatibleChoice if something else did, or it still runs.
         """
-        run = cls(_place(output, spill))
-        before = _read(run.path / JOURNAL)
-        if before is not None and is_running(int(before["pid"])) and before["pid"] != os.getpid():
-            unfinished.discard(run)
-            raise IncompatibleChoice(
-                f"process {before['pid']} is making this output already", hint="wait for it, or name another output",
-                location=str(output),
-            )  # fmt: skip
+        path = _place(output, spill)
         found = fingerprint(inputs)
-        if resume and before is not None:
-            run._check(before, found, dict(identity), output)
-            run._journal["phases"] = before["phases"]
-        else:
-            run._clear(before)
-        run._journal |= {"inputs": found, "identity": dict(identity)}
-        with writing(run.path):
-            run.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            run._store()
+        try:
+            with writing(path):
+                with usual_permissions():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                run = cls(PrivateFolder.take(path, keep=resume))
+        except FolderInUse:
+            raise IncompatibleChoice(
+                "another process is making this output already", hint="wait for it, or name another output",
+                location=str(output),
+            ) from None  # fmt: skip
+        try:
+            run._go_on(found, dict(identity), output)
+        except BaseException:
+            run._folder.release()  # what the killed run left stays for another attempt
+            raise
         return run
+
+    def _go_on(self, found: dict[str, str], identity: dict[str, str], output: Path) -> None:
+        """Take over which phases of an earlier run are finished, if there was one and it was the same."""
+        before = _read(self.path / JOURNAL)
+        if before is not None:
+            self._check(before, found, identity, output)
+            self._journal["phases"] = before["phases"]
+        self._journal |= {"inputs": found, "identity": identity}
+        self._store()
 
     def _check(self, before: Mapping[str, Any], found: dict[str, str], identity: dict[str, str], output: Path) -> None:
         if before["inputs"] != found:
@@ -172,18 +177,9 @@ class RunFolder:
             partial.write_text(json.dumps(self._journal), encoding="utf-8")
             partial.replace(self.path / JOURNAL)
 
-    def _clear(self, before: Mapping[str, Any] | None) -> None:
-        if before is not None:
-            for facts in before["phases"].values():
-                for left in facts.get("outside", ()):
-                    Path(left).unlink(missing_ok=True)
-        if self.path.exists():
-            shutil.rmtree(self.path)
-
     def discard(self) -> None:
         """Remove the folder; a second call does nothing."""
-        with contextlib.suppress(OSError):
-            shutil.rmtree(self.path)
+        self._folder.discard()
 
 
 def _place(output: Path, spill: Path | None) -> Path:

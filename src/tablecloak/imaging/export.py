@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
@@ -56,6 +56,7 @@ def export_images(
     target: Path,
     *,
     key: bytes | None = None,
+    reads: Sequence[Path] = (),
     force: bool = False,
     progress: Progress = silent,
 ) -> Exported:
@@ -66,6 +67,7 @@ def export_images(
     Every file is read again before the folder gets its name.
 
     Args:
+        reads: files besides the images that must not be written over.
         key: of the new UIDs, for exports whose UIDs must agree; by default a new one that is thrown away.
 
     Raises: DataError if a row names no image.
@@ -74,8 +76,8 @@ def export_images(
     tags = _tags(release)
     new_uid = _renaming(key or secrets.token_bytes(32))
     n_burned_in = 0
-    with Outputs(force=force) as outputs:
-        folder = outputs.add_folder(target)
+    with Outputs(reads=[*images.paths.values(), *reads], force=force) as outputs:
+        folder = outputs.add_folder(target, is_ours=is_image, is_private=True)
         progress.start("write images", release.height)
         for done, row in enumerate(release.iter_rows(named=True)):
             original = pydicom().dcmread(images.paths[row[IMAGE]])
@@ -84,6 +86,12 @@ def export_images(
             progress.advance(done + 1)
         progress.finish(f"{release.height:,} images")
     return Exported(release.height, len(images.paths) - release.height, n_burned_in, tags)
+
+
+def is_image(file: Path) -> bool:
+    """Whether a file is a DICOM image, by the four letters behind its preamble."""
+    with file.open("rb") as opened:
+        return opened.read(132)[128:] == b"DICM"
 
 
 def _refuse_strangers(images: Images, release: pl.DataFrame) -> None:

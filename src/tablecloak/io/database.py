@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import polars as pl
@@ -50,8 +50,12 @@ class Transaction(Protocol):
         """Undo what was not committed; a second call does nothing."""
 
 
+OVER_INPUT = "the output would replace a table that the run reads"
+OVER_QUERY = "the output would replace a table of a database that the run asks by a query or a view, and may read"
+OTHER_NAME = "name another table; --force does not replace what a run reads"
 # How engines begin a release in a database that only they can reach, by scheme.
-openers: dict[str, Callable[[DatabaseTable, bool], tuple[DatabaseTable, Transaction]]] = {}
+Opener: TypeAlias = "Callable[[DatabaseTable, bool, Sequence[DatabaseTable]], tuple[DatabaseTable, Transaction]]"
+openers: dict[str, Opener] = {}
 
 
 @dataclass(slots=True, eq=False)
@@ -84,23 +88,66 @@ class Session:
             self.target.file.unlink(missing_ok=True)
 
 
-def open_session(target: DatabaseTable, *, force: bool) -> tuple[DatabaseTable, Transaction]:
+def open_session(
+    target: DatabaseTable, *, force: bool, reads: Sequence[DatabaseTable] = ()
+) -> tuple[DatabaseTable, Transaction]:
     """A temporary table for a release, and the transaction that it lives in.
+
+    Args:
+        reads: tables that the run reads, which are never replaced.
 
     Raises: PolicyError if there is a table of that name already and it must not be replaced.
     """
     if target.table is None:
         raise PolicyError("a release cannot be written to a query", hint="name a table", location=str(target))
     if target.scheme in openers:
-        return openers[target.scheme](target, force)
-    if not force and _exists(target):
-        hint = "use --force to replace it, or another name"
-        raise PolicyError("the output exists already", hint=hint, location=str(target))
+        return openers[target.scheme](target, force, reads)
+    if _exists(target):
+        _refuse_tables_read(target, reads)
+        if not force:
+            hint = "use --force to replace it, or another name"
+            raise PolicyError("the output exists already", hint=hint, location=str(target))
     schema, _ = _split(target)
     partial = f"tablecloak_{secrets.token_hex(6)}"
     creates_file = target.scheme == "sqlite" and not target.file.exists()
     session = Session(target, _connect(target, may_create=True), partial, force, creates_file)
     return replace(target, table=f"{schema}.{partial}" if schema else partial, session=session), session
+
+
+def _refuse_tables_read(target: DatabaseTable, reads: Sequence[DatabaseTable]) -> None:
+    """Refuse to replace a table that is read, also through a query or a view of the same database."""
+    alike = [read for read in reads if read.scheme == target.scheme]
+    if not alike:
+        return
+    database, number, _ = _identity(target)
+    for read in alike:
+        theirs, read_number, is_table = _identity(read)
+        if theirs == database and (number == read_number or not is_table):
+            reason = OVER_INPUT if number == read_number else OVER_QUERY
+            raise PolicyError(reason, hint=OTHER_NAME, location=str(target))
+
+
+def _identity(table: DatabaseTable) -> tuple[Any, Any, bool]:
+    """Which database it is, which table in it, however they are called, and whether it is a table and no view."""
+    with _connection(table) as connection, _explained(table, "looking for the table"):
+        if table.scheme == "sqlite":
+            found = table.file.stat()
+            name = None if table.table is None else table.table.lower()
+            return (found.st_dev, found.st_ino), name, name is not None and not _is_view(connection, name)
+        server = _ask(connection, "SELECT current_database() || pg_postmaster_start_time()::text AS name")
+        database = server.column("name")[0].as_py()
+        if table.table is None:
+            return database, None, False
+        literal = _quoted(*_split(table)).replace("'", "''")
+        asked = f"SELECT oid::text AS oid, relkind::text AS kind FROM pg_class WHERE oid = to_regclass('{literal}')"
+        rows = _ask(connection, asked).to_pylist()
+        return database, rows[0]["oid"] if rows else None, bool(rows) and rows[0]["kind"] in ("r", "p")
+
+
+def _is_view(connection: Any, name: str) -> bool:
+    literal = name.replace("'", "''")
+    asked = f"SELECT count(*) AS n FROM sqlite_master WHERE type = 'view' AND lower(name) = '{literal}'"
+    return bool(_ask(connection, asked).column("n")[0].as_py())
 
 
 def write_table(frames: Iterable[pl.DataFrame], schema: pl.Schema, target: DatabaseTable) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.frames import DTYPES
+from tablecloak.io.private import PrivateFolder
 from tablecloak.io.protect import protect, unprotect, unprotect_expr
 from tablecloak.io.sniff import nul_error, truncated
 from tablecloak.io.sources import Layout, Source
@@ -257,8 +257,8 @@ def _as_utf8(source: Source, layout: Layout) -> Iterator[tuple[Path, Layout]]:
     if layout.encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig", "ascii"):
         yield source.path, layout
         return
-    with tempfile.TemporaryDirectory(prefix="tablecloak-") as directory:
-        copy = Path(directory) / "data.csv"
+    with PrivateFolder.temporary() as folder:
+        copy = folder / "data.csv"
         _transcode(source, layout, copy)
         yield copy, replace(layout, encoding="utf-8", compression=None)
 

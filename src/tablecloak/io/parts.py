@@ -17,7 +17,7 @@ from tablecloak.io.cells import infer_type
 from tablecloak.io.frames import DTYPES
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 
-__all__ = ["Part", "files_of", "is_many", "parts_of", "read_part", "read_parts", "size_of", "sniff_parts"]
+__all__ = ["Part", "files_of", "is_many", "parts_of", "read_part", "read_parts", "root_of", "size_of", "sniff_parts"]
 
 MISSING = "__HIVE_DEFAULT_PARTITION__"
 # Formats whose types are guessed from cells, so that one file may see less than all do.
@@ -73,11 +73,16 @@ def size_of(path: Path) -> int:
     return sum(part.path.stat().st_size for part in parts_of(path)) if is_many(path) else path.stat().st_size
 
 
-def _files(path: Path) -> tuple[Path, list[Path]]:
+def root_of(path: Path) -> Path:
+    """The folder that all files of a folder or pattern lie in."""
     if path.is_dir():
-        root, pattern = path, str(Path(glob.escape(str(path))) / "**" / "*")
-    else:
-        root, pattern = Path(*path.parts[: next(i for i, s in enumerate(path.parts) if _magic(s))]), str(path)
+        return path
+    return Path(*path.parts[: next(i for i, step in enumerate(path.parts) if _magic(step))])
+
+
+def _files(path: Path) -> tuple[Path, list[Path]]:
+    root = root_of(path)
+    pattern = str(Path(glob.escape(str(path))) / "**" / "*") if path.is_dir() else str(path)
     found = map(Path, glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
     return root, sorted(f for f in found if f.is_file() and not _is_hidden(f.relative_to(root)))
 

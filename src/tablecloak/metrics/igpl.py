@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
-from tablecloak.metrics.target import conditional_entropy, entropy, target_of
+from tablecloak.metrics.target import class_entropies, entropy, target_of
 
 __all__ = ["igpl"]
 
@@ -12,16 +12,18 @@ __all__ = ["igpl"]
 def igpl(counts: ReleaseCounts, *, target: str | None = None) -> Amount:
     """IGPL: bits gained about the target for the anonymity given up, from one class of all records to the release.
 
-      IG = H(target in the table) - sum over classes of |E| / n * H(target in E)
-      PL = n - size of the smallest class
+      IG = sum over published classes of |E| / n * (H(target in the table) - H(target in E))
+      PL = n - size of the smallest published class
       IGPL = IG / (PL + 1)
 
-    The target is the first sensitive column unless another is named; suppressed records are one class.
+    The target is the first sensitive column unless another is named. A suppressed record says nothing, so nothing is
+    gained by it, and no anonymity given up.
     Higher is better.
     Reference: Fung, Wang, Yu, Top-down specialization for information and privacy preservation, ICDE 2005.
     """
     if not len(counts.sizes):
         raise DoesNotApplyError("nothing is published")
     found = target_of(counts, target)
-    gain = entropy(found.originals) - conditional_entropy(counts, found)
+    whole = entropy(found.originals)
+    gain = sum(float(h.records() @ (whole - class_entropies(h))) for h in found.parts) / max(1, counts.n_rows)
     return Amount(max(0.0, gain) / (counts.n_rows - int(counts.sizes.min()) + 1))

@@ -31,7 +31,8 @@ def load_policy(path: str | Path, overrides: Sequence[str] = ()) -> Policy:
     Raises:
         PolicyError: the file cannot be read, is not YAML, or does not describe a policy.
     """
-    return parse_policy(_read(Path(path)), name=str(path), base=Path(path).parent, overrides=overrides)
+    policy = parse_policy(_read(Path(path)), name=str(path), base=Path(path).parent, overrides=overrides)
+    return policy.from_file(Path(path))
 
 
 def parse_policy(text: str, *, name: str, base: Path, overrides: Sequence[str] = ()) -> Policy:

@@ -23,10 +23,12 @@ from pydantic_core import InitErrorDetails
 
 from tablecloak.data.table import Role
 from tablecloak.errors import did_you_mean
+from tablecloak.io.inputs import password_file
 from tablecloak.io.places import Place
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of
 from tablecloak.policy.specs import (
     DEFAULT_ALGORITHM,
+    AcceptedSpec,
     AnyAlgorithm,
     AnyGoal,
     AnyHierarchy,
@@ -82,16 +84,21 @@ class Policy(Spec):
     """the people among whom those of the table are"""
     algorithm: AnyAlgorithm = Field(default_factory=default_algorithm)
     output: OutputSpec | None = None
+    accepted: tuple[AcceptedSpec, ...] = Field(default_factory=tuple)
+    """findings that may stay, each with its reason"""
+    strict: bool = False
+    """release nothing that has findings which were not accepted"""
     seed: Annotated[int, Field(ge=0)] = 0
     """decides which of several equally good answers a search finds; it hides nobody"""
     secret: SecretSpec | None = None
     """where the secret behind randomness that hides people is; drawn anew for every run unless given"""
 
     _base: Path = PrivateAttr(default_factory=Path)
+    _file: Path | None = PrivateAttr(default=None)  # that it was read from
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        faults = [*self._column_faults(), *self._goal_faults()]
+        faults = [*self._column_faults(), *self._goal_faults(), *self._accepted_faults()]
         if faults:
             raise invalid("Policy", faults)
         return self
@@ -148,6 +155,22 @@ class Policy(Spec):
     def resolve(self, path: str) -> Path:
         """A path of the policy as one that can be opened."""
         return self._base / path
+
+    @property
+    def reads(self) -> list[Place | None]:
+        """Everything that a run of the policy reads, itself included: what no output may be written over."""
+        chosen = [*(self.hierarchy_of(name) for name in self.columns), *self.hierarchies.values()]
+        hierarchies = [self.resolve(h) if isinstance(h, str) else h for h in chosen if isinstance(h, str | Path)]
+        others = [self.population and self.population.path, self.secret and self.secret.file]
+        named = [self.resolve(path).expanduser() for path in others if path]
+        password = password_file(self.output_place)
+        return [self._file, self.input_place, *hierarchies, *named, password]
+
+    def from_file(self, path: Path) -> Self:
+        """The same policy, which remembers the file that it was read from."""
+        found = self.at(path.parent)
+        found._file = path
+        return found
 
     def at(self, base: Path) -> Self:
         """The same policy with relative paths starting from `base`."""
@@ -247,6 +270,13 @@ class Policy(Spec):
             for name in _named(getattr(goal, "sensitive", None)):
                 if name not in sensitive:
                     yield _wrong_role(("goals", index, "sensitive"), name, self, Role.SENSITIVE)
+
+    def _accepted_faults(self) -> Iterator[InitErrorDetails]:
+        for index, accepted in enumerate(self.accepted):
+            name = accepted.column
+            if name is not None and name not in self.columns and self.others == "drop":
+                message = f"no column '{name}' is published"
+                yield fault(("accepted", index, "column"), message, hint=did_you_mean(name, self.columns))
 
     def _misnamed_columns(self, index: int, goal: Any) -> Iterator[InitErrorDetails]:
         """Columns that a goal names as X or Y and that cannot be either."""

@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema
 
 from tablecloak import registry
 from tablecloak.data.table import ColumnType, Order, Role
-from tablecloak.errors import PolicyError
+from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.hierarchy.specs import HierarchySpec
 from tablecloak.io.places import Place, database_table, is_uri, place_of
 from tablecloak.policy.losses import refused_loss
@@ -30,6 +30,7 @@ from tablecloak.policy.tagged import Tagged
 
 __all__ = [
     "DEFAULT_ALGORITHM",
+    "AcceptedSpec",
     "AnyAlgorithm",
     "AnyGoal",
     "AnyHierarchy",
@@ -227,6 +228,30 @@ class SecretSpec(Spec):
 
     def __str__(self) -> str:
         return f"the variable {self.env}" if self.env is not None else f"the file {self.file}"
+
+
+class AcceptedSpec(Spec):
+    """A finding that may stay, and why."""
+
+    finding: str
+    """kind of the finding, as `tablecloak list findings` names it"""
+    column: str | None = None
+    """the column it is about; every column if left out"""
+    because: str
+    """the reason, which stands in report and certificate"""
+
+    @model_validator(mode="after")
+    def _is_meant(self) -> Self:
+        faults = []
+        kinds = registry.known("findings")
+        if self.finding not in kinds:
+            hint = did_you_mean(self.finding, kinds) or f"known findings: {', '.join(kinds)}"
+            faults.append(fault(("finding",), f"no finding is called '{self.finding}'", hint=hint))
+        if not self.because.strip():
+            faults.append(fault(("because",), "a reason is needed", hint="say why the release may have this finding"))
+        if faults:
+            raise invalid("AcceptedSpec", faults)
+        return self
 
 
 class ColumnSpec(Spec):

@@ -24,6 +24,8 @@ Codes = NDArray[np.unsignedinteger[Any]]
 # Detectors look at this many different values, spread over all of them.
 SAMPLE = 1_000
 NEAR_UNIQUE = 0.9
+# Records that stand alone on a published column, as a share of all: from here on it singles people out.
+ALONE = 0.01
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Column:
     lowest: float | None = field(default=None, repr=False)  # of numbers
     highest: float | None = field(default=None, repr=False)
     years: float | None = field(default=None, repr=False)  # from the first to the last date
+    n_alone: int = 0  # records whose value nobody else has
+    is_whole: bool = False  # numbers without fractions, whatever their type
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -72,6 +76,11 @@ class Column:
     @property
     def is_number(self) -> bool:
         return self.type in (ColumnType.INTEGER, ColumnType.FLOAT)
+
+    @property
+    def singles_out(self) -> bool:
+        """Whether publishing the column as it is would let more than one record in a hundred stand alone."""
+        return self.n_alone > ALONE * self.n_rows
 
     def named(self, words: Iterable[str]) -> bool:
         """Whether the name contains one of the words."""
@@ -108,6 +117,8 @@ def column_of(series: pl.Series) -> tuple[Column, Codes]:
         lowest=lowest,
         highest=highest,
         years=_years(values) if type_ in (ColumnType.DATE, ColumnType.DATETIME) else None,
+        is_whole=type_ is ColumnType.INTEGER or (type_ is ColumnType.FLOAT and bool((values % 1 == 0).all())),
+        n_alone=int((counts[is_value] == 1).sum()),
     )
     return column, distinct.recoded(codes.astype(_smallest(len(values) + 1)))
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tablecloak.data.table import Role
 from tablecloak.profile.column import Column
 from tablecloak.registry import known, register
 
-__all__ = ["Detector", "Finding", "Match", "detect", "detector"]
+__all__ = ["Detection", "Detector", "Match", "detect", "detector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,11 @@ class Match:
     role: Role
     reason: str
     certainty: float  # of several matches the most certain counts; 0.5 is a word of the header alone
+    reading: Mapping[str, str] = field(default_factory=dict)  # keys of a policy that make a file read rightly
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Detection:
     """A match and the detector it comes from."""
 
     detector: str
@@ -39,10 +40,10 @@ def detector(name: str) -> Callable[[Detector], Detector]:
     return register("detectors", name)
 
 
-def detect(column: Column) -> Finding | None:
+def detect(column: Column) -> Detection | None:
     """The most certain match for a column; of equals the first by name."""
-    matches = [Finding(name, match) for name, look in known("detectors").items() if (match := look(column))]
-    return max(matches, key=lambda finding: finding.match.certainty, default=None)
+    matches = [Detection(name, match) for name, look in known("detectors").items() if (match := look(column))]
+    return max(matches, key=lambda detection: detection.match.certainty, default=None)
 
 
 def percent(share: float) -> str:

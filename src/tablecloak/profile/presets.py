@@ -46,6 +46,7 @@ class Preset(_Data):
     k: int = 5
     l: int | None = None  # noqa: E741
     t: float | None = None
+    strict: bool = False  # findings that the policy does not accept are errors
     roles: dict[Role, Change] = Field(default_factory=dict)
     looks: dict[str, Change] = Field(default_factory=dict)
 
@@ -56,7 +57,7 @@ class Preset(_Data):
         if change is None:
             return advice
         role = change.role if change.fits(column) else Role.DROP
-        return Advice(role, change.why, advice.looks_like, advice.detector)
+        return Advice(role, change.why, advice.looks_like, advice.detector, advice.reading)
 
     def hierarchy(self, column: ColumnProfile) -> dict[str, Any] | None:
         """How a column has to be generalized, if this preset says so."""

@@ -16,8 +16,8 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, require_rows
 from tablecloak.profile.column import Codes, Column, column_of
-from tablecloak.profile.detector import detect, percent
-from tablecloak.profile.roles import Advice, advise
+from tablecloak.profile.detector import percent
+from tablecloak.profile.roles import Advice, advise_all
 from tablecloak.profile.structure import Structure, Telling, find_structure, telling_of
 from tablecloak.profile.uniqueness import ColumnSet, Risk, class_sizes, risk_of_sizes, singling_sets
 from tablecloak.risks.population import PopulationUniqueness, estimate_all
@@ -139,8 +139,9 @@ def inspect_frame(data: Any, *, population: int | None = None) -> Profile:
 
 def _profile(frame: pl.DataFrame, population: int | None = None) -> Profile:
     described = [column_of(frame[name]) for name in frame.columns]
-    columns = [ColumnProfile(column, advise(column, detect(column))) for column, _ in described]
     codes = {column.name: coded for column, coded in described}
+    advice = advise_all({column.name: column for column, _ in described}, codes)
+    columns = [ColumnProfile(column, advice[column.name]) for column, _ in described]
     return _with_structure(_with_uniqueness(frame.height, columns, codes, population), codes)
 
 

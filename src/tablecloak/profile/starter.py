@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.profile.column import Column
 from tablecloak.profile.presets import STANDARD, Preset, preset_named
 from tablecloak.profile.profile import ColumnProfile, Profile, inspect_frame
-from tablecloak.profile.roles import Advice
+from tablecloak.profile.roles import UNKNOWN_NUMBER, Advice
 
 __all__ = ["SCHEMA_FILE", "Starter", "release_name", "starter_policy", "suggest_policy"]
 
@@ -78,7 +78,7 @@ def starter_policy(
         "version: 1  # of the policy format",
         *([f"input: {_scalar(source)}  # relative to this file"] if source else []),
         "",
-        "columns:  # role: identifier and drop are not published, quasi is generalized, the rest stays as it is",
+        "columns:  # identifier, person and drop are not published, quasi is generalized, the rest stays as it is",
         *_aligned([(f"  {_scalar(line.column.name)}: {_flow(line.spec)}", line.why) for line in columns]),
         "others: drop  # columns not named above are not published",
         "",
@@ -87,6 +87,7 @@ def starter_policy(
         "",
         "algorithm: {kind: auto}  # puts similar records into small groups, and improves them; for every goal above",
         *_output(output),
+        *(["strict: true  # nothing is released that has findings which were not accepted"] if chosen.strict else []),
     ]
     return Starter("\n".join(lines) + "\n", sum("hierarchy" in line.spec for line in columns))
 
@@ -108,24 +109,36 @@ def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
 
 
 def _advised(profile: Profile, preset: Preset) -> list[tuple[ColumnProfile, Advice]]:
-    """Roles under the preset; if none is quasi, the columns that would be published unchanged become it."""
-    found = [(column, preset.advise(column)) for column in profile.columns]
-    if any(advice.role is Role.QUASI for _, advice in found):
-        return found
-    kept = [name.name for name, advice in found if advice.role is Role.KEEP and name.column.n_distinct > 1]
-    if not kept:
+    """Roles under the preset; if none is quasi, numbers that would be left out are generalised instead."""
+    is_typed = profile.file is None or profile.file.delimiter is None
+    advised = [(column, _as_read(preset.advise(column), is_typed=is_typed)) for column in profile.columns]
+    if any(advice.role is Role.QUASI for _, advice in advised):
+        return advised
+    numbers = [
+        column.name
+        for column, advice in advised
+        if advice.role is Role.DROP and advice.looks_like == UNKNOWN_NUMBER and column.column.is_number
+    ]
+    if not numbers:
         raise DataError(
             "no column looks like something others know about a person, so there is nothing to generalize",
             hint="write a policy by hand and give role: quasi to such columns; tablecloak demo shows one",
             location=profile.file.path if profile.file else None,
         )
-    reason = "nothing else could be generalized; use keep if others cannot know it"
-    changed = {name: Advice(Role.QUASI, reason, "number") for name in kept}
-    return [(column, changed.get(column.name, advice)) for column, advice in found]
+    reason = "nothing else could be generalized"
+    changed = {name: Advice(Role.QUASI, reason, "number") for name in numbers}
+    return [(column, changed.get(column.name, advice)) for column, advice in advised]
+
+
+def _as_read(advice: Advice, *, is_typed: bool) -> Advice:
+    """Only text files are read as the policy says; in a typed table, dates under another type stay what they are."""
+    if not advice.reading or not is_typed:
+        return advice
+    return replace(advice, role=Role.DROP, reason="dates that are not stored as dates; store them so", reading={})
 
 
 def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None) -> _Line:
-    spec: dict[str, Any] = {"role": str(advice.role)}
+    spec: dict[str, Any] = {"role": str(advice.role), **(advice.reading if advice.role is Role.QUASI else {})}
     why = _comment(f"{advice.looks_like}: {advice.reason}")
     if advice.role is Role.IDENTIFIER:
         return _Line(column, advice, {**spec, "transform": "drop"}, f"{why}; star shows * instead")
@@ -140,8 +153,9 @@ def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None) -> _
 
 def _hierarchy(column: Column, advice: Advice) -> tuple[dict[str, Any], str]:
     """How a quasi-identifier becomes coarser, and that in words."""
-    if column.type in (ColumnType.DATE, ColumnType.DATETIME):
-        levels = ["month", "year", "decade"] if (column.years or 0) > LONG_YEARS else ["month", "quarter", "year"]
+    if column.type in (ColumnType.DATE, ColumnType.DATETIME) or advice.reading.get("type") == "date":
+        is_long = (column.years or 0) > LONG_YEARS or advice.looks_like == "date of birth"
+        levels = ["month", "year", "decade"] if is_long else ["month", "quarter", "year"]
         return {"hierarchy": {"kind": "dates", "levels": levels}}, "days become " + ", ".join(f"{x}s" for x in levels)
     if advice.detector == "postcode":
         # leading digits matter, and a number would lose leading zeros

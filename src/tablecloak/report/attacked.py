@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tablecloak.engines.base import Recount
@@ -20,9 +22,9 @@ TRIED = (
 WITH_REGISTER = ("journalist", "membership")
 
 
-def attacks_on(recount: Recount) -> tuple[Exposure, ...]:
+def attacks_on(recount: Recount, names: Sequence[str] = TRIED) -> tuple[Exposure, ...]:
     """What attackers reach who see the release and know a person's quasi-identifiers."""
-    return tuple(run_attacks(case_of(recount), TRIED))
+    return tuple(run_attacks(case_of(recount), names))
 
 
 def case_of(recount: Recount) -> Case:

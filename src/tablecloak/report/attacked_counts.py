@@ -31,16 +31,16 @@ SETTINGS = ("column", "level", "width")  # details that count nothing
 STUDENT = 2.093  # 97.5 % point of Student's t with LOTS - 1 degrees of freedom
 
 
-def attacks_on_counts(recount: Recount) -> tuple[Exposure, ...]:
+def attacks_on_counts(recount: Recount, names: Sequence[str] = TRIED) -> tuple[Exposure, ...]:
     """What attackers reach who see the release and know a person's quasi-identifiers; rows cannot be named."""
     share = min(1.0, MOST_RECORDS / max(1, recount.n_rows))
     if share == 1.0:
-        return tuple(_placeless(e) for e in run_attacks(_case(side_by_side(recount.parts)), TRIED))
+        return tuple(_placeless(e) for e in run_attacks(_case(side_by_side(recount.parts)), names))
     random = rng.child(0, "attacks")
     drawn = side_by_side([_chosen(p, np.flatnonzero(random.random(p.n_classes) < share)) for p in recount.parts])
     lot = random.integers(0, LOTS, drawn.n_classes)
-    lots = [run_attacks(_case(_chosen(drawn, np.flatnonzero(lot == i))), TRIED) for i in range(LOTS)]
-    found = run_attacks(_case(drawn), TRIED)
+    lots = [run_attacks(_case(_chosen(drawn, np.flatnonzero(lot == i))), names) for i in range(LOTS)]
+    found = run_attacks(_case(drawn), names)
     return tuple(
         _estimated(_placeless(exposure), [one[i] for one in lots], recount.n_rows) for i, exposure in enumerate(found)
     )

@@ -14,8 +14,8 @@ from tablecloak.stats.classes import Histogram
 from tablecloak.stats.numeric import neighbors, records_between, windows
 
 __all__ = [
-    "changed", "finding_of_groups", "histograms", "near_shares", "numeric_histograms", "range_of", "spreads", "united",
-    "window_share", "worst_column",
+    "changed", "finding_of_groups", "histograms", "n_numbers", "near_shares", "numeric_histograms", "range_of",
+    "spreads", "united", "window_share", "worst_column",
 ]  # fmt: skip
 
 NEEDS_SENSITIVE = "needs a sensitive column (--sensitive NAME, or a policy)"
@@ -38,18 +38,29 @@ def numeric_histograms(case: Case) -> dict[str, Histogram]:
 
 
 def near_shares(hist: Histogram, radius: float) -> FloatArray:
-    """Share of its class that lies within `radius` of every entry, (n_entries,)."""
+    """Share of its class that lies within `radius` of every entry, (n_entries,); of an empty cell 0."""
     numbers = hist.domain.numbers
     assert numbers is not None
-    near = records_between(hist, *neighbors(numbers, np.full(len(numbers), radius)))
+    near = records_between(hist, *neighbors(numbers, np.full(len(numbers), radius))) * _is_number(hist)
     return near / np.maximum(hist.records(), 1.0)[hist.entry_class()]
 
 
 def window_share(hist: Histogram, width: float) -> FloatArray:
-    """Largest share of every class inside one range, (n_classes,)."""
+    """Largest share of every class inside one range, (n_classes,); empty cells are in none."""
     assert hist.domain.numbers is not None
-    inside = records_between(hist, *windows(hist.domain.numbers, width))
+    inside = records_between(hist, *windows(hist.domain.numbers, width)) * _is_number(hist)
     return hist.max_by_class(inside) / np.maximum(hist.records(), 1.0)
+
+
+def _is_number(hist: Histogram) -> FloatArray:
+    """1 for every entry that is a number, 0 for the missing value: whoever has none does not give a number away."""
+    assert hist.domain.numbers is not None
+    return (~np.isnan(hist.domain.numbers[hist.codes])).astype(np.float64)
+
+
+def n_numbers(hist: Histogram) -> FloatArray:
+    """Records of every class that have a number, (n_classes,)."""
+    return hist.sum_by_class(hist.counts * _is_number(hist))
 
 
 def range_of(hist: Histogram) -> float:

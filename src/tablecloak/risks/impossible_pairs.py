@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +19,7 @@ BoolArray = NDArray[np.bool_]
 # A pair that is in no record although this many would be expected by chance is taken for impossible.
 EXPECTED_FROM = 20.0
 MOST_GROUPS = 2_000
-STATES_UP_TO = 20_000
+STEPS_UP_TO = 100_000  # of counting the worlds of one group
 CELLS_UP_TO = 200_000_000
 
 
@@ -124,8 +122,8 @@ def _group(hist: Histogram, group: int, members: IntArray, forbidden: BoolArray)
     """The values of a group and the chance of each for its people; None where worlds are too many or none is left."""
     entries = slice(int(hist.indptr[group]), int(hist.indptr[group + 1]))
     codes, counts = hist.codes[entries], hist.counts[entries]
-    if prod(int(c) + 1 for c in counts) > STATES_UP_TO or int(counts.sum()) != len(members):
+    if int(counts.sum()) != len(members):
         return None
     allowed = (~forbidden[np.ix_(members, codes)]).astype(np.float64)
-    chances = posteriors(allowed, counts)
-    return (codes, chances) if chances.sum() > 0 else None
+    found = posteriors(allowed, counts, steps_up_to=STEPS_UP_TO)
+    return (codes, found[0]) if found is not None and found[0].sum() > 0 else None

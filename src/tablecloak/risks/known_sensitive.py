@@ -15,8 +15,9 @@ __all__ = ["known_sensitive"]
 def known_sensitive(case: Case) -> Finding:
     """The chance of finding a person's row for someone who also knows one of their sensitive values.
 
-    Classes are counted with that column added to the quasi-identifiers, one sensitive column at a time; the one that
-    exposes most counts. A victim is found for certain or with a chance of more than one half.
+    1 / (number of published rows that cover the person and show their value), one sensitive column at a time; the one
+    that exposes most counts. Without the original, rows are those of the same class. A victim is found for certain or
+    with a chance of more than one half.
     By guessing: one of all published rows.
     Stopped by: multi-attribute l-diversity, or giving the column the role quasi.
     Reference: Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ICDE 2006.

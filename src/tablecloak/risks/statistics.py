@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["mean_interval", "wilson"]
+__all__ = ["Z", "mean_interval", "wilson"]
 
 # Two-sided 95 %.
 Z = 1.959963984540054

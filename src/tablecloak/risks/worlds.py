@@ -2,64 +2,85 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.stats.classes import Histogram
 
-__all__ = ["Arcs", "all_worlds", "balanced", "posteriors"]
+__all__ = ["Arcs", "balanced", "posteriors"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 ROUNDS = 20
 
 
-def posteriors(weights: FloatArray, counts: IntArray) -> FloatArray:
-    """The chance that each person of a group has each value, (n_people, n_values).
+def posteriors(weights: FloatArray, counts: IntArray, *, steps_up_to: int) -> tuple[FloatArray, int] | None:
+    """The chance that each person of a group has each value, (n_people, n_values), and the steps that counting took.
 
     A world gives every person one value, value v to `counts[v]` of them; it is as likely as the product of the weights
-    of its pairs. Sums over worlds run person by person over how many of each value are left, forwards and backwards.
+    of its pairs. Sums over worlds run person by person over how many of each value are left, forwards and backwards;
+    what nobody later can have must be used up, so people who are alike should follow each other.
+
+    Returns: None where that takes more steps; chances of 0 where no world is possible.
     """
-    forward = [{tuple(counts.tolist()): 1.0}]
-    for row in weights:
-        forward.append(_step(forward[-1], row))
-    backward: dict[tuple[int, ...], float] = dict.fromkeys(forward[-1], 1.0)
-    found = np.zeros(weights.shape)
-    for person in range(len(weights) - 1, -1, -1):
-        earlier: dict[tuple[int, ...], float] = {}
-        for state, ways in forward[person].items():
-            for value, weight in enumerate(weights[person].tolist()):
-                after = _taken(state, value)
-                if weight and after is not None and after in backward:
-                    found[person, value] += ways * weight * backward[after]
-                    earlier[state] = earlier.get(state, 0.0) + weight * backward[after]
-        backward = earlier
-    total = found.sum(axis=1, keepdims=True)
-    shares: FloatArray = np.divide(found, total, out=np.zeros_like(found), where=total > 0)
-    return shares
+    options = [[(v, w) for v, w in enumerate(row) if w] for row in weights.tolist()]
+    last = {v: person for person, row in enumerate(options) for v, _ in row}
+    begin = tuple(counts.tolist())
+    if sum(begin) != len(options) or any(n and v not in last for v, n in enumerate(begin)):
+        return np.zeros(weights.shape), 0
+    forward: list[dict[_State, float]] = [{begin: 1.0}]
+    n_steps = 0
+    for person, row in enumerate(options):
+        n_steps += len(forward[-1]) * len(row)
+        if n_steps > steps_up_to:
+            return None
+        reached = _step(forward[-1], row, [v for v, _ in row if last[v] == person])
+        if not reached:
+            return np.zeros(weights.shape), n_steps
+        forward.append(_scaled(reached))
+    return _shares(forward, options, weights.shape), n_steps
 
 
-def _step(states: dict[tuple[int, ...], float], row: FloatArray) -> dict[tuple[int, ...], float]:
-    reached: dict[tuple[int, ...], float] = {}
-    for state, ways in states.items():
-        for value, weight in enumerate(row.tolist()):
-            after = _taken(state, value)
-            if weight and after is not None:
-                reached[after] = reached.get(after, 0.0) + ways * weight
-    return reached
+_State = tuple[int, ...]  # how many of each value are left
 
 
-def _taken(state: tuple[int, ...], value: int) -> tuple[int, ...] | None:
-    if state[value] == 0:
-        return None
+def _taken(state: _State, value: int) -> _State:
     return (*state[:value], state[value] - 1, *state[value + 1 :])
 
 
-def all_worlds(values: IntArray) -> IntArray:
-    """Every different order of some values, (n_worlds, n_people); only for few."""
-    return np.array(sorted(set(permutations(values.tolist()))), np.int64)
+def _scaled(states: dict[_State, float]) -> dict[_State, float]:
+    """Only ratios matter, and worlds may be more than a float can count."""
+    top = max(states.values())
+    return {state: ways / top for state, ways in states.items()}
+
+
+def _step(states: dict[_State, float], row: list[tuple[int, float]], ends: list[int]) -> dict[_State, float]:
+    """What can be left after one more person; `ends` are values that nobody after them can have."""
+    reached: dict[_State, float] = {}
+    for state, ways in states.items():
+        for value, weight in row:
+            if state[value]:
+                after = _taken(state, value)
+                if not any(after[v] for v in ends):
+                    reached[after] = reached.get(after, 0.0) + ways * weight
+    return reached
+
+
+def _shares(
+    forward: list[dict[_State, float]], options: list[list[tuple[int, float]]], shape: tuple[int, ...]
+) -> FloatArray:
+    found = np.zeros(shape)
+    backward: dict[_State, float] = dict.fromkeys(forward[-1], 1.0)
+    for person in range(len(options) - 1, -1, -1):
+        earlier: dict[_State, float] = {}
+        for state, ways in forward[person].items():
+            for value, weight in options[person]:
+                onward = weight * backward.get(_taken(state, value), 0.0) if state[value] else 0.0
+                found[person, value] += ways * onward
+                earlier[state] = earlier.get(state, 0.0) + onward
+        backward = _scaled(earlier)
+    shares: FloatArray = found / found.sum(axis=1, keepdims=True)
+    return shares
 
 
 class Arcs:

@@ -76,8 +76,7 @@ class Files:
     @staticmethod
     def _written(source: BinaryIO, target: Path, limit: int) -> Path:
         n_bytes = 0
-        with target.open("xb") as file:
-            target.chmod(0o600)
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             while chunk := source.read(CHUNK):
                 n_bytes += len(chunk)
                 if n_bytes > limit:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tablecloak.io.private import PrivateFolder
 
 __all__ = ["DEFAULT_PORT", "ServerSettings", "default_directory"]
 
@@ -48,8 +49,8 @@ class ServerSettings:
     @classmethod
     def ephemeral(cls, **given: object) -> ServerSettings:
         """Settings of a server that leaves nothing behind."""
-        directory = Path(tempfile.mkdtemp(prefix="tablecloak-serve-"))
-        return cls(directory, is_ephemeral=True, **given)  # type: ignore[arg-type]
+        directory = PrivateFolder.temporary("tablecloak-serve-")
+        return cls(directory.path, is_ephemeral=True, **given)  # type: ignore[arg-type]
 
     @property
     def hosts(self) -> frozenset[str]:

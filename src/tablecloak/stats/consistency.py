@@ -8,9 +8,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from types import ModuleType
 
 import numpy as np
@@ -23,8 +22,6 @@ IntArray = NDArray[np.int64]
 COMPILED_FROM = 50_000
 # Without a known match of rows and originals one must be found, row by row.
 MATCH_UP_TO = 5_000
-# Perfect matchings are counted one by one, which only small components allow.
-ENUMERATE_UP_TO = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,25 +52,33 @@ class Consistency:
         """Originals that each published node covers: the level of (k,1)-anonymity is the least, (n_published,)."""
         return _sums(self.published, self.n_of_original[self.originals], len(self.n_of_published))
 
-    def is_admissible(self) -> NDArray[np.bool_] | None:
-        """Arcs that some perfect matching uses, (n_arcs,); None where no matching is known and it is too large to find.
+    def components(self) -> tuple[IntArray, IntArray] | None:
+        """The part of every original and of every published node, between which no perfect matching goes.
+
+        Both ends of an arc that some perfect matching uses are in one part, those of other arcs are not. None where no
+        matching is known and the graph is too large to find one.
 
         Given one perfect matching, another arc is in some perfect matching exactly if it lies on an alternating cycle:
         if both its ends are in one strongly connected component, matched arcs leading back. Without any perfect
-        matching no arc is admissible.
+        matching every node is alone.
         """
         matched = self.matched if self.matched is not None else self._found_match()
         if matched is None:
             return None
-        n, used = len(self.n_of_original), matched > 0
+        n, n_published, used = len(self.n_of_original), len(self.n_of_published), matched > 0
         if int(matched.sum()) < max(int(self.n_of_original.sum()), int(self.n_of_published.sum())):
-            return np.zeros(len(matched), bool)
+            return np.arange(n), np.arange(n, n + n_published)
         tails = np.concatenate([self.originals, n + self.published[used]])
         heads = np.concatenate([n + self.published, self.originals[used]])
         order = np.argsort(tails, kind="stable")
-        indptr = np.searchsorted(tails[order], np.arange(n + len(self.n_of_published) + 1))
+        indptr = np.searchsorted(tails[order], np.arange(n + n_published + 1))
         label = _kernels(len(tails)).components(indptr.astype(np.int64), heads[order].astype(np.int64))
-        return np.asarray(used | (label[self.originals] == label[n + self.published]))
+        return label[:n], label[n:]
+
+    def is_admissible(self) -> NDArray[np.bool_] | None:
+        """Arcs that some perfect matching uses, (n_arcs,); None where no matching is known."""
+        found = self.components()
+        return None if found is None else np.asarray(found[0][self.originals] == found[1][self.published])
 
     def admissible_rows(self) -> IntArray | None:
         """Published rows that each original is in some perfect matching; the level of k-concealment is the least."""
@@ -98,51 +103,6 @@ class Consistency:
         arcs = zip(self.originals.tolist(), self.published.tolist(), strict=True)
         return np.array([pairs[arc] for arc in arcs], np.int64)
 
-    def matchings(self) -> Iterator[dict[int, int]]:
-        """Every perfect matching of a small graph of single rows, as published row by original."""
-        fits: list[list[int]] = [[] for _ in self.n_of_original]
-        for original, row in zip(self.originals.tolist(), self.published.tolist(), strict=True):
-            fits[original].append(row)
-        if len(fits) == len(self.n_of_published):
-            yield from _extended({}, fits)
-
-    def link_probabilities(self) -> list[dict[int, Fraction]] | None:
-        """Chance that each original is each published row, all perfect matchings being equally likely.
-
-        Counting perfect matchings is hard in general, so None for components of more than a dozen originals.
-        """
-        counts: list[Counter[int]] = [Counter() for _ in self.n_of_original]
-        for originals, part in self._components():
-            if len(originals) > ENUMERATE_UP_TO:
-                return None
-            for match in part.matchings():
-                for original, row in match.items():
-                    counts[originals[original]][row] += 1
-        return [{row: Fraction(n, c.total()) for row, n in sorted(c.items())} for c in counts]
-
-    def _components(self) -> Iterator[tuple[list[int], Consistency]]:
-        """Admissible arcs by connected component: its originals, and the graph of it with originals renumbered."""
-        ok = self.is_admissible()
-        if ok is None:
-            return
-        label = np.arange(len(self.n_of_original))
-        of_row: dict[int, int] = {}
-        for original, row in zip(self.originals[ok].tolist(), self.published[ok].tolist(), strict=True):
-            other = label[of_row.setdefault(row, original)]
-            label[label == other] = label[original]
-        for one in np.unique(label).tolist():
-            inside = np.flatnonzero(label == one)
-            arcs = ok & np.isin(self.originals, inside)
-            yield (
-                inside.tolist(),
-                Consistency(
-                    np.searchsorted(inside, self.originals[arcs]),
-                    self.published[arcs],
-                    np.ones(len(inside), np.int64),
-                    np.ones(len(inside), np.int64),
-                ),
-            )
-
 
 def _sums(nodes: IntArray, amounts: IntArray, n: int) -> IntArray:
     return np.bincount(nodes, weights=amounts, minlength=n).astype(np.int64)
@@ -151,13 +111,3 @@ def _sums(nodes: IntArray, amounts: IntArray, n: int) -> IntArray:
 def _kernels(n_arcs: int) -> ModuleType:
     compiled = n_arcs >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
     return importlib.import_module("tablecloak.kernels." + ("compiled.graph" if compiled else "graph"))
-
-
-def _extended(chosen: dict[int, int], fits: list[list[int]]) -> Iterator[dict[int, int]]:
-    if len(chosen) == len(fits):
-        yield dict(chosen)
-        return
-    original = len(chosen)
-    for row in fits[original]:
-        if row not in chosen.values():
-            yield from _extended({**chosen, original: row}, fits)

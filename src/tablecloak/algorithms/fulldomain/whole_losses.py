@@ -120,9 +120,10 @@ class AverageSize:
 class TargetBits:
     """Bits that remain unknown about the target (hce-tdr, in nats), or minus those gained for what is given up (igpl).
 
-    Suppressed records are one class. Uniting classes never gains bits. The anonymity given up may rise or fall with
-    the level, so igpl is bounded by what a release gives up at least: half the table if it has two classes and leaves
-    nothing out, otherwise nothing.
+    Suppressed records are one class (hce-tdr), or say nothing, so that the target keeps the bits it has in the whole
+    table (igpl). Uniting classes never gains bits. The anonymity given up may rise or fall with the level, so igpl is
+    bounded by what a release gives up at least: half the table if it has two classes and leaves nothing out, otherwise
+    nothing.
     """
 
     name: str
@@ -147,10 +148,12 @@ class TargetBits:
         return -max(0.0, entropy(self.totals) - unknown_bits) / (self.n_rows - smallest + 1)
 
     def base(self, groups: Groups) -> float:
-        unknown_bits = self._unknown(groups, np.zeros(groups.n_groups, bool))
         if self.name == "hce-tdr":
-            return unknown_bits * float(np.log(2))
-        return self._bounded(entropy(self.totals) - unknown_bits)
+            return self._unknown(groups, np.zeros(groups.n_groups, bool)) * float(np.log(2))
+        whole, bits = entropy(self.totals), class_entropies(groups.stats.hist[self.target])
+        # a class that says less than the whole table may be better left out
+        least = np.minimum(bits, whole) if self.budget else bits
+        return self._bounded(whole - float(groups.stats.size @ least) / max(1, self.n_rows))
 
     def penalty(self, groups: Groups, lost: BoolArray) -> float:  # noqa: ARG002
         return 0.0
@@ -158,7 +161,9 @@ class TargetBits:
     def _unknown(self, groups: Groups, left_out: BoolArray) -> float:
         hist, size = groups.stats.hist[self.target], groups.stats.size
         total = float(size[~left_out] @ class_entropies(hist)[~left_out])
-        if left_out.any():
+        if left_out.any() and self.name == "igpl":
+            total += float(size[left_out].sum()) * entropy(self.totals)
+        elif left_out.any():
             entries = left_out[hist.entry_class()]
             counts = np.bincount(hist.codes[entries], weights=hist.counts[entries]).astype(np.int64)
             total += float(size[left_out].sum()) * entropy(counts)

@@ -92,7 +92,7 @@ def start_classes(problem: Problem, progress: Progress, *, without: str = "") ->
         return renumbered(problem.given)[0]
     models = tuple(m for m in problem.goal.models if m.name != without)
     goal = replace(problem.goal, models=models or (KAnonymity(k=2),))
-    easier = Problem(problem.table, goal, problem.threads, problem.seed)
+    easier = replace(problem, goal=goal)
     return partition(easier, CutRule(by_saving=True, relaxed=False), progress).class_of_tuple
 
 

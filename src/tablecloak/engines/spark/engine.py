@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tablecloak.cleanup import unfinished
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import Order
+from tablecloak.engines.alike import Alike
 from tablecloak.engines.base import (
     Answer,
     Coding,
@@ -281,9 +282,11 @@ class SparkEngine:
         write_files(self.phases, release, place, folder, kind=known, delimiter=delimiter)
         self.phases.keep_release(place)
 
-    def open_table(self, target: DatabaseTable, force: bool) -> tuple[DatabaseTable, Transaction]:
+    def open_table(
+        self, target: DatabaseTable, force: bool, reads: Sequence[DatabaseTable]
+    ) -> tuple[DatabaseTable, Transaction]:
         """A temporary table for a release, which gets its name when it was recounted."""
-        return open_table(self.session, target, force)
+        return open_table(self.session, target, force, reads)
 
     # Recounting ----------------------------------------------------------------------------------------------------
 
@@ -318,6 +321,17 @@ class SparkEngine:
             return replace(recount, covers=boxes_are_covered(recount, originals, rows.answer, rows.labels))
         recount = with_persons(recount, originals, rows.answer, rows.labels)
         return replace(recount, covers=covers_originals(recount, originals, rows.answer, rows.labels))
+
+    # What stands alone ----------------------------------------------------------------------------------------------
+
+    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
+        return jobs.alike(self.session, spark_table(table), sets, stars)
+
+    def some_rows(
+        self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None
+    ) -> pl.DataFrame:
+        found = spark_table(table)
+        return jobs.some_rows(self.session, found, columns, together, most / max(1, found.n_rows))
 
     def discard(self) -> None:
         """Remove what is on disk and let workers forget what they hold; a second call does nothing."""

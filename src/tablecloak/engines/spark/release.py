@@ -33,7 +33,7 @@ from tablecloak.engines.spark.rows import ROW, Guarded, frame_of
 from tablecloak.engines.spark.session import explained
 from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, escaped, quoted
 from tablecloak.errors import IncompatibleChoice, PolicyError
-from tablecloak.io.database import Transaction
+from tablecloak.io.database import OTHER_NAME, OVER_INPUT, OVER_QUERY, Transaction
 from tablecloak.io.places import DatabaseTable
 
 __all__ = ["open_table", "published_type", "write_files", "write_table"]
@@ -73,17 +73,31 @@ def write_table(phases: Phases, release: SparkTable, place: DatabaseTable) -> No
         rows.select(*(f"`{escaped(name)}`" for name in release.types)).write.saveAsTable(place.table)
 
 
-def open_table(session: Any, target: DatabaseTable, force: bool) -> tuple[DatabaseTable, Transaction]:
+def open_table(
+    session: Any, target: DatabaseTable, force: bool, reads: Sequence[DatabaseTable] = ()
+) -> tuple[DatabaseTable, Transaction]:
     """A temporary table for a release, which gets its name when it was recounted."""
     assert target.table is not None
     with explained("looking for the table", str(target)):
         exists = session.catalog.tableExists(target.table)
+        if exists:
+            _refuse_tables_read(session, target, [read for read in reads if read.scheme == target.scheme])
     if exists and not force:
         hint = "use --force to replace it, or another name"
         raise PolicyError("the output exists already", hint=hint, location=str(target))
     schema, dot, _ = target.table.rpartition(".")
     partial = f"{schema}{dot}tablecloak_{secrets.token_hex(6)}"
-    return replace(target, table=partial), _Release(session, target, partial)
+    return replace(target, table=partial), _Release(session, target, partial, force)
+
+
+def _refuse_tables_read(session: Any, target: DatabaseTable, reads: Sequence[DatabaseTable]) -> None:
+    for read in reads:
+        found = None if read.table is None else session.catalog.getTable(read.table)
+        if found is None or found.tableType not in ("MANAGED", "EXTERNAL"):
+            raise PolicyError(OVER_QUERY, hint=OTHER_NAME, location=str(target))
+        own = session.catalog.getTable(target.table)
+        if (found.catalog, found.namespace, found.name) == (own.catalog, own.namespace, own.name):
+            raise PolicyError(OVER_INPUT, hint=OTHER_NAME, location=str(target))
 
 
 @dataclass(slots=True, eq=False)
@@ -93,11 +107,13 @@ class _Release:
     session: Any
     target: DatabaseTable
     partial: str
+    force: bool
 
     def commit(self) -> None:
-        """Give the release its name."""
+        """Give the release its name, which nobody must have taken meanwhile unless it may be replaced."""
         with explained("renaming the release", str(self.target)):
-            self.session.sql(f"DROP TABLE IF EXISTS {self.target.table}")
+            if self.force:
+                self.session.sql(f"DROP TABLE IF EXISTS {self.target.table}")
             self.session.sql(f"ALTER TABLE {self.partial} RENAME TO {self.target.table}")
 
     def discard(self) -> None:

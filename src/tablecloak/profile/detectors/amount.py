@@ -7,24 +7,17 @@ from tablecloak.profile.column import Column
 from tablecloak.profile.detector import Match, detector
 
 WORDS = (
-    "cost",
-    "costs",
-    "price",
-    "amount",
-    "charge",
-    "charges",
-    "total",
-    "score",
-    "measurement",
-    "value",
-    "rate",
+    "cost", "costs", "price", "amount", "charge", "charges", "total", "score", "measurement", "value", "rate",
     "quantity",
-)
+)  # fmt: skip
 
 
 @detector("amount")
 def amount(column: Column) -> Match | None:
-    """Amounts and measurements that outsiders rarely know, by words of the header."""
+    """Amounts and measurements, by words of the header: exact ones single people out."""
     if not column.is_number or not column.named(WORDS):
         return None
-    return Match("number", Role.KEEP, "outsiders rarely know it; use quasi if they may", 0.5)
+    if column.singles_out:
+        why = "exact amounts single people out; sensitive with a goal, or quasi, would publish it"
+        return Match("number", Role.DROP, why, 0.5)
+    return Match("number", Role.QUASI, "an amount that others may know", 0.5)
