@@ -58,7 +58,7 @@ def verify_file(
     if policy.algorithm.publishes.is_bucketing:
         return _verify_groups(engine, release, policy, original, timed)
     with timed.phase("read"):
-        names = sniff(Source.of(release)).names
+        names = sniff(Source.of(release, expected=frozenset(policy.columns))).names
         plan = make_plan(_published_part(policy), names, location=str(release))
         table = read_release(engine, release, plan)
         refuse_empty(table.n_rows, str(release))
@@ -97,7 +97,9 @@ def _verify_groups(
     with timed.phase("read"):
         is_apart = policy.algorithm.publishes is Publishes.SEPARATED
         side = side_path(_as_path(release)) if is_apart else None
-        names = [*sniff(Source.of(release)).names, *(sniff(Source(side)).names if side else [])]
+        expected = frozenset(policy.columns)
+        names = [*sniff(Source.of(release, expected=expected)).names]
+        names += sniff(Source(side, expected=expected)).names if side else ()
         plan = make_plan(_published_part(policy), names, location=str(release))
         separated = read_separated(engine, release, side, plan)
         failures = _wrong_group_columns(separated, policy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -151,10 +151,11 @@ def read_separated(
 def _read(engine: LocalEngine, place: Place, plan: Plan, written: LocalTable | None) -> LocalTable:
     chosen = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None}
     kind = plan.policy.output.format if plan.policy.output else None
-    names = engine.layout(Source.of(place, format=kind)).names
+    source = Source.of(place, format=kind, expected=frozenset([*plan.policy.columns, GROUP]))
+    names = engine.layout(source).names
     types = {**(dict(written.types) if written else chosen), GROUP: ColumnType.INTEGER}
     here = {name: type_ for name, type_ in types.items() if name in names or name == GROUP}
-    return engine.read(Source.of(place, format=kind, types=here), columns=None, categorical=())
+    return engine.read(replace(source, types=here), columns=None, categorical=())
 
 
 def verify_separated(

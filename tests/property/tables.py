@@ -153,9 +153,7 @@ class Case:
     def tree_of(self, name):
         """Parent by child of the text hierarchy of a column, from its paths; None where cells explain themselves."""
         spec = self.specs.get(name)
-        if spec is None or (self.types[name] not in ("text", "boolean") and spec["kind"] != "auto"):
-            return None
-        if spec.get("method") == "range":
+        if spec is None or self.types[name] not in ("text", "boolean"):
             return None
         if name not in self.trees:
             values = [v for v in {row[name] for row in self.used} if v is not None]

@@ -84,7 +84,7 @@ def _listed(domain: Domain, sets: NDArray[np.uint64]) -> ClassLabels:
 def _named(domain: Domain, nodes: IntArray) -> ClassLabels:
     assert domain.hierarchy is not None
     distinct, of_class = np.unique(nodes, return_inverse=True)
-    return _compact([domain.hierarchy.labels[node] for node in distinct.tolist()], of_class)
+    return _compact([domain.hierarchy.shown[node] for node in distinct.tolist()], of_class)
 
 
 def _labels_of(domain: Domain, lo: IntArray, hi: IntArray) -> ClassLabels:
@@ -93,7 +93,7 @@ def _labels_of(domain: Domain, lo: IntArray, hi: IntArray) -> ClassLabels:
     if domain.hierarchy is None:
         return _compact(domain.labels(first, last), of_class)
     nodes, place = _in_order(domain.nodes(first, last))  # many intervals share few nodes
-    found = _compact([domain.hierarchy.labels[node] for node in nodes.tolist()], place)
+    found = _compact([domain.hierarchy.shown[node] for node in nodes.tolist()], place)
     return replace(found, of_class=found.of_class[of_class])
 
 
