@@ -428,7 +428,7 @@ def covers_originals(
     if recount.n_rows < originals.n_rows and _is_subsequence(rows_of, recount.n_rows, originals.n_rows):
         return True, ()
     if originals.order_is_known:
-        return False, ("rows were compared in their order; for a shuffled release say output.shuffle: true",)
+        return False, ("rows were compared in their order, because the policy says order: keep",)
     return _match(rows_of, recount.n_rows, originals.n_rows)
 
 
