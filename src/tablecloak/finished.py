@@ -153,7 +153,7 @@ def verify_file(
         return _verify_groups(engine, release, policy, original, timed)
     kind = policy.output.format if policy.output else None
     with timed.phase("read"):
-        source = Source.of(release, format=kind)
+        source = Source.of(release, format=kind, expected=frozenset(policy.columns))
         names = sniff(source).names
         plan = make_plan(_published_part(policy), names, location=str(release))
         cells = _Cells.of_place(source, _published_columns(policy, names), str(release))
@@ -485,7 +485,9 @@ def _verify_groups(
     with timed.phase("read"):
         is_apart = policy.algorithm.publishes is Publishes.SEPARATED
         side = side_path(_as_path(release)) if is_apart else None
-        names = [*sniff(Source.of(release)).names, *(sniff(Source(side)).names if side else [])]
+        expected = frozenset(policy.columns)
+        names = [*sniff(Source.of(release, expected=expected)).names]
+        names += sniff(Source(side, expected=expected)).names if side else ()
         plan = make_plan(_published_part(policy), names, location=str(release))
         separated = read_separated(engine, release, side, plan)
         failures = _wrong_group_columns(separated, policy)
