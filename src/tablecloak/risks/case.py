@@ -88,7 +88,9 @@ class Case:
     groups: IntArray  # (n_rows,)
     group_stats: ClassStats  # of groups, with a histogram for every sensitive attribute
     n_originals: int | None = None
-    row_of: IntArray | None = None  # (n_rows,) the original of every row, where known
+    row_of: IntArray | None = None  # (n_rows,) the original of every row, or one that fits; -1: none of them
+    is_certain: bool = True  # no other way to match rows and originals puts anybody in another class
+    is_in_order: bool = False  # rows are taken to be in the order of the original
     row_numbers: IntArray | None = None  # (n_rows,) places in the file; None: as they come
     is_grouped: bool = False  # exact values whose link with sensitive ones was cut inside groups
     is_covering: bool | None = None  # every cell covers its original; None where that is not known
