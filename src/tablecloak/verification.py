@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,7 +32,8 @@ from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
-from tablecloak.values import parse, position
+from tablecloak.stats.joint import combine
+from tablecloak.stats.persons import HOLDING_NAME, is_by_person
 
 __all__ = [
     "Failure",
@@ -257,10 +259,15 @@ def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, R
     n_originals = originals.originals()
     found = {}
     for i, domain in judged:
-        is_rare, n_bounds = _ends_rarely(domain, n_originals[i], recount.labels[domain.name], goal.min_size)
+        is_rare = _is_few(n_originals[i][int(domain.has_missing) :], goal.min_size)
+        ends = _ends(recount.labels[domain.name], domain.values.dtype)
+        rare = domain.values.filter(pl.Series(is_rare))
+        is_told = ends.select(pl.any_horizontal(pl.all().is_in(rare.implode()).fill_null(value=False))).to_series()
+        n_bounds = pl.concat([ends["lo"], ends["hi"]]).filter(pl.concat([is_told, is_told])).unique().is_in(rare).sum()
         if n_bounds:
-            n_records = sum(int(part.size[is_rare[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
-            found[domain.name] = RareBounds(n_bounds, n_records, goal.min_size)
+            told = is_told.to_numpy()
+            n_records = sum(int(part.size[told[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
+            found[domain.name] = RareBounds(int(n_bounds), n_records, goal.min_size, _even_hierarchy(domain))
     return found
 
 
@@ -269,18 +276,35 @@ def _is_continuous(domain: Domain) -> bool:
     return domain.hierarchy is None and (is_many or domain.type in CONTINUOUS)
 
 
-def _ends_rarely(domain: Domain, n_originals: IntArray, labels: pl.Series, k: int) -> tuple[NDArray[np.bool_], int]:
-    """Which labels are intervals that end at a value of fewer than k originals, and how many such values there are."""
-    offset = int(domain.has_missing)
-    counts = {position(v): int(n) for v, n in zip(domain.values.to_list(), n_originals[offset:], strict=True)}
-    rare = {place for place, n in counts.items() if 0 < n < k}
-    bounds = [_bounds(label, domain.type) & rare for label in labels.to_list()]
-    return np.array([bool(b) for b in bounds], bool), len(set().union(*bounds))
+def _is_few(n_originals: IntArray, k: int) -> NDArray[np.bool_]:
+    return (n_originals > 0) & (n_originals < k)
 
 
-def _bounds(label: str | None, column: ColumnType) -> set[Any]:
-    cell = parse(label, column.value)
-    return {cell.lo, cell.hi} if cell.kind == "interval" and cell.lo != cell.hi else set()
+def _ends(labels: pl.Series, dtype: pl.DataType) -> pl.DataFrame:
+    """Both ends of every label as values of the column, (n_labels, 2); empty where it is no interval."""
+    parts = (
+        labels.cast(pl.String).str.extract_groups(r"^[\[\(\]](?<lo>[^,;]+)[,;](?<hi>[^,;]+)[\]\)\[]$").struct.unnest()
+    )
+    texts = parts.select(pl.all().str.strip_chars())
+    return texts.select(_read(pl.col(name), dtype) for name in ("lo", "hi"))
+
+
+def _read(text: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if dtype == pl.Date:
+        return text.str.to_date("%Y-%m-%d", strict=False)
+    if isinstance(dtype, pl.Datetime):
+        return text.str.to_datetime(time_unit=dtype.time_unit, time_zone=dtype.time_zone, strict=False)
+    return text.cast(dtype, strict=False)
+
+
+def _even_hierarchy(domain: Domain) -> dict[str, Any]:
+    """A hierarchy whose bounds do not depend on who is in the table: calendar periods, or about 20 even intervals."""
+    if domain.type in (ColumnType.DATE, ColumnType.DATETIME):
+        return {"kind": "dates", "levels": ["month", "year", "decade"]}
+    lowest, highest = float(domain.values.min()), float(domain.values.max())  # type: ignore[arg-type]
+    width = 10.0 ** math.floor(math.log10(max(highest - lowest, 1e-9) / 20))
+    width = next(w for w in (width, 2 * width, 5 * width, 10 * width) if (highest - lowest) / w <= 40)
+    return {"kind": "intervals", "width": int(width) if width >= 1 else width}
 
 
 def _judged(
@@ -288,14 +312,16 @@ def _judged(
 ) -> tuple[list[Verdict], list[str]]:
     """One verdict per model; class sizes only bound what pairs of original and release reach, so those are asked."""
     verdicts = goal.verdicts_of(recount.parts)
+    by_person = any(is_by_person(part) for part in recount.parts)
     open_ = [i for i, m in enumerate(goal.models) if Needs.ORIGINAL in m.needs and not verdicts[i].holds]
-    pairs = _pairs(recount, originals, coverage) if open_ and originals else None
+    pairs = _pairs(recount, originals, coverage) if open_ and originals and not by_person else None
     for i in open_:
         model = goal.models[i]
         assert isinstance(model, PairModel)
         level = model.level_of_pairs(pairs) if pairs else None
         if level is None:
             why = "the table is too large" if originals else "that needs the original, and rows that cover it"
+            why = "persons have several records, and pairs count rows" if by_person else why
             verdicts[i] = replace(verdicts[i], unchecked=why)
         else:
             margin = float(level - model.k)
@@ -337,7 +363,19 @@ def _with_unpublished(recount: Recount, originals: Originals) -> Recount:
             of_row = of_row[~recount.is_suppressed]
         if len(of_row) == len(recount.classes):
             found[domain.name] = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
+            if domain.kind is Counted.PERSON:
+                found |= _holdings(recount, domain, of_row)
     return replace(recount, parts=(replace(recount.stats, hist=found),))
+
+
+def _holdings(recount: Recount, persons: SensitiveDomain, of_row: IntArray) -> dict[str, Histogram]:
+    """Which person holds which published values: persons are those of the originals, values those of the release."""
+    assert recount.classes is not None
+    shown = [(h.domain, recount.codes[name]) for name, h in recount.stats.hist_of(Counted.SENSITIVE).items()]
+    if not shown:
+        return {}
+    domain, codes = combine([(persons, of_row), *shown], HOLDING_NAME, Counted.HOLDING)
+    return {HOLDING_NAME: histogram_of(recount.classes, codes, None, recount.stats.n_classes, domain)}
 
 
 def require(verification: Verification) -> Verification:
@@ -390,7 +428,7 @@ def covers_originals(
     if recount.n_rows < originals.n_rows and _is_subsequence(rows_of, recount.n_rows, originals.n_rows):
         return True, ()
     if originals.order_is_known:
-        return False, ("rows were compared in their order; for a shuffled release say output.shuffle: true",)
+        return False, ("rows were compared in their order, because the policy says order: keep",)
     return _match(rows_of, recount.n_rows, originals.n_rows)
 
 
