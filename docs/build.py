@@ -1,4 +1,4 @@
-"""Write docs/reference from the docstrings and fields of the models, algorithms, metrics and attacks of tablecloak itself."""
+"""Write docs/reference from docstrings and fields: models, algorithms, metrics, attacks and findings of tablecloak."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ from tablecloak import registry
 from tablecloak.report.reference import Description, Parameter, describe
 
 REFERENCE = Path(__file__).parent / "reference"
-SINGULAR = {"models": "model", "algorithms": "algorithm", "metrics": "metric", "attacks": "attack"}
+SINGULAR = {
+    "models": "model",
+    "algorithms": "algorithm",
+    "metrics": "metric",
+    "attacks": "attack",
+    "findings": "finding",
+}
 TITLES = {
     "models": "Privacy models",
     "algorithms": "Algorithms",
     "metrics": "Information metrics",
     "attacks": "Attacks",
+    "findings": "Findings",
 }
 USE = {
     "models": "goals:\n  - {{model: {inside}}}",
     "algorithms": "algorithm: {{kind: {inside}}}",
+    "findings": 'accepted:\n  - {{finding: {inside}, because: "..."}}',
 }
 MADE = "<!-- Made by `make docs` from the docstring in {module}; change it there. -->"
 

@@ -236,8 +236,10 @@ def covers(published, original, *, tree=None):
     text = str(published)
     if tree is not None and text in set(tree) | set(tree.values()):
         return text_of(original) in leaves_under(tree, text)
-    if text.startswith("{") and text.endswith("}") and text_of(original) in members(text):
-        return True
+    if isinstance(original, str) and re.fullmatch(r'"(?:[^"]|"")*"', text, re.DOTALL):
+        return text[1:-1].replace('""', '"') == original
+    if text.startswith("{") and text.endswith("}"):
+        return text_of(original) in members(text)
     return text == text_of(original) or _in_interval(text, original) or _matches_mask(text, text_of(original))
 
 
@@ -252,8 +254,8 @@ def text_of(value):
 
 def members(text):
     """Members of a set such as {a, "b, c"}."""
-    found = re.findall(r'(?:^|,)\s*(?:"((?:[^"]|"")*)"|([^,"]*))', text[1:-1])
-    return {quoted.replace('""', '"') if quoted else plain.strip() for quoted, plain in found}
+    found = re.findall(r'(?:^|,)\s*(?:("(?:[^"]|"")*")|([^,"]*))', text[1:-1])
+    return {quoted[1:-1].replace('""', '"') if quoted else plain.strip() for quoted, plain in found}
 
 
 def _matches_mask(mask, text):
@@ -319,7 +321,8 @@ def ncp(published, column, *, tree=None):
     bounds = None if isinstance(values[0], (str, bool)) else interval(text, values[0])
     if bounds is None:
         domain = {text_of(v) for v in values}
-        return _leaf_share(sum(_matches_mask(text, v) for v in domain) if "*" in text else 1, len(domain))
+        is_mask = "*" in text and not text.startswith('"')
+        return _leaf_share(sum(_matches_mask(text, v) for v in domain) if is_mask else 1, len(domain))
     points = [_point(v) for v in values]
     low, high = bounds[0], bounds[1]
     width = (max(points) if high is None else high) - (min(points) if low is None else low)

@@ -14,15 +14,16 @@ from tablecloak.engines.base import Coding
 from tablecloak.engines.local import LocalEngine
 from tablecloak.errors import GoalNotMet
 from tablecloak.finished import code_originals
+from tablecloak.handover import appraise, risk_before
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
 from tablecloak.outcome import RunReport, sentence
 from tablecloak.plan import Plan, add_target, source_of, without_missing
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
-from tablecloak.release import write_release
+from tablecloak.release import arranged, write_release
 from tablecloak.solving import read
-from tablecloak.verification import require, verify
+from tablecloak.verification import require, require_ready, verify
 
 __all__ = ["apply_file"]
 
@@ -64,11 +65,16 @@ def apply_file(
             classes = _without_weak_classes(counted, plan, classes, stored, limit)
             release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
             notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
-        written = write_release(engine, release, target, plan, timed, stored.labels())
+        ordered, rows = arranged(engine, release, rows, plan, timed)
+        written = write_release(engine, ordered, target, plan, timed, stored.labels())
         with timed.phase("verify"):
             originals = code_originals(engine, table, plan, rows)
             originals = replace(originals, unpublished=counted.table.unpublished())
             verification = require(verify(engine, written, plan, originals))
+            handover = appraise(
+                engine, written, plan, before=risk_before(engine, table, plan), evidence=verification.evidence
+            )
+            verification = require_ready(verification.with_handover(handover), policy)
     return RunReport(
         verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
         n_dropped, plan.goal.notes, str(place),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
+from tablecloak.findings.base import Status
 from tablecloak.io.atomic import Outputs, home_of
 from tablecloak.io.digest import digest_of_table
 from tablecloak.io.places import DatabaseTable, Place
@@ -162,16 +163,16 @@ class Certified:
         return self.verification.holds and all(c.ok is not False for c in self.checks)
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
         """That of the recount, or `fails` where a claim is wrong."""
-        return "fails" if any(c.ok is False for c in self.checks) else self.verification.status
+        return Status.FAILS if any(c.ok is False for c in self.checks) else self.verification.status
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak verify --certificate --json`."""
         return {
             **self.verification.to_dict(),
             "holds": self.holds,
-            "status": self.status,
+            "status": str(self.status),
             "checks": [check.to_dict() for check in self.checks],
             "summary": self.summary,
         }

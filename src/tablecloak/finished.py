@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Publishes
 from tablecloak.data.domain import ANYTHING
-from tablecloak.data.table import ColumnType, Role
+from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.documents import Certified, certified_policy, check_certificate
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
@@ -58,7 +58,7 @@ def verify_file(
     if policy.algorithm.publishes.is_bucketing:
         return _verify_groups(engine, release, policy, original, timed)
     with timed.phase("read"):
-        names = sniff(Source.of(release)).names
+        names = sniff(Source.of(release, expected=frozenset(policy.columns))).names
         plan = make_plan(_published_part(policy), names, location=str(release))
         table = read_release(engine, release, plan)
         refuse_empty(table.n_rows, str(release))
@@ -97,7 +97,9 @@ def _verify_groups(
     with timed.phase("read"):
         is_apart = policy.algorithm.publishes is Publishes.SEPARATED
         side = side_path(_as_path(release)) if is_apart else None
-        names = [*sniff(Source.of(release)).names, *(sniff(Source(side)).names if side else [])]
+        expected = frozenset(policy.columns)
+        names = [*sniff(Source.of(release, expected=expected)).names]
+        names += sniff(Source(side, expected=expected)).names if side else ()
         plan = make_plan(_published_part(policy), names, location=str(release))
         separated = read_separated(engine, release, side, plan)
         failures = _wrong_group_columns(separated, policy)
@@ -214,6 +216,6 @@ def _without_persons(verification: Verification, policy: Policy) -> Verification
 def code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
     """What a recount needs of the originals of a release, coded again; `rows` are those that were published."""
     coding = engine.contingency(table, plan.quasi_columns(table), plan.guard_columns(table), by_row=True)
-    is_shuffled = plan.publication.shuffle_seed is not None
-    unpublished = () if is_shuffled and rows is None else coding.table.unpublished()
-    return Originals(coding, rows, order_is_known=not is_shuffled, unpublished=unpublished)
+    is_kept = plan.publication.order is Order.KEEP
+    unpublished = coding.table.unpublished() if is_kept or rows is not None else ()
+    return Originals(coding, rows, order_is_known=is_kept, unpublished=unpublished)

@@ -14,6 +14,7 @@ from tablecloak.algorithms import measuring
 from tablecloak.algorithms.base import Solution
 from tablecloak.engines.base import Answer, Coding
 from tablecloak.engines.samples import sample_of
+from tablecloak.findings.base import Finding, Status
 from tablecloak.io.places import Place
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.metrics.details import Details, Target
@@ -71,6 +72,16 @@ class RunReport:
         """Global certainty penalty, 0 nothing lost, 1 everything."""
         return next((m.value for m in self.measurements if m.name == "gcp"), None)
 
+    @property
+    def status(self) -> Status:
+        """Whether the release can be handed over: ready, accepted, findings, unchecked or fails."""
+        return self.verification.status
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What besides the goals singles people out in the release."""
+        return self.verification.findings
+
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak run --json`."""
         return {
@@ -125,11 +136,11 @@ class CheckReport:
     feasible: bool | None = None
     loss: float | None = None
     notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()  # those that do not need a release
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            name: list(v) if isinstance(v, tuple) else v for name, v in ((n, getattr(self, n)) for n in self.__slots__)
-        }
+        plain = {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in self.__slots__}
+        return {**plain, "findings": [found.to_dict() for found in self.findings]}
 
 
 def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:

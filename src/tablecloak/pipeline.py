@@ -33,8 +33,9 @@ from tablecloak.baskets import (
 from tablecloak.documents import Certified, Documents, write_documents
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine
-from tablecloak.engines.local import LocalEngine
+from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.handover import appraise_file, appraise_finished, findings_before
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.digest import digest_of_table
 from tablecloak.io.frames import from_frame
@@ -261,6 +262,7 @@ def _check_on(engine: Engine, policy: Policy, timed: Timed) -> CheckReport:
         feasible=_is_feasible(plan.goal, coding, tried),
         loss=loss_of(coding, plan, tried) if tried else None,
         notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
+        findings=findings_before(plan, table, engine),
     )
 
 
@@ -268,8 +270,10 @@ def verify_file(
     release: Place, policy: Policy, *, original: Place | None = None, progress: Progress = silent
 ) -> Verification:
     """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
-    recount = verify_set_file if has_sets(policy) else finished.verify_file
-    return recount(release, policy, original=original, progress=progress)
+    if has_sets(policy):
+        return verify_set_file(release, policy, original=original, progress=progress)
+    found = finished.verify_file(release, policy, original=original, progress=progress)
+    return found.with_handover(appraise_file(release, policy, found.evidence))
 
 
 def verify_certificate(
@@ -287,7 +291,8 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
     """
     if has_sets(policy):
         return verify_set_frame(release, policy, original=original)
-    return finished.verify_frame(release, policy, original=original, side=side)
+    found = finished.verify_frame(release, policy, original=original, side=side)
+    return found.with_handover(appraise_finished(table_of(from_frame(release)), policy, found.evidence))
 
 
 def explore(

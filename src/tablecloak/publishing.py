@@ -14,9 +14,10 @@ from tablecloak.data.table import ColumnType
 from tablecloak.documents import Documents
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.handover import appraise
 from tablecloak.plan import Plan
 from tablecloak.progress import Timed
-from tablecloak.release import verified, write_release, write_separated
+from tablecloak.release import arranged, verified, write_release, write_separated
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     facts_of_groups,
@@ -25,7 +26,7 @@ from tablecloak.separation import (
 )
 from tablecloak.solving import Solved
 from tablecloak.stats.classes import ClassStats
-from tablecloak.verification import Originals, Verification, require
+from tablecloak.verification import Originals, Verification, require, require_ready
 
 __all__ = ["Published", "publish"]
 
@@ -50,13 +51,27 @@ def publish(engine: Engine, solved: Solved, plan: Plan, timed: Timed, files: Doc
     publish = _publish_groups if solved.solution.bucketing else _publish_classes
     published = publish(engine, solved, plan, timed, files)
     remarks = (*published.verification.notes, *solved.solution.notes)
-    return replace(published, verification=replace(published.verification, notes=remarks))
+    verification = replace(published.verification, notes=remarks)
+    with timed.phase("findings") as notes:
+        handover = appraise(
+            engine, published.main, plan, before=solved.before, apart=_apart(published),
+            evidence=verification.evidence,
+        )  # fmt: skip
+        notes.append(f"{len(handover.findings):,} found")
+    verification = require_ready(verification.with_handover(handover), plan.policy)
+    return replace(published, verification=verification)
+
+
+def _apart(published: Published) -> tuple[str, ...]:
+    """Of a release in groups, the columns that lost their link to the first ones that stayed together."""
+    return tuple(name for block in published.blocks[1:] for name in block)
 
 
 def _publish_classes(engine: Engine, solved: Solved, plan: Plan, timed: Timed, files: Documents | None) -> Published:
     with timed.phase("recode", solved.table.n_rows):
         labels = _labels(solved, plan)
         release, rows = engine.recode(solved.table, solved.coding, solved.answer, labels, plan.publication)
+    release, rows = arranged(engine, release, rows, plan, timed)
     release = write_release(engine, release, files.release, plan, timed, labels) if files else release
     del labels  # of millions of classes, before these are counted
     originals = _originals(solved, rows)

@@ -1,7 +1,8 @@
-"""Names to things: models, algorithms, metrics, attacks and detectors register here, ours and third parties' alike.
+"""Names to things: models, algorithms, metrics, attacks, detectors and findings register here, ours and others' alike.
 
 A third-party package offers its classes through the entry-point groups `tablecloak.models`, `tablecloak.algorithms`,
-`tablecloak.metrics`, `tablecloak.attacks` and `tablecloak.detectors`; loading the entry point must register the class.
+`tablecloak.metrics`, `tablecloak.attacks`, `tablecloak.detectors` and `tablecloak.findings`; loading the entry point
+must register the class or function.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tablecloak.errors import PolicyError, did_you_mean
 __all__ = ["find", "known", "named", "register"]
 
 T = TypeVar("T")
-KINDS = ("models", "algorithms", "metrics", "attacks", "detectors")
+KINDS = ("models", "algorithms", "metrics", "attacks", "detectors", "findings")
 # Packages that are not called after their kind.
 _PACKAGES = {"attacks": "risks", "detectors": "profile.detectors"}
 _known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak.data.labels import ClassLabels
-from tablecloak.data.table import ColumnType
+from tablecloak.data.table import ColumnType, Order
 from tablecloak.documents import Documents, write_documents
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.handover import appraise
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.parts import size_of
 from tablecloak.io.places import Place
@@ -35,9 +38,11 @@ from tablecloak.separation import (
     verify_separated,
 )
 from tablecloak.stats.classes import ClassStats
-from tablecloak.verification import Originals, Verification, require, verify, verify_with_facts
+from tablecloak.verification import Originals, Verification, require, require_ready, verify, verify_with_facts
 
-__all__ = ["VerifiedRelease", "read_release", "reserve", "verified", "write_release", "write_separated"]
+__all__ = ["VerifiedRelease", "arranged", "read_release", "reserve", "verified", "write_release", "write_separated"]
+
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,11 +86,20 @@ class VerifiedRelease:
             engine.write(table_of(self.frame), files.release, kind=None, delimiter=None)
             written = read_release(engine, files.release, self._plan)
             verification, facts, _ = verified(engine, written, self._plan, self._originals, files)
+            verification = self._appraised(engine, written, verification)
             if files.recoding and self.recoding:
                 self.recoding.write(files.recoding)
             if files.are_wanted:
                 said = replace(self._said(files), verification=verification, output=str(path))
                 write_documents(files, said.to_dict(), self._plan, facts)
+
+    def _appraised(self, engine: LocalEngine, written: Table, verification: Verification) -> Verification:
+        """What was recounted, with what the whole written table says."""
+        apart = [name for block in self._blocks[1:] for name in block]
+        handover = appraise(engine, written, self._plan, apart=apart, evidence=verification.evidence)
+        seen = self.report.verification.handover
+        before = seen.before if seen else None
+        return require_ready(verification.with_handover(replace(handover, before=before)), self._plan.policy)
 
     def _said(self, files: Documents) -> RunReport:
         return with_utility(self.report, self._counts, self._plan) if files.report is not None else self.report
@@ -96,6 +110,7 @@ class VerifiedRelease:
         meant = Separated(table_of(self.frame), side, self._blocks)
         written = write_separated(engine, meant, files, self._plan, Timed())
         verification = require(verify_separated(engine, written, self._plan, intended=meant))
+        verification = self._appraised(engine, written.main, verification)
         if files.are_wanted:
             said = replace(self._said(files), verification=verification, output=files.name).to_dict()
             facts = facts_of_groups(engine, written, self._plan, self._originals)
@@ -113,6 +128,21 @@ def reserve(outputs: Outputs, policy: Policy) -> Documents:
     paths = (policy.report_path, policy.certificate_path, side_output)
     report, certificate, side = [None if path is None else outputs.add(path) for path in paths]
     return Documents(release, place.name, report, certificate, recoding, policy.input_path, side)
+
+
+def arranged(
+    engine: Engine, release: Table, rows: IntArray | None, plan: Plan, timed: Timed
+) -> tuple[Table, IntArray | None]:
+    """A release in the order in which it is published, and the original of each of its rows where that is here.
+
+    Args:
+        rows: the original of each row as it was made; None: the same row, or the engine finds it by itself.
+    """
+    if plan.publication.order is Order.KEEP:
+        return release, rows
+    with timed.phase("order", release.n_rows):
+        release, order = engine.arrange(release, plan.publication, plan.secret, progress=timed.inner)
+    return release, order if rows is None or order is None else rows[order]
 
 
 def write_release(
@@ -146,8 +176,8 @@ def write_separated(engine: LocalEngine, separated: Separated, files: Documents,
 
 
 def read_release(engine: Engine, place: Place, plan: Plan, labels: Mapping[str, Sequence[str]] | None = None) -> Table:
-    """Only what a recount needs, quasi-identifiers as text whatever they look like."""
-    columns = [*plan.quasi, *plan.counted]
+    """Everything that says something, quasi-identifiers as text whatever they look like."""
+    columns = [name for name in plan.publication.columns if name not in plan.publication.starred]
     kind = plan.policy.output.format if plan.policy.output else None
     types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
     source = Source.of(place, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})

@@ -18,6 +18,7 @@ from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Coding, Engine, OnDisk, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet
+from tablecloak.handover import Attackers, risk_before
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import refuse_empty
 from tablecloak.models.base import Goal
@@ -46,6 +47,7 @@ class Solved:
     coding: Coding
     answer: Answer
     n_missing_dropped: int
+    before: Attackers | None = None  # what attackers could do with the original
 
     @property
     def solution(self) -> Solution:
@@ -66,8 +68,8 @@ def read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[
 
 
 def in_memory(engine: Engine, table: Table, plan: Plan) -> tuple[Engine, Table]:
-    """Methods that move rows about, a shuffle, guards and a population need all rows at hand; else this is refused."""
-    needs_rows = plan.algorithm.publishes.is_bucketing or plan.publication.shuffle_seed is not None
+    """Methods that move rows about, guards and a population need all rows at hand; else this is refused."""
+    needs_rows = plan.algorithm.publishes.is_bucketing
     if not needs_rows and Needs.POPULATION not in plan.goal.needs and not guards_of(plan.goal):
         return engine, table
     return LocalEngine(), table_of(engine.frame(table), table.name)
@@ -94,6 +96,7 @@ def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int |
         coding, given = code(engine, table, plan, timed.inner), given_groups(engine, table, plan)
         in_shards = f" in {len(coding.shards):,} shards" if len(coding.shards) > 1 else ""
         notes.append(f"{coding.n_tuples:,} distinct tuples{in_shards}")
+        before = risk_before(engine, table, plan)
         # what remains to be published; generalised quasi-identifiers live on as codes
         coded = () if plan.algorithm.publishes.is_bucketing else plan.quasi
         rest = [c for c in plan.publication.columns if c not in coded and c not in plan.publication.starred]
@@ -108,7 +111,7 @@ def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int |
     with timed.phase("solve", coding.n_tuples) as notes:
         answer = _answer(engine, coding, search)
         notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
-    return Solved(table, coding, answer, n_dropped)
+    return Solved(table, coding, answer, n_dropped, before)
 
 
 def _compile(algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:

@@ -2,11 +2,13 @@
 
 | kind     | written                | also read                                                                       |
 |----------|------------------------|---------------------------------------------------------------------------------|
-| exact    | the value              |                                                                                 |
+| exact    | the value; in double   | without quotes where nothing else is meant                                      |
+|          | quotes if it is a text |                                                                                 |
+|          | that reads like a label|                                                                                 |
 | any      | `*`                    | a cell of stars only                                                            |
 | interval | `[20, 29]`, `[20, 30)` | `20-29` `[20-29]` `20..29` `20~29` `(20-30]` `[20, 30[` `<30` `>=40`, for dates |
 |          |                        | also `2020` `2020-03` `2020-Q1`                                                 |
-| mask     | `130**`                | one `*` stands for one hidden character                                         |
+| mask     | `130**`                | one `*` stands for one hidden character, unless originals have stars            |
 | node     | its label              |                                                                                 |
 | set      | `{a, b, c}`            |                                                                                 |
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 import calendar
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -30,13 +32,17 @@ __all__ = [
     "Value",
     "bounds",
     "covers",
+    "format_exact",
     "format_interval",
     "format_intervals",
+    "format_member",
     "format_set",
     "format_value",
     "parse",
     "parse_set",
     "position",
+    "quoted",
+    "reads_like_label",
 ]
 
 Value: TypeAlias = int | float | bool | date | datetime | str
@@ -44,6 +50,7 @@ Kind: TypeAlias = Literal["exact", "any", "interval", "mask", "node", "set"]
 Number: TypeAlias = int | float
 
 ANY = "*"
+LONGEST_NUMBER = 300  # digits; what is longer fits no float, and is text
 ORDERED_TYPES = frozenset({"integer", "float", "date", "datetime"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -63,7 +70,7 @@ class Cell:
     """A published cell, understood. Bounds are positions on the line of the column's type (see `position`)."""
 
     kind: Kind
-    text: str | None  # as published; None for a missing cell
+    text: str | None  # as published, an exact value without its quotes; None for a missing cell
     lo: Number = -math.inf
     hi: Number = math.inf
     lo_open: bool = False
@@ -88,6 +95,48 @@ def format_value(value: Value | None) -> str | None:
     return str(value)
 
 
+def format_exact(value: Value | None) -> str | None:
+    """The published text of one original value: a text that reads like a label stands in double quotes.
+
+    >>> format_exact(39), format_exact("Bern"), format_exact("A*02:01"), format_exact("10-20")
+    ('39', 'Bern', '"A*02:01"', '"10-20"')
+    """
+    if isinstance(value, str):
+        return quoted(value) if reads_like_label(value) else value
+    return format_value(value)
+
+
+def quoted(text: str) -> str:
+    """The text in double quotes, those inside it doubled."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"', re.DOTALL)
+_IN_BRACKETS = re.compile(r"[\[(\]].*[,;].*[\])\[]", re.DOTALL)
+
+
+def reads_like_label(text: str) -> bool:
+    """Whether readers could take a text for something other than itself: a mask, a set, an interval, a quoted text.
+
+    The empty text is among them, because it looks like a missing cell.
+    """
+    if not text or ANY in text or text[0] == '"' or (text[0] == "{" and text[-1] == "}"):
+        return True
+    if text[0] in "[(]" and _IN_BRACKETS.fullmatch(text):
+        return True
+    if not _MAY_BE_ORDERED.search(text):
+        return False
+    # a year or a month alone is no interval of a text column
+    is_span = any(
+        pattern(kind).fullmatch(text) for kind in ("date", "datetime") for pattern in (_one_sided, _two_sided)
+    )
+    cell = _parse_ordered(text, "float")
+    return is_span or (cell is not None and cell.kind == "interval")
+
+
+_MAY_BE_ORDERED = re.compile(r"\d\s*(?:[-,;~–]|\.\.)|[<>≤≥]|inf")  # all other texts are told apart quickly
+
+
 def format_interval(lo: Value, hi: Value, *, open_right: bool = False) -> str:
     """The text of an interval: `[20, 29]`, or `[20, 30)` if open on the right."""
     return f"[{format_value(lo)}, {format_value(hi)}{')' if open_right else ']'}"
@@ -98,15 +147,22 @@ def format_intervals(pairs: Iterable[tuple[str, str]]) -> list[str]:
     return [lo if lo == hi else f"[{lo}, {hi}]" for lo, hi in pairs]
 
 
-def format_set(values: Iterable[str]) -> str:
-    """The text of an explicit set, members sorted: `{a, b}`."""
-    return "{" + ", ".join(_quoted(value) for value in sorted(set(values))) + "}"
+def format_set(values: Iterable[str], *, masks: Collection[str] = ()) -> str:
+    """The text of an explicit set, members sorted: `{a, b}`; one that could be misread stands in double quotes.
+
+    Args:
+        masks: members that are no values but masks, whose stars mean what they say.
+    """
+    return "{" + ", ".join(v if v in masks else format_member(v) for v in sorted(set(values))) + "}"
 
 
-def _quoted(member: str) -> str:
-    if member and member == member.strip() and not re.search(r'[,{}"]', member):
-        return member
-    return '"' + member.replace('"', '""') + '"'
+def format_member(value: str) -> str:
+    """A text as a member of a set, or as the bound of an interval of texts."""
+    is_plain = value == value.strip() and not _SEPARATORS.search(value) and not reads_like_label(value)
+    return value if is_plain else quoted(value)
+
+
+_SEPARATORS = re.compile(r'[,{}\[\]"]')
 
 
 _MEMBER = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,{}"]+?))\s*(,|$)')
@@ -141,10 +197,14 @@ def position(value: Value | None) -> Number | None:
     return value
 
 
-def parse(text: str | None, column_type: str, hierarchy: Labels | None = None) -> Cell:
+def parse(text: str | None, column_type: str, hierarchy: Labels | None = None, *, has_masks: bool = True) -> Cell:
     """Understand a published cell of a column of the given type.
 
     A label of the hierarchy wins over every other reading; text that is nothing else is an exact value.
+
+    Args:
+        has_masks: a star inside a text stands for a hidden character. Say False for a column whose original values
+            have stars of their own and whose hierarchy is no mask.
     """
     if text is None:
         return Cell("exact", None, lo=math.nan, hi=math.nan)
@@ -154,14 +214,16 @@ def parse(text: str | None, column_type: str, hierarchy: Labels | None = None) -
         return cell
     if column_type in ORDERED_TYPES and (cell := _parse_ordered(text, column_type)):
         return cell
-    return _parse_text(text)
+    return _parse_text(text, has_masks=has_masks)
 
 
-def _parse_text(text: str) -> Cell:
-    if ANY in text:
-        return Cell("mask", text)
+def _parse_text(text: str, *, has_masks: bool) -> Cell:
+    if _QUOTED.fullmatch(text):
+        return Cell("exact", text[1:-1].replace('""', '"'), lo=math.nan, hi=math.nan)
     if (members := parse_set(text)) is not None:
         return Cell("set", text, members=members)
+    if ANY in text and has_masks:
+        return Cell("mask", text)
     return Cell("exact", text, lo=math.nan, hi=math.nan)  # nowhere on the line: equal to itself only
 
 
@@ -232,7 +294,7 @@ def _exact_number() -> re.Pattern[str]:
 
 
 def _number_span(text: str) -> tuple[Number, Number] | None:
-    if not _exact_number().fullmatch(text):
+    if len(text) > LONGEST_NUMBER or not _exact_number().fullmatch(text):
         return None
     digits = text.lstrip("+-")
     number: Number = int(text) if digits.isdecimal() else float(text)
@@ -293,7 +355,7 @@ def covers(cell: Cell, original: Value | None) -> bool:
     if original is None or cell.text is None:
         return original is None and cell.text is None
     text = format_value(original)
-    return text == cell.text or _COVERS[cell.kind](cell, original, text or "")
+    return (cell.kind == "exact" and text == cell.text) or _COVERS[cell.kind](cell, original, text or "")
 
 
 def _in_bounds(cell: Cell, original: Value, text: str) -> bool:  # noqa: ARG001

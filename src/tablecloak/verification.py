@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Publishes
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.data.pairs import PAIRS_UP_TO, consistency_of
+from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Engine, Recount, Table
 from tablecloak.errors import GoalNotMet
+from tablecloak.findings import strong_attack
+from tablecloak.findings.base import Evidence, Finding, RareBounds, Status, status_of
+from tablecloak.handover import NO_EVIDENCE, Handover
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.models.concealment import PairModel
 from tablecloak.outside import case_with_people, with_people
 from tablecloak.plan import Plan
+from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, silent
-from tablecloak.report.attacked import WITH_REGISTER
+from tablecloak.report.attacked import WITH_REGISTER, Background, attacks_on
 from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.risks.base import run_attacks
-from tablecloak.stats.classes import ClassStats, Needs, SensitiveDomain, histogram_of
+from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
+from tablecloak.stats.joint import combine
+from tablecloak.stats.persons import HOLDING_NAME, is_by_person
 
 __all__ = [
     "Failure",
@@ -32,7 +41,9 @@ __all__ = [
     "Unpublished",
     "Verification",
     "covers_originals",
+    "evidence_of",
     "require",
+    "require_ready",
     "verify",
     "verify_with_facts",
 ]
@@ -42,6 +53,9 @@ IntArray = NDArray[np.int64]
 Unpublished = tuple[SensitiveDomain, IntArray]
 # Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
 MATCH_UP_TO = 2_000
+# Columns in which a value is somebody's own; a whole number with few values is a category.
+CONTINUOUS = (ColumnType.FLOAT, ColumnType.DATE, ColumnType.DATETIME)
+MOST_WHOLE_NUMBERS = 100
 CENTERS_NOTE = "cells are centers of their class, such as means: they cover no original, classes were recounted"
 
 
@@ -80,24 +94,44 @@ class Verification:
     itemsets: Mapping[str, Any] | None = None  # of sets of items: what was counted of them
     failures: tuple[Failure, ...] = ()  # where it fails
     unchecked: tuple[str, ...] = ()  # what was asked and could not be looked at, with the reason; it is not a yes
+    evidence: Evidence = NO_EVIDENCE  # what the recount knows that findings look at
+    handover: Handover | None = None  # what the whole published table says; None: nobody looked
+
+    @property
+    def fails(self) -> bool:
+        """Something is not as it must be."""
+        return self.covers is False or bool(self.failures) or not all(v.holds or v.unchecked for v in self.verdicts)
 
     @property
     def holds(self) -> bool:
         """Everything that was asked was looked at, and is as it must be."""
-        return self.status == "holds"
+        return not self.fails and not self.unchecked and not any(v.unchecked for v in self.verdicts)
 
     @property
-    def status(self) -> str:
-        """`holds`, `fails`, or `unchecked` where nothing fails and something could not be looked at."""
-        if self.covers is False or self.failures or not all(v.holds or v.unchecked for v in self.verdicts):
-            return "fails"
-        return "unchecked" if self.unchecked or any(v.unchecked for v in self.verdicts) else "holds"
+    def findings(self) -> tuple[Finding, ...]:
+        """What besides the goals singles people out."""
+        return self.handover.findings if self.handover else ()
+
+    @property
+    def status(self) -> Status:
+        """Whether the release can be handed over."""
+        if self.fails:
+            return Status.FAILS
+        if not self.holds or self.handover is None:
+            return Status.UNCHECKED
+        return status_of(self.findings)
+
+    def with_handover(self, handover: Handover) -> Verification:
+        """The same with what was found in the whole published table."""
+        return replace(self, handover=handover, notes=(*self.notes, *handover.notes))
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak verify --json`."""
         return {
+            "status": str(self.status),
             "holds": self.holds,
-            "status": self.status,
+            "findings": [found.to_dict() for found in self.findings],
+            **({"risk": self.handover.risk()} if self.handover else {}),
             "classes": self.n_classes,
             "rows": self.n_rows,
             "suppressed": self.n_suppressed,
@@ -154,11 +188,13 @@ def verify_with_facts(
     recount = _recount(engine, release, plan, originals, progress)
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
-    facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types)
+    verification = _verification(recount, plan, originals, coverage)
+    background = Background(originals.coding, coverage if verification.covers else None, recount.labels)
+    facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types, background=background)
     if plan.policy.population is not None and recount.classes is not None:
         register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
         facts = replace(facts, attacks=(*facts.attacks, *register))
-    return _verification(recount, plan, originals, coverage), facts, recount.parts
+    return verification, facts, recount.parts
 
 
 def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | None, progress: Progress) -> Recount:
@@ -194,7 +230,81 @@ def _verification(
         n_suppressed=n_left_out,
         covers=covers,
         notes=(*notes, *remarks),
+        evidence=evidence_of(recount, plan.goal, originals.coding if originals else None),
     )
+
+
+def evidence_of(recount: Recount, goal: Goal, originals: Coding | None = None) -> Evidence:
+    """What a recount knows that findings look at."""
+    background = Background(originals) if originals else None
+    has_values = bool(recount.parts and recount.parts[0].hist_of(Counted.SENSITIVE))
+    return Evidence(
+        values={name: _totals_of(hist) for name, hist in recount.parts[0].hist.items()} if recount.parts else {},
+        attacks=attacks_on(recount, background, names=strong_attack.TRIED) if has_values else (),
+        rare_bounds=_rare_bounds(recount, goal, originals) if originals else {},
+    )
+
+
+def _totals_of(hist: Histogram) -> Histogram:
+    """The histogram of no class: what is in the table."""
+    nothing = np.zeros(0, np.int64)
+    return replace(hist, indptr=np.zeros(1, np.int64), codes=nothing, counts=nothing)
+
+
+def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, RareBounds]:
+    """Continuous quasi-identifiers whose published intervals end at values of fewer than k originals."""
+    judged = [(i, d) for i, d in enumerate(originals.domains) if d.name in recount.labels and _is_continuous(d)]
+    if goal.min_size < 2 or not judged:
+        return {}
+    n_originals = originals.originals()
+    found = {}
+    for i, domain in judged:
+        is_rare = _is_few(n_originals[i][int(domain.has_missing) :], goal.min_size)
+        ends = _ends(recount.labels[domain.name], domain.values.dtype)
+        rare = domain.values.filter(pl.Series(is_rare))
+        is_told = ends.select(pl.any_horizontal(pl.all().is_in(rare.implode()).fill_null(value=False))).to_series()
+        n_bounds = pl.concat([ends["lo"], ends["hi"]]).filter(pl.concat([is_told, is_told])).unique().is_in(rare).sum()
+        if n_bounds:
+            told = is_told.to_numpy()
+            n_records = sum(int(part.size[told[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
+            found[domain.name] = RareBounds(int(n_bounds), n_records, goal.min_size, _even_hierarchy(domain))
+    return found
+
+
+def _is_continuous(domain: Domain) -> bool:
+    is_many = domain.type is ColumnType.INTEGER and domain.n_codes > MOST_WHOLE_NUMBERS
+    return domain.hierarchy is None and (is_many or domain.type in CONTINUOUS)
+
+
+def _is_few(n_originals: IntArray, k: int) -> NDArray[np.bool_]:
+    return (n_originals > 0) & (n_originals < k)
+
+
+def _ends(labels: pl.Series, dtype: pl.DataType) -> pl.DataFrame:
+    """Both ends of every label as values of the column, (n_labels, 2); empty where it is no interval."""
+    parts = (
+        labels.cast(pl.String).str.extract_groups(r"^[\[\(\]](?<lo>[^,;]+)[,;](?<hi>[^,;]+)[\]\)\[]$").struct.unnest()
+    )
+    texts = parts.select(pl.all().str.strip_chars())
+    return texts.select(_read(pl.col(name), dtype) for name in ("lo", "hi"))
+
+
+def _read(text: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if dtype == pl.Date:
+        return text.str.to_date("%Y-%m-%d", strict=False)
+    if isinstance(dtype, pl.Datetime):
+        return text.str.to_datetime(time_unit=dtype.time_unit, time_zone=dtype.time_zone, strict=False)
+    return text.cast(dtype, strict=False)
+
+
+def _even_hierarchy(domain: Domain) -> dict[str, Any]:
+    """A hierarchy whose bounds do not depend on who is in the table: calendar periods, or about 20 even intervals."""
+    if domain.type in (ColumnType.DATE, ColumnType.DATETIME):
+        return {"kind": "dates", "levels": ["month", "year", "decade"]}
+    lowest, highest = float(domain.values.min()), float(domain.values.max())  # type: ignore[arg-type]
+    width = 10.0 ** math.floor(math.log10(max(highest - lowest, 1e-9) / 20))
+    width = next(w for w in (width, 2 * width, 5 * width, 10 * width) if (highest - lowest) / w <= 40)
+    return {"kind": "intervals", "width": int(width) if width >= 1 else width}
 
 
 def _judged(
@@ -202,14 +312,16 @@ def _judged(
 ) -> tuple[list[Verdict], list[str]]:
     """One verdict per model; class sizes only bound what pairs of original and release reach, so those are asked."""
     verdicts = goal.verdicts_of(recount.parts)
+    by_person = any(is_by_person(part) for part in recount.parts)
     open_ = [i for i, m in enumerate(goal.models) if Needs.ORIGINAL in m.needs and not verdicts[i].holds]
-    pairs = _pairs(recount, originals, coverage) if open_ and originals else None
+    pairs = _pairs(recount, originals, coverage) if open_ and originals and not by_person else None
     for i in open_:
         model = goal.models[i]
         assert isinstance(model, PairModel)
         level = model.level_of_pairs(pairs) if pairs else None
         if level is None:
             why = "the table is too large" if originals else "that needs the original, and rows that cover it"
+            why = "persons have several records, and pairs count rows" if by_person else why
             verdicts[i] = replace(verdicts[i], unchecked=why)
         else:
             margin = float(level - model.k)
@@ -251,7 +363,19 @@ def _with_unpublished(recount: Recount, originals: Originals) -> Recount:
             of_row = of_row[~recount.is_suppressed]
         if len(of_row) == len(recount.classes):
             found[domain.name] = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
+            if domain.kind is Counted.PERSON:
+                found |= _holdings(recount, domain, of_row)
     return replace(recount, parts=(replace(recount.stats, hist=found),))
+
+
+def _holdings(recount: Recount, persons: SensitiveDomain, of_row: IntArray) -> dict[str, Histogram]:
+    """Which person holds which published values: persons are those of the originals, values those of the release."""
+    assert recount.classes is not None
+    shown = [(h.domain, recount.codes[name]) for name, h in recount.stats.hist_of(Counted.SENSITIVE).items()]
+    if not shown:
+        return {}
+    domain, codes = combine([(persons, of_row), *shown], HOLDING_NAME, Counted.HOLDING)
+    return {HOLDING_NAME: histogram_of(recount.classes, codes, None, recount.stats.n_classes, domain)}
 
 
 def require(verification: Verification) -> Verification:
@@ -269,6 +393,20 @@ def require(verification: Verification) -> Verification:
             f"(worst class: {failed.worst_class_size:,} records)"
         )
     raise GoalNotMet(message, result=verification.to_dict(), hint="nothing was written")
+
+
+def require_ready(verification: Verification, policy: Policy) -> Verification:
+    """The verification itself or, where the policy is strict, GoalNotMet for findings that it does not accept."""
+    open_ = [found for found in verification.findings if found.accepted is None]
+    if not policy.strict or not open_:
+        return verification
+    first = open_[0]
+    more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
+    raise GoalNotMet(
+        f"the release has findings, and strict allows none: {first.what}{more}",
+        result=verification.to_dict(),
+        hint=f"{first.fix.text}; or accept it with a reason; nothing was written",
+    )
 
 
 def covers_originals(
@@ -290,7 +428,7 @@ def covers_originals(
     if recount.n_rows < originals.n_rows and _is_subsequence(rows_of, recount.n_rows, originals.n_rows):
         return True, ()
     if originals.order_is_known:
-        return False, ("rows were compared in their order; for a shuffled release say output.shuffle: true",)
+        return False, ("rows were compared in their order, because the policy says order: keep",)
     return _match(rows_of, recount.n_rows, originals.n_rows)
 
 

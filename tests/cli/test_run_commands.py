@@ -250,7 +250,10 @@ def test_demo_can_be_repeated_until_its_policy_is_changed(cloak, monkeypatch, tm
 def test_demo_keeps_its_files_where_asked(cloak, tmp_path):
     outcome = cloak("demo", "--cli", "--directory", tmp_path / "demo", "--json")
     assert outcome.code == 0, outcome.err
-    assert outcome.data["risk"]["after"]["unique"] == 0
+    assert outcome.data["status"] == "ready"
+    assert outcome.data["risk"]["quasi"]["after"]["unique"] == 0
+    assert outcome.data["with_cost_kept"]["status"] == "findings"
+    assert outcome.data["with_cost_kept"]["findings"][0]["column"] == "cost"
     assert cloak("check", tmp_path / "demo/policy.yaml").code == 0
     (tmp_path / "other").mkdir()
     (tmp_path / "other/thesis.txt").write_text("mine")

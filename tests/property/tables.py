@@ -153,9 +153,7 @@ class Case:
     def tree_of(self, name):
         """Parent by child of the text hierarchy of a column, from its paths; None where cells explain themselves."""
         spec = self.specs.get(name)
-        if spec is None or (self.types[name] not in ("text", "boolean") and spec["kind"] != "auto"):
-            return None
-        if spec.get("method") == "range":
+        if spec is None or self.types[name] not in ("text", "boolean"):
             return None
         if name not in self.trees:
             values = [v for v in {row[name] for row in self.used} if v is not None]
@@ -291,7 +289,7 @@ def cases(draw, max_rows=80):
         },
         output={
             "suppressed": draw(st.sampled_from(["drop", "star"])),
-            "shuffle": draw(st.sampled_from([False, False, True])),
+            "order": draw(st.sampled_from(["content", "random", "keep"])),
         },
         missing=draw(st.sampled_from(["value", "value", "drop", "error"])),
         weights={kind: draw(st.sampled_from([1.0, 1.0, 2.0, 0.5])) for kind in kinds},

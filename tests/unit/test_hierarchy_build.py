@@ -29,8 +29,8 @@ def assert_covering(tree, values, column_type, *, without_tree=True):
     """Every node covers its leaves, with the hierarchy at hand and by its text alone."""
     for value in values:
         for node in tree.ancestors(tree.code(format_value(value))):
-            assert covers(parse(tree.labels[node], column_type, tree), value)
-            assert not without_tree or covers(parse(tree.labels[node], column_type), value)
+            assert covers(parse(tree.shown[node], column_type, tree), value)
+            assert not without_tree or covers(parse(tree.shown[node], column_type), value)
 
 
 def test_intervals_double_until_one_is_left():
@@ -151,10 +151,46 @@ def test_order_of_numbers_is_intervals():
     assert path(tree, "5") == ["5", "[1, 5]", "*"]
 
 
-def test_value_that_reads_like_a_group_is_refused_without_naming_it():
-    with pytest.raises(DataError) as caught:
-        make({"kind": "order", "fanout": 2}, ["a", "b", "c", "{a, b}"], "text")
-    assert "{a, b}" not in str(caught.value)
+def test_auto_names_blocks_of_ages_by_the_ages_they_hold():
+    tree = make({"kind": "auto", "fanout": 5}, range(20, 61), "integer")
+    inner = tree.labels[tree.n_leaves :]
+    assert "[20, 24]" in inner
+    assert "[20, 44]" in inner
+    assert not {str(number) for number in range(61, 80)} & set(inner)
+    for node in range(tree.n_leaves, tree.n_nodes - 1):
+        ages = {int(tree.labels[leaf]) for leaf in tree.leaves_under(node)}
+        lo, _, hi = tree.labels[node].strip("[]").partition(", ")
+        assert ages == set(range(int(lo), int(hi or lo) + 1))
+
+
+def test_auto_names_blocks_of_texts_by_their_members():
+    tree = make({"kind": "auto", "fanout": 2}, ["Thun", "Bern", "Chur", "Biel, Bienne"], "text")
+    assert tree.labels[tree.n_leaves :] == ('{Bern, "Biel, Bienne"}', "{Chur, Thun}", "*")
+
+
+@pytest.mark.parametrize(("column_type", "values"), [
+    ("integer", [20, 30, 60]), ("float", [1.5, 2.5]), ("date", [date(2020, 1, 1), date(2020, 1, 2)])
+])  # fmt: skip
+def test_numbers_as_labels_are_refused_where_they_would_be_taken_for_values(column_type, values):
+    with pytest.raises(IncompatibleChoice, match="taken for values"):
+        make({"kind": "auto", "labels": "numbers"}, values, column_type)
+
+
+def test_numbers_as_labels_of_texts_begin_after_every_number_among_them():
+    tree = make({"kind": "auto", "fanout": 2, "labels": "numbers"}, ["x", "7", "y", "z"], "text")
+    assert tree.labels[tree.n_leaves :] == ("8", "9", "10")
+
+
+def test_a_value_that_reads_like_the_text_of_a_group_is_told_from_it():
+    tree = make({"kind": "order", "fanout": 2}, ["a", "b", "{a, b}", "~"], "text")
+    assert tree.leaves_of_label("{a, b}") == {"a", "b"}
+    assert tree.leaves_of_label('"{a, b}"') == {"{a, b}"}
+
+
+def test_a_value_with_a_star_is_told_from_a_mask():
+    tree = make({"kind": "mask"}, ["A*", "AB", "AC"], "text")
+    assert tree.leaves_of_label("A*") == {"A*", "AB", "AC"}
+    assert tree.leaves_of_label('"A*"') == {"A*"}
 
 
 def test_auto_range_takes_round_widths():

@@ -60,8 +60,42 @@ def test_a_run_ends_with_its_files():
 def test_risk_before_and_after():
     before = {"unique_share": 0.922, "highest": 1.0, "average": 0.95}
     after = {"unique_share": 0.0, "highest": 0.2, "average": 0.04}
-    lines = text(terminal.run_lines({**RUN, "output": None}, risk={"before": before, "after": after}))
-    assert "risk      unique 92.2% → 0.0%    highest 1.00 → 0.20    average 0.95 → 0.04" in lines
+    risk = {"quasi": {"before": before, "after": after}, "published": {"before": None, "after": before}}
+    lines = text(terminal.run_lines({**RUN, "output": None, "risk": risk}))
+    first = lines.index(
+        "risk      knowing the quasi-identifiers  unique 92.2% → 0.0%    highest 1.00 → 0.20    average 0.95 → 0.04"
+    )
+    assert lines[first + 1] == "knowing everything published   unique 92.2%    highest 1.00    average 0.95"
+
+
+FINDING = {"kind": "standing-alone", "what": "all stand alone on 'cost'", "fix": {"text": "leave it out"}}
+
+
+@pytest.mark.parametrize(
+    ("status", "accepted", "color", "says"),
+    [
+        ("ready", None, "green", "ready to hand over"),
+        ("accepted", "known anyway", "green", "ready, with 1 accepted finding"),
+        ("findings", None, "yellow", "not ready: 1 finding"),
+        ("unchecked", None, "yellow", "not ready: something could not be checked"),
+        ("fails", None, "red", "not ready: not everything is as it must be"),
+    ],
+)
+def test_the_status_comes_first_and_only_ready_is_green(status, accepted, color, says):
+    findings = [] if status in ("ready", "unchecked", "fails") else [{**FINDING, "accepted": accepted}]
+    first = next(iter(terminal.verify_lines({**VERIFICATION, "status": status, "findings": findings})))
+    assert first.plain.strip() == f"status    {says}"
+    assert str(first.spans[-1].style) == f"bold {color}"
+
+
+def test_findings_are_shown_with_their_fix_or_their_reason():
+    findings = [{**FINDING, "accepted": None}, {**FINDING, "accepted": "known anyway"}]
+    assert text(terminal.finding_lines(findings)) == [
+        "! standing-alone: all stand alone on 'cost'",
+        "fix  leave it out",
+        "· standing-alone: all stand alone on 'cost'",
+        "accepted: known anyway",
+    ]
 
 
 def test_a_loss_that_was_not_measured_is_not_shown():

@@ -55,7 +55,7 @@ def test_v_income_1():
     ],
 )
 def test_v_autogen_1(values, inner, root, parents):
-    tree = build(AutoSpec(method="distinct", fanout=10), list(values), "integer")
+    tree = build(AutoSpec(method="distinct", fanout=10, labels="numbers"), [str(v) for v in values], "text")
     assert tree.labels[tree.n_leaves : -1] == tuple(str(i) for i in range(inner[0], inner[1] + 1))
     assert tree.labels[tree.root] == root
     found = {value: int(tree.labels[tree.parent[tree.code(str(value))]]) for value in parents}

@@ -197,9 +197,10 @@ def test_v_link_1_candidates_fall_as_knowledge_grows():
     assert [round(1 / chance) for chance in chances] == [6, 3, 1]
 
 
+NUMBERED = AutoSpec(method="distinct", fanout=10, labels="numbers")
 TREES = {
-    "age": build(AutoSpec(method="distinct", fanout=10), list(range(18, 101)), "integer"),
-    "salary": build(AutoSpec(method="distinct", fanout=10), list(range(100, 10_001, 100)), "integer"),
+    "age": build(NUMBERED, [str(age) for age in range(18, 101)], "text"),
+    "salary": build(NUMBERED, [str(salary) for salary in range(100, 10_001, 100)], "text"),
 }
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.coverage import Coverage, coverage_of
-from tablecloak.data.domain import Distinct, Domain, DomainKind, fit_domain, fit_sensitive
+from tablecloak.data.domain import Domain, DomainKind, fit_domain, fit_sensitive
 from tablecloak.engines.base import QuasiColumn, Recount, SensitiveColumn
 from tablecloak.engines.local import table_of
 from tablecloak.errors import DataError
@@ -33,6 +33,7 @@ def quasi_of(
     ways: Mapping[str, QuasiColumn] = {}
     if known is not None:
         ways = {way.name: way for way in plan.quasi_columns(table_of(known))}
+    is_exact = plan.algorithm.publishes.is_bucketing
     for name, labels in recount.cells.items():
         published = labels.index.astype(np.int64)
         texts = tuple(labels.values.cast(pl.String).to_list())
@@ -47,7 +48,7 @@ def quasi_of(
         coded = codes.astype(np.int64)
         n = original.height if original is not None else 0
         yield Quasi(
-            name, published, texts, domain, _coverage(labels, domain),
+            name, published, texts, domain, (_exact_coverage if is_exact else coverage_of)(labels.values, domain),
             coded[:n] if original is not None else None, coded[n:] if population is not None else None,
         )  # fmt: skip
 
@@ -64,16 +65,15 @@ def _stacked(parts: Sequence[pl.Series]) -> pl.Series:
     return pl.concat([p.cast(pl.String) for p in parts]).cast(pl.Categorical)
 
 
-def _coverage(labels: Distinct, domain: Domain) -> Coverage:
-    """What labels cover; values of a column without order or hierarchy are looked up before they are parsed."""
+def _exact_coverage(values: pl.Series, domain: Domain) -> Coverage:
+    """What cells cover where groups publish original values as they are; a text stands for itself, whatever it is."""
     if domain.kind is not DomainKind.SET:
-        return coverage_of(labels.values, domain)
+        return coverage_of(values, domain)
     offset = int(domain.has_missing)
     known = {text: code + offset for code, text in enumerate(domain.values.cast(pl.String).to_list())}
-    texts = labels.values.cast(pl.String).to_list()
-    codes = np.array([known.get(text, -1) for text in texts], np.int64)
+    codes = np.array([known.get(text, -1) for text in values.cast(pl.String).to_list()], np.int64)
     others = np.flatnonzero(codes < 0)
-    read = coverage_of(labels.values.gather(others), domain)
+    read = coverage_of(values.gather(others), domain)
     lo, hi = codes.copy(), codes.copy()
     lo[others], hi[others] = read.lo, read.hi
     return Coverage(lo, hi, {int(others[i]): members for i, members in read.sets.items()})

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tablecloak.baskets.coding import code_sets
+from tablecloak.baskets.handover import appraised
 from tablecloak.baskets.recoding import read_item_recoding
 from tablecloak.baskets.release import make_release, write_and_recount
 from tablecloak.baskets.run import read_input, report_of
@@ -15,6 +16,7 @@ from tablecloak.outcome import RunReport
 from tablecloak.plan import add_target
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.registry import find
+from tablecloak.verification import require_ready
 
 __all__ = ["apply_to_sets"]
 
@@ -50,4 +52,5 @@ def apply_to_sets(
             made = make_release(given.frame, sets, cut, plan)
         with timed.phase("verify"):
             found = write_and_recount(made, sets, plan, target, is_of_sets=given.is_of_sets)
+        found = require_ready(appraised(found, made.frame, plan, before=given.frame), policy)
     return replace(report_of(found, plan, sets, cut, timed), algorithm="recoding", output=str(place))

@@ -6,17 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from tablecloak.baskets.coding import Sets, code_sets
+from tablecloak.baskets.handover import appraised
 from tablecloak.baskets.plan import SetPlan, make_set_plan, release_format
 from tablecloak.baskets.recount import recount
 from tablecloak.baskets.release import read_cells
 from tablecloak.baskets.run import read_input
-from tablecloak.data.table import Role
+from tablecloak.data.table import ColumnType, Role
 from tablecloak.io.frames import from_frame
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
-from tablecloak.io.tabular import refuse_empty
+from tablecloak.io.tabular import read_frame, refuse_empty
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.verification import Verification
@@ -41,7 +44,18 @@ def verify_set_file(
         originals = code_sets(given.frame[given.plan.column], given.plan)
         plan = replace(given.plan, published_separator=plan.published_separator)
     with timed.phase("verify"):
-        return recount(cells, plan, originals)
+        return _appraised(recount(cells, plan, originals), _whole(release, plan, format_), policy)
+
+
+def _whole(release: Place, plan: SetPlan, format_: str | None) -> pl.DataFrame:
+    delimiter = plan.published_separator if format_ == "sets" else None
+    return read_frame(Source.of(release, format=format_, delimiter=delimiter, types={plan.column: ColumnType.TEXT}))
+
+
+def _appraised(found: Verification, release: pl.DataFrame, policy: Policy) -> Verification:
+    there = {name: spec for name, spec in policy.columns.items() if name in release.columns}
+    plan = make_set_plan(policy.model_copy(update={"columns": there}), release.columns)
+    return appraised(found, release, plan)
 
 
 def verify_set_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
@@ -49,7 +63,7 @@ def verify_set_frame(release: Any, policy: Policy, *, original: Any = None) -> V
     frame = from_frame(release)
     plan = make_set_plan(_only_sets(policy), frame.columns)
     originals = None if original is None else code_sets(from_frame(original)[plan.column], plan)
-    return recount(frame[plan.column], plan, originals)
+    return _appraised(recount(frame[plan.column], plan, originals), frame, policy)
 
 
 def _only_sets(policy: Policy) -> Policy:

@@ -15,6 +15,7 @@ from tablecloak.algorithms.itemsets.search import ItemProblem, NoCutError
 from tablecloak.amounts import most_of
 from tablecloak.baskets.coding import Sets, code_sets
 from tablecloak.baskets.documents import write_set_documents
+from tablecloak.baskets.handover import appraised, findings_before_sets
 from tablecloak.baskets.plan import SetPlan, make_set_plan
 from tablecloak.baskets.recoding import ItemRecoding
 from tablecloak.baskets.recount import recount
@@ -33,7 +34,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release import reserve
 from tablecloak.stats.itemsets import count_itemsets
-from tablecloak.verification import Verification, require
+from tablecloak.verification import Verification, require, require_ready
 
 __all__ = ["Input", "anonymize_sets", "check_sets", "read_input", "report_of", "run_sets"]
 
@@ -97,6 +98,7 @@ def run_sets(
             else:
                 found = write_and_recount(made, sets, given.plan, files.release, is_of_sets=given.is_of_sets)
             notes.append(f"{sum((found.itemsets or {})['after']['itemsets']):,} itemsets recounted")
+        found = require_ready(appraised(found, made.frame, given.plan, before=given.frame), policy)
         report = report_of(found, given.plan, sets, cut, timed)
         if files is None:
             return report
@@ -127,6 +129,7 @@ def anonymize_sets(data: Any, policy: Policy, *, progress: Progress = silent) ->
     sets, cut, made = _solved(given, timed)
     with timed.phase("verify"):
         found = require(recount(made.frame[plan.column], plan, sets, made.row_of))
+    found = require_ready(appraised(found, made.frame, plan, before=given.frame), policy)
     report = report_of(found, plan, sets, cut, timed)
     return SetRelease(made.frame, report, ItemRecoding.of(cut, policy), plan, sets, made)
 
@@ -161,6 +164,7 @@ def check_sets(policy: Policy, *, progress: Progress = silent) -> CheckReport:
         feasible=True,
         loss=cut.loss(sets.occurrences),
         notes=_notes(given.plan, sets, cut),
+        findings=findings_before_sets(given.frame, given.plan),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,8 @@ from tablecloak.cli.settings import Settings
 from tablecloak.errors import PolicyError
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.console import RenderableType
+    from rich.text import Text
 
 FOLDER = Path("tablecloak-demo")
 
@@ -55,7 +56,6 @@ def _in_terminal(directory: Path, settings: Settings) -> None:
     with progress_for(settings) as progress:
         remark(settings, "Making 5,000 patients who do not exist ...")
         from tablecloak import pipeline, sample
-        from tablecloak.data.table import Role
         from tablecloak.io.tabular import read_frame
         from tablecloak.policy.load import load_policy
         from tablecloak.report import terminal
@@ -63,32 +63,32 @@ def _in_terminal(directory: Path, settings: Settings) -> None:
         policy_file = sample.write_patients(directory)
         policy = load_policy(policy_file)
         report = pipeline.run(policy, progress=progress, threads=settings.threads, force=True).to_dict()
-        quasi = policy.columns_with(Role.QUASI)
+        careless = pipeline.run(load_policy(policy_file, ["columns.cost.role=keep"]), dry_run=True).to_dict()
         assert policy.input_path is not None
         assert policy.output_path is not None
         before = read_frame(policy.input_path, columns=list(policy.columns))
         after = read_frame(policy.output_path)
-        risk = {"before": class_risk(before, quasi), "after": class_risk(after, quasi)}
         lines: list[RenderableType] = [
-            *terminal.run_lines(report, risk=risk),
+            *terminal.run_lines(report),
             terminal.rows_table("The first records before", before.head(4).rows(named=True)),
             terminal.rows_table("and some as published", after.head(4).rows(named=True)),
+            *_finding(careless),
             *terminal.next_steps(policy_file, report),
         ]
-        emit(settings, {**report, "risk": risk}, lines)
+        shown = {key: careless[key] for key in ("status", "findings")}
+        emit(settings, {**report, "with_cost_kept": shown}, lines)
 
 
-def class_risk(frame: pl.DataFrame, quasi: list[str]) -> dict[str, Any]:
-    """How exposed the records are to someone who knows all quasi-identifiers of a person."""
-    sizes = frame.group_by(quasi).len()["len"].to_numpy()
-    unique = int((sizes == 1).sum())
-    return {
-        "records": frame.height,
-        "unique": unique,
-        "unique_share": unique / frame.height,
-        "highest": 1 / int(sizes.min()),
-        "average": len(sizes) / frame.height,
-    }
+def _finding(careless: Mapping[str, Any]) -> Iterator[Text]:
+    """What a finding looks like: the same release with a column in which everybody differs."""
+    from rich.text import Text
+
+    from tablecloak.report import terminal
+
+    yield Text("\nWith the column cost kept as it is (cost: {role: keep}), the same release would be ") + (
+        terminal.status_line(careless)
+    )
+    yield from (Text("  ") + line for line in terminal.finding_lines(careless["findings"]))
 
 
 def _refuse_other_folders(folder: Path) -> None:

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     ATTACKS = "attacks"
     HIERARCHIES = "hierarchies"
     DETECTORS = "detectors"
+    FINDINGS = "findings"
     PRESETS = "presets"
     ENGINES = "engines"
 
@@ -30,7 +31,7 @@ def list_things(
     *,
     settings: Settings,
 ) -> None:
-    """List models, algorithms, metrics, attacks, hierarchy kinds, detectors, presets and engines with what they do."""
+    """List models, algorithms, metrics, attacks, hierarchy kinds, detectors, findings, presets and engines."""
     kinds = list(Kind) if kind is None else [kind]
     found = {str(k): [_entry(name, thing) for name, thing in _things(k).items()] for k in kinds}
     from tablecloak.report import terminal

@@ -14,13 +14,20 @@ if TYPE_CHECKING:
     from tablecloak.io.places import Place
     from tablecloak.policy.schema import Policy
 
-__all__ = ["DATA", "PolicyFile", "Set", "read_policy"]
+__all__ = ["DATA", "Header", "PolicyFile", "Set", "Strict", "read_policy"]
 
 DATA = "FILE|URI"  # also a folder or pattern of files, and a table of a database
 PolicyFile: TypeAlias = Annotated[Path, typer.Argument(help="Policy file (YAML).")]
+Header: TypeAlias = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first row has the names of columns.", show_default=False),
+]
 Set: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change the policy for this run, as in goals.0.k=10. Repeatable."),
+]
+Strict: TypeAlias = Annotated[
+    bool, typer.Option("--strict", help="Exit code 3 if there are findings that the policy does not accept.")
 ]
 
 
@@ -31,9 +38,11 @@ def read_policy(
     *,
     source: str | Place | None = None,
     target: str | Place | None = None,
+    strict: bool = False,
 ) -> Policy:
     """The policy with everything that the command line changes."""
     from tablecloak.policy.load import load_policy
 
     policy = load_policy(path, changes or ()).with_files(source=source, target=target)
+    policy = policy.model_copy(update={"strict": True}) if strict else policy
     return policy if settings.seed is None else policy.with_seed(settings.seed)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tablecloak.cli.output import emit, progress_for, remark
-from tablecloak.cli.policies import DATA, PolicyFile, Set, read_policy
+from tablecloak.cli.policies import DATA, PolicyFile, Set, Strict, read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import STREAM, readable, writable
 from tablecloak.errors import PolicyError
@@ -29,6 +29,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a killed run stopped.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    strict: Strict = False,
     settings: Settings,
 ) -> None:
     """Read, generalize, verify and write a release."""
@@ -36,7 +37,7 @@ def run(
     if target == STREAM and settings.json:
         raise PolicyError("--json and --output - both want stdout", hint="write the release to a file")
     with readable(source) as data, writable(target) as release, progress_for(settings) as progress:
-        wanted = read_policy(policy, changes, settings, source=data, target=release)
+        wanted = read_policy(policy, changes, settings, source=data, target=release, strict=strict)
         wanted = wanted.with_documents(report=report_file, certificate=certificate)
         if target == STREAM and wanted.algorithm.publishes == "separated":
             raise PolicyError(f"{wanted.algorithm.name} writes two tables", hint="name a file with --output")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tablecloak.cli.output import emit, progress_for
-from tablecloak.cli.policies import DATA, Set, read_policy
+from tablecloak.cli.policies import DATA, Set, Strict, read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
 from tablecloak.errors import GoalNotMet, PolicyError
@@ -31,6 +31,7 @@ def verify(
         typer.Option("--original", metavar=DATA, help="Also check that every cell covers the original of its row."),
     ] = None,
     changes: Set = None,
+    strict: Strict = False,
     settings: Settings,
 ) -> None:
     """Recount a finished file, whoever made it. Exit code 0 if every goal holds, 3 if not."""
@@ -55,5 +56,6 @@ def verify(
             lines = terminal.verify_lines
     report = found.to_dict()
     emit(settings, report, lines(report))
-    if not found.holds:
+    must_be_ready = strict or (policy is not None and wanted.strict)
+    if not found.holds or (must_be_ready and not found.status.is_ready):
         raise typer.Exit(GoalNotMet.exit_code)

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak.data.domain import Codes, Distinct, Domain
+from tablecloak.data.domain import ANYTHING, Codes, Distinct, Domain
 from tablecloak.data.table import ColumnType
-from tablecloak.values import Cell, covers, parse
+from tablecloak.values import Cell, covers, format_value, parse
 
 __all__ = ["Coverage", "coverage_of", "places_of", "uncovered_rows"]
 
@@ -100,8 +100,11 @@ class _Reader:
         self.domain = domain
         self.offset = int(domain.has_missing)
         leaves = domain.hierarchy.leaf_labels[self.offset :] if domain.hierarchy else None
-        self.values: Sequence[Any] = leaves if leaves is not None else domain.values.to_list()
+        values: Sequence[Any] = leaves if leaves is not None else domain.values.to_list()
+        self.code = {str(format_value(value)): code for code, value in enumerate(values, start=self.offset)}
         self.places = places_of(domain) if domain.type.is_ordered else None
+        is_mask = domain.hierarchy is not None and domain.hierarchy.kind == "mask"
+        self.has_masks = is_mask or not any(ANYTHING in text for text in self.code)
 
     def codes(self, text: str | None) -> range | list[int]:
         if text is None:
@@ -110,12 +113,15 @@ class _Reader:
         node = hierarchy.find(text) if hierarchy else None
         if hierarchy and node is not None:
             return hierarchy.leaves_under(node)
-        cell = parse(text, self.domain.type.value)
+        cell = parse(text, self.domain.type.value, has_masks=self.has_masks)
         if cell.kind == "any":
             return range(self.domain.n_codes)
         if self.places is not None and cell.kind in ("exact", "interval") and not math.isnan(cell.lo):
             return self._between(self.places, cell)
-        return [code + self.offset for code, value in enumerate(self.values) if covers(cell, value)]
+        if cell.kind == "mask":
+            return [code for value, code in self.code.items() if covers(cell, value)]
+        members = [str(cell.text)] if cell.kind == "exact" else cell.members
+        return sorted(self.code[member] for member in members if member in self.code)
 
     def _between(self, places: NDArray[Any], cell: Cell) -> range | list[int]:
         """Codes inside an interval, found by bisection where values ascend."""

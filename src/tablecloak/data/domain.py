@@ -20,7 +20,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.stats.classes import Counted, SensitiveDomain
-from tablecloak.values import format_interval, format_intervals, format_set, format_value, parse
+from tablecloak.values import format_exact, format_interval, format_intervals, format_set, format_value, parse
 
 __all__ = [
     "Codes",
@@ -123,22 +123,30 @@ class Domain:
 
     def set_labels(self, sets: NDArray[np.uint64]) -> list[str | None]:
         """Published text of sets of codes; None is the missing cell."""
-        leaves = self.hierarchy.leaf_labels[: self.n_codes] if self.hierarchy else None
-        offset = int(self.has_missing)
-        texts = leaves or [*([None] * offset), *(format_value(v) for v in self.values.to_list())]
-        return [self._set_label([texts[c] for c in range(self.n_codes) if mask >> c & 1]) for mask in sets.tolist()]
+        return [self._set_label([c for c in range(self.n_codes) if mask >> c & 1]) for mask in sets.tolist()]
 
-    def _set_label(self, members: list[str | None]) -> str | None:
+    def _set_label(self, members: list[int]) -> str | None:
         if len(members) == 1:
-            return members[0]
-        if None in members or len(members) == self.n_codes - int(self.has_missing):
+            return self.exact_label(members[0])
+        if (self.has_missing and 0 in members) or len(members) == self.n_codes - int(self.has_missing):
             return ANYTHING
-        return format_set(str(member) for member in members)
+        masks = {str(self.text(c)) for c in members if self.hierarchy and c in self.hierarchy.coarse}
+        return format_set((str(self.text(c)) for c in members), masks={m for m in masks if "," not in m})
+
+    def text(self, code: int) -> str | None:
+        """The value of a code as text; None for the missing one."""
+        if self.hierarchy:
+            return self.hierarchy.labels[code]
+        return None if code < int(self.has_missing) else format_value(self.values[code - int(self.has_missing)])
+
+    def exact_label(self, code: int) -> str | None:
+        """Published text of one code."""
+        return self.hierarchy.shown[code] if self.hierarchy else format_exact(self.text(code))
 
     def labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
         """Published text of code intervals; None is the missing cell."""
         if self.hierarchy:
-            return [self.hierarchy.labels[node] for node in self.nodes(lo, hi)]
+            return [self.hierarchy.shown[node] for node in self.nodes(lo, hi)]
         texts = self._texts(lo, hi)
         if self.tells_intervals_apart:
             return list(format_intervals((texts[a], texts[b]) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)))
@@ -170,10 +178,10 @@ class Domain:
     def _label(self, lo: int, hi: int, texts: dict[int, str]) -> str | None:
         if self.has_missing and lo == 0:
             return None if hi == 0 else ANYTHING
-        if lo == hi:
-            return texts[lo]
         if self.kind is DomainKind.ORDERED:
-            return format_interval(texts[lo], texts[hi])
+            return texts[lo] if lo == hi else format_interval(texts[lo], texts[hi])
+        if lo == hi:
+            return format_exact(texts[lo])
         if hi - lo + 1 == len(self.values):
             return ANYTHING
         return format_set(texts[code] for code in range(lo, hi + 1))

@@ -15,6 +15,7 @@ from tablecloak.data.coded import code_table
 from tablecloak.data.domain import ANYTHING, Codes, Distinct, distinct_of, fit_domain, fit_persons, fit_sensitive
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
+from tablecloak.engines.alike import Alike, count_alike, some_of
 from tablecloak.engines.base import (
     Answer,
     Coding,
@@ -27,6 +28,7 @@ from tablecloak.engines.base import (
     Summary,
     Table,
 )
+from tablecloak.engines.order import plain_text, published_order
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
 from tablecloak.io.places import Place
@@ -35,7 +37,7 @@ from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.progress import Progress, silent
-from tablecloak.rng import Secret, child
+from tablecloak.rng import Secret
 from tablecloak.stats.classes import SensitiveDomain, count_classes
 from tablecloak.stats.joint import combine
 
@@ -152,9 +154,21 @@ class LocalEngine:
             if name in labels:
                 return labels[name].publish(name, classes)
             series = table.frame[name] if rows is None else table.frame[name].gather(rows)
-            return series if is_star is None else starred(series, table.types[name], is_star)
+            return plain_text(series if is_star is None else starred(series, table.types[name], is_star))
 
         return table_of(pl.DataFrame([cells(name) for name in publication.columns]), "the release"), rows
+
+    def arrange(
+        self,
+        release: Table,
+        publication: Publication,
+        secret: Secret,
+        *,
+        progress: Progress = silent,  # noqa: ARG002
+    ) -> tuple[LocalTable, IntArray | None]:
+        table = _local(release)
+        order = published_order(table.frame, publication.order, secret, first=publication.labelled)
+        return (table, None) if order is None else (replace(table, frame=table.frame[order]), order)
 
     def class_stats(
         self,
@@ -168,7 +182,11 @@ class LocalEngine:
     ) -> Recount:
         frame = _local(release).frame
         labels = {name: distinct_of(_text(frame[name])) for name in quasi}
-        hidden = [_is_hidden(frame[s.name], release.types[s.name]) for s in sensitive] if stars_are_suppressed else []
+        hidden = (
+            [_is_hidden(frame[s.name], release.types[s.name]) for s in sensitive if not s.joins]
+            if stars_are_suppressed
+            else []
+        )
         is_star = _stars(labels, hidden, frame.height) if stars_are_suppressed else None
         if is_star is not None:
             kept = np.flatnonzero(~is_star)
@@ -185,6 +203,14 @@ class LocalEngine:
             (replace(stats, labels=published),), frame.height, n_suppressed, {n: c.values for n, c in labels.items()},
             cells=labels, is_suppressed=is_star, classes=classes, codes={d.name: column for d, column in counted},
         )  # fmt: skip
+
+    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
+        return count_alike(_local(table).frame, sets, stars=stars)
+
+    def some_rows(
+        self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None
+    ) -> pl.DataFrame:
+        return some_of(_local(table).frame.select(columns), together, most / max(1, table.n_rows))
 
     def close(self) -> None:
         pass
@@ -203,7 +229,7 @@ def _counted(table: LocalTable, sensitive: Sequence[SensitiveColumn]) -> list[tu
         if s.is_person:
             found.append(fit_persons(table.frame[s.name]))
         elif s.joins:
-            found.append(combine([pair for pair in found if pair[0].name in s.joins], s.name))
+            found.append(combine([pair for pair in found if pair[0].name in s.joins], s.name, s.kind))
         else:
             series = _finite(table, s.name)
             domain, codes = fit_sensitive(series, table.types[s.name], make_hierarchy=s.make_hierarchy)
@@ -230,14 +256,10 @@ def _text(series: pl.Series) -> pl.Series:
 
 
 def _published_rows(class_of_row: IntArray, publication: Publication) -> IntArray | None:
-    """Which rows are published and in which order; None means all as they are."""
+    """Which rows are published; None means all."""
     is_left_out = class_of_row < 0
     keeps_all = publication.keeps_suppressed or not is_left_out.any()
-    rows = None if keeps_all else np.flatnonzero(~is_left_out)
-    if publication.shuffle_seed is None:
-        return rows
-    rows = np.arange(len(class_of_row)) if rows is None else rows
-    return child(publication.shuffle_seed, "shuffle").permutation(rows)
+    return None if keeps_all else np.flatnonzero(~is_left_out)
 
 
 def starred(series: pl.Series, column: ColumnType, is_star: NDArray[np.bool_]) -> pl.Series:

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak import kernels
+from tablecloak.data.coded import mixed
 from tablecloak.data.coder import Coder
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import ANYTHING
@@ -19,11 +20,12 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Recount, SensitiveColumn
 from tablecloak.engines.batches import Coders, collect_values, sensitive_coders
 from tablecloak.engines.partitions import KeyPartitions
-from tablecloak.engines.rows import RowReader, Rows
+from tablecloak.engines.rows import Rows
 from tablecloak.engines.stream import StreamTable
 from tablecloak.kernels.space import Keys, Layout, plan_layout, unpack
 from tablecloak.progress import Progress
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, count_classes
+from tablecloak.stats.persons import as_published
 
 __all__ = ["Recounter"]
 
@@ -88,7 +90,8 @@ class Recounter:
         self, columns: list[str], *, drops_stars: bool
     ) -> Iterator[tuple[pl.DataFrame, NDArray[np.bool_] | None]]:
         """Published records, and which rows of the file they are."""
-        for batch in self.release.batches(columns):
+        for read in self.release.batches(columns):
+            batch = read.with_columns(_text(read[name]) for name in self.quasi)  # means of numbers are numbers
             is_star = self._is_star(batch) if drops_stars else None
             yield (batch, None) if is_star is None else (batch.filter(~is_star), ~is_star)
 
@@ -105,21 +108,27 @@ class Recounter:
             lambda names: (b.select(names) for b, _ in self._kept(columns, drops_stars=drops_stars)),
         )  # fmt: skip
         quasi = tuple(Coder(name, labels[name], np.arange(len(labels[name]))) for name in self.quasi)
-        persons = self._persons()
         return (
             labels,
             Coders((*self.quasi, *counted.columns), (*quasi, *counted.coders)),
-            (*domains, *(() if persons is None else (persons[0],))),
+            (*domains, *(domain for domain, _ in self._unpublished(domains))),
         )
 
-    def _persons(self) -> tuple[SensitiveDomain, int] | None:
-        """The persons of the originals, whom no release names, and the dimension of their code."""
+    def _unpublished(self, shown: Sequence[SensitiveDomain]) -> list[tuple[SensitiveDomain, int]]:
+        """The persons of the originals and what they hold, which no release tells, and the dimensions of their codes.
+
+        Args:
+            shown: how the values of the release are coded.
+        """
         if self.coding is None or self.rows is None:
-            return None
-        for i, domain in enumerate(self.coding.sensitive):
+            return []
+        found = []
+        for i, domain in enumerate(self.coding.sensitive, start=len(self.coding.domains)):
             if domain.kind is Counted.PERSON:
-                return domain, len(self.coding.domains) + i
-        return None
+                found.append((domain, i))
+            elif domain.kind is Counted.HOLDING:
+                found.append((as_published(domain, self.coding.sensitive, shown), i))
+        return found
 
     def _coverage(self, labels: Mapping[str, pl.Series]) -> list[Coverage] | None:
         if self.coding is None or self.rows is None:
@@ -143,20 +152,24 @@ class Recounter:
         keys = self._sink(layout)
         totals = {d.name: np.zeros(d.n_values, np.int64) for d in domains}
         originals = _Originals(self.rows, self.release.n_rows) if self.rows is not None else None
-        persons = self._persons()
+        shown = [d for d in domains if d.kind is Counted.SENSITIVE]
+        unpublished = self._unpublished(shown)
         covers: bool | None = None if originals is None else originals.is_aligned
         n_rows = done = 0
-        for batch, shown in self._kept(columns, drops_stars=drops_stars):
+        for batch, kept in self._kept(columns, drops_stars=drops_stars):
             packed = coders.keys(batch, layout)
-            height = batch.height if shown is None else len(shown)
-            persons_dim = len(self.quasi) + len(domains) - 1
+            height = batch.height if kept is None else len(kept)
             if originals is not None and originals.is_aligned and coverage is not None:
                 before = originals.next(height)
-                before = before if shown is None else before[:, shown]
+                before = before if kept is None else before[:, kept]
                 covers = bool(covers) and self._holds(coverage, packed, layout, before)
-                if persons is not None:  # where nobody can be told apart, all are one person
-                    found = unpack(before, originals.rows.space.layout, persons[1]).astype(np.uint64)
-                    packed[layout.word[persons_dim]] |= found << layout.shift[persons_dim]
+                # where nobody can be told apart, all are one person
+                for own, (domain, dim) in enumerate(
+                    unpublished, start=len(self.quasi) + len(domains) - len(unpublished)
+                ):
+                    found = unpack(before, originals.rows.space.layout, dim)
+                    packed[layout.word[own]] |= found.astype(np.uint64) << layout.shift[own]
+                    covers = covers and self._shows(packed, layout, shown, domain, found)
             keys.add(packed)
             for i, domain in enumerate(domains, start=len(self.quasi)):
                 totals[domain.name] += np.bincount(unpack(packed, layout, i), minlength=domain.n_values)
@@ -183,6 +196,15 @@ class Recounter:
                 return False
         return True
 
+    def _shows(
+        self, packed: Keys, layout: Layout, shown: Sequence[SensitiveDomain], domain: SensitiveDomain, codes: IntArray
+    ) -> bool:
+        """Every row shows the values that its person holds."""
+        if domain.parts is None:
+            return True
+        dims = enumerate(shown, start=len(self.quasi))
+        return all(np.array_equal(domain.parts[d.name][codes], unpack(packed, layout, dim)) for dim, d in dims)
+
     def _sink(self, layout: Layout) -> KeyPartitions:
         """Where keys go until they are counted: to as many files as are needed for each to fit memory."""
         n_words = int(layout.word.max(initial=0)) + 1
@@ -201,33 +223,52 @@ class Recounter:
 
 
 class _Originals:
-    """The originals of published rows, in their order."""
+    """The originals of published rows, in the order of these."""
 
     def __init__(self, rows: Rows, n_published: int) -> None:
         self.rows = rows
-        self._reader: RowReader = rows.in_order()
         self._left = np.zeros((rows.keys.n_words, 0), np.uint64)
         self._leaves_out = n_published != rows.keys.n_rows
         # rows may be left out only where it is known which
         self.is_aligned = not self._leaves_out or rows.are_classified
+        self._chunks = self._of_table() if rows.published is None else rows.published.chunks(1 << 16)
+        self._sums = np.zeros(2, np.uint64)
+
+    def _of_table(self) -> Iterator[Keys]:
+        """The keys of all originals that are published, in their own order."""
+        reader = self.rows.in_order()
+        while (found := reader.next(1 << 16, with_classes=self._leaves_out))[0].shape[1]:
+            keys, classes = found
+            yield keys[:, classes >= 0] if self._leaves_out else keys
+        reader.close()
 
     def next(self, n: int) -> Keys:
         """Keys of the originals of the next `n` rows of the release; fewer if there are no more."""
         parts, found = [self._left], self._left.shape[1]
-        while found < n:
-            keys, classes = self._reader.next(max(n - found, 1 << 16), with_classes=self._leaves_out)
-            if keys.shape[1] == 0:
-                break
-            keys = keys[:, classes >= 0] if self._leaves_out else keys
+        while found < n and (keys := next(self._chunks, None)) is not None:
             parts.append(keys)
             found += keys.shape[1]
         keys = np.concatenate(parts, axis=1)
         self._left = keys[:, n:]
+        self._sums += _sums(keys[:, :n])
         return keys[:, :n]
 
     def is_used_up(self) -> bool:
-        """No original is left over."""
-        return bool(self.next(1).shape[1] == 0)
+        """No original is left over, and in another order than that of the table every one was there once."""
+        if self.next(1).shape[1]:
+            return False
+        if self.rows.published is None:
+            return True
+        expected = np.zeros(2, np.uint64)
+        for keys in self._of_table():
+            expected += _sums(keys)
+        return bool((expected == self._sums).all())
+
+
+def _sums(keys: Keys) -> NDArray[np.uint64]:
+    """128 bits that tell sets of keys apart, whatever their order."""
+    numbers = mixed(keys)
+    return np.array([numbers.sum(), mixed(np.stack([numbers, numbers >> np.uint64(7)])).sum()], np.uint64)
 
 
 def _are_listed(sets: Mapping[int, frozenset[int]], labels: IntArray, codes: IntArray) -> bool:

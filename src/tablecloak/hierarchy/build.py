@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -63,24 +64,35 @@ def _tree(spec: TreeSpec, column: SortedColumn) -> Hierarchy:
 
 
 def _auto(spec: AutoSpec, column: SortedColumn) -> Hierarchy:
+    if spec.labels == "numbers":
+        return _numbered(spec, column)
     if spec.method == "mask":
         return by_mask(MaskSpec(), column)
     if spec.method == "range":
         return _auto_range(spec, column)
-    if spec.method == "distinct" and column.type == "integer":
-        return _fresh_numbers(spec, column)
     return by_order(OrderSpec(fanout=spec.fanout), column)
 
 
-def _fresh_numbers(spec: AutoSpec, column: SortedColumn) -> Hierarchy:
-    """Blocks of `fanout` sorted integers, named by fresh integers that continue after the largest value."""
-    fresh = int(column.texts[-1]) + 1 if len(column) else 0
+def _numbered(spec: AutoSpec, column: SortedColumn) -> Hierarchy:
+    """Blocks of `fanout` sorted texts, named by fresh integers that continue after the largest whole number in them."""
+    if column.type != "text" or spec.method not in ("distinct", "group"):
+        raise IncompatibleChoice(
+            "numbers as labels are for blocks of texts; among numbers or dates they would be taken for values",
+            hint="remove labels: numbers",
+        )
+    if all(_WHOLE.fullmatch(text) for text in column.texts):  # in the order of the numbers, not of their digits
+        texts = sorted(column.texts, key=int)
+        column = SortedColumn(texts, list(texts), column.type)
+    fresh = 1 + max((int(text) for text in column.texts if _WHOLE.fullmatch(text)), default=0)
     levels = []
     for groups in coarsen(np.arange(len(column)) // spec.fanout, None, spec.fanout):
         n_groups = int(groups[-1]) + 1
         levels.append(Level(groups, [str(fresh + i) for i in range(n_groups)]))
         fresh += n_groups
     return finish(column, levels, "order", root=str(fresh))
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 def _auto_range(spec: AutoSpec, column: SortedColumn) -> Hierarchy:

@@ -13,7 +13,16 @@ from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy, Level
 from tablecloak.hierarchy.nested import ROOT_LABEL
 from tablecloak.hierarchy.nodes import FloatArray, IntArray
-from tablecloak.values import ORDERED_TYPES, Value, format_interval, format_set, format_value, position
+from tablecloak.values import (
+    ORDERED_TYPES,
+    Value,
+    format_exact,
+    format_interval,
+    format_member,
+    format_set,
+    format_value,
+    position,
+)
 
 __all__ = ["SortedColumn", "closed_level", "coarsen", "edges", "finish", "ranks"]
 
@@ -112,5 +121,7 @@ def _closed(lo: Value, hi: Value) -> str:
 
 def _text_group(texts: list[str]) -> str:
     if len(texts) == 1:
-        return texts[0]
-    return format_set(texts) if len(texts) <= MAX_SET_MEMBERS else format_interval(texts[0], texts[-1])
+        return str(format_exact(texts[0]))
+    if len(texts) <= MAX_SET_MEMBERS:
+        return format_set(texts)
+    return format_interval(format_member(texts[0]), format_member(texts[-1]))

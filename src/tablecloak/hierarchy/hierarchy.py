@@ -23,6 +23,7 @@ from tablecloak.hierarchy.nodes import (
     n_leaves_of,
     numbering,
 )
+from tablecloak.values import quoted, reads_like_label
 
 __all__ = ["Hierarchy", "Level"]
 
@@ -52,6 +53,7 @@ class Hierarchy:
     losses: FloatArray  # (n_nodes,) NCP of publishing the node
     kind: str = "tree"  # tree | intervals | quantiles | mask | dates | order
     inside: Mapping[str, int] = field(default_factory=dict)  # values that no node shows, with the leaf they belong to
+    coarse: frozenset[int] = frozenset()  # leaves that stand for values inside them
     n_leaves: int = field(init=False)
     depths: IntArray = field(init=False, repr=False)  # (n_nodes,) edges up to the root
     heights: IntArray = field(init=False, repr=False)  # (n_nodes,) edges down to the deepest leaf
@@ -71,12 +73,14 @@ class Hierarchy:
         *,
         losses: FloatArray | None = None,
         kind: str = "tree",
+        coarse: Iterable[int] = (),
     ) -> Hierarchy:
         """The tree of nodes numbered in any way; siblings keep the order of their numbers.
 
         Args:
             parent: number of each node's parent, -1 for the one root.
             losses: loss of publishing each node; None means leaves below / all leaves, 0 for one leaf.
+            coarse: leaves that are no values, but stand for some.
         """
         up = np.asarray(parent, dtype=np.int64)
         check_tree(up)
@@ -86,9 +90,10 @@ class Hierarchy:
         new_parent = np.where(up[order] >= 0, rank[up[order]], -1)
         first, last = intervals_of(new_parent, n_leaves_of(up))
         names = tuple(labels[i] for i in order)
-        check_labels(names, first, last)
         cost = leaf_shares(first, last) if losses is None else np.asarray(losses, dtype=np.float64)[order]
-        return cls(names, new_parent, first, last, cost, kind)
+        tree = cls(names, new_parent, first, last, cost, kind, coarse=frozenset(int(rank[leaf]) for leaf in coarse))
+        check_labels(tree.shown, first, last)
+        return tree
 
     @classmethod
     def from_paths(
@@ -150,6 +155,23 @@ class Hierarchy:
     def leaf_labels(self) -> tuple[str | None, ...]:
         return self.labels[: self.n_leaves]
 
+    @property
+    def shown(self) -> tuple[str | None, ...]:
+        """What a release shows of every node, (n_nodes,): a label, verbatim, or the text of an original value.
+
+        Values stand in quotes where they could be taken for a label. In a tree that somebody wrote they are labels
+        themselves, unless they consist of stars.
+        """
+        if "shown" not in self._memo:
+            is_label_like = _is_stars if self.kind == "tree" else reads_like_label
+            values = range(int(self.has_missing), self.n_leaves)
+            texts = {leaf: str(self.labels[leaf]) for leaf in values if leaf not in self.coarse}
+            odd = {leaf: quoted(text) for leaf, text in texts.items() if is_label_like(text)}
+            labels = (odd.get(node, label) for node, label in enumerate(self.labels)) if odd else self.labels
+            self._memo["shown"] = tuple(labels)
+        shown: tuple[str | None, ...] = self._memo["shown"]
+        return shown
+
     def node_height(self, node: int) -> int:
         """Edges from the node down to its deepest leaf: 0 for a leaf."""
         return int(self.heights[node])
@@ -181,10 +203,11 @@ class Hierarchy:
         return np.array([index.get(label, -1) for label in labels], dtype=np.int64)
 
     def find(self, label: str | None) -> int | None:
-        """The widest node with this label, or None."""
+        """The widest node that is shown so, or else has this label; None if there is none."""
         if "nodes" not in self._memo:
             # parents come later, so the widest of nested nodes overwrites the others
-            self._memo["nodes"] = {label: node for node, label in enumerate(self.labels)}
+            known = {label: node for node, label in enumerate(self.labels)}
+            self._memo["nodes"] = known | {label: node for node, label in enumerate(self.shown)}
         found: int | None = self._memo["nodes"].get(label)
         return found
 
@@ -279,6 +302,7 @@ class Hierarchy:
             losses=losses,
             kind=self.kind,
             inside={text: leaf + 1 for text, leaf in self.inside.items()},
+            coarse=frozenset(leaf + 1 for leaf in self.coarse),
         )
 
     def cut_off(self, floor: Sequence[int] | IntArray) -> Hierarchy:
@@ -288,7 +312,7 @@ class Hierarchy:
         of its own label.
         """
         nodes = sorted(set(map(int, floor)))
-        above = {up for node in nodes for up in self.ancestors(node)[1:]}
+        above = {up for node in nodes for up in self.ancestors(node)[1:]} | {self.root}
         number = {node: i for i, node in enumerate(nodes)}
         inner = {node: len(nodes) + i for i, node in enumerate(sorted(above))}
         parent = [inner[node] if node in above else inner.get(int(self.parent[node]), -1) for node in nodes]
@@ -296,7 +320,9 @@ class Hierarchy:
         kept = [*nodes, *sorted(above)]
         order = numbering(np.array(parent, np.int64))
         rank = {int(old): new for new, old in enumerate(order)}
-        cut = Hierarchy.from_nodes([self.labels[n] for n in kept], parent, losses=self.losses[kept], kind=self.kind)
+        coarse = [i for i, node in enumerate(nodes) if node >= self.n_leaves or node in self.coarse]
+        losses, labels = self.losses[kept], [self.labels[n] for n in kept]
+        cut = Hierarchy.from_nodes(labels, parent, losses=losses, kind=self.kind, coarse=coarse)
         inside = {str(self.labels[leaf]): rank[number[int(node)]] for leaf, node in enumerate(floor)}
         return replace(cut, inside=inside)
 
@@ -336,3 +362,7 @@ def _level_losses(level: Level, n_leaves: int) -> FloatArray:
         return np.asarray(level.losses, dtype=np.float64)
     counts = np.bincount(level.groups, minlength=len(level.labels))
     return np.where(counts > 1, counts / n_leaves, 0.0)
+
+
+def _is_stars(text: str) -> bool:
+    return set(text) == {ROOT_LABEL}

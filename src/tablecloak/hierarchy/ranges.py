@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.errors import IncompatibleChoice
 from tablecloak.hierarchy.grouping import SortedColumn, closed_level, coarsen, edges, finish, ranks
 from tablecloak.hierarchy.hierarchy import Hierarchy, Level
 from tablecloak.hierarchy.specs import IntervalsSpec, OrderSpec, QuantilesSpec
@@ -33,10 +33,7 @@ def by_order(spec: OrderSpec, column: SortedColumn) -> Hierarchy:
     """Groups of neighbors in sorted order."""
     base = np.arange(len(column)) // spec.fanout
     levels = [closed_level(column, groups) for groups in coarsen(base, None, spec.fanout)]
-    try:
-        return finish(column, levels, "order")
-    except DataError:  # its message names labels, which are values of the data here
-        raise DataError("a value reads like the text of a group of values", hint="write the groups as a tree") from None
+    return finish(column, levels, "order")
 
 
 def by_intervals(spec: IntervalsSpec, column: SortedColumn) -> Hierarchy:

@@ -105,6 +105,10 @@ class AutoSpec(_Spec):
     kind: Literal["auto"] = "auto"
     method: Literal["distinct", "range", "group", "mask"] = "distinct"
     fanout: Factor = 10
+    labels: Literal["values", "numbers"] = Field(
+        default="values",
+        description="what names a block: the values it holds, or fresh numbers that mean nothing (text columns only)",
+    )
 
 
 AnySpec: TypeAlias = IntervalsSpec | QuantilesSpec | MaskSpec | DatesSpec | OrderSpec | TreeSpec | AutoSpec

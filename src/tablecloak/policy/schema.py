@@ -28,6 +28,7 @@ from tablecloak.io.places import Place
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of
 from tablecloak.policy.specs import (
     DEFAULT_ALGORITHM,
+    AcceptedSpec,
     AnyAlgorithm,
     AnyGoal,
     AnyHierarchy,
@@ -83,6 +84,10 @@ class Policy(Spec):
     """the people among whom those of the table are"""
     algorithm: AnyAlgorithm = Field(default_factory=default_algorithm)
     output: OutputSpec | None = None
+    accepted: tuple[AcceptedSpec, ...] = Field(default_factory=tuple)
+    """findings that may stay, each with its reason"""
+    strict: bool = False
+    """release nothing that has findings which were not accepted"""
     seed: Annotated[int, Field(ge=0)] = 0
     """decides which of several equally good answers a search finds; it hides nobody"""
     secret: SecretSpec | None = None
@@ -93,7 +98,7 @@ class Policy(Spec):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        faults = [*self._column_faults(), *self._goal_faults()]
+        faults = [*self._column_faults(), *self._goal_faults(), *self._accepted_faults()]
         if faults:
             raise invalid("Policy", faults)
         return self
@@ -265,6 +270,13 @@ class Policy(Spec):
             for name in _named(getattr(goal, "sensitive", None)):
                 if name not in sensitive:
                     yield _wrong_role(("goals", index, "sensitive"), name, self, Role.SENSITIVE)
+
+    def _accepted_faults(self) -> Iterator[InitErrorDetails]:
+        for index, accepted in enumerate(self.accepted):
+            name = accepted.column
+            if name is not None and name not in self.columns and self.others == "drop":
+                message = f"no column '{name}' is published"
+                yield fault(("accepted", index, "column"), message, hint=did_you_mean(name, self.columns))
 
     def _misnamed_columns(self, index: int, goal: Any) -> Iterator[InitErrorDetails]:
         """Columns that a goal names as X or Y and that cannot be either."""

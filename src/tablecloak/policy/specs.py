@@ -20,8 +20,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from tablecloak import registry
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.errors import PolicyError
+from tablecloak.data.table import ColumnType, Order, Role
+from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.hierarchy.specs import HierarchySpec
 from tablecloak.io.places import Place, database_table, is_uri, place_of
 from tablecloak.policy.losses import refused_loss
@@ -30,6 +30,7 @@ from tablecloak.policy.tagged import Tagged
 
 __all__ = [
     "DEFAULT_ALGORITHM",
+    "AcceptedSpec",
     "AnyAlgorithm",
     "AnyGoal",
     "AnyHierarchy",
@@ -229,6 +230,30 @@ class SecretSpec(Spec):
         return f"the variable {self.env}" if self.env is not None else f"the file {self.file}"
 
 
+class AcceptedSpec(Spec):
+    """A finding that may stay, and why."""
+
+    finding: str
+    """kind of the finding, as `tablecloak list findings` names it"""
+    column: str | None = None
+    """the column it is about; every column if left out"""
+    because: str
+    """the reason, which stands in report and certificate"""
+
+    @model_validator(mode="after")
+    def _is_meant(self) -> Self:
+        faults = []
+        kinds = registry.known("findings")
+        if self.finding not in kinds:
+            hint = did_you_mean(self.finding, kinds) or f"known findings: {', '.join(kinds)}"
+            faults.append(fault(("finding",), f"no finding is called '{self.finding}'", hint=hint))
+        if not self.because.strip():
+            faults.append(fault(("because",), "a reason is needed", hint="say why the release may have this finding"))
+        if faults:
+            raise invalid("AcceptedSpec", faults)
+        return self
+
+
 class ColumnSpec(Spec):
     """What one column means."""
 
@@ -277,8 +302,8 @@ class OutputSpec(_PlaceSpec):
     """rows in each file of a folder; 1,000,000 unless given"""
     suppressed: Suppressed = Suppressed.DROP
     """what happens to suppressed records"""
-    shuffle: bool = False
-    """publish the rows in random order"""
+    order: Order = Order.CONTENT
+    """in which order rows are published"""
     recoding: str | None = None
     """file for the recoding, which can be applied to new rows later"""
     report: str | None = None
@@ -287,6 +312,14 @@ class OutputSpec(_PlaceSpec):
     """quasi-identifier or sensitive column that models learn to predict, to be told in the report"""
     certificate: str | None = None
     """file for the certificate: what holds, and the hashes of every file, as JSON"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_shuffle(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and "shuffle" in data:
+            message = "'shuffle' is no longer there: rows never stay in the order of the input unless asked for"
+            raise invalid("OutputSpec", [fault(("shuffle",), message, hint="order: random", is_key=True)])
+        return data
 
     @property
     def is_folder(self) -> bool:

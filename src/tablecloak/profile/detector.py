@@ -10,7 +10,7 @@ from tablecloak.data.table import Role
 from tablecloak.profile.column import Column
 from tablecloak.registry import known, register
 
-__all__ = ["Detector", "Finding", "Match", "detect", "detector"]
+__all__ = ["Detection", "Detector", "Match", "detect", "detector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Detection:
     """A match and the detector it comes from."""
 
     detector: str
@@ -40,10 +40,10 @@ def detector(name: str) -> Callable[[Detector], Detector]:
     return register("detectors", name)
 
 
-def detect(column: Column) -> Finding | None:
+def detect(column: Column) -> Detection | None:
     """The most certain match for a column; of equals the first by name."""
-    matches = [Finding(name, match) for name, look in known("detectors").items() if (match := look(column))]
-    return max(matches, key=lambda finding: finding.match.certainty, default=None)
+    matches = [Detection(name, match) for name, look in known("detectors").items() if (match := look(column))]
+    return max(matches, key=lambda detection: detection.match.certainty, default=None)
 
 
 def percent(share: float) -> str:

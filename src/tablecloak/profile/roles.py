@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.column import Codes, Column
-from tablecloak.profile.detector import Finding, detect, percent
+from tablecloak.profile.detector import Detection, detect, percent
 from tablecloak.profile.keys import KEY_DETECTORS, RepeatedKey, repeated_keys
 
 __all__ = ["UNKNOWN_NUMBER", "Advice", "advise", "advise_all"]
@@ -31,13 +31,13 @@ class Advice:
     reading: Mapping[str, str] = field(default_factory=dict)  # keys of a policy that make a file read rightly
 
 
-def advise(column: Column, finding: Finding | None) -> Advice:
+def advise(column: Column, detection: Detection | None) -> Advice:
     """The suggested role of a column by itself; the first rule that applies decides.
 
     What is not understood is never suggested to be published as it is: it is generalised, or left out where single
     values stand for single people.
     """
-    advice = next(advice for rule in _RULES if (advice := rule(column, finding)))
+    advice = next(advice for rule in _RULES if (advice := rule(column, detection)))
     if advice.role is Role.IDENTIFIER and column.is_unique and "unique" not in advice.reason:
         return replace(advice, reason=f"unique, {advice.reason}")
     return advice
@@ -62,7 +62,7 @@ def advise_all(columns: Mapping[str, Column], codes: Mapping[str, Codes]) -> dic
     return advice
 
 
-def _empty(column: Column, finding: Finding | None) -> Advice | None:  # noqa: ARG001
+def _empty(column: Column, detection: Detection | None) -> Advice | None:  # noqa: ARG001
     if column.n_distinct > 1:
         return None
     if column.n_distinct == 0:
@@ -72,12 +72,12 @@ def _empty(column: Column, finding: Finding | None) -> Advice | None:  # noqa: A
     return Advice(Role.KEEP, "the same value everywhere", "constant")
 
 
-def _direct(column: Column, finding: Finding | None) -> Advice | None:  # noqa: ARG001
-    return _of(finding) if finding and finding.match.role in (Role.IDENTIFIER, Role.DROP) else None
+def _direct(column: Column, detection: Detection | None) -> Advice | None:  # noqa: ARG001
+    return _of(detection) if detection and detection.match.role in (Role.IDENTIFIER, Role.DROP) else None
 
 
-def _unique(column: Column, finding: Finding | None) -> Advice | None:
-    if finding or column.n_present < ENOUGH_ROWS:
+def _unique(column: Column, detection: Detection | None) -> Advice | None:
+    if detection or column.n_present < ENOUGH_ROWS:
         return None
     if column.type is ColumnType.TEXT and column.is_near_unique:
         return Advice(Role.IDENTIFIER, "unique" if column.is_unique else "near unique", "text")
@@ -86,11 +86,11 @@ def _unique(column: Column, finding: Finding | None) -> Advice | None:
     return None
 
 
-def _detected(column: Column, finding: Finding | None) -> Advice | None:  # noqa: ARG001
-    return _of(finding) if finding else None
+def _detected(column: Column, detection: Detection | None) -> Advice | None:  # noqa: ARG001
+    return _of(detection) if detection else None
 
 
-def _by_type(column: Column, finding: Finding | None) -> Advice:  # noqa: ARG001
+def _by_type(column: Column, detection: Detection | None) -> Advice:  # noqa: ARG001
     if column.type is ColumnType.BOOLEAN:
         return Advice(Role.QUASI, "others may know it", "yes or no")
     if column.type is ColumnType.TEXT:
@@ -102,9 +102,10 @@ def _by_type(column: Column, finding: Finding | None) -> Advice:  # noqa: ARG001
     return Advice(Role.QUASI, f"{column.n_distinct:,} numbers that others may know", "number")
 
 
-def _of(finding: Finding) -> Advice:
-    match = finding.match
-    return Advice(match.role, match.reason, match.looks_like, finding.detector, match.reading)
+def _of(detection: Detection) -> Advice:
+    match = detection.match
+    return Advice(match.role, match.reason, match.looks_like, detection.detector, match.reading)
 
 
-_RULES: tuple[Callable[[Column, Finding | None], Advice | None], ...] = (_empty, _direct, _unique, _detected, _by_type)
+_Rule = Callable[[Column, Detection | None], Advice | None]
+_RULES: tuple[_Rule, ...] = (_empty, _direct, _unique, _detected, _by_type)

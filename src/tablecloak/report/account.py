@@ -15,17 +15,53 @@ __all__ = [
     "alert_section",
     "banner",
     "figure",
+    "finding_list",
     "goal_row",
     "goal_section",
     "method_section",
     "reproduction_section",
+    "verdict_class",
     "verdict_word",
 ]
 
 
 def verdict_word(run: Mapping[str, Any]) -> str:
-    """Whether every goal holds."""
-    return "✓ Every goal holds." if run["holds"] else "✗ A goal does not hold."
+    """Whether the release can be handed over."""
+    findings = run.get("findings", ())
+    n = len(findings)
+    n_open = sum(found["accepted"] is None for found in findings)
+    open_ = "one finding is" if n_open == 1 else f"{n_open} findings are"
+    words = {
+        "ready": "✓ Ready to hand over: every goal holds, and nothing else singles people out.",
+        "accepted": f"✓ Ready, with {n} accepted finding{'s' if n != 1 else ''}. Every goal holds.",
+        "findings": f"! Not ready: every goal holds, and {open_} open.",
+        "unchecked": "! Not ready: something could not be checked.",
+        "fails": "✗ Not ready: not everything is as it must be.",
+    }
+    return words.get(str(run.get("status")), "✓ Every goal holds." if run["holds"] else "✗ A goal does not hold.")
+
+
+def verdict_class(run: Mapping[str, Any]) -> str:
+    """How the verdict looks: green only where the release can be handed over."""
+    if run.get("status") in ("findings", "unchecked"):
+        return "warn"
+    return "pass" if run["holds"] else "fail"
+
+
+def finding_list(findings: Sequence[Mapping[str, Any]]) -> Html | None:
+    """What besides the goals singles people out, with the change that ends it or the reason why it stays."""
+    if not findings:
+        return None
+    return el("ul", [_finding(found) for found in findings], class_="alerts findings")
+
+
+def _finding(found: Mapping[str, Any]) -> Html:
+    reason = found["accepted"]
+    after = f"Accepted: {reason}" if reason is not None else f"To end it: {found['fix']['text']}."
+    what = found["what"][:1].upper() + found["what"][1:] + "."
+    mark = el("span", "Accepted" if reason is not None else "Finding", class_="mark")
+    body = el("div", el("strong", found["kind"]), el("p", what), el("p", after))
+    return el("li", mark, body, class_="note" if reason is not None else "warning")
 
 
 def banner(name: str, run: Mapping[str, Any], lead: str, *figures: Html) -> Html:
@@ -34,7 +70,8 @@ def banner(name: str, run: Mapping[str, Any], lead: str, *figures: Html) -> Html
         "header",
         el("p", "Privacy report", class_="kicker"),
         el("h1", name),
-        el("p", verdict_word(run), class_="verdict " + ("pass" if run["holds"] else "fail")),
+        el("p", verdict_word(run), class_=f"verdict {verdict_class(run)}"),
+        finding_list(run.get("findings", ())),
         el("p", lead, class_="lead"),
         el("dl", *figures, class_="figures"),
     )

@@ -18,7 +18,7 @@ from tablecloak.data.coverage import Coverage, places_of
 from tablecloak.data.domain import Domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.values import format_value
+from tablecloak.values import format_exact, format_value
 
 __all__ = ["Bins", "category_bins", "ordered_bins", "quasi_bins"]
 
@@ -207,7 +207,7 @@ def _categories(domain: Domain, before: IntArray, published: set[str | None]) ->
         offset = int(domain.has_missing)
         texts = [None] * offset + [str(format_value(v)) for v in domain.values.to_list()]
         common = set(np.argsort(-before, kind="stable")[: MOST_BINS - 1].tolist())
-        is_shown = [(t is None or t in published) and c in common for c, t in enumerate(texts)]
+        is_shown = [(t is None or format_exact(t) in published) and c in common for c, t in enumerate(texts)]
         group = np.where(is_shown, np.arange(len(texts)), len(texts))
         return group, [*(EMPTY if t is None else t for t in texts), OTHER]
     return _tree_groups(domain.hierarchy, before, published)

@@ -22,7 +22,10 @@ __all__ = ["Check", "check_hash", "make_certificate", "read_certificate", "sha25
 
 FORMAT = "tablecloak-certificate-1"
 PACKAGES = ("tablecloak", "polars", "numpy", "numba")
-COUNTED = ("holds", "classes", "rows", "suppressed", "dropped_for_missing", "covers", "verdicts", "goals")
+COUNTED = (
+    "status", "holds", "findings", "classes", "rows", "suppressed", "dropped_for_missing", "covers", "verdicts",
+    "goals",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ def make_certificate(
         "format": FORMAT,
         "created": created,
         **{key: run[key] for key in COUNTED},
+        **({"risk": run["risk"]} if run.get("risk") else {}),
         "algorithm": dict(algorithm),
         "engine": run["engine"],
         **({"engine_reason": run["engine_reason"]} if run.get("engine_reason") else {}),

@@ -19,13 +19,16 @@ __all__ = [
     "certificate_lines",
     "check_lines",
     "explain_lines",
+    "finding_lines",
     "hierarchy_tree",
     "lint_lines",
     "list_lines",
     "next_steps",
+    "risk_lines",
     "rows_table",
     "run_lines",
     "show_bytes",
+    "status_line",
     "verify_lines",
 ]
 
@@ -43,8 +46,40 @@ LEVELS = {
 }
 
 
+def status_line(report: Mapping[str, Any]) -> Text:
+    """The one word that decides, and green only where the release can be handed over."""
+    status, findings = report["status"], report.get("findings", ())
+    if status == "ready":
+        return Text("ready to hand over", "bold green")
+    if status == "accepted":
+        return Text(f"ready, with {_counted(len(findings), 'accepted finding')}", "bold green")
+    if status == "findings":
+        n_open = sum(found["accepted"] is None for found in findings)
+        return Text(f"not ready: {_counted(n_open, 'finding')}", "bold yellow")
+    if status == "unchecked":
+        return Text("not ready: something could not be checked", "bold yellow")
+    return Text("not ready: not everything is as it must be", "bold red")
+
+
+def finding_lines(findings: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
+    """What besides the goals singles people out, each with the change that ends it or the reason why it stays."""
+    for found in findings:
+        if found["accepted"] is not None:
+            yield Text("· ", "green") + Text(f"{found['kind']}: {found['what']}")
+            yield Text(f"  accepted: {found['accepted']}", "dim")
+            continue
+        yield Text("! ", "yellow") + Text(f"{found['kind']}: {found['what']}")
+        yield Text(f"  fix  {found['fix']['text']}", "yellow")
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" + ("" if n == 1 else "s")
+
+
 def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
-    """What a recount says: one line per goal, then the totals."""
+    """What a recount says: one line per goal, then findings, the totals and the risk."""
+    if report.get("status") is not None:
+        yield _labelled("status", status_line(report))
     rows = [_verdict(verdict) for verdict in report["verdicts"]]
     if report["covers"] is not None:
         rows.append(_judged(report["covers"], _covering(report)))
@@ -54,7 +89,22 @@ def verify_lines(report: Mapping[str, Any]) -> Iterator[Text]:
         yield _labelled("" if place else "verify", row)
     for note in report.get("notes", ()):
         yield _labelled("", Text(f"  {note}"))
+    for place, line in enumerate(finding_lines(report.get("findings", ()))):
+        yield _labelled("" if place else "findings", line)
     yield _labelled("counted", Text(_totals(report)))
+    for place, risk in enumerate(risk_lines(report.get("risk"))):
+        yield _labelled("" if place else "risk", Text(risk))
+
+
+WHO = {"quasi": "knowing the quasi-identifiers", "published": "knowing everything published"}
+
+
+def risk_lines(risk: Mapping[str, Mapping[str, Any]] | None) -> Iterator[str]:
+    """The risk for both attackers, before and after where both are known."""
+    for who, name in WHO.items():
+        sides = (risk or {}).get(who)
+        if sides and sides["after"]:
+            yield f"{name:<30} {_risk(sides['before'], sides['after'])}"
 
 
 def _failure(failure: Mapping[str, Any]) -> Text:
@@ -117,11 +167,9 @@ def _items(counted: Mapping[str, Any]) -> str:
     return f"{before}{counted['published_items']:,} different {'ones' if before else 'items'}"
 
 
-def run_lines(report: Mapping[str, Any], *, risk: Mapping[str, Mapping[str, Any]] | None = None) -> Iterator[Text]:
-    """What a run did: verdicts, risk before and after, loss, files."""
+def run_lines(report: Mapping[str, Any]) -> Iterator[Text]:
+    """What a run did: status, verdicts, findings, risk before and after, loss, files."""
     yield from verify_lines(report)
-    if risk is not None:
-        yield _labelled("risk", Text(_risk(risk["before"], risk["after"])))
     if report["loss"] is not None:
         yield _labelled("utility", Text(f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)"))
     if report.get("engine_reason") and report["engine"] != "local":
@@ -133,12 +181,12 @@ def run_lines(report: Mapping[str, Any], *, risk: Mapping[str, Mapping[str, Any]
     yield _labelled("wrote", Text("   ".join([*(files or ["nothing"]), spent])))
 
 
-def _risk(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    return (
-        f"unique {before['unique_share']:.1%} → {after['unique_share']:.1%}    "
-        f"highest {before['highest']:.2f} → {after['highest']:.2f}    "
-        f"average {before['average']:.2f} → {after['average']:.2f}"
-    )
+def _risk(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
+    def shown(key: str, form: str) -> str:
+        return f"{format(before[key], form)} → {format(after[key], form)}" if before else format(after[key], form)
+
+    measures = (("unique", "unique_share", ".1%"), ("highest", "highest", ".2f"), ("average", "average", ".2f"))
+    return "    ".join(f"{name} {shown(key, form)}" for name, key, form in measures)
 
 
 def check_lines(report: Mapping[str, Any]) -> Iterator[Text]:
@@ -157,6 +205,8 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[Text]:
     yield Text(f"    feasible{loss}" if report["feasible"] else unknown)
     for note in report["notes"]:
         yield Text(f"    {note}")
+    for line in finding_lines(report["findings"]):
+        yield Text("    ") + line
 
 
 def list_lines(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Table]:

@@ -118,7 +118,9 @@ class Case:
     groups: IntArray  # (n_rows,)
     group_stats: ClassStats  # of groups, with a histogram for every sensitive attribute
     n_originals: int | None = None
-    row_of: IntArray | None = None  # (n_rows,) the original of every row, where known
+    row_of: IntArray | None = None  # (n_rows,) the original of every row, or one that fits; -1: none of them
+    is_certain: bool = True  # no other way to match rows and originals puts anybody in another class
+    is_in_order: bool = False  # rows are taken to be in the order of the original
     row_numbers: IntArray | None = None  # (n_rows,) places in the file; None: as they come
     is_grouped: bool = False  # exact values whose link with sensitive ones was cut inside groups
     is_covering: bool | None = None  # every cell covers its original; None where that is not known
@@ -141,6 +143,16 @@ class Case:
     def sizes(self) -> FloatArray:
         """Rows in the class of every row, (n_rows,)."""
         return self.stats.size[self.classes].astype(np.float64)
+
+    @property
+    def people(self) -> IntArray | None:
+        """The originals that are published, in any order, (n_rows,); None where that, or what covers them, is unknown.
+
+        Whose row is whose does not matter here: where nobody was left out these are all originals.
+        """
+        if not self.is_covering or self.n_originals is None or any(column.codes is None for column in self.quasi):
+            return None
+        return np.arange(self.n_originals) if self.n_originals == self.n_rows else self.row_of
 
     def histogram(self, name: str) -> Histogram:
         """Counts of a sensitive attribute by group."""

@@ -7,14 +7,27 @@ from typing import Any
 
 import polars as pl
 
+from tablecloak.engines.alike import NOBODY, Alike
 from tablecloak.engines.spark.codes import CodeTask, words_in
 from tablecloak.engines.spark.rows import ROW, FileRows, Guarded, frame_of
 from tablecloak.engines.spark.session import explained
 from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, quoted
-from tablecloak.engines.spark.values import VALUES, SummaryTask, ValuesTask, decoded
+from tablecloak.engines.spark.values import VALUES, AlikeTask, SomeRowsTask, SummaryTask, ValuesTask, decoded
 from tablecloak.io.frames import DTYPES
 
-__all__ = ["collected", "counted", "distinct", "grouped", "mapped", "n_distinct", "summaries", "values_in", "values_of"]
+__all__ = [
+    "alike",
+    "collected",
+    "counted",
+    "distinct",
+    "grouped",
+    "mapped",
+    "n_distinct",
+    "some_rows",
+    "summaries",
+    "values_in",
+    "values_of",
+]
 
 
 def summaries(session: Any, table: SparkTable, columns: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -91,6 +104,37 @@ def counted(session: Any, table: SparkTable, task: CodeTask, *, most: int) -> pl
     # all rows would fit, so nothing need be sorted among workers
     found = collected(coded(session, table, task), table.name)
     return found.group_by(_names(task)).agg(pl.col("n").sum(), pl.col("first").min())
+
+
+def alike(session: Any, table: SparkTable, sets: Sequence[Sequence[str]], stars: Sequence[str]) -> list[Alike]:
+    """Groups of equal records on every set of columns; workers send keys of rows to each other, and sums come back."""
+    from pyspark.sql import functions as f
+
+    columns = tuple(dict.fromkeys([*(name for chosen in sets for name in chosen), *stars]))
+    task = AlikeTask(table.rows, columns, tuple(map(tuple, sets)), tuple(stars))
+    with explained("counting equal records", table.name):
+        keys = mapped(session, table, task, "set int, key bigint, n bigint", columns)
+        groups = keys.groupBy("set", "key").agg(f.sum("n").alias("n"))
+        found = groups.groupBy("set").agg(
+            f.sum("n").alias("records"), f.sum((f.col("n") == 1).cast("bigint")).alias("alone"),
+            f.count("n").alias("groups"), f.min("n").alias("smallest"),
+        ).toArrow()  # fmt: skip
+    by_set = {row["set"]: row for row in found.to_pylist()}
+    return [
+        Alike(*(int(by_set[i][name]) for name in ("records", "alone", "groups", "smallest"))) if i in by_set else NOBODY
+        for i in range(len(sets))
+    ]
+
+
+def some_rows(
+    session: Any, table: SparkTable, columns: Sequence[str], together: str | None, share: float
+) -> pl.DataFrame:
+    """About a share of the rows in the memory of the driver; those equal in `together` all or none."""
+    from tablecloak.engines.spark.tables import escaped
+
+    schema = ", ".join(f"`{escaped(name)}` {SPARK_TYPES[table.types[name]]}" for name in columns)
+    task = SomeRowsTask(table.rows, tuple(columns), together, share)
+    return collected(mapped(session, table, task, schema, columns), table.name, "looking at some rows")
 
 
 def _names(task: CodeTask) -> list[str]:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tablecloak.data.coder import Values
+from tablecloak.engines.alike import keys_of, shown_rows, some_of
 from tablecloak.engines.spark.rows import Rows, batches_of
 
-__all__ = ["VALUES", "SummaryTask", "ValuesTask", "decoded"]
+__all__ = ["VALUES", "AlikeTask", "SomeRowsTask", "SummaryTask", "ValuesTask", "decoded"]
 
 VALUES = "column int, number bigint, real double, text string"
 
@@ -44,6 +46,37 @@ class SummaryTask:
         for frame in self.rows.frames(batches, self.columns, numbered=True):
             found = [(-1, frame.height), *((i, frame[name].null_count()) for i, name in enumerate(self.columns))]
             yield from batches_of(pl.DataFrame(found, schema={"column": pl.Int32, "n": pl.Int64}, orient="row"))
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeTask:
+    """Keys of rows on sets of columns, equal ones of a slice united: (set, key, number)."""
+
+    rows: Rows
+    columns: tuple[str, ...]
+    sets: tuple[tuple[str, ...], ...]
+    stars: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in self.rows.frames(batches, self.columns):
+            for number, keys in enumerate(keys_of(shown_rows(frame, self.stars), self.sets)):
+                found = pl.DataFrame({"key": keys.view(np.int64)}).group_by("key").agg(n=pl.len().cast(pl.Int64))
+                yield from batches_of(found.select(pl.lit(number, pl.Int32).alias("set"), "key", "n"))
+
+
+@dataclass(frozen=True, slots=True)
+class SomeRowsTask:
+    """About a share of the rows; those equal in the column `together` all or none."""
+
+    rows: Rows
+    columns: tuple[str, ...]
+    together: str | None
+    share: float
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in self.rows.frames(batches, self.columns):
+            some = some_of(frame, self.together, self.share)
+            yield from batches_of(some.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
 
 
 def _encoded(column: int, values: pl.Series) -> pl.DataFrame:

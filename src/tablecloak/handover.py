@@ -1,0 +1,197 @@
+"""Whether a release is ready to hand over: the whole published table is counted, and looked at for findings.
+
+The recount of `verification.py` asks the goals about quasi-identifiers and the sensitive columns they name. Here every
+published column counts, for two attackers: one who knows the quasi-identifiers of a person, and one who knows
+everything that is published about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from tablecloak.data.table import ColumnType, Role
+from tablecloak.engines.alike import Alike
+from tablecloak.engines.base import Engine, Table
+from tablecloak.engines.local import LocalEngine, LocalTable
+from tablecloak.findings.base import Evidence, Finding, Shown, find_all, protected_columns, unmatched_acceptances
+from tablecloak.io.places import Place
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Source
+from tablecloak.plan import Plan, make_plan
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.secrets import is_public
+from tablecloak.profile.uniqueness import Risk
+
+__all__ = [
+    "NO_EVIDENCE",
+    "Attackers",
+    "Handover",
+    "appraise",
+    "appraise_file",
+    "appraise_finished",
+    "findings_before",
+    "look_at",
+    "risk_before",
+    "risk_of",
+]
+
+# Detectors, and the search for keys that repeat, look at so many rows.
+MOST_ROWS = 50_000
+NO_EVIDENCE = Evidence()
+
+
+@dataclass(frozen=True, slots=True)
+class Attackers:
+    """The risk of one table for two attackers."""
+
+    quasi: Risk | None  # one who knows the quasi-identifiers of a person; None where there are none
+    published: Risk  # one who knows everything that is published about a person
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"quasi": self.quasi.to_dict() if self.quasi else None, "published": self.published.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What looking at a whole published table found."""
+
+    findings: tuple[Finding, ...]
+    after: Attackers
+    before: Attackers | None = None  # the same people in the original, where it is at hand
+    notes: tuple[str, ...] = ()
+
+    def risk(self) -> dict[str, Any]:
+        """Risk for both attackers, before and after."""
+        sides = {"before": self.before, "after": self.after}
+        plain = {side: found.to_dict() if found else None for side, found in sides.items()}
+        return {
+            who: {side: found[who] if found else None for side, found in plain.items()}
+            for who in ("quasi", "published")
+        }
+
+
+def appraise(
+    engine: Engine,
+    release: Table,
+    plan: Plan,
+    *,
+    before: Attackers | None = None,
+    evidence: Evidence = NO_EVIDENCE,
+    apart: Sequence[str] = (),
+) -> Handover:
+    """Count and look at a release, all of it.
+
+    Args:
+        before: what attackers could do with the original.
+        evidence: what the recount knows.
+        apart: published columns whose cells are not linked to the rows of `release`.
+    """
+    shown = look_at(engine, release, _shown(plan, release, apart), stars=_stars(plan, release))
+    # what findings will ask for, too, so that rows are read once
+    quasi = shown.quasi
+    everything = (*quasi, *shown.linked, *(name for name in shown.protected if name not in apart))
+    counted = shown.count([quasi, everything, (*quasi, *shown.linked)])
+    shown = replace(shown, n_records=counted[1].n_records, evidence=evidence)
+    findings = find_all(shown)
+    return Handover(
+        findings,
+        Attackers(risk_of(counted[0]) if quasi else None, risk_of(counted[1])),
+        before,
+        tuple(unmatched_acceptances(findings, plan.policy)),
+    )
+
+
+def appraise_file(release: Place, policy: Policy, evidence: Evidence = NO_EVIDENCE) -> Handover:
+    """The same for a finished file, whoever made it."""
+    kind = policy.output.format if policy.output else None
+    names = sniff(Source.of(release, format=kind)).names
+    quasi = dict.fromkeys((n for n in policy.columns_with(Role.QUASI) if n in names), ColumnType.TEXT)
+    table = LocalEngine().read(Source.of(release, format=kind, types=quasi), columns=None, categorical=names)
+    return appraise_finished(table, policy, evidence)
+
+
+def appraise_finished(release: LocalTable, policy: Policy, evidence: Evidence = NO_EVIDENCE) -> Handover:
+    """The same for a finished table; of a release in groups, its main one."""
+    there = {name: spec for name, spec in policy.columns.items() if name in release.types}
+    plan = make_plan(policy.model_copy(update={"columns": there}), list(release.types))
+    apart = plan.sensitive if plan.algorithm.publishes.is_bucketing else ()
+    return appraise(LocalEngine(), release, plan, apart=apart, evidence=evidence)
+
+
+def findings_before(plan: Plan, table: Table, engine: Engine) -> tuple[Finding, ...]:
+    """The findings that a release of a table would have whatever its classes are; nothing is written or changed."""
+    published = [name for name in plan.publication.columns if name in table.types]
+    shown = replace(_shown(plan, table, ()), is_released=False, n_records=table.n_rows)
+    return find_all(look_at(engine, engine.select(table, published), shown))
+
+
+def look_at(engine: Engine, table: Table, shown: Shown, *, stars: Sequence[str] = ()) -> Shown:
+    """What is published, with the counts and rows of a table; each set of columns is counted once."""
+    counted: dict[frozenset[str], Alike] = {}
+
+    def count(sets: Sequence[tuple[str, ...]]) -> list[Alike]:
+        wanted = {frozenset(chosen): tuple(chosen) for chosen in sets if frozenset(chosen) not in counted}
+        if wanted:
+            counted.update(zip(wanted, engine.alike(table, list(wanted.values()), stars=stars), strict=True))
+        return [counted[frozenset(chosen)] for chosen in sets]
+
+    def sample(columns: Sequence[str], together: str | None) -> pl.DataFrame:
+        there = [name for name in columns if name in table.types]
+        return engine.some_rows(table, there, most=MOST_ROWS, together=together)
+
+    return replace(shown, count=count, sample=sample)
+
+
+def risk_of(alike: Alike) -> Risk:
+    """Groups of equal records as the risk of whoever knows what they are equal in."""
+    if not alike.n_records:
+        return Risk(0, 0, 0.0, 0.0)
+    average = alike.n_groups / alike.n_records
+    return Risk(alike.n_records, alike.n_alone, 1 / alike.smallest, average, alike.n_groups)
+
+
+def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
+    publication = plan.publication
+    columns = [
+        name for name in publication.columns
+        if name not in publication.starred and (name in table.types or name in apart)
+    ]  # fmt: skip
+    protected = protected_columns(plan.goal, plan.sensitive)
+    quasi = tuple(name for name in plan.quasi if name in table.types)
+    return Shown(
+        plan.policy,
+        plan.goal,
+        table.n_rows,
+        is_released=True,
+        quasi=quasi,
+        outside=tuple(name for name in columns if name not in quasi and name not in protected),
+        protected=protected,
+        apart=tuple(apart),
+        has_exact_groups=plan.algorithm.publishes.is_bucketing,
+        keeps_order=_keeps_order(plan),
+        has_public_secret=is_public(plan.policy),
+    )
+
+
+def _keeps_order(plan: Plan) -> bool:
+    order = getattr(plan.policy.output, "order", None)
+    return order is not None and str(order) == "keep"
+
+
+def _stars(plan: Plan, release: Table) -> tuple[str, ...]:
+    """Columns that are hidden in suppressed records, where these are published as rows of *."""
+    if not plan.stars_are_suppressed:
+        return ()
+    return tuple(name for name in plan.publication.columns if name in release.types)
+
+
+def risk_before(engine: Engine, original: Table, plan: Plan) -> Attackers:
+    """What both attackers could do with the columns that a plan publishes, as they were."""
+    publication = plan.publication
+    others = [n for n in publication.columns if n not in (*publication.starred, *plan.quasi) and n in original.types]
+    on_quasi, on_all = engine.alike(original, [plan.quasi, [*plan.quasi, *others]])
+    return Attackers(risk_of(on_quasi), risk_of(on_all))
