@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +34,6 @@ from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, Sens
 from tablecloak.stats.consistency import Consistency
 from tablecloak.stats.joint import combine
 from tablecloak.stats.persons import HOLDING_NAME, is_by_person
-from tablecloak.values import parse, position
 
 __all__ = [
     "Failure",
@@ -189,7 +189,7 @@ def verify_with_facts(
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
     verification = _verification(recount, plan, originals, coverage)
-    background = Background(originals.coding, coverage if verification.covers else None)
+    background = Background(originals.coding, coverage if verification.covers else None, recount.labels)
     facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types, background=background)
     if plan.policy.population is not None and recount.classes is not None:
         register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
@@ -259,10 +259,15 @@ def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, R
     n_originals = originals.originals()
     found = {}
     for i, domain in judged:
-        is_rare, n_bounds = _ends_rarely(domain, n_originals[i], recount.labels[domain.name], goal.min_size)
+        is_rare = _is_few(n_originals[i][int(domain.has_missing) :], goal.min_size)
+        ends = _ends(recount.labels[domain.name], domain.values.dtype)
+        rare = domain.values.filter(pl.Series(is_rare))
+        is_told = ends.select(pl.any_horizontal(pl.all().is_in(rare.implode()).fill_null(value=False))).to_series()
+        n_bounds = pl.concat([ends["lo"], ends["hi"]]).filter(pl.concat([is_told, is_told])).unique().is_in(rare).sum()
         if n_bounds:
-            n_records = sum(int(part.size[is_rare[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
-            found[domain.name] = RareBounds(n_bounds, n_records, goal.min_size)
+            told = is_told.to_numpy()
+            n_records = sum(int(part.size[told[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
+            found[domain.name] = RareBounds(int(n_bounds), n_records, goal.min_size, _even_hierarchy(domain))
     return found
 
 
@@ -271,18 +276,35 @@ def _is_continuous(domain: Domain) -> bool:
     return domain.hierarchy is None and (is_many or domain.type in CONTINUOUS)
 
 
-def _ends_rarely(domain: Domain, n_originals: IntArray, labels: pl.Series, k: int) -> tuple[NDArray[np.bool_], int]:
-    """Which labels are intervals that end at a value of fewer than k originals, and how many such values there are."""
-    offset = int(domain.has_missing)
-    counts = {position(v): int(n) for v, n in zip(domain.values.to_list(), n_originals[offset:], strict=True)}
-    rare = {place for place, n in counts.items() if 0 < n < k}
-    bounds = [_bounds(label, domain.type) & rare for label in labels.to_list()]
-    return np.array([bool(b) for b in bounds], bool), len(set().union(*bounds))
+def _is_few(n_originals: IntArray, k: int) -> NDArray[np.bool_]:
+    return (n_originals > 0) & (n_originals < k)
 
 
-def _bounds(label: str | None, column: ColumnType) -> set[Any]:
-    cell = parse(label, column.value)
-    return {cell.lo, cell.hi} if cell.kind == "interval" and cell.lo != cell.hi else set()
+def _ends(labels: pl.Series, dtype: pl.DataType) -> pl.DataFrame:
+    """Both ends of every label as values of the column, (n_labels, 2); empty where it is no interval."""
+    parts = (
+        labels.cast(pl.String).str.extract_groups(r"^[\[\(\]](?<lo>[^,;]+)[,;](?<hi>[^,;]+)[\]\)\[]$").struct.unnest()
+    )
+    texts = parts.select(pl.all().str.strip_chars())
+    return texts.select(_read(pl.col(name), dtype) for name in ("lo", "hi"))
+
+
+def _read(text: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if dtype == pl.Date:
+        return text.str.to_date("%Y-%m-%d", strict=False)
+    if isinstance(dtype, pl.Datetime):
+        return text.str.to_datetime(time_unit=dtype.time_unit, time_zone=dtype.time_zone, strict=False)
+    return text.cast(dtype, strict=False)
+
+
+def _even_hierarchy(domain: Domain) -> dict[str, Any]:
+    """A hierarchy whose bounds do not depend on who is in the table: calendar periods, or about 20 even intervals."""
+    if domain.type in (ColumnType.DATE, ColumnType.DATETIME):
+        return {"kind": "dates", "levels": ["month", "year", "decade"]}
+    lowest, highest = float(domain.values.min()), float(domain.values.max())  # type: ignore[arg-type]
+    width = 10.0 ** math.floor(math.log10(max(highest - lowest, 1e-9) / 20))
+    width = next(w for w in (width, 2 * width, 5 * width, 10 * width) if (highest - lowest) / w <= 40)
+    return {"kind": "intervals", "width": int(width) if width >= 1 else width}
 
 
 def _judged(
@@ -406,7 +428,7 @@ def covers_originals(
     if recount.n_rows < originals.n_rows and _is_subsequence(rows_of, recount.n_rows, originals.n_rows):
         return True, ()
     if originals.order_is_known:
-        return False, ("rows were compared in their order; for a shuffled release say output.shuffle: true",)
+        return False, ("rows were compared in their order, because the policy says order: keep",)
     return _match(rows_of, recount.n_rows, originals.n_rows)
 
 
