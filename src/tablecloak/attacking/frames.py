@@ -11,6 +11,7 @@ import polars as pl
 
 from tablecloak.attacking.cases import build_case
 from tablecloak.attacking.meant import meant_quasi, meant_sensitive
+from tablecloak.attacking.program import program_of
 from tablecloak.attacking.report import AttackReport
 from tablecloak.data.table import Role
 from tablecloak.io.frames import from_frame
@@ -18,6 +19,7 @@ from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.risks.base import every, rows_of_persons, run_attacks
 from tablecloak.risks.case import Attacker, Case, Fact
+from tablecloak.risks.replay import MOST_PEOPLE
 
 __all__ = ["attack_frames"]
 
@@ -70,6 +72,8 @@ def attack_frames(
     )
     further = tuple(_further(made, from_frame(other), names, targets) for other in others)
     case = replace(beside(after, side=None if side is None else from_frame(side)), others=further)
+    if before is not None and policy is not None and before.height <= MOST_PEOPLE:
+        case = replace(case, program=program_of(policy, before))
     earlier = None
     if before is not None and with_before:
         earlier = tuple(run_attacks(beside(before, is_original=True), wanted))
