@@ -189,7 +189,7 @@ def verify_with_facts(
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
     verification = _verification(recount, plan, originals, coverage)
-    background = Background(originals.coding, coverage if verification.covers else None)
+    background = Background(originals.coding, coverage if verification.covers else None, recount.labels)
     facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types, background=background)
     if plan.policy.population is not None and recount.classes is not None:
         register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
