@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Publishes
 from tablecloak.data.domain import ANYTHING
-from tablecloak.data.table import ColumnType, Role
+from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.documents import Certified, certified_policy, check_certificate
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
@@ -216,6 +216,6 @@ def _without_persons(verification: Verification, policy: Policy) -> Verification
 def code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
     """What a recount needs of the originals of a release, coded again; `rows` are those that were published."""
     coding = engine.contingency(table, plan.quasi_columns(table), plan.guard_columns(table), by_row=True)
-    is_shuffled = plan.publication.shuffle_seed is not None
-    unpublished = () if is_shuffled and rows is None else coding.table.unpublished()
-    return Originals(coding, rows, order_is_known=not is_shuffled, unpublished=unpublished)
+    is_kept = plan.publication.order is Order.KEEP
+    unpublished = coding.table.unpublished() if is_kept or rows is not None else ()
+    return Originals(coding, rows, order_is_known=is_kept, unpublished=unpublished)

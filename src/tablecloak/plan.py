@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Algorithm
 from tablecloak.algorithms.mondrian import Mondrian
 from tablecloak.data.domain import MakeHierarchy
-from tablecloak.data.table import ColumnType, Role
+from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Engine, Publication, QuasiColumn, SensitiveColumn, Table
 from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
@@ -228,7 +228,8 @@ def make_plan(
             columns=tuple(c for c in columns if c in shown),
             starred=tuple(starred),
             keeps_suppressed=bool(output and output.suppressed is Suppressed.STAR),
-            shuffle_seed=policy.seed if output and output.shuffle else None,
+            labelled=tuple(c for c in columns if c in policy.columns_with(Role.QUASI)),
+            order=output.order if output else Order.CONTENT,
         ),
         wanted=tuple(c for c in columns if c in read),
         is_reported=policy.report_path is not None if is_reported is None else is_reported,

@@ -68,8 +68,8 @@ def read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[
 
 
 def in_memory(engine: Engine, table: Table, plan: Plan) -> tuple[Engine, Table]:
-    """Methods that move rows about, a shuffle, guards and a population need all rows at hand; else this is refused."""
-    needs_rows = plan.algorithm.publishes.is_bucketing or plan.publication.shuffle_seed is not None
+    """Methods that move rows about, guards and a population need all rows at hand; else this is refused."""
+    needs_rows = plan.algorithm.publishes.is_bucketing
     if not needs_rows and Needs.POPULATION not in plan.goal.needs and not guards_of(plan.goal):
         return engine, table
     return LocalEngine(), table_of(engine.frame(table), table.name)

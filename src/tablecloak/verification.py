@@ -189,7 +189,7 @@ def verify_with_facts(
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
     verification = _verification(recount, plan, originals, coverage)
-    background = Background(originals.coding, coverage if verification.covers else None)
+    background = Background(originals.coding, coverage if verification.covers else None, recount.labels)
     facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types, background=background)
     if plan.policy.population is not None and recount.classes is not None:
         register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
@@ -428,7 +428,7 @@ def covers_originals(
     if recount.n_rows < originals.n_rows and _is_subsequence(rows_of, recount.n_rows, originals.n_rows):
         return True, ()
     if originals.order_is_known:
-        return False, ("rows were compared in their order; for a shuffled release say output.shuffle: true",)
+        return False, ("rows were compared in their order, because the policy says order: keep",)
     return _match(rows_of, recount.n_rows, originals.n_rows)
 
 

@@ -28,6 +28,7 @@ from tablecloak.engines.base import (
     Summary,
     Table,
 )
+from tablecloak.engines.order import plain_text, published_order
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
 from tablecloak.io.places import Place
@@ -36,7 +37,7 @@ from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.progress import Progress, silent
-from tablecloak.rng import Secret, child
+from tablecloak.rng import Secret
 from tablecloak.stats.classes import SensitiveDomain, count_classes
 from tablecloak.stats.joint import combine
 
@@ -153,9 +154,21 @@ class LocalEngine:
             if name in labels:
                 return labels[name].publish(name, classes)
             series = table.frame[name] if rows is None else table.frame[name].gather(rows)
-            return series if is_star is None else starred(series, table.types[name], is_star)
+            return plain_text(series if is_star is None else starred(series, table.types[name], is_star))
 
         return table_of(pl.DataFrame([cells(name) for name in publication.columns]), "the release"), rows
+
+    def arrange(
+        self,
+        release: Table,
+        publication: Publication,
+        secret: Secret,
+        *,
+        progress: Progress = silent,  # noqa: ARG002
+    ) -> tuple[LocalTable, IntArray | None]:
+        table = _local(release)
+        order = published_order(table.frame, publication.order, secret, first=publication.labelled)
+        return (table, None) if order is None else (replace(table, frame=table.frame[order]), order)
 
     def class_stats(
         self,
@@ -243,14 +256,10 @@ def _text(series: pl.Series) -> pl.Series:
 
 
 def _published_rows(class_of_row: IntArray, publication: Publication) -> IntArray | None:
-    """Which rows are published and in which order; None means all as they are."""
+    """Which rows are published; None means all."""
     is_left_out = class_of_row < 0
     keeps_all = publication.keeps_suppressed or not is_left_out.any()
-    rows = None if keeps_all else np.flatnonzero(~is_left_out)
-    if publication.shuffle_seed is None:
-        return rows
-    rows = np.arange(len(class_of_row)) if rows is None else rows
-    return child(publication.shuffle_seed, "shuffle").permutation(rows)
+    return None if keeps_all else np.flatnonzero(~is_left_out)
 
 
 def starred(series: pl.Series, column: ColumnType, is_star: NDArray[np.bool_]) -> pl.Series:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak import rng
@@ -19,6 +20,7 @@ from tablecloak.data.coverage import Coverage
 from tablecloak.engines.base import Coding, Recount
 from tablecloak.risks.base import Exposure, Finding, run_attacks
 from tablecloak.risks.case import Case, Quasi, Sensitive
+from tablecloak.risks.whose import whose_rows
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, side_by_side
 
 __all__ = ["TRIED", "WITH_REGISTER", "Background", "attacks_on"]
@@ -46,6 +48,7 @@ class Background:
 
     coding: Coding
     coverage: Mapping[str, Coverage] | None = None
+    labels: Mapping[str, pl.Series] | None = None  # different published texts, by column
 
 
 def attacks_on(
@@ -80,7 +83,8 @@ def case_of(stats: ClassStats, background: Background | None = None) -> Case:
         return Case((), plain, classes, sizes, classes, with_values)
     coding = background.coding
     quasi = tuple(
-        Quasi(domain.name, stats.labels[domain.name][classes], (), domain, background.coverage[domain.name],
+        Quasi(domain.name, stats.labels[domain.name][classes], _texts(background, domain.name), domain,
+              background.coverage[domain.name],
               _of_rows([(shard.quasi_codes(dim), shard.weights) for shard in coding.shards]))
         for dim, domain in enumerate(coding.domains)
     )  # fmt: skip
@@ -88,9 +92,15 @@ def case_of(stats: ClassStats, background: Background | None = None) -> Case:
         Sensitive(name, h.domain, np.repeat(h.codes, h.counts), _sensitive_codes(coding, name))
         for name, h in counted.items()
     )
+    whose = whose_rows(quasi, sensitive, len(classes), coding.n_rows) if len(classes) < coding.n_rows else None
     return Case(
-        quasi, sensitive, classes, sizes, classes, with_values, n_originals=coding.n_rows, is_covering=True,
+        quasi, sensitive, classes, sizes, classes, with_values, n_originals=coding.n_rows,
+        row_of=whose.row_of if whose is not None and (whose.row_of >= 0).all() else None, is_covering=True,
     )  # fmt: skip
+
+
+def _texts(background: Background, name: str) -> tuple[str | None, ...]:
+    return () if background.labels is None else tuple(background.labels[name].cast(pl.String).to_list())
 
 
 def _beside_all(hist: Histogram, background: Background | None) -> Histogram:
