@@ -290,10 +290,10 @@ def refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str
             hint = did_you_mean(name, columns) or f"it has: {', '.join(list(columns)[:20])}"
             raise DataError(f"there is no column '{name}'", hint=hint, location=location)
     for accepted in policy.accepted:
-        name = accepted.column
-        if name is not None and policy.others == "keep" and name not in known and name not in policy.columns:
-            message = f"accepted names the column '{name}', and there is none"
-            raise DataError(message, hint=did_you_mean(name, columns), location=location)
+        meant = accepted.column
+        if meant is not None and policy.others == "keep" and meant not in known and meant not in policy.columns:
+            message = f"accepted names the column '{meant}', and there is none"
+            raise DataError(message, hint=did_you_mean(meant, columns), location=location)
 
 
 def _refuse_items(policy: Policy) -> None:
