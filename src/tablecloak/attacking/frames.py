@@ -13,10 +13,11 @@ from tablecloak.attacking.cases import build_case
 from tablecloak.attacking.meant import meant_quasi, meant_sensitive
 from tablecloak.attacking.program import program_of
 from tablecloak.attacking.report import AttackReport
+from tablecloak.data.table import Role
 from tablecloak.io.frames import from_frame
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.risks.base import every, run_attacks
+from tablecloak.risks.base import every, rows_of_persons, run_attacks
 from tablecloak.risks.case import Attacker, Case, Fact
 from tablecloak.risks.replay import MOST_PEOPLE
 
@@ -76,6 +77,9 @@ def attack_frames(
     earlier = None
     if before is not None and with_before:
         earlier = tuple(run_attacks(beside(before, is_original=True), wanted))
+    if policy is not None and before is not None:
+        persons = [name for name in policy.columns_with(Role.PERSON) if name in before.columns]
+        notes = (*notes, *(r for name in persons for r in rows_of_persons(before.height, before[name].n_unique())))
     if case.row_of is not None and not case.is_certain:
         order = ", that of the order of rows" if case.is_in_order else ""
         notes = (*notes, IN_ORDER if case.is_covering is False else SEVERAL_WAYS.format(order))

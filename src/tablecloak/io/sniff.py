@@ -32,6 +32,8 @@ from tablecloak.io.stats_files import READERS, read_stats_file
 __all__ = ["HeaderUnclear", "read_rows", "sniff", "sniff_bytes", "sniff_file"]
 
 HEAD_BYTES = 1 << 19
+MOST_HEAD_BYTES = 1 << 28
+HEAD_LINES = 4  # at least, whatever they take: names and some records
 HEAD_ROWS = 10_000
 MIDDLE_BYTES = 1 << 15
 MIDDLE_CHUNKS = 8
@@ -127,7 +129,8 @@ def _sniff_delimited(source: Source, compression: str | None) -> Layout:
     _check_text(sample, encoding, source)
     kind, _ = format_and_compression(source.path, source.format, source.compression)
     default = "\t" if kind == "tsv" else None
-    layout = sniff_bytes(sample.head, sample.middle, replace(source, delimiter=source.delimiter or default), encoding)
+    told = replace(source, delimiter=source.delimiter or default)
+    layout = sniff_bytes(sample.head, sample.middle, told, encoding, is_whole=sample.is_whole)
     n_bytes = source.path.stat().st_size
     scale = 1.0 if sample.is_whole else n_bytes / len(sample.head)
     hint = None if compression and not sample.is_whole else round((layout.n_rows_hint or 0) * scale)
@@ -146,9 +149,11 @@ def _sniff_sets(source: Source, compression: str | None) -> Layout:
     )  # fmt: skip
 
 
-def sniff_bytes(head: bytes, middle: Sequence[bytes], source: Source, encoding: str) -> Layout:
+def sniff_bytes(
+    head: bytes, middle: Sequence[bytes], source: Source, encoding: str, *, is_whole: bool | None = None
+) -> Layout:
     """The layout of delimited text given as its first bytes and some whole lines from later parts."""
-    is_whole = len(head) < HEAD_BYTES
+    is_whole = len(head) < HEAD_BYTES if is_whole is None else is_whole
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head, is_whole).removeprefix("\ufeff")
     eol = "\r" if "\r" in text and "\n" not in text else "\n"
     delimiter = source.delimiter or _delimiter_of(text, source.quote)
@@ -194,9 +199,13 @@ def _take_sample(path: Path, compression: str | None) -> _Sample:
     try:
         with gzip.open(path) if compression == "gz" else path.open("rb") as file:
             head = file.read(HEAD_BYTES)
+            n_asked = HEAD_BYTES
+            while len(head) == n_asked < MOST_HEAD_BYTES and head.count(b"\n") < HEAD_LINES:  # a very wide table
+                head += file.read(n_asked)
+                n_asked *= 2
     except (EOFError, gzip.BadGzipFile, OSError) as exc:
         raise truncated(path, "gzip") from exc
-    is_whole = len(head) < HEAD_BYTES
+    is_whole = len(head) < n_asked
     return _Sample(head, () if is_whole or compression else tuple(_middle(path)), is_whole)
 
 

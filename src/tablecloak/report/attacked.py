@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tablecloak import rng
 from tablecloak.data.coverage import Coverage
 from tablecloak.engines.base import Coding, Recount
-from tablecloak.risks.base import Exposure, Finding, run_attacks
+from tablecloak.risks.base import Exposure, Finding, rows_of_persons, run_attacks
 from tablecloak.risks.case import Case, Quasi, Sensitive
 from tablecloak.risks.whose import whose_rows
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, side_by_side
@@ -61,7 +61,9 @@ def attacks_on(
     """
     share = min(1.0, MOST_RECORDS / max(1, recount.n_rows))
     if share == 1.0:
-        return tuple(_placeless(e) for e in run_attacks(case_of(side_by_side(recount.parts), background), names))
+        stats = side_by_side(recount.parts)
+        remarks = _of_persons(stats)
+        return tuple(_placeless(e, remarks) for e in run_attacks(case_of(stats, background), names))
     totals = None if background is None else Background(background.coding)
     random = rng.child(0, "attacks")
     drawn = side_by_side([_chosen(p, np.flatnonzero(random.random(p.n_classes) < share)) for p in recount.parts])
@@ -143,8 +145,17 @@ def _entries(hist: Histogram, classes: IntArray) -> Histogram:
     return replace(hist, indptr=indptr, codes=hist.codes[entries], counts=hist.counts[entries])
 
 
-def _placeless(exposure: Exposure) -> Exposure:
-    return exposure if exposure.finding is None else replace(exposure, finding=replace(exposure.finding, worst=()))
+def _placeless(exposure: Exposure, remarks: tuple[str, ...] = ()) -> Exposure:
+    found = exposure.finding
+    if found is None:
+        return exposure
+    return replace(exposure, finding=replace(found, worst=(), notes=(*found.notes, *remarks)))
+
+
+def _of_persons(stats: ClassStats) -> tuple[str, ...]:
+    """A remark where persons were counted, who may have several rows."""
+    keys = [np.unique(hist.codes) for hist in stats.hist_of(Counted.PERSON).values()]
+    return rows_of_persons(stats.n_records, len(keys[0])) if keys else ()
 
 
 def _estimated(exposure: Exposure, lots: Sequence[Exposure], n_rows: int) -> Exposure:
