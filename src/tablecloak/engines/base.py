@@ -234,6 +234,9 @@ class Engine(Protocol):
     def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> Table:
         """Some columns, and only the rows in which none of the columns `without_missing` is empty."""
 
+    def sorted(self, table: Table) -> Table:
+        """The same rows in the order of their content, where they fit memory; else as they are."""
+
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> Mapping[str, Summary]:
         """Counts of columns; different values, the missing one included, only where asked for."""
 
