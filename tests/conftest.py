@@ -19,11 +19,10 @@ SLOW = (
     "test_api.py", "test_auto.py", "test_box_search.py", "test_browser.py", "test_chosen_losses.py",
     "test_cluster_kernels.py", "test_conformance.py", "test_databases.py", "test_dealing.py", "test_disk_clusters.py",
     "test_explore.py", "test_faults.py", "test_fuzz.py", "test_images.py", "test_io_postgres.py", "test_jobs.py",
-    "test_journey.py", "test_kernels.py", "test_labels.py", "test_losses.py", "test_profile_commands.py",
-    "test_profile_starter.py",
-    "test_records.py", "test_refine_kernels.py", "test_releases.py", "test_robust.py", "test_run_commands.py",
-    "test_safe_files.py", "test_security.py", "test_sets.py", "test_shards.py", "test_sources.py", "test_stopping.py",
-    "test_utility.py",
+    "test_journey.py", "test_kernels.py", "test_labels.py", "test_losses.py", "test_one_attack_one_number.py",
+    "test_persons_conformance.py", "test_profile_commands.py", "test_profile_starter.py", "test_records.py",
+    "test_refine_kernels.py", "test_releases.py", "test_robust.py", "test_run_commands.py", "test_safe_files.py",
+    "test_security.py", "test_sets.py", "test_shards.py", "test_sources.py", "test_stopping.py", "test_utility.py",
 )  # fmt: skip
 
 

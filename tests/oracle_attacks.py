@@ -27,6 +27,12 @@ def link_chances(originals, release, quasi):
     return [Fraction(1, len(found)) if (found := rows_of(p, release, quasi)) else Fraction(0) for p in originals]
 
 
+def chances_with_value(originals, release, quasi, sensitive):
+    """1 / (rows that cover the person and show their value), for everybody."""
+    shown = [[r for r in rows_of(p, release, quasi) if r[sensitive] == p[sensitive]] for p in originals]
+    return [Fraction(1, len(rows)) if rows else Fraction(0) for rows in shown]
+
+
 def matching_chances(originals, release, quasi):
     """Over all ways to match people with rows that cover them: how often each person has the row they have most."""
     had, n_ways = [Counter() for _ in originals], 0

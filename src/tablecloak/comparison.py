@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain
 from tablecloak.data.table import ColumnType, Role
+from tablecloak.engines.alike import count_alike
 from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import DataError, did_you_mean
+from tablecloak.handover import risk_of
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
@@ -99,6 +101,7 @@ class Comparison:
     metrics: tuple[Measurement, ...] = ()
     learning: Learning | None = None  # where a target was named
     pairs: tuple[PairTable, ...] = ()  # where they were asked for
+    published: tuple[Risk, Risk] | None = None  # before and after, for someone who knows every published column
 
     @property
     def loss(self) -> float:
@@ -112,6 +115,11 @@ class Comparison:
             "quasi": list(self.quasi),
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
+            **(
+                {"published": dict(zip(("before", "after"), (r.to_dict() for r in self.published), strict=True))}
+                if self.published
+                else {}
+            ),
             "suppressed": self.n_suppressed,
             "loss": self.loss,
             "columns": [column.to_dict() for column in self.columns],
@@ -199,7 +207,13 @@ def compare_frames(
         tuple(measure(counts_of_labels(read, recount, before, n_suppressed, k, records), every())),
         learning,
         _pairs(records()) if with_pairs else (),
+        (_risk_of_all(before, after.columns), _risk_of_all(kept, after.columns)),
     )
+
+
+def _risk_of_all(frame: pl.DataFrame, columns: Sequence[str]) -> Risk:
+    """The risk of a table for someone who knows every published column of a person."""
+    return risk_of(count_alike(frame, [[name for name in columns if name in frame.columns]])[0])
 
 
 def _pairs(records: Records) -> tuple[PairTable, ...]:

@@ -125,6 +125,9 @@ def contrast_files(
 def _risk_rows(a: Comparison, b: Comparison) -> Iterator[Row]:
     for name, key in (("unique records", "unique_share"), ("highest risk", "highest"), ("average risk", "average")):
         yield Row("risk", name, getattr(a.before, key), (getattr(a.after, key), getattr(b.after, key)))
+    if a.published is not None and b.published is not None:
+        name = "unique knowing everything published"
+        yield Row("risk", name, None, (a.published[1].unique_share, b.published[1].unique_share))
 
 
 def _attack_rows(a: AttackReport, b: AttackReport) -> Iterator[Row]:

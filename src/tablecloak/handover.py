@@ -91,10 +91,9 @@ def appraise(
         apart: published columns whose cells are not linked to the rows of `release`.
     """
     shown = look_at(engine, release, _shown(plan, release, apart), stars=_stars(plan, release))
-    everything = tuple(name for name in release.types if name in plan.publication.columns and name not in apart)
-    everything = tuple(name for name in everything if name not in plan.publication.starred)
     # what findings will ask for, too, so that rows are read once
     quasi = shown.quasi
+    everything = (*quasi, *shown.linked, *(name for name in shown.protected if name not in apart))
     counted = shown.count([quasi, everything, (*quasi, *shown.linked)])
     shown = replace(shown, n_records=counted[1].n_records, evidence=evidence)
     findings = find_all(shown)
@@ -193,6 +192,6 @@ def _stars(plan: Plan, release: Table) -> tuple[str, ...]:
 def risk_before(engine: Engine, original: Table, plan: Plan) -> Attackers:
     """What both attackers could do with the columns that a plan publishes, as they were."""
     publication = plan.publication
-    everything = [name for name in publication.columns if name not in publication.starred and name in original.types]
-    on_quasi, on_all = engine.alike(original, [plan.quasi, everything])
+    others = [n for n in publication.columns if n not in (*publication.starred, *plan.quasi) and n in original.types]
+    on_quasi, on_all = engine.alike(original, [plan.quasi, [*plan.quasi, *others]])
     return Attackers(risk_of(on_quasi), risk_of(on_all))

@@ -26,12 +26,13 @@ from tablecloak.outside import case_with_people, with_people
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, silent
-from tablecloak.report.attacked import WITH_REGISTER, attacks_on
-from tablecloak.report.attacked_counts import attacks_on_counts
+from tablecloak.report.attacked import WITH_REGISTER, Background, attacks_on
 from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
+from tablecloak.stats.joint import combine
+from tablecloak.stats.persons import HOLDING_NAME, is_by_person
 from tablecloak.values import parse, position
 
 __all__ = [
@@ -187,11 +188,13 @@ def verify_with_facts(
     recount = _recount(engine, release, plan, originals, progress)
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
-    facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types)
+    verification = _verification(recount, plan, originals, coverage)
+    background = Background(originals.coding, coverage if verification.covers else None)
+    facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types, background=background)
     if plan.policy.population is not None and recount.classes is not None:
         register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
         facts = replace(facts, attacks=(*facts.attacks, *register))
-    return _verification(recount, plan, originals, coverage), facts, recount.parts
+    return verification, facts, recount.parts
 
 
 def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | None, progress: Progress) -> Recount:
@@ -233,11 +236,11 @@ def _verification(
 
 def evidence_of(recount: Recount, goal: Goal, originals: Coding | None = None) -> Evidence:
     """What a recount knows that findings look at."""
-    attack = attacks_on_counts if recount.classes is None else attacks_on
+    background = Background(originals) if originals else None
     has_values = bool(recount.parts and recount.parts[0].hist_of(Counted.SENSITIVE))
     return Evidence(
         values={name: _totals_of(hist) for name, hist in recount.parts[0].hist.items()} if recount.parts else {},
-        attacks=attack(recount, strong_attack.TRIED) if has_values else (),
+        attacks=attacks_on(recount, background, names=strong_attack.TRIED) if has_values else (),
         rare_bounds=_rare_bounds(recount, goal, originals) if originals else {},
     )
 
@@ -287,14 +290,16 @@ def _judged(
 ) -> tuple[list[Verdict], list[str]]:
     """One verdict per model; class sizes only bound what pairs of original and release reach, so those are asked."""
     verdicts = goal.verdicts_of(recount.parts)
+    by_person = any(is_by_person(part) for part in recount.parts)
     open_ = [i for i, m in enumerate(goal.models) if Needs.ORIGINAL in m.needs and not verdicts[i].holds]
-    pairs = _pairs(recount, originals, coverage) if open_ and originals else None
+    pairs = _pairs(recount, originals, coverage) if open_ and originals and not by_person else None
     for i in open_:
         model = goal.models[i]
         assert isinstance(model, PairModel)
         level = model.level_of_pairs(pairs) if pairs else None
         if level is None:
             why = "the table is too large" if originals else "that needs the original, and rows that cover it"
+            why = "persons have several records, and pairs count rows" if by_person else why
             verdicts[i] = replace(verdicts[i], unchecked=why)
         else:
             margin = float(level - model.k)
@@ -336,7 +341,19 @@ def _with_unpublished(recount: Recount, originals: Originals) -> Recount:
             of_row = of_row[~recount.is_suppressed]
         if len(of_row) == len(recount.classes):
             found[domain.name] = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
+            if domain.kind is Counted.PERSON:
+                found |= _holdings(recount, domain, of_row)
     return replace(recount, parts=(replace(recount.stats, hist=found),))
+
+
+def _holdings(recount: Recount, persons: SensitiveDomain, of_row: IntArray) -> dict[str, Histogram]:
+    """Which person holds which published values: persons are those of the originals, values those of the release."""
+    assert recount.classes is not None
+    shown = [(h.domain, recount.codes[name]) for name, h in recount.stats.hist_of(Counted.SENSITIVE).items()]
+    if not shown:
+        return {}
+    domain, codes = combine([(persons, of_row), *shown], HOLDING_NAME, Counted.HOLDING)
+    return {HOLDING_NAME: histogram_of(recount.classes, codes, None, recount.stats.n_classes, domain)}
 
 
 def require(verification: Verification) -> Verification:

@@ -23,7 +23,10 @@ from tablecloak.policy.load import parse_policy
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
 pytestmark = clusters.ON_SPARK
 
-FIGURES = ("classes", "rows", "suppressed", "covers", "verdicts", "goals", "holds", "dropped_for_missing")
+FIGURES = (
+    "status", "findings", "risk", "classes", "rows", "suppressed", "covers", "verdicts", "goals", "holds",
+    "dropped_for_missing",
+)  # fmt: skip
 ROWS = 1200
 
 

@@ -82,6 +82,17 @@ def test_prosecutor_and_marketer(made):
     assert reached("marketer", people, rows).average == pytest.approx(found.average)
 
 
+@often
+@given(made=releases())
+def test_known_sensitive(made):
+    people, rows = made
+    chances = oracle_attacks.chances_with_value(people, rows, QUASI, "dx")
+    found = reached("known-sensitive", people, rows)
+    assert found.highest == pytest.approx(float(max(chances)))
+    assert found.average == pytest.approx(float(sum(chances) / len(chances)))
+    assert found.n_victims == sum(c > Fraction(1, 2) for c in chances)
+
+
 @settings(max_examples=effort.often(15), derandomize=True)
 @given(made=releases(most=6))
 def test_linkage_knowing_everybody(made):

@@ -8,9 +8,8 @@ import pytest
 
 from tablecloak.engines.base import SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.report import attacked_counts
+from tablecloak.report import attacked
 from tablecloak.report.attacked import attacks_on
-from tablecloak.report.attacked_counts import attacks_on_counts
 from tablecloak.stats.classes import ClassStats
 
 
@@ -36,20 +35,20 @@ def figures(exposures):
 def halves(stats):
     """The classes as two parts that share no class."""
     middle = stats.n_classes // 2
-    return [attacked_counts._chosen(stats, np.arange(*ends)) for ends in ((0, middle), (middle, stats.n_classes))]
+    return [attacked._chosen(stats, np.arange(*ends)) for ends in ((0, middle), (middle, stats.n_classes))]
 
 
-def test_counts_say_what_rows_say():
+def test_parts_say_what_the_whole_says():
     recount = recount_of(3000, 300)
-    on_rows = figures(attacks_on(recount))
-    assert figures(attacks_on_counts(replace(recount, classes=None, codes={}))) == on_rows
-    assert figures(attacks_on_counts(replace(recount, parts=halves(recount.stats), classes=None))) == on_rows
-    assert sum(not isinstance(finding, str) for finding in on_rows.values()) >= 6
+    whole = figures(attacks_on(recount))
+    assert figures(attacks_on(replace(recount, classes=None, codes={}))) == whole
+    assert figures(attacks_on(replace(recount, parts=halves(recount.stats), classes=None))) == whole
+    assert sum(not isinstance(finding, str) for finding in whole.values()) >= 6
 
 
 def test_chosen_classes_keep_their_counts():
     stats = recount_of(800, 60).stats
-    some = attacked_counts._chosen(stats, np.array([5, 2, 40]))
+    some = attacked._chosen(stats, np.array([5, 2, 40]))
     assert isinstance(some, ClassStats)
     for name, hist in some.hist.items():
         whole = stats.hist[name]
@@ -66,8 +65,8 @@ def test_chosen_classes_keep_their_counts():
 def test_drawn_classes_estimate_within_their_limits(seed, monkeypatch):
     recount = recount_of(40_000, 4000, seed)
     exact = figures(attacks_on(recount))
-    monkeypatch.setattr(attacked_counts, "MOST_RECORDS", 10_000)
-    drawn = figures(attacks_on_counts(replace(recount, parts=halves(recount.stats), classes=None)))
+    monkeypatch.setattr(attacked, "MOST_RECORDS", 10_000)
+    drawn = figures(attacks_on(replace(recount, parts=halves(recount.stats), classes=None)))
     for name, finding in drawn.items():
         if isinstance(finding, str):
             assert finding == exact[name]

@@ -150,6 +150,14 @@ def test_a_known_sensitive_value_singles_out_inside_a_class():
     assert (found.n_victims, found.worst[0], found.highest) == (1, 1, 1.0)
 
 
+def test_a_known_sensitive_value_is_shown_by_all_rows_that_cover_a_person():
+    """A ring publishes four different rows, none a class of two; yet two rows that cover everybody show their value."""
+    people = pl.DataFrame({"age": [1, 2, 3, 4], "dx": ["a"] * 4})
+    rows = pl.DataFrame({"age": ["[1, 2]", "[2, 3]", "[3, 4]", "{1, 4}"], "dx": ["a"] * 4})
+    found = reached("known-sensitive", people, rows, ["age"], ["dx"])
+    assert (found.highest, found.average, found.n_victims) == (0.5, 0.5, 0)
+
+
 def test_impossible_pairs_undo_a_group():
     """A man cannot be pregnant, so of a man and a woman who share two values both are known."""
     original = pl.DataFrame({"sex": ["m", "f", "f", "m"], "dx": ["flu", "pregnant", "flu", "flu"]})

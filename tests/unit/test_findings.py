@@ -95,6 +95,11 @@ def test_counting_in_parts_and_batches_finds_the_same(tmp_path, work):
     assert not list(tmp_path.rglob("*.keys"))
 
 
+def test_sets_that_begin_alike_are_counted_like_others():
+    frame, sets = odd_table(), (("t", "n"), ("t", "n", "f"), ("t", "n", "b", "d"), ("t", "n"))
+    assert count_alike(frame, sets) == [by_hand(frame, columns) for columns in sets]
+
+
 def test_a_value_in_another_column_is_another_record():
     frame = pl.DataFrame({"a": ["x", None], "b": [None, "x"]})
     assert count_alike(frame, [("a", "b")])[0].n_alone == 2

@@ -18,7 +18,7 @@ from tablecloak.algorithms.blocks import Refinery, compact, dearest_first
 from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.rules import rules_of
 from tablecloak.algorithms.sharing import share_out
-from tablecloak.algorithms.suppress import suppress
+from tablecloak.algorithms.suppress import leave_out, suppress
 from tablecloak.amounts import most_of
 from tablecloak.data.coded import CodedTable, mixed
 from tablecloak.kernels.levels import make_levels
@@ -118,12 +118,17 @@ class Auto:
         return True
 
     def refuses(self, goal: Goal) -> str | None:
-        unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+        unsafe = replace(goal, counts_persons=False).not_monotone
         if unsafe:
             return f"classes that end with equal labels are one class to a reader, which may break {', '.join(unsafe)}"
         return None
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
+        if not problem.goal.is_monotone:
+            # Classes may share persons, so a union of satisfying classes may fail, and so may both after a move from
+            # one to the other: only cuts are safe whose sides both satisfy the goal.
+            cut = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
+            return leave_out(problem, cut, most_of(problem.table.n_rows, self.suppression_limit))
         table, place = _in_order(problem.table)
         solution = self._solved(replace(problem, table=table), progress)
         return replace(solution, class_of_tuple=solution.class_of_tuple[place])

@@ -36,7 +36,7 @@ def refuses_exact_values(goal: Goal) -> str | None:
     linked = [m.name for m in goal.models if m.name not in IN_GROUPS]
     if linked:
         return f"exact quasi-identifiers are published, so {', '.join(linked)} cannot hold; ask for l-diversity"
-    unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+    unsafe = goal.not_monotone
     if unsafe:
         return f"groups that fail it are united, and uniting groups can break {', '.join(unsafe)}"
     return None

@@ -6,18 +6,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from tablecloak.errors import Infeasible
-from tablecloak.models.base import Goal, PrivacyModel, Verdict, parameters
+from tablecloak.errors import DataError, Infeasible, did_you_mean
+from tablecloak.models.base import Goal, PrivacyModel, Verdict, all_held, parameters
+from tablecloak.models.personalized_privacy import PersonalizedPrivacy
 from tablecloak.stats.classes import ClassStats
+from tablecloak.stats.persons import Held
 
 __all__ = ["require_feasible"]
 
 # Relaxations are only worth a full search where that takes no time to speak of.
 TRY_LOSS_UP_TO = 50_000
+# A value is shown in a message only if at least so many persons have it.
+COMMON = 10
 
 
 def require_feasible(whole: ClassStats, goal: Goal, loss_of: Callable[[Goal], float] | None = None) -> None:
-    """Raise Infeasible, with the best achievable levels and relaxations that work, if no release can satisfy the goal.
+    """Raise Infeasible, with the best achievable levels and relaxations that work, if no release can satisfy the goal,
+    and DataError if it names values that do not occur.
 
     Uniting classes never breaks a monotone model, so the most general table, one class, is the best there is.
 
@@ -25,6 +30,7 @@ def require_feasible(whole: ClassStats, goal: Goal, loss_of: Callable[[Goal], fl
         whole: the table as one class.
         loss_of: solves a relaxed goal and returns its information loss.
     """
+    _refuse_absent_values(whole, goal)
     verdicts = goal.verdicts(whole)
     # a model that is not monotone may hold on parts although it does not on the whole
     failing = [i for i, v in enumerate(verdicts) if not v.holds and goal.models[i] in goal.parts()[0].models]
@@ -36,6 +42,36 @@ def require_feasible(whole: ClassStats, goal: Goal, loss_of: Callable[[Goal], fl
         best=[{"model": verdicts[i].model, **verdicts[i].to_dict()} for i in failing],
         relaxations=relaxations,
     )
+
+
+def _refuse_absent_values(whole: ClassStats, goal: Goal) -> None:
+    """A value that a goal names and nobody has protects nobody, and the one that was meant is not protected."""
+    for model in goal.models:
+        names = model.named_values()
+        held = all_held(whole, getattr(model, "sensitive", None)) if names else []
+        n_holders = {
+            label: n for each in held for label, n in zip(each.domain.labels, each.holders().totals, strict=True)
+        }
+        absent = [name for name in names if not n_holders.get(name)]
+        if absent:
+            # The name is the user's own. A value of the data may be shown only where so many have it that no class of a
+            # release says less: with fewer, a message in some log would tell about somebody.
+            common = [label for label, n in n_holders.items() if label and n >= max(COMMON, goal.min_size)]
+            raise DataError(
+                f"{model.name} names the value '{absent[0]}', which does not occur in {_columns(held)}",
+                hint=did_you_mean(absent[0], common) or "name values as the data spells them, or leave it out",
+            )
+        n_unknown = model.n_unknown_guards(whole) if isinstance(model, PersonalizedPrivacy) else 0
+        if n_unknown:
+            raise DataError(
+                f"{n_unknown:,} different cells of the guard column name no value and no node, so they protect nobody",
+                hint="spell them as the sensitive column or its hierarchy does; an empty cell guards nothing",
+            )
+
+
+def _columns(held: list[Held]) -> str:
+    names = [f"'{each.domain.name}'" for each in held]
+    return f"column {names[0]}" if len(names) == 1 else f"columns {', '.join(names)}"
 
 
 def _holds(goal: Goal, whole: ClassStats) -> bool:

@@ -26,7 +26,7 @@ Standardize = Annotated[bool, Field(description="give all columns the same sprea
 
 
 def _refusal(goal: Goal) -> str | None:
-    unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+    unsafe = goal.not_monotone
     if unsafe:
         return f"clusters that fail it are united, and uniting clusters can break {', '.join(unsafe)}"
     return None

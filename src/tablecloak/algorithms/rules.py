@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tablecloak.data.coded import CodedTable
@@ -14,17 +16,19 @@ __all__ = ["rules_of"]
 
 def rules_of(goal: Goal, table: CodedTable) -> tuple[Rules, list[int], bool]:
     """The rules of a goal on a table, the sensitive attributes they count, and whether they are the whole goal."""
-    asked = [(_rule(m), _columns(m, table)) for m in (a_model.in_search for a_model in goal.models)]
-    is_whole = not goal.counts_persons and all(rule is not None for rule, _ in asked)
-    asked = [] if goal.counts_persons else [(rule, columns) for rule, columns in asked if rule]
-    counted = sorted({i for _, columns in asked for i in columns})
+    models = [a_model.in_search for a_model in goal.models]
+    every = [(_rule(m), _columns(m, table), partial(_skipped, m, table)) for m in models]
+    # kernels count records, so where persons have several they judge nothing but a size, which no goal allows less of
+    is_whole = not goal.counts_persons and all(rule is not None for rule, _, _ in every)
+    asked = [] if goal.counts_persons else [each for each in every if each[0]]
+    counted = sorted({i for _, columns, _ in asked for i in columns})
     rules = only_size(max(1, goal.min_size))
     if not counted:
         return rules, [], is_whole
     starts = np.concatenate([[0], np.cumsum([table.sensitive[i].n_values for i in counted])]).tolist()
     rows = [
-        (int(rule[0]), starts[counted.index(i)], starts[counted.index(i) + 1], rule[1], rule[2])
-        for rule, columns in asked
+        (int(rule[0]), starts[counted.index(i)] + skipped(i), starts[counted.index(i) + 1], rule[1], rule[2])
+        for rule, columns, skipped in asked
         if rule
         for i in columns
     ]
@@ -37,6 +41,12 @@ def rules_of(goal: Goal, table: CodedTable) -> tuple[Rules, list[int], bool]:
 def _rule(a_model: PrivacyModel) -> tuple[Kind, float, int] | tuple[()] | None:
     """The rule of a model, empty where the size decides, None where it has no such form."""
     return () if a_model.size_decides else a_model.rule()
+
+
+def _skipped(a_model: PrivacyModel, table: CodedTable, i: int) -> int:
+    """How many values of an attribute a model does not look at: the missing one, which comes first."""
+    skips = getattr(a_model, "missing_counts", True) is False
+    return int(skips and table.sensitive[i].labels[:1] == (None,))
 
 
 def _columns(a_model: PrivacyModel, table: CodedTable) -> list[int]:

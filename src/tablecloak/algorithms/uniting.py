@@ -25,7 +25,7 @@ Codes = NDArray[np.int32]
 
 def refusal(goal: Goal) -> str | None:
     """Why clusters cannot be united into classes that satisfy a goal, or None."""
-    unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+    unsafe = goal.not_monotone
     if unsafe:
         return f"uniting clusters can break {', '.join(unsafe)}, so there is no way to repair a cluster"
     return None

@@ -63,7 +63,7 @@ CORRELATED = 0.7
 
 
 def _refusal(goal: Goal, *, needs_sensitive: bool) -> str | None:
-    unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+    unsafe = goal.not_monotone
     if unsafe:
         return f"buckets that fail it are united, and uniting buckets can break {', '.join(unsafe)}"
     if needs_sensitive and Needs.SENSITIVE not in goal.needs:

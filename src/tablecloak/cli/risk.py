@@ -33,13 +33,22 @@ def risk(
     """Measure how many records of a table are unique on the given columns, and how likely they are singled out."""
     names = column_names(quasi)
     with readable(data) as source:
+        from tablecloak.engines.alike import count_alike
+        from tablecloak.handover import risk_of
+        from tablecloak.io.sniff import sniff
+        from tablecloak.io.sources import Source
         from tablecloak.io.tabular import read_frame, require_rows
         from tablecloak.profile.uniqueness import risk_of_frame
         from tablecloak.report import profile_lines
 
         assert source is not None
-        frame = require_rows(read_frame(source, columns=names, categorical=names), source)
+        known = sniff(Source.of(source)).names
+        frame = require_rows(
+            read_frame(source, columns=list(dict.fromkeys([*names, *known])), categorical=names), source
+        )
+        everything = risk_of(count_alike(frame, [frame.columns])[0]).to_dict()
         report = {"quasi": names, **risk_of_frame(frame, names).to_dict()}
+        report["published"] = {"columns": frame.width, **everything}
         report |= _closer(frame, names, subsets, people)
     emit(settings, report, profile_lines.risk_lines(report))
 

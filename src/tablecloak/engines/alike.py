@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak.data.coded import mixed
+from tablecloak.data.coded import MIX
 from tablecloak.data.domain import ANYTHING
 from tablecloak.engines.partitions import KeyPartitions
 
@@ -53,7 +53,7 @@ NOBODY = Alike(0, 0, 0, 0)
 
 def count_alike(frame: pl.DataFrame, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
     """The groups of a frame on every set of columns."""
-    return [count_keys(keys) for keys in keys_of(shown_rows(frame, stars), sets)]
+    return [count_keys(keys) for keys in keys_of(shown_rows(frame, stars), sets, is_all=True)]
 
 
 def count_in_parts(
@@ -78,27 +78,49 @@ def count_in_parts(
             store.close()
 
 
-def keys_of(frame: pl.DataFrame, sets: Sequence[Sequence[str]]) -> Iterator[KeyArray]:
-    """The keys of all rows, (n_rows,), for every set of columns; an empty cell equals only an empty cell."""
-    hashes = {name: _hashes(frame[name]) for name in dict.fromkeys(name for chosen in sets for name in chosen)}
+def keys_of(frame: pl.DataFrame, sets: Sequence[Sequence[str]], *, is_all: bool = False) -> Iterator[KeyArray]:
+    """The keys of all rows, (n_rows,), for every set of columns; an empty cell equals only an empty cell.
+
+    Args:
+        is_all: the frame is the whole table, so that keys need not be those of other batches or processes.
+    """
+    words = {name: _words(frame[name], is_all=is_all) for name in dict.fromkeys(n for chosen in sets for n in chosen)}
+    # sets mostly begin with the quasi-identifiers, whose keys are made once
+    shortest = min(sets, key=len, default=())
+    n_common = next((i for i, name in enumerate(shortest) if any(s[i] != name for s in sets)), len(shortest))
+    common = shortest[:n_common]
+    begin = _mixed_in(np.zeros(frame.height, np.uint64), [words[name] for name in common])
     for chosen in sets:
-        yield mixed(np.stack([hashes[name] for name in chosen])) if chosen else np.zeros(frame.height, np.uint64)
+        yield _mixed_in(begin.copy(), [words[name] for name in chosen[n_common:]])
+
+
+def _mixed_in(keys: KeyArray, words: Iterable[KeyArray]) -> KeyArray:
+    """The keys after more columns, in place; each step maps different keys to different ones, as it does words."""
+    shifted = np.empty_like(keys)
+    for word in words:
+        keys ^= word
+        keys *= MIX
+        np.right_shift(keys, np.uint64(32), out=shifted)
+        keys ^= shifted
+    return keys
 
 
 def count_keys(keys: KeyArray) -> Alike:
     """The groups of equal keys."""
     if not len(keys):
         return NOBODY
-    ordered = np.sort(keys)
+    ordered = pl.Series(keys).sort().to_numpy()
     begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     sizes = np.diff(np.concatenate([[0], begins, [len(ordered)]]))
     return Alike(len(keys), int(np.count_nonzero(sizes == 1)), len(sizes), int(sizes.min()))
 
 
-def _hashes(series: pl.Series) -> KeyArray:
-    """A hash of every cell: the same for the same value in every batch and every process."""
-    is_coded = isinstance(series.dtype, pl.Categorical | pl.Enum)
-    return (series.cast(pl.String) if is_coded else series).hash(seed=0).to_numpy()
+def _words(series: pl.Series, *, is_all: bool = False) -> KeyArray:
+    """A number for every cell that looks like chance: that of the same value in every batch and every process."""
+    if isinstance(series.dtype, pl.Categorical | pl.Enum):
+        # codes of categories are those of one table, their texts those of all
+        series = series.to_physical() if is_all else series.cast(pl.String)
+    return series.hash(seed=0).to_numpy()
 
 
 def shown_rows(frame: pl.DataFrame, stars: Sequence[str]) -> pl.DataFrame:
@@ -117,4 +139,4 @@ def some_of(frame: pl.DataFrame, together: str | None, share: float) -> pl.DataF
         return frame
     if together is None:
         return frame.gather_every(max(1, round(1 / share)))
-    return frame.filter(pl.Series(_hashes(frame[together]) < np.uint64(share * (2**64 - 1))))
+    return frame.filter(pl.Series(_words(frame[together]) < np.uint64(share * (2**64 - 1))))

@@ -15,7 +15,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.kernels.space import Keys, Layout
-from tablecloak.stats.classes import Counted, SensitiveDomain
+from tablecloak.stats.classes import SensitiveDomain
 
 __all__ = ["Coders", "collect_values", "quasi_coders", "refuse_infinite", "sensitive_coders"]
 
@@ -46,19 +46,19 @@ def refuse_infinite(values: pl.Series, location: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Joint:
-    """Combinations of attributes that were coded before: places of these, and the combinations that occur."""
+    """Combinations of attributes that were coded before: their names, and the combinations that occur."""
 
-    parts: tuple[int, ...]
+    parts: tuple[str, ...]
     widths: tuple[int, ...]
     known: IntArray  # ascending mixed-radix numbers
 
-    def numbers(self, codes: Sequence[Codes]) -> IntArray:
-        total = np.zeros(len(codes[0]), np.int64)
+    def numbers(self, codes: Mapping[str, Codes]) -> IntArray:
+        total = np.zeros(len(codes[self.parts[0]]), np.int64)
         for part, width in zip(self.parts, self.widths, strict=True):
             total = total * width + codes[part]
         return total
 
-    def codes(self, codes: Sequence[Codes]) -> Codes:
+    def codes(self, codes: Mapping[str, Codes]) -> Codes:
         return np.searchsorted(self.known, self.numbers(codes)).astype(np.uint32)
 
 
@@ -69,11 +69,11 @@ class Coders:
     columns: tuple[str, ...]
     coders: tuple[Coder | _Joint, ...]
 
-    def codes(self, batch: pl.DataFrame) -> list[Codes]:
+    def codes(self, batch: pl.DataFrame) -> dict[str, Codes]:
         """Codes of every column, (n_rows,) each."""
-        found: list[Codes] = []
+        found: dict[str, Codes] = {}
         for name, coder in zip(self.columns, self.coders, strict=True):
-            found.append(coder.codes(found) if isinstance(coder, _Joint) else coder.codes(batch[name]))
+            found[name] = coder.codes(found) if isinstance(coder, _Joint) else coder.codes(batch[name])
         return found
 
     def keys(self, batch: pl.DataFrame, layout: Layout) -> Keys:
@@ -89,7 +89,8 @@ class Coders:
             coder = self.coders[i - first]
             assert isinstance(coder, Coder)
             coder.add_codes(keys[layout.word[i]], batch[name], layout.shift[i])
-        for i, codes in enumerate(self.codes(batch)[joint:] if joint < len(self.coders) else (), start=first + joint):
+        rest = list(self.codes(batch).values())[joint:] if joint < len(self.coders) else []
+        for i, codes in enumerate(rest, start=first + joint):
             keys[layout.word[i]] |= codes.astype(np.uint64) << layout.shift[i]
 
     @property
@@ -140,8 +141,8 @@ def sensitive_coders(
 def _join(
     column: SensitiveColumn, domains: Sequence[SensitiveDomain], known: Coders, batches: Iterable[pl.DataFrame]
 ) -> tuple[SensitiveDomain, _Joint]:
-    parts = tuple(i for i, d in enumerate(domains) if d.name in column.joins)
-    widths = tuple(domains[i].n_values for i in parts)
+    joined = [d for d in domains if d.name in column.joins]
+    parts, widths = tuple(d.name for d in joined), tuple(d.n_values for d in joined)
     if np.prod(widths, dtype=np.float64) >= 2.0**62:
         raise IncompatibleChoice("there are too many combinations of sensitive values", hint="name fewer of them")
     joint = _Joint(parts, widths, np.zeros(0, np.int64))
@@ -149,7 +150,7 @@ def _join(
     for batch in batches:
         occurring = np.union1d(occurring, joint.numbers(known.codes(batch)))
     codes, rest = {}, occurring
-    for i, width in zip(reversed(parts), reversed(widths), strict=True):
-        rest, codes[domains[i].name] = np.divmod(rest, width)
-    domain = SensitiveDomain(column.name, (None,) * len(occurring), kind=Counted.JOINT, parts=codes)
+    for name, width in zip(reversed(parts), reversed(widths), strict=True):
+        rest, codes[name] = np.divmod(rest, width)
+    domain = SensitiveDomain(column.name, (None,) * len(occurring), kind=column.kind, parts=codes)
     return domain, _Joint(parts, widths, occurring)

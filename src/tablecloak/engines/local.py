@@ -169,7 +169,11 @@ class LocalEngine:
     ) -> Recount:
         frame = _local(release).frame
         labels = {name: distinct_of(_text(frame[name])) for name in quasi}
-        hidden = [_is_hidden(frame[s.name], release.types[s.name]) for s in sensitive] if stars_are_suppressed else []
+        hidden = (
+            [_is_hidden(frame[s.name], release.types[s.name]) for s in sensitive if not s.joins]
+            if stars_are_suppressed
+            else []
+        )
         is_star = _stars(labels, hidden, frame.height) if stars_are_suppressed else None
         if is_star is not None:
             kept = np.flatnonzero(~is_star)
@@ -212,7 +216,7 @@ def _counted(table: LocalTable, sensitive: Sequence[SensitiveColumn]) -> list[tu
         if s.is_person:
             found.append(fit_persons(table.frame[s.name]))
         elif s.joins:
-            found.append(combine([pair for pair in found if pair[0].name in s.joins], s.name))
+            found.append(combine([pair for pair in found if pair[0].name in s.joins], s.name, s.kind))
         else:
             series = _finite(table, s.name)
             domain, codes = fit_sensitive(series, table.types[s.name], make_hierarchy=s.make_hierarchy)

@@ -24,6 +24,7 @@ from tablecloak.engines.stream import StreamTable
 from tablecloak.kernels.space import Keys, Layout, plan_layout, unpack
 from tablecloak.progress import Progress
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, count_classes
+from tablecloak.stats.persons import as_published
 
 __all__ = ["Recounter"]
 
@@ -106,21 +107,27 @@ class Recounter:
             lambda names: (b.select(names) for b, _ in self._kept(columns, drops_stars=drops_stars)),
         )  # fmt: skip
         quasi = tuple(Coder(name, labels[name], np.arange(len(labels[name]))) for name in self.quasi)
-        persons = self._persons()
         return (
             labels,
             Coders((*self.quasi, *counted.columns), (*quasi, *counted.coders)),
-            (*domains, *(() if persons is None else (persons[0],))),
+            (*domains, *(domain for domain, _ in self._unpublished(domains))),
         )
 
-    def _persons(self) -> tuple[SensitiveDomain, int] | None:
-        """The persons of the originals, whom no release names, and the dimension of their code."""
+    def _unpublished(self, shown: Sequence[SensitiveDomain]) -> list[tuple[SensitiveDomain, int]]:
+        """The persons of the originals and what they hold, which no release tells, and the dimensions of their codes.
+
+        Args:
+            shown: how the values of the release are coded.
+        """
         if self.coding is None or self.rows is None:
-            return None
-        for i, domain in enumerate(self.coding.sensitive):
+            return []
+        found = []
+        for i, domain in enumerate(self.coding.sensitive, start=len(self.coding.domains)):
             if domain.kind is Counted.PERSON:
-                return domain, len(self.coding.domains) + i
-        return None
+                found.append((domain, i))
+            elif domain.kind is Counted.HOLDING:
+                found.append((as_published(domain, self.coding.sensitive, shown), i))
+        return found
 
     def _coverage(self, labels: Mapping[str, pl.Series]) -> list[Coverage] | None:
         if self.coding is None or self.rows is None:
@@ -144,20 +151,24 @@ class Recounter:
         keys = self._sink(layout)
         totals = {d.name: np.zeros(d.n_values, np.int64) for d in domains}
         originals = _Originals(self.rows, self.release.n_rows) if self.rows is not None else None
-        persons = self._persons()
+        shown = [d for d in domains if d.kind is Counted.SENSITIVE]
+        unpublished = self._unpublished(shown)
         covers: bool | None = None if originals is None else originals.is_aligned
         n_rows = done = 0
-        for batch, shown in self._kept(columns, drops_stars=drops_stars):
+        for batch, kept in self._kept(columns, drops_stars=drops_stars):
             packed = coders.keys(batch, layout)
-            height = batch.height if shown is None else len(shown)
-            persons_dim = len(self.quasi) + len(domains) - 1
+            height = batch.height if kept is None else len(kept)
             if originals is not None and originals.is_aligned and coverage is not None:
                 before = originals.next(height)
-                before = before if shown is None else before[:, shown]
+                before = before if kept is None else before[:, kept]
                 covers = bool(covers) and self._holds(coverage, packed, layout, before)
-                if persons is not None:  # where nobody can be told apart, all are one person
-                    found = unpack(before, originals.rows.space.layout, persons[1]).astype(np.uint64)
-                    packed[layout.word[persons_dim]] |= found << layout.shift[persons_dim]
+                # where nobody can be told apart, all are one person
+                for own, (domain, dim) in enumerate(
+                    unpublished, start=len(self.quasi) + len(domains) - len(unpublished)
+                ):
+                    found = unpack(before, originals.rows.space.layout, dim)
+                    packed[layout.word[own]] |= found.astype(np.uint64) << layout.shift[own]
+                    covers = covers and self._shows(packed, layout, shown, domain, found)
             keys.add(packed)
             for i, domain in enumerate(domains, start=len(self.quasi)):
                 totals[domain.name] += np.bincount(unpack(packed, layout, i), minlength=domain.n_values)
@@ -183,6 +194,15 @@ class Recounter:
             if one.sets and not _are_listed(one.sets, unpack(shown, layout, i), unpack(originals, of, dim)):
                 return False
         return True
+
+    def _shows(
+        self, packed: Keys, layout: Layout, shown: Sequence[SensitiveDomain], domain: SensitiveDomain, codes: IntArray
+    ) -> bool:
+        """Every row shows the values that its person holds."""
+        if domain.parts is None:
+            return True
+        dims = enumerate(shown, start=len(self.quasi))
+        return all(np.array_equal(domain.parts[d.name][codes], unpack(packed, layout, dim)) for dim, d in dims)
 
     def _sink(self, layout: Layout) -> KeyPartitions:
         """Where keys go until they are counted: to as many files as are needed for each to fit memory."""

@@ -28,14 +28,19 @@ def _distinct(counts: IntArray, _shares: FloatArray, _size: int, limit: float, _
     return bool(np.count_nonzero(counts) >= limit - TOLERANCE)
 
 
-def _entropy(counts: IntArray, _shares: FloatArray, size: int, limit: float, _order: int) -> bool:
+def _entropy(counts: IntArray, _shares: FloatArray, _size: int, limit: float, _order: int) -> bool:
+    return bool(_effective_values(counts) >= limit - TOLERANCE)
+
+
+def _effective_values(counts: IntArray) -> float:
     found = counts[counts > 0]
-    return bool(np.exp(np.log(size) - (found * np.log(found)).sum() / size) >= limit - TOLERANCE)
+    n = int(found.sum())
+    return float(np.exp(np.log(n) - (found * np.log(found)).sum() / n)) if n else 0.0
 
 
-def _recursive(counts: IntArray, _shares: FloatArray, size: int, limit: float, order: int) -> bool:
+def _recursive(counts: IntArray, _shares: FloatArray, _size: int, limit: float, order: int) -> bool:
     ranked = np.sort(counts)[::-1]
-    rest = size - int(ranked[: order - 1].sum())
+    rest = int(ranked[order - 1 :].sum())
     return rest > 0 and bool(ranked[0] / rest < limit - TOLERANCE)
 
 
@@ -67,10 +72,10 @@ def shortfall(rules: Rules, hist: IntArray, size: int) -> float:
         if kind == Kind.DISTINCT:
             total += max(0.0, limit - len(found))
         elif kind == Kind.ENTROPY:
-            total += max(0.0, limit - np.exp(np.log(size) - (found * np.log(found)).sum() / size))
+            total += max(0.0, limit - _effective_values(counts))
         elif kind == Kind.RECURSIVE:
             ranked = np.sort(counts)[::-1]
-            rest = size - int(ranked[: order - 1].sum())
+            rest = int(ranked[order - 1 :].sum())
             total += max(0.0, ranked[0] / rest - limit) if rest > 0 else FAR - len(found)
         elif kind == Kind.EQUAL_DISTANCE:
             total += max(0.0, np.maximum(counts / size - shares, 0.0).sum() - limit)

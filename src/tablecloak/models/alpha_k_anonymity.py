@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
@@ -19,7 +18,7 @@ from tablecloak.models.base import (
     histograms,
     model,
 )
-from tablecloak.models.fields import K, Sensitive, Values, largest_share, missing_values
+from tablecloak.models.fields import K, Sensitive, Values, largest_share
 from tablecloak.stats.classes import ClassStats, FloatArray, Needs
 
 __all__ = ["AlphaKAnonymity"]
@@ -27,9 +26,10 @@ __all__ = ["AlphaKAnonymity"]
 
 @model("alpha-k-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
 class AlphaKAnonymity(PrivacyModel):
-    """Every class has at least `k` records, and no protected value makes up more than a share of `alpha` of it.
+    """Every class has at least `k` persons, and at most a share of `alpha` of them hold any protected value.
 
-    Formula: |E| >= k and n_E(s) / |E| <= alpha for every class E and protected value s.
+    Formula: |E| >= k and n_E(s) / |E| <= alpha for every class E and protected value s, where n_E(s) are the persons of
+    E with s in any of their records there, and |E| all its persons.
 
     Protects from: record linkage and confident guesses of a protected value. Not from: learning that a value is rarer
     or more common in a class than in the table; add t-closeness or beta-likeness.
@@ -57,6 +57,5 @@ class AlphaKAnonymity(PrivacyModel):
     def conditions(self, stats: ClassStats) -> list[Condition]:
         return [Condition("alpha", self.levels(stats), self.alpha, Sense.AT_MOST), crowd(stats, self.k)]
 
-    def remarks(self, whole: ClassStats) -> Iterable[str]:
-        absent = min(missing_values(h.domain, self.values) for h in histograms(whole, self.sensitive))
-        return [f"{self.name}: {absent:,} of the values it names do not occur in the table"] if absent else ()
+    def named_values(self) -> tuple[str, ...]:
+        return self.values or ()

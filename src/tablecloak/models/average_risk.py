@@ -11,16 +11,17 @@ from pydantic import Field
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, model
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+from tablecloak.stats.persons import mean_of_worst
 
 __all__ = ["AverageRisk"]
 
 
 @model("average-risk", needs=Needs.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
 class AverageRisk(PrivacyModel):
-    """The chance of singling out a record by all quasi-identifiers is at most `limit` on average over the table.
+    """The chance of singling out a person by all quasi-identifiers is at most `limit` on average over the table.
 
-    Formula: (1 / n) * sum of 1 / |E(r)| over the n records r = number of classes / n <= limit; where a column has the
-    role person, |E| counts different persons.
+    Formula: (1 / n) * sum of 1 / |E(p)| over the n persons p <= limit, where |E(p)| are the persons of the class with
+    the fewest that p is in. If every record is a person of its own, this is the number of classes / n.
 
     Protects from: mass re-identification (marketer attack). Not from: singling out the most exposed record; add
     k-anonymity.
@@ -44,8 +45,7 @@ class AverageRisk(PrivacyModel):
         return f"{self.name}: judges the whole table; the search asks for classes of {size:,}, which implies it"
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        """Mean chance over the records of the table, (1,)."""
+        """Mean chance over the persons of the table, (1,)."""
         if stats.n_classes == 0:
             return np.zeros(0)
-        expected = np.sum(stats.size / np.maximum(stats.persons, 1))
-        return np.array([expected / max(1, stats.n_records)])
+        return np.array([mean_of_worst(stats, 1 / np.maximum(stats.persons, 1))])

@@ -21,6 +21,7 @@ from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
 from tablecloak.kernels.rules import Kind
 from tablecloak.registry import register
 from tablecloak.stats.classes import ClassStats, Counted, FloatArray, Histogram, IntArray, Needs, side_by_side
+from tablecloak.stats.persons import Held, held
 
 __all__ = [
     "Condition",
@@ -29,10 +30,12 @@ __all__ = [
     "PrivacyModel",
     "Sense",
     "Verdict",
+    "all_held",
     "crowd",
     "grouped",
     "histograms",
     "model",
+    "one_held",
     "one_histogram",
 ]
 
@@ -41,7 +44,7 @@ TOLERANCE = 1e-9
 # What a model need not define.
 DERIVED = (
     "monotone", "sense", "min_size", "size_decides", "conditions", "margin", "in_search", "note", "remarks", "rule",
-    "relaxed", "is_asked_of_classes", "asks_of_search",
+    "relaxed", "is_asked_of_classes", "asks_of_search", "monotone_in_persons", "named_values",
 )  # fmt: skip
 
 M = TypeVar("M")
@@ -91,6 +94,15 @@ class PrivacyModel(Protocol):
     def monotone(self) -> Monotone:
         """Which changes of a table keep this model satisfied."""
         return Monotone.NEITHER
+
+    @property
+    def monotone_in_persons(self) -> Monotone:
+        """The same where persons have several records.
+
+        Two classes may share persons: the union then has fewer persons than both together, and one person may hold what
+        two held, so nothing that looks at values is kept unless the model says so.
+        """
+        return Monotone.NEITHER if Needs.SENSITIVE in self.needs else self.monotone
 
     @property
     def sense(self) -> Sense:
@@ -146,6 +158,10 @@ class PrivacyModel(Protocol):
         """Every class is judged for itself, whatever other classes there are."""
         return self.in_search is self
 
+    def named_values(self) -> tuple[str, ...]:
+        """Sensitive values that the goal names; one that does not occur is a mistake, for it protects nobody."""
+        return ()
+
     @property
     def asks_of_search(self) -> str | None:
         """What the model asks of how classes were formed, which no release shows: a recount of one made elsewhere
@@ -194,11 +210,12 @@ def model(
 def parameters(a_model: PrivacyModel) -> dict[str, Any]:
     """The fields that were set, as they are written in a policy."""
     values = {f.name: getattr(a_model, f.name) for f in fields(a_model)}  # type: ignore[arg-type]
-    return {name: value for name, value in values.items() if value is not None}
+    # that empty cells count is said where it was asked for: it is not what anybody expects
+    return {name: v for name, v in values.items() if v is not None and (name, v) != ("missing_counts", False)}
 
 
-def histograms(stats: ClassStats, sensitive: str | Sequence[str] | None) -> list[Histogram]:
-    """The histograms a model speaks of: the named sensitive attributes, or all of them."""
+def all_held(stats: ClassStats, sensitive: str | Sequence[str] | None) -> list[Held]:
+    """What a model speaks of: the values of the named sensitive attributes, or of all of them."""
     known = stats.hist_of(Counted.SENSITIVE)
     names = list(known) if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
     if not names:
@@ -208,18 +225,28 @@ def histograms(stats: ClassStats, sensitive: str | Sequence[str] | None) -> list
     for name in names:
         if name not in known:
             raise DataError(f"no sensitive column '{name}'", hint=did_you_mean(name, known))
-    return [known[name] for name in names]
+    return [held(stats, name) for name in names]
 
 
-def one_histogram(stats: ClassStats, sensitive: str | None, model_name: str) -> Histogram:
-    """The histogram of the one sensitive attribute whose values a model names."""
-    found = histograms(stats, sensitive)
+def histograms(stats: ClassStats, sensitive: str | Sequence[str] | None) -> list[Histogram]:
+    """How many persons hold each value of these attributes; shares are shares of persons."""
+    return [each.holders() for each in all_held(stats, sensitive)]
+
+
+def one_held(stats: ClassStats, sensitive: str | None, model_name: str) -> Held:
+    """The one sensitive attribute whose values a model names."""
+    found = all_held(stats, sensitive)
     if len(found) > 1:
         raise IncompatibleChoice(
             f"{model_name} names values, so it must speak of one sensitive column, not {len(found)}",
             hint="write one goal per column, each with sensitive: <column>",
         )
     return found[0]
+
+
+def one_histogram(stats: ClassStats, sensitive: str | None, model_name: str) -> Histogram:
+    """How many persons hold each value of it."""
+    return one_held(stats, sensitive, model_name).holders()
 
 
 def grouped(stats: ClassStats, x: Sequence[str] | None) -> tuple[ClassStats, IntArray]:
@@ -315,14 +342,25 @@ class Goal:
         """A class satisfies the goal exactly when it has `min_size` records."""
         return not self.counts_persons and all(m.in_search.size_decides for m in self.models)
 
+    def monotone(self, a_model: PrivacyModel) -> Monotone:
+        """Which changes of a table keep one of the models satisfied."""
+        return a_model.monotone_in_persons if self.counts_persons else a_model.monotone
+
     @property
     def is_monotone(self) -> bool:
         """Uniting two satisfying classes gives a satisfying class, for every model."""
-        return all(Monotone.GENERALIZATION in m.monotone for m in self.models)
+        return not self.not_monotone
+
+    @property
+    def not_monotone(self) -> list[str]:
+        """Models that uniting two satisfying classes may break."""
+        unsafe = [m for m in self.models if Monotone.GENERALIZATION not in self.monotone(m)]
+        only_in_persons = [Monotone.GENERALIZATION in m.monotone for m in unsafe]
+        return [f"{m.name} in persons" if only else m.name for m, only in zip(unsafe, only_in_persons, strict=True)]
 
     def parts(self) -> tuple[Goal, Goal]:
         """The monotone models, which may rule out whole branches of a search, and the others."""
-        safe = tuple(m for m in self.models if Monotone.GENERALIZATION in m.monotone)
+        safe = tuple(m for m in self.models if Monotone.GENERALIZATION in self.monotone(m))
         return replace(self, models=safe), replace(self, models=tuple(m for m in self.models if m not in safe))
 
     def admits(self, stats: ClassStats) -> NDArray[np.bool_]:

@@ -21,8 +21,9 @@ __all__ = ["BetaLikeness"]
 class BetaLikeness(PrivacyModel):
     """No value is more frequent in a class than in the table by more than `beta` times its share in the table.
 
-    Formula: (q - p) / p <= beta for every class and every value with q > p, where q is its share in the class and p in
-    the table; `enhanced` also asks (q - p) / p <= -ln p, which binds where p is large.
+    Formula: (q - p) / p <= beta for every class and every value with q > p, where q is the share of the persons of the
+    class who hold it (in any of their records there) and p that in the table; `enhanced` also asks
+    (q - p) / p <= -ln p, which binds where p is large.
 
     Protects from: relative gains on rare values, which t-closeness may allow. Not from: learning that a value is rarer
     in a class than in the table, or record linkage.

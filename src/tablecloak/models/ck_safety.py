@@ -9,9 +9,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from tablecloak.errors import IncompatibleChoice
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, histograms, model
 from tablecloak.models.fields import Sensitive
 from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
+from tablecloak.stats.persons import is_by_person
 
 __all__ = ["CKSafety", "disclosure"]
 
@@ -24,7 +26,8 @@ class CKSafety(PrivacyModel):
     Formula: 1 / (1 + min Pr(no A, no A1, ..., no Ak) / Pr(A)) < c, over atoms A, A1, ..., Ak, each "person p has
     value s". In a class of N records with counts h1 >= h2 >= ..., Pr(no atoms) is at least the product over
     i = 0, 1, ... of (N - i - (h1 + ... + h_ki)) / (N - i) for some k0 >= k1 >= ... that add up to the number of atoms;
-    classes multiply. k = 0 is the largest share in any class.
+    classes multiply. k = 0 is the largest share in any class. Everybody has one value in this argument: where persons
+    have several records, the model is refused.
 
     Protects from: attribute disclosure to someone with bounded background knowledge. Not from: record linkage.
     Reference: Martin, Kifer, Machanavajjhala, Gehrke, Halpern, Worst-case background knowledge, ICDE 2007.
@@ -53,6 +56,7 @@ class CKSafety(PrivacyModel):
         """The largest disclosure anywhere in the table, (1,)."""
         if stats.n_classes == 0:
             return np.zeros(0)
+        _refuse_persons(stats)
         return np.array([max(disclosure(h, self.k) for h in histograms(stats, self.sensitive))])
 
 
@@ -76,12 +80,21 @@ class _SafeAlone(PrivacyModel):
         return self.rate
 
     def levels(self, stats: ClassStats) -> FloatArray:
+        _refuse_persons(stats)
         exponent = 1.0 / np.arange(1, self.k + 2)
         worst = [
             np.min(_all_wrong(h, self.k + 1)[:, 1:] ** exponent, axis=1) for h in histograms(stats, self.sensitive)
         ]
         least: FloatArray = np.min(worst, axis=0)
         return least
+
+
+def _refuse_persons(stats: ClassStats) -> None:
+    if is_by_person(stats):
+        raise IncompatibleChoice(
+            "ck-safety argues about persons who have one value each, and here persons have several records",
+            hint="keep one record per person, or use alpha-k-anonymity or confidence-bounding",
+        )
 
 
 def _safe_rate(c: float, k: int) -> float:

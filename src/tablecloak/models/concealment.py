@@ -2,7 +2,8 @@
 
 Where every cell covers its original, a class of k records satisfies all of them (k-anonymity implies each), so class
 sizes give a lower bound of the level, and searching for classes of k records enforces them. A release whose classes are
-smaller is judged on the graph of originals and the published rows that cover them.
+smaller is judged on the graph of originals and the published rows that cover them, unless persons have several rows:
+the graph counts rows, so then only classes of k persons are known to satisfy them.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class PairModel(PrivacyModel):
         return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        """Class sizes: a lower bound of the level."""
-        return stats.size.astype(np.float64)
+        """Persons of classes: a lower bound of the level."""
+        return stats.persons.astype(np.float64)
 
     @abstractmethod
     def level_of_pairs(self, pairs: Consistency) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
@@ -11,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
 from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, grouped, model, one_histogram
-from tablecloak.models.fields import Columns, OneSensitive, Strict, largest_share, missing_values
+from tablecloak.models.fields import Columns, OneSensitive, Strict, largest_share
 from tablecloak.stats.classes import ClassStats, FloatArray, Needs
 
 __all__ = ["ConfidenceBounding", "Template"]
@@ -36,7 +35,8 @@ class ConfidenceBounding(PrivacyModel):
     """In every group of records that agree on the columns `x`, the share of the value `s` stays below `h`.
 
     Formula: n_g(s) / |g| < h for every group g of records with equal published values of x, for every template
-    (x, s, h); <= h if not strict. Values without a template are not protected.
+    (x, s, h); <= h if not strict. n_g(s) are the persons of g with s in any of their records there, |g| all its
+    persons. Values without a template are not protected.
 
     Protects from: inferring named values with confidence. Not from: record linkage, or values that are not named.
     Reference: Wang, Fung, Yu, Template-based privacy preservation in classification problems, ICDM 2005.
@@ -96,10 +96,8 @@ class ConfidenceBounding(PrivacyModel):
     def conditions(self, stats: ClassStats) -> list[Condition]:
         return [Condition(rule.name, self._confidence(stats, rule), rule.h, self.sense) for rule in self.rules]
 
-    def remarks(self, whole: ClassStats) -> Iterable[str]:
-        domain = one_histogram(whole, self.sensitive, self.name).domain
-        absent = missing_values(domain, tuple(rule.s for rule in self.rules))
-        return [f"{self.name}: {absent:,} of the values it names do not occur in the table"] if absent else ()
+    def named_values(self) -> tuple[str, ...]:
+        return tuple(rule.s for rule in self.rules)
 
     def _confidence(self, stats: ClassStats, rule: Template) -> FloatArray:
         united, group = grouped(stats, rule.x)

@@ -21,8 +21,9 @@ __all__ = ["DeltaDisclosure"]
 class DeltaDisclosure(PrivacyModel):
     """The share of every sensitive value in every class differs from its share in the table by a factor below e^delta.
 
-    Formula: |ln(q / p)| < delta for every class and every value of the table, where q is its share in the class and p
-    in the table. A class that lacks a value has the level infinity.
+    Formula: |ln(q / p)| < delta for every class and every value of the table, where q is the share of the persons of
+    the class who hold it (in any of their records there) and p that in the table. A class that lacks a value has
+    the level infinity.
 
     Protects from: learning that a value is more or less likely in a class. Not from: record linkage; add k-anonymity.
     Reference: Brickell, Shmatikov, The cost of privacy, KDD 2008.

@@ -20,11 +20,11 @@ DeltaMax = Annotated[float, Field(gt=0, le=1, description="greatest chance of be
 class DeltaPresence(PrivacyModel):
     """Everybody of the population is in the table with a chance of at least `delta_min` and at most `delta_max`.
 
-    Formula: delta_min <= |E| / #{x in X : x covered by E} <= delta_max for every class E and the population X; people
-    whom no class covers have the chance 0, so a `delta_min` above 0 asks that every one be covered. A search counts
-    only people with exactly the quasi-identifiers of a record of the class, which overstates the chance, so that
-    `delta_max` is kept; for `delta_min` it is repeated with larger classes until it holds for everybody. Where no
-    population was counted, the chance is 1.
+    Formula: delta_min <= |E| / #{x in X : x covered by E} <= delta_max for every class E, |E| in persons, and the
+    population X; people whom no class covers have the chance 0, so a `delta_min` above 0 asks that every one be
+    covered. A search counts only people with exactly the quasi-identifiers of a record of the class, which overstates
+    the chance, so that `delta_max` is kept; for `delta_min` it is repeated with larger classes until it holds for
+    everybody. Where no population was counted, the chance is 1.
 
     Protects from: learning who is in the table (table linkage). Not from: record or attribute linkage.
     Reference: Nergiz, Atzori, Clifton, Hiding the presence of individuals from shared databases, SIGMOD 2007.
@@ -40,6 +40,11 @@ class DeltaPresence(PrivacyModel):
     @property
     def in_search(self) -> PrivacyModel:
         return self if self.delta_min == 0 else DeltaPresence(delta_max=self.delta_max)
+
+    @property
+    def monotone_in_persons(self) -> Monotone:
+        # persons of a union are at most those of its parts together, so its chance may be smaller than that of each
+        return Monotone.GENERALIZATION if self.delta_min == 0 else Monotone.NEITHER
 
     @property
     def note(self) -> str | None:
@@ -63,7 +68,7 @@ def presence(stats: ClassStats) -> FloatArray:
     people = stats.people
     if people is None:
         return np.ones(stats.n_classes)
-    return np.minimum(1.0, stats.size / np.maximum(people, 1e-300))
+    return np.minimum(1.0, stats.persons / np.maximum(people, 1e-300))
 
 
 def _least(stats: ClassStats, chances: FloatArray) -> FloatArray:
@@ -77,8 +82,8 @@ class ConfidentDeltaPresence(PrivacyModel):
     """With a confidence of at least `c`, people are in the table with a chance from `delta_min` to `delta_max`.
 
     For populations of which only statistics are known: `people` of them, with quasi-identifiers distributed as in the
-    population file. Of the people who are not in the table, Binomial(people - n, p) fall into class E, where p is the
-    share of the file that E covers.
+    population file. Of the people who are not among the n persons of the table, Binomial(people - n, p) fall into class
+    E, where p is the share of the file that E covers. |E| are persons, too.
     Formula: Pr(delta_min <= |E| / (|E| + Binomial(people - n, p)) <= delta_max) >= c for every class E. Binomial sums
     of more than 10,000 terms are taken from the normal distribution.
 
@@ -104,12 +109,12 @@ class ConfidentDeltaPresence(PrivacyModel):
         )
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        sizes = stats.size.astype(np.float64)
+        sizes = stats.persons.astype(np.float64)
         counted, covered = stats.population, stats.people
         if counted is None or covered is None:
             return np.where(sizes > 0, float(self.delta_min <= 1.0 <= self.delta_max), 1.0)
         n_file = max(counted.domain.n_people, 1)
-        others = max(0, self.people - int(counted.totals.sum()))
+        others = max(0, self.people - stats.n_persons)
         chance = np.clip(covered / n_file, 0.0, 1.0)
         least = np.ceil(sizes * (1 / self.delta_max - 1) - 1e-9)
         below = binomial_below(least, others, chance)

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, model
 from tablecloak.models.fields import OneSensitive
-from tablecloak.models.numbers import numeric_histogram
+from tablecloak.models.numbers import numbers_held
 from tablecloak.stats.classes import ClassStats, FloatArray, Needs
-from tablecloak.stats.numeric import neighbors, records_between
+from tablecloak.stats.numeric import neighbors
 
 __all__ = ["EMAnonymity"]
 
@@ -21,8 +21,9 @@ __all__ = ["EMAnonymity"]
 class EMAnonymity(PrivacyModel):
     """For every sensitive number of a class, at most one `m`-th of the class lies within `epsilon` of it.
 
-    Formula: #{y in E : |y - x| <= epsilon} <= |E| / m for every class E and every x in E; with `relative`,
-    |y - x| <= epsilon |x|. An empty cell is near other empty cells only. The level is the largest m that holds.
+    Formula: #{p in E : p holds a y with |y - x| <= epsilon} <= |E| / m for every class E, its persons p and every
+    number x in E; with `relative`, |y - x| <= epsilon |x|. An empty cell is near other empty cells only. The level is
+    the largest m that holds.
 
     Protects from: learning a number approximately (proximity breach). Not from: record linkage; add k-anonymity.
     Reference: Li, Tao, Xiao, Preservation of proximity privacy in publishing numerical sensitive data, SIGMOD 2008.
@@ -52,9 +53,8 @@ class EMAnonymity(PrivacyModel):
         )
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        hist = numeric_histogram(stats, self.sensitive, self.name)
-        assert hist.domain.numbers is not None
-        numbers = hist.domain.numbers
+        held, numbers = numbers_held(stats, self.sensitive, self.name)
         reach = self.epsilon * np.abs(numbers) if self.relative else np.full(len(numbers), self.epsilon)
-        near = hist.max_by_class(records_between(hist, *neighbors(numbers, reach)), empty=1.0)
-        return hist.records() / near
+        holders = held.holders()
+        near = holders.max_by_class(held.between(*neighbors(numbers, reach)), empty=1.0)
+        return holders.records() / near

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,11 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.stats.classes import FloatArray, Histogram, IntArray, SensitiveDomain
+from tablecloak.stats.numeric import Coded
 
-__all__ = ["Categories", "Columns", "K", "Limits", "OneSensitive", "Sensitive", "Strict", "Values"]
+__all__ = ["Categories", "Columns", "K", "Limits", "MissingCounts", "OneSensitive", "Sensitive", "Strict", "Values"]
+
+C = TypeVar("C", bound=Coded)
 
 
 def _as_tuple(value: Any) -> Any:
@@ -35,6 +38,9 @@ Columns: TypeAlias = Annotated[
     Field(min_length=1, description="quasi-identifiers an attacker knows; all if left out"),
 ]
 K: TypeAlias = Annotated[int, Field(ge=1, description="smallest class size, in persons; 3 to 20 is usual")]
+MissingCounts: TypeAlias = Annotated[
+    bool, Field(description="true: an empty cell is a value like others; false: it adds to no diversity")
+]
 Strict: TypeAlias = Annotated[bool, Field(description="true: shares stay below the limit; false: they may reach it")]
 Values: TypeAlias = Annotated[
     tuple[str, ...] | None, Field(min_length=1, description="values to protect; every value if left out")
@@ -104,12 +110,20 @@ def category_codes(
     return codes, int(codes.max(initial=-1)) + 1
 
 
-def by_category(hist: Histogram, categories: tuple[tuple[str, ...], ...] | None, level: int) -> Histogram:
-    """The histogram of the categories of values."""
+def by_category(hist: C, categories: tuple[tuple[str, ...], ...] | None, level: int) -> C:
+    """The counts of the categories of values."""
     codes, n = category_codes(hist.domain, categories, level)
     return hist.recoded(codes, SensitiveDomain(hist.domain.name, (None,) * n))
 
 
-def missing_values(stats_domain: SensitiveDomain, values: tuple[str, ...] | None) -> int:
-    """How many of the named values no record has."""
-    return len(set(values or ()).difference(str(label) for label in stats_domain.labels))
+def named_in(categories: tuple[tuple[str, ...], ...] | None) -> tuple[str, ...]:
+    """Every value that some category names."""
+    return tuple(value for values in categories or () for value in values)
+
+
+def present(hist: C, *, missing_counts: bool = False) -> C:
+    """The counts without the missing value, unless it is to count."""
+    if missing_counts or None not in hist.domain.labels:
+        return hist
+    codes = [-1 if label is None else code for code, label in enumerate(hist.domain.labels)]
+    return hist.recoded(np.array(codes, dtype=np.int64), hist.domain)

@@ -20,7 +20,7 @@ class KMap(PrivacyModel):
 
     Formula: #{x in X : x covered by E} >= k for every class E and the population X. A search counts only people with
     exactly the quasi-identifiers of a record of the class, which is fewer; the finished table is recounted exactly.
-    Where no population was counted, the records of the class stand for it.
+    Where no population was counted, the persons of the class stand for it.
 
     Protects from: record linkage with a register, by someone who does not know who is in the table. Not from: someone
     who knows that a person is in it; use k-anonymity.
@@ -35,7 +35,7 @@ class KMap(PrivacyModel):
 
     def levels(self, stats: ClassStats) -> FloatArray:
         people = stats.people
-        return stats.size.astype(np.float64) if people is None else people
+        return stats.persons.astype(np.float64) if people is None else people
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         weaker = (int(achieved), max(2, int(achieved) // 2)) if np.isfinite(achieved) else ()

@@ -9,18 +9,20 @@ from pydantic import Field
 
 from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, model
 from tablecloak.models.fields import OneSensitive
-from tablecloak.models.numbers import numeric_histogram
-from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
+from tablecloak.models.numbers import numbers_held
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+from tablecloak.stats.persons import Held
 
 __all__ = ["KEAnonymity"]
 
 
 @model("ke-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
 class KEAnonymity(PrivacyModel):
-    """Every class has at least `k` different sensitive numbers, and they span at least `e`.
+    """Every class has at least `k` different sensitive numbers of as many persons, and they span at least `e`.
 
-    Formula: #{s in E} >= k and max(E) - min(E) >= e for every class E. Empty cells count for neither; dates are
-    measured in days, moments in microseconds.
+    Formula: #{s in E} >= k and max |x - y| >= e over numbers x, y of two different persons of E, for every class E.
+    Where persons have several records, #{s in E} are the most persons that can each be given another of their numbers.
+    Empty cells count for neither; dates are measured in days, moments in microseconds.
 
     Protects from: learning a number exactly. Not from: many numbers close together and one far away; see em-anonymity.
     Reference: Zhang, Koudas, Srivastava, Yu, Aggregate query answering on anonymized tables, ICDE 2007.
@@ -31,6 +33,10 @@ class KEAnonymity(PrivacyModel):
     sensitive: OneSensitive = None
 
     @property
+    def monotone_in_persons(self) -> Monotone:
+        return self.monotone  # persons keep their numbers in a union
+
+    @property
     def required(self) -> float:
         return self.e
 
@@ -39,20 +45,18 @@ class KEAnonymity(PrivacyModel):
         return max(self.k, 2 if self.e > 0 else 1)
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        numbers, hist = self._present(stats)
-        highest, lowest = hist.max_by_class(numbers[hist.codes]), -hist.max_by_class(-numbers[hist.codes])
-        return highest - lowest
+        held, numbers = self._present(stats)
+        return held.span(numbers)
 
     def conditions(self, stats: ClassStats) -> list[Condition]:
-        _, hist = self._present(stats)
+        held, _ = self._present(stats)
         return [
             Condition("e", self.levels(stats), self.e),
-            Condition("k", hist.distinct().astype(np.float64), self.k),
+            Condition("k", held.different().astype(np.float64), self.k),
         ]
 
-    def _present(self, stats: ClassStats) -> tuple[FloatArray, Histogram]:
-        """The numbers by code, and their histogram without empty cells."""
-        hist = numeric_histogram(stats, self.sensitive, self.name)
-        assert hist.domain.numbers is not None
-        codes = np.where(np.isnan(hist.domain.numbers), -1, np.arange(hist.domain.n_values))
-        return hist.domain.numbers, hist.recoded(codes, hist.domain)
+    def _present(self, stats: ClassStats) -> tuple[Held, FloatArray]:
+        """Who holds which number, without empty cells, and the numbers by code."""
+        held, numbers = numbers_held(stats, self.sensitive, self.name)
+        codes = np.where(np.isnan(numbers), -1, np.arange(len(numbers)))
+        return held.recoded(codes, held.domain), numbers

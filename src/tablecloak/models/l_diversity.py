@@ -14,8 +14,10 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.rules import Kind
-from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, histograms, model
+from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, all_held, model
+from tablecloak.models.fields import MissingCounts, present
 from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, IntArray, Needs
+from tablecloak.stats.persons import Held
 
 __all__ = ["LDiversity"]
 
@@ -35,13 +37,14 @@ PARAMETERS: dict[str, tuple[set[str], set[str]]] = {
 class LDiversity(PrivacyModel):
     """Every class has at least `l` well represented values of each sensitive column.
 
-    With the counts r1 >= r2 >= ... >= rm of a class:
-      distinct       m >= l
-      entropy        exp(entropy) >= l
-      recursive      r1 < c (rl + ... + rm)
+    With the counts r1 >= r2 >= ... >= rm of a class (persons who hold each value) and its n persons:
+      distinct       m >= l, and l different persons can be found for l different values
+      entropy        exp(entropy) >= l, every person a mass of 1 spread over the records with their values; and n >= l
+      recursive      r1 < c (n - r1 - ... - r(l-1)), which is c (rl + ... + rm) where everybody holds one value
       pd-recursive   the same for the most frequent value outside `allowed`, whatever l - 2 other values are ruled out
       npd-recursive  pd-recursive, and every value of `forbidden` makes up a share of at least `c2`
-    The level of the recursive variants is the infimum of the c that would do.
+    The level of the recursive variants is the infimum of the c that would do. Empty cells add to no diversity, and
+    persons who have nothing else are not counted, unless `missing_counts`.
 
     Protects from: learning the sensitive value of a homogeneous class. Not from: skewed or similar values.
     Reference: Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, ACM TKDD 2007.
@@ -75,6 +78,7 @@ class LDiversity(PrivacyModel):
     sensitive: Annotated[
         str | tuple[str, ...] | None, Field(description="sensitive columns it speaks of; all if left out")
     ] = None
+    missing_counts: MissingCounts = False
 
     @field_validator("l")
     @classmethod
@@ -108,6 +112,11 @@ class LDiversity(PrivacyModel):
         return Monotone.BOTH if self.variant == "distinct" else Monotone.GENERALIZATION
 
     @property
+    def monotone_in_persons(self) -> Monotone:
+        """Persons keep their values in a union, but may be fewer there than in both parts together."""
+        return Monotone.BOTH if self.variant == "distinct" else Monotone.NEITHER
+
+    @property
     def sense(self) -> Sense:
         return Sense.BELOW if self.c is not None else Sense.AT_LEAST
 
@@ -121,19 +130,22 @@ class LDiversity(PrivacyModel):
         return 1 if self.allowed else math.ceil(self.l - TOLERANCE)
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        per_column = [self._column_levels(h) for h in self._histograms(stats)]
+        per_column = [self._column_levels(h) for h in self._columns(stats)]
         worst: FloatArray = np.max(per_column, axis=0) if self.sense is Sense.BELOW else np.min(per_column, axis=0)
         return worst
 
     def degrees(self, stats: ClassStats) -> FloatArray:
         """The largest whole `l` that every class satisfies in all columns with its other parameters, (n_classes,)."""
-        found: FloatArray = np.min([self._column_degrees(h) for h in self._histograms(stats)], axis=0)
+        found: FloatArray = np.min([self._column_degrees(h) for h in self._columns(stats)], axis=0)
         return found
 
-    def _column_degrees(self, hist: Histogram) -> FloatArray:
+    def _column_degrees(self, held: Held) -> FloatArray:
         if self.c is None:
-            return np.floor(self._column_levels(hist) + TOLERANCE)
-        return recursive_degrees(hist, self.c)
+            return np.floor(self._column_levels(held) + TOLERANCE)
+        return recursive_degrees(present(held, missing_counts=self.missing_counts).holders(), self.c)
+
+    def named_values(self) -> tuple[str, ...]:
+        return (*(self.allowed or ()), *(self.forbidden or ()))
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         if math.isnan(achieved):
@@ -154,8 +166,8 @@ class LDiversity(PrivacyModel):
         kind = kinds.get(self.variant)
         return None if kind is None else (kind, float(self.required), int(self.l))
 
-    def _histograms(self, stats: ClassStats) -> list[Histogram]:
-        found = histograms(stats, self.sensitive)
+    def _columns(self, stats: ClassStats) -> list[Held]:
+        found = all_held(stats, self.sensitive)
         if (self.allowed or self.forbidden) and len(found) > 1:
             raise IncompatibleChoice(
                 f"{self.variant} l-diversity names values, so it must speak of one sensitive column, not {len(found)}",
@@ -163,22 +175,32 @@ class LDiversity(PrivacyModel):
             )
         return found
 
-    def _column_levels(self, hist: Histogram) -> FloatArray:
-        if self.variant == "distinct":
-            return hist.distinct().astype(np.float64)
-        if self.variant == "entropy":
-            return effective_values(hist)
+    def _column_levels(self, held: Held) -> FloatArray:
+        known = present(held, missing_counts=self.missing_counts)
+        if self.c is None:
+            return diversity(known, self.variant)
+        hist = known.holders()
         least_c = infimum_c(hist, int(self.l), protected=~_is_any(hist, self.allowed or ()))
         if self.c2 is None:
             return least_c
-        return np.where(_least_share(hist, self.forbidden or ()) < self.c2 - TOLERANCE, np.inf, least_c)
+        # a share of the whole class, for empty cells make no value more frequent
+        return np.where(_least_share(held.holders(), self.forbidden or ()) < self.c2 - TOLERANCE, np.inf, least_c)
+
+
+def diversity(held: Held, variant: str) -> FloatArray:
+    """The number of different values, or that of equally frequent ones that would be as uncertain, (n_classes,)."""
+    if variant == "distinct":
+        return held.different().astype(np.float64)
+    masses = held.masses()
+    # a person with many values is uncertain about nothing: never more values than persons
+    return np.minimum(effective_values(masses), masses.sum_by_class(masses.counts))
 
 
 def effective_values(hist: Histogram) -> FloatArray:
     """exp(entropy) of every class, (n_classes,): the number of equally frequent values that would be as uncertain."""
-    records = np.maximum(hist.sum_by_class(hist.counts), 1.0)
+    mass = np.maximum(hist.sum_by_class(hist.counts), 1.0)
     surprise = hist.sum_by_class(hist.counts * np.log(hist.counts))
-    return np.exp(np.log(records) - surprise / records)
+    return np.exp(np.log(mass) - surprise / mass)
 
 
 def infimum_c(hist: Histogram, l: int, *, protected: NDArray[np.bool_]) -> FloatArray:  # noqa: E741
@@ -190,20 +212,22 @@ def infimum_c(hist: Histogram, l: int, *, protected: NDArray[np.bool_]) -> Float
     # one key orders entries by count and names the entry, so the largest can be taken out class by class
     keys = hist.counts * len(hist.counts) + np.arange(len(hist.counts))
     top, position = _largest(hist, np.where(protected, keys, -1))
-    rest = hist.sum_by_class(hist.counts) - top
+    rest = hist.records() - top
     for _ in range(l - 2):
         keys[position] = -1
         ruled_out, position = _largest(hist, keys)
         rest -= ruled_out
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(top > 0, top / rest, 0.0)
+        least = np.where(rest > 0, top / rest, np.inf)
+    # without a protected value there is nothing to disclose; without any value, nothing that is diverse
+    return np.where(top > 0, least, np.where(hist.distinct() > 0, 0.0, np.inf))
 
 
 def recursive_degrees(hist: Histogram, c: float) -> FloatArray:
     """The largest l at which every class is recursive (c, l)-diverse, 0 where there is none, (n_classes,)."""
     keys = hist.counts * len(hist.counts) + np.arange(len(hist.counts))
     top, _ = _largest(hist, keys)
-    tail = hist.sum_by_class(hist.counts)
+    tail = hist.records()
     degree = np.zeros(hist.n_classes)
     for l in range(1, int(hist.distinct().max(initial=0)) + 1):  # noqa: E741
         degree = np.where(top < c * tail, l, degree)  # tails shrink, so what fails once fails ever after
@@ -229,7 +253,7 @@ def _is_any(hist: Histogram, labels: tuple[str, ...]) -> NDArray[np.bool_]:
 
 def _least_share(hist: Histogram, labels: tuple[str, ...]) -> FloatArray:
     """The smallest share that any of the labels has in each class, (n_classes,)."""
-    records = np.maximum(hist.sum_by_class(hist.counts), 1.0)
+    records = np.maximum(hist.records(), 1.0)
     shares = [hist.sum_by_class(hist.counts * _is_any(hist, (label,))) / records for label in labels]
     least: FloatArray = np.min(shares, axis=0)
     return least

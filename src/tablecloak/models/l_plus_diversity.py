@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_histogram
-from tablecloak.models.fields import Limits, OneSensitive, missing_values
+from tablecloak.models.fields import Limits, OneSensitive
 from tablecloak.stats.classes import ClassStats, FloatArray, Needs
 
 __all__ = ["LPlusDiversity"]
@@ -19,8 +18,9 @@ __all__ = ["LPlusDiversity"]
 class LPlusDiversity(PrivacyModel):
     """No sensitive value makes up more of a class than its own threshold.
 
-    Formula: n_E(s) / |E| <= thresholds[s] for every class E and every value s that has one. The level is the largest
-    share relative to its threshold, at most 1.
+    Formula: n_E(s) / |E| <= thresholds[s] for every class E and every value s that has one, where n_E(s) are the
+    persons of E with s in any of their records there, and |E| all its persons. The level is the largest share relative
+    to its threshold, at most 1.
 
     Protects from: confident guesses, strictest where a value is most sensitive. Not from: values without a threshold,
     or record linkage.
@@ -40,7 +40,5 @@ class LPlusDiversity(PrivacyModel):
         limits = np.array([limit.get(str(label), np.inf) for label in hist.domain.labels])
         return hist.max_by_class(hist.shares() / limits[hist.codes])
 
-    def remarks(self, whole: ClassStats) -> Iterable[str]:
-        domain = one_histogram(whole, self.sensitive, self.name).domain
-        absent = missing_values(domain, tuple(value for value, _ in self.thresholds))
-        return [f"{self.name}: {absent:,} of the values it names do not occur in the table"] if absent else ()
+    def named_values(self) -> tuple[str, ...]:
+        return tuple(value for value, _ in self.thresholds)

@@ -20,10 +20,11 @@ __all__ = ["LKCPrivacy"]
 
 @model("lkc-privacy", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
 class LKCPrivacy(PrivacyModel):
-    """Records that agree on any `l` quasi-identifiers number at least `k`, and no value has a share above `c` there.
+    """Persons who agree on any `l` quasi-identifiers number at least `k`, and no value has a share above `c` there.
 
     Formula: |g| >= k and n_g(s) / |g| <= c for every set X of at most l quasi-identifiers, every group g of records
-    with equal published values of X and every protected value s.
+    with equal published values of X and every protected value s, where n_g(s) are the persons of g with s in any of
+    their records there, and |g| all its persons.
 
     Protects from: an attacker who knows few of many quasi-identifiers. Not from: one who knows more than l of them.
     Reference: Mohammed, Fung, Hung, Lee, Anonymizing healthcare data, KDD 2009.
@@ -43,7 +44,8 @@ class LKCPrivacy(PrivacyModel):
 
     @property
     def in_search(self) -> PrivacyModel:
-        # Groups on fewer columns are unions of classes: at least as large, and shares are mediants of the parts.
+        # Groups on fewer columns are unions of classes: at least as large, and shares are mediants of the parts (not
+        # so where classes share persons; the recount decides).
         if self.c == 1:
             return XYAnonymity(k=self.k)
         return AlphaKAnonymity(alpha=self.c, k=self.k, values=self.values, sensitive=self.sensitive)
@@ -66,6 +68,9 @@ class LKCPrivacy(PrivacyModel):
             Condition("c", self.levels(stats), self.c, Sense.AT_MOST),
             Condition("k", fewest.astype(np.float64), self.k),
         ]
+
+    def named_values(self) -> tuple[str, ...]:
+        return self.values or ()
 
     def _groupings(self, stats: ClassStats) -> Iterator[tuple[ClassStats, IntArray]]:
         """Groups on every set of l columns; those on fewer columns are unions of them, so they need no look."""

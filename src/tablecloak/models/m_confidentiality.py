@@ -21,9 +21,10 @@ class MConfidentiality(PrivacyModel):
     An algorithm that gives up a cut because of sensitive values tells by it which they are. So classes are formed by
     quasi-identifiers alone, of at least `k` records each, and no choice depends on what the credibility is about: what
     is left is the share of a value in a class.
-    Formula: |E| >= k and n_E(s) / |E| <= 1/m for every class E and every protected value s, classes chosen without
-    looking at s. If it fails, nothing is published; a larger `k` makes it likelier to hold. Other models that look at
-    sensitive values are refused beside it. How the classes of a release made elsewhere were chosen cannot be known.
+    Formula: |E| >= k and n_E(s) / |E| <= 1/m for every class E and every protected value s, where n_E(s) are the
+    persons of E with s in any of their records there, |E| all its persons, and classes are chosen without looking at s.
+    If it fails, nothing is published; a larger `k` makes it likelier to hold. Other models that look at sensitive
+    values are refused beside it. How the classes of a release made elsewhere were chosen cannot be known.
 
     Protects from: attribute linkage, the minimality attack included. Not from: learning a share of up to 1/m.
     Reference: Wong, Fu, Wang, Pei, Minimality attack in privacy preserving data publishing, VLDB 2007.
@@ -56,6 +57,9 @@ class MConfidentiality(PrivacyModel):
 
     def levels(self, stats: ClassStats) -> FloatArray:
         return largest_share(one_histogram(stats, self.sensitive, self.name), self.values)
+
+    def named_values(self) -> tuple[str, ...]:
+        return self.values or ()
 
     def conditions(self, stats: ClassStats) -> list[Condition]:
         return [Condition("m", self.levels(stats), self.required, self.sense), crowd(stats, self.k)]

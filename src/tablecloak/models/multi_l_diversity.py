@@ -8,13 +8,12 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, histograms, model
-from tablecloak.models.fields import Sensitive
-from tablecloak.models.l_diversity import effective_values, infimum_c
+from tablecloak.models.base import Monotone, PrivacyModel, Sense, all_held, model
+from tablecloak.models.fields import MissingCounts, Sensitive, present
+from tablecloak.models.l_diversity import diversity, infimum_c
 from tablecloak.stats.classes import (
     ClassStats,
     FloatArray,
-    Histogram,
     IntArray,
     Needs,
     SensitiveDomain,
@@ -22,6 +21,7 @@ from tablecloak.stats.classes import (
     number_rows,
 )
 from tablecloak.stats.joint import joint_histogram
+from tablecloak.stats.persons import Held, HeldByRecords, held_by_persons, holdings_of, is_by_person
 
 __all__ = ["MultiLDiversity"]
 
@@ -30,10 +30,11 @@ __all__ = ["MultiLDiversity"]
 class MultiLDiversity(PrivacyModel):
     """Every sensitive column has at least `l` well represented values in every class, also when the others are known.
 
-    With the counts r1 >= r2 >= ... >= rm of a group: distinct m >= l, entropy exp(entropy) >= l, recursive
-    r1 < c (rl + ... + rm). A group is
+    With the counts r1 >= r2 >= ... >= rm of a group (persons who hold each value): distinct m >= l, entropy
+    exp(entropy) >= l, recursive r1 < c (rl + ... + rm), in persons as l-diversity has it. A group is
       def8    a class, parted by the values of all other sensitive columns, for each column in turn
       per_sa  a class
+    Empty cells add to no diversity, unless `missing_counts`; someone may know that another column is empty.
 
     Protects from: using one sensitive column to learn another. Not from: skewed or similar values, or record linkage.
     Reference: Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, ACM TKDD 2007 (multiple sensitive attributes).
@@ -51,6 +52,7 @@ class MultiLDiversity(PrivacyModel):
         Field(gt=0, allow_inf_nan=False, validate_default=True, description="recursive only; 1 to 5 is usual"),
     ] = None
     sensitive: Sensitive = None
+    missing_counts: MissingCounts = False
 
     @field_validator("c")
     @classmethod
@@ -69,6 +71,10 @@ class MultiLDiversity(PrivacyModel):
         return Monotone.BOTH if only_distinct else Monotone.GENERALIZATION
 
     @property
+    def monotone_in_persons(self) -> Monotone:
+        return self.monotone if self.variant == "distinct" else Monotone.NEITHER  # persons keep their values in a union
+
+    @property
     def sense(self) -> Sense:
         return Sense.AT_LEAST if self.c is None else Sense.BELOW
 
@@ -81,41 +87,44 @@ class MultiLDiversity(PrivacyModel):
         return self.l
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        found = histograms(stats, self.sensitive)
+        found = all_held(stats, self.sensitive)
         if self.mode == "per_sa":
             per_column = [self._diversity(h) for h in found]
         else:
-            joint = joint_histogram(stats, [h.domain.name for h in found])
-            per_column = [self._known_others(joint, h.domain.name) for h in found]
+            names = [h.domain.name for h in found]
+            per_column = [self._known_others(stats, h.domain, names) for h in found]
         worst: FloatArray = np.min(per_column, axis=0) if self.c is None else np.max(per_column, axis=0)
         return worst
 
-    def _diversity(self, hist: Histogram) -> FloatArray:
-        if self.variant == "distinct":
-            return hist.distinct().astype(np.float64)
-        if self.variant == "entropy":
-            return effective_values(hist)
+    def _diversity(self, held: Held) -> FloatArray:
+        known = present(held, missing_counts=self.missing_counts)
+        if self.c is None:
+            return diversity(known, self.variant)
+        hist = known.holders()
         return infimum_c(hist, self.l, protected=np.ones(len(hist.codes), bool))
 
-    def _known_others(self, joint: Histogram, name: str) -> FloatArray:
+    def _known_others(self, stats: ClassStats, domain: SensitiveDomain, names: list[str]) -> FloatArray:
         """The worst diversity of one column over the groups of each class, (n_classes,)."""
-        hist, class_of_group = parted(joint, name)
-        level = self._diversity(hist)
+        held, class_of_group = parted(stats, domain, [name for name in names if name != domain.name])
+        level = self._diversity(held)
         empty = 0.0 if self.c is None else np.inf  # a class without records
-        worst = np.full(joint.n_classes, empty)
+        worst = np.full(stats.n_classes, empty)
         occupied = np.unique(class_of_group)
         worst[occupied] = np.inf if self.c is None else -np.inf
         (np.minimum if self.c is None else np.maximum).at(worst, class_of_group, level)
         return worst
 
 
-def parted(joint: Histogram, name: str) -> tuple[Histogram, IntArray]:
-    """The histogram of one column in every class parted by the values of all others, and the class of each part."""
+def parted(stats: ClassStats, domain: SensitiveDomain, others: list[str]) -> tuple[Held, IntArray]:
+    """Who holds which value of a column in every class parted by the values of the others; the class of each part."""
+    by_person = is_by_person(stats)
+    joint = holdings_of(stats) if by_person else joint_histogram(stats, [domain.name, *others])
     assert joint.domain.parts is not None
-    others = [codes[joint.codes] for other, codes in joint.domain.parts.items() if other != name]
-    own = joint.domain.parts[name]
-    group, n = number_rows([joint.entry_class(), *others], len(joint.codes))
+    known = [joint.domain.parts[name][joint.codes] + 1 for name in others]  # -1: what the release does not show
+    group, n = number_rows([joint.entry_class(), *known], len(joint.codes))
     class_of_group = np.zeros(n, np.int64)
     class_of_group[group] = joint.entry_class()
-    domain = SensitiveDomain(name, (None,) * (int(own.max(initial=-1)) + 1))
-    return histogram_of(group, own[joint.codes], joint.counts, n, domain), class_of_group
+    own = joint.domain.parts[domain.name]
+    if by_person:
+        return held_by_persons(stats, own, domain, (group, n)), class_of_group
+    return HeldByRecords(histogram_of(group, own[joint.codes], joint.counts, n, domain)), class_of_group

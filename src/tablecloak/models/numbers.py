@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.models.base import one_histogram
-from tablecloak.stats.classes import ClassStats, Histogram
+from tablecloak.models.base import one_held
+from tablecloak.stats.classes import ClassStats, FloatArray
 from tablecloak.stats.numeric import by_number
+from tablecloak.stats.persons import Held
 
-__all__ = ["numeric_histogram"]
+__all__ = ["numbers_held"]
 
 
-def numeric_histogram(stats: ClassStats, sensitive: str | None, model_name: str) -> Histogram:
-    """The histogram of the one sensitive column a model speaks of, codes in the order of its numbers."""
-    hist = one_histogram(stats, sensitive, model_name)
-    if hist.domain.numbers is None:
+def numbers_held(stats: ClassStats, sensitive: str | None, model_name: str) -> tuple[Held, FloatArray]:
+    """The one sensitive column a model speaks of, codes in the order of its numbers, and these, (n_values,)."""
+    held = one_held(stats, sensitive, model_name)
+    if held.domain.numbers is None:
         raise IncompatibleChoice(
-            f"{model_name} needs numbers or dates; the sensitive column '{hist.domain.name}' has none",
+            f"{model_name} needs numbers or dates; the sensitive column '{held.domain.name}' has none",
             hint="choose another model for it, such as l-diversity or t-closeness",
         )
-    return by_number(hist)
+    ordered = by_number(held)
+    assert ordered.domain.numbers is not None
+    return ordered, ordered.domain.numbers

@@ -7,19 +7,23 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_histogram
-from tablecloak.models.fields import Categories, K, OneSensitive, category_codes
-from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_held
+from tablecloak.models.fields import Categories, K, MissingCounts, OneSensitive, category_codes, named_in, present
+from tablecloak.stats.classes import ClassStats, FloatArray, Needs, SensitiveDomain
+from tablecloak.stats.persons import Held
 
 __all__ = ["PAlphaSensitiveKAnonymity"]
 
 
 @model("p-alpha-sensitive-k-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
 class PAlphaSensitiveKAnonymity(PrivacyModel):
-    """Every class has `k` records, `p` different sensitive values, and records of weight `alpha` or more in total.
+    """Every class has `k` persons, `p` different sensitive values, and persons of weight `alpha` or more in total.
 
-    Formula: |E| >= k, #{s in E} >= p and sum of w(category) over the records of E >= alpha, where the categories
-    1..m go from most to least sensitive and w(i) = (i - 1) / (m - 1). Values named in no category weigh 0.
+    Formula: |E| >= k, #{s in E} >= p and sum of w(category) over the persons of E >= alpha, where the categories 1..m
+    go from most to least sensitive and w(i) = (i - 1) / (m - 1). Values named in no category weigh 0. Where persons
+    have several records, p different persons must be found for p different values, and a person weighs what the most
+    sensitive of their values does. Empty cells weigh 0 and are no value; with `missing_counts` they are one that weighs
+    0.
 
     Protects from: record linkage, and classes of nothing but very sensitive values. Not from: skewed classes.
     Reference: Sun, Wang, Li, Truta, Enhanced p-sensitive k-anonymity models, Transactions on Data Privacy 2008.
@@ -31,6 +35,11 @@ class PAlphaSensitiveKAnonymity(PrivacyModel):
     categories: Categories = None
     level: Annotated[int, Field(ge=0, description="level of the column's hierarchy that is a category; 1 is usual")] = 1
     sensitive: OneSensitive = None
+    missing_counts: MissingCounts = False
+
+    @property
+    def monotone_in_persons(self) -> Monotone:
+        return Monotone.NEITHER  # a person may weigh less in a union than in a part
 
     @property
     def required(self) -> float:
@@ -41,18 +50,28 @@ class PAlphaSensitiveKAnonymity(PrivacyModel):
         return max(self.k, self.p)
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        hist = one_histogram(stats, self.sensitive, self.name)
-        return hist.sum_by_class(hist.counts * self._weights(hist)[hist.codes])
+        held = self._present(stats)
+        return held.least(self._weights(held.domain))
 
     def conditions(self, stats: ClassStats) -> list[Condition]:
-        distinct = one_histogram(stats, self.sensitive, self.name).distinct().astype(np.float64)
+        distinct = self._present(stats).different().astype(np.float64)
         return [
             Condition("alpha", self.levels(stats), self.alpha),
             Condition("p", distinct, self.p),
             crowd(stats, self.k),
         ]
 
-    def _weights(self, hist: Histogram) -> FloatArray:
-        codes, n = category_codes(hist.domain, self.categories, self.level)
-        last = n - 1 if self.categories is None else n - 2  # the one after the named categories weighs nothing
-        return np.where(codes <= last, codes / max(1, last), 0.0)
+    def named_values(self) -> tuple[str, ...]:
+        return named_in(self.categories)
+
+    def _present(self, stats: ClassStats) -> Held:
+        return present(one_held(stats, self.sensitive, self.name), missing_counts=self.missing_counts)
+
+    def _weights(self, domain: SensitiveDomain) -> FloatArray:
+        codes, n = category_codes(domain, self.categories, self.level)
+        if self.categories is not None:
+            last = n - 2  # the one after the named categories weighs nothing
+            return np.where(codes <= last, codes / max(1, last), 0.0)
+        if None in domain.labels:  # the first leaf of the tree, and in no category
+            return np.maximum(codes - 1, 0) / max(1, n - 2)
+        return codes / max(1, n - 1)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_histogram
-from tablecloak.models.fields import Categories, K, OneSensitive, by_category
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_held
+from tablecloak.models.fields import Categories, K, MissingCounts, OneSensitive, by_category, named_in, present
 from tablecloak.stats.classes import ClassStats, FloatArray, Needs
 
 __all__ = ["PPlusSensitiveKAnonymity"]
@@ -15,9 +15,11 @@ __all__ = ["PPlusSensitiveKAnonymity"]
 
 @model("p-plus-sensitive-k-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
 class PPlusSensitiveKAnonymity(PrivacyModel):
-    """Every class has at least `k` records and sensitive values of at least `p` different categories.
+    """Every class has at least `k` persons and sensitive values of at least `p` different categories.
 
-    Formula: |E| >= k and #{category(s) : s in E} >= p for every class E. Values named in no category share one.
+    Formula: |E| >= k and #{category(s) : s in E} >= p for every class E. Values named in no category share one. Where
+    persons have several records, p different persons must be found for p different categories. Empty cells are in no
+    category, unless `missing_counts`.
 
     Protects from: record linkage, and classes whose values are all of one kind. Not from: one dominant category.
     Reference: Sun, Wang, Li, Truta, Enhanced p-sensitive k-anonymity models, Transactions on Data Privacy 2008.
@@ -28,6 +30,11 @@ class PPlusSensitiveKAnonymity(PrivacyModel):
     categories: Categories = None
     level: Annotated[int, Field(ge=0, description="level of the column's hierarchy that is a category; 1 is usual")] = 1
     sensitive: OneSensitive = None
+    missing_counts: MissingCounts = False
+
+    @property
+    def monotone_in_persons(self) -> Monotone:
+        return self.monotone  # persons keep their values in a union
 
     @property
     def required(self) -> float:
@@ -38,8 +45,11 @@ class PPlusSensitiveKAnonymity(PrivacyModel):
         return max(self.k, self.p)
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        hist = one_histogram(stats, self.sensitive, self.name)
-        return by_category(hist, self.categories, self.level).distinct().astype(float)
+        held = present(one_held(stats, self.sensitive, self.name), missing_counts=self.missing_counts)
+        return by_category(held, self.categories, self.level).different().astype(float)
+
+    def named_values(self) -> tuple[str, ...]:
+        return named_in(self.categories)
 
     def conditions(self, stats: ClassStats) -> list[Condition]:
         return [Condition("p", self.levels(stats), self.p), crowd(stats, self.k)]

@@ -8,19 +8,21 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, histograms, model
-from tablecloak.models.fields import K, Sensitive
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, all_held, crowd, model
+from tablecloak.models.fields import K, MissingCounts, Sensitive, present
 from tablecloak.stats.classes import ClassStats, FloatArray, IntArray, Needs
+from tablecloak.stats.persons import Held
 
 __all__ = ["PSensitiveKAnonymity"]
 
 
 @model("p-sensitive-k-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
 class PSensitiveKAnonymity(PrivacyModel):
-    """Every class has at least `k` records and at least `p` different values of each sensitive column.
+    """Every class has at least `k` persons and at least `p` different values of each sensitive column.
 
     Formula: |E| >= k and #{s in E} >= p for every class E and every sensitive column; the same as k-anonymity with
-    distinct p-diversity.
+    distinct p-diversity. Where persons have several records, p different persons must be found for p different values.
+    Empty cells are no value, unless `missing_counts`.
 
     Protects from: record linkage and homogeneous classes. Not from: one dominant value, or p values that are alike.
     Reference: Truta, Vinay, Privacy protection: p-sensitive k-anonymity property, ICDE Workshops 2006.
@@ -29,6 +31,11 @@ class PSensitiveKAnonymity(PrivacyModel):
     p: Annotated[int, Field(ge=1, description="different values in every class, at most k; 2 to 5 is usual")]
     k: K
     sensitive: Sensitive = None
+    missing_counts: MissingCounts = False
+
+    @property
+    def monotone_in_persons(self) -> Monotone:
+        return self.monotone  # persons keep their values in a union
 
     @property
     def required(self) -> float:
@@ -39,15 +46,18 @@ class PSensitiveKAnonymity(PrivacyModel):
         return max(self.k, self.p)
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        fewest: FloatArray = np.min([h.distinct() for h in histograms(stats, self.sensitive)], axis=0)
+        fewest: FloatArray = np.min([h.different() for h in self._present(stats)], axis=0)
         return fewest.astype(np.float64)
 
     def conditions(self, stats: ClassStats) -> list[Condition]:
         return [Condition("p", self.levels(stats), self.p), crowd(stats, self.k)]
 
     def remarks(self, whole: ClassStats) -> Iterable[str]:
-        most = min(most_classes(h.totals, self.p) for h in histograms(whole, self.sensitive))
+        most = min(most_classes(h.holders().totals, self.p) for h in self._present(whole))
         return [f"{self.name}: at most {most:,} classes can hold {self.p} different values each"]
+
+    def _present(self, stats: ClassStats) -> list[Held]:
+        return [present(h, missing_counts=self.missing_counts) for h in all_held(stats, self.sensitive)]
 
 
 def most_classes(counts: IntArray, p: int) -> int:

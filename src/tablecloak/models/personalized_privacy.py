@@ -7,23 +7,23 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from tablecloak.errors import IncompatibleChoice
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_histogram
+from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_held
 from tablecloak.models.fields import OneSensitive
-from tablecloak.stats.classes import ClassStats, Counted, FloatArray, Histogram, Needs
+from tablecloak.stats.classes import ClassStats, Counted, FloatArray, Needs, SensitiveDomain
+from tablecloak.stats.persons import Held
 
 __all__ = ["PersonalizedPrivacy"]
 
 
 @model("personalized-privacy", needs=Needs.SENSITIVE, monotone=Monotone.NEITHER, sense=Sense.AT_MOST)
 class PersonalizedPrivacy(PrivacyModel):
-    """For everybody, at most a share `limit` of their class has a sensitive value under the node that they guard.
+    """For everybody, at most a share `limit` of their class holds a sensitive value under the node that they guard.
 
     The column `guard` names for every person a value or a node of the sensitive column's hierarchy, or nothing for no
     protection; it is never published.
-    Formula: (1 / |E|) * #{r in E : value of r is under g} <= limit for every class E and every node g that someone of E
-    guards. The sensitive column is published as it is: it is not generalised where this fails.
+    Formula: (1 / |E|) * #{p in E : p holds a value under g} <= limit for every class E, its persons p, and every node g
+    that someone of E guards. The sensitive column is published as it is: it is not generalised where this fails.
 
     Protects from: learning about a person what that person minds. Not from: record linkage; add k-anonymity. What
     people guard cannot be recounted from a release alone: without the original it does not hold.
@@ -46,7 +46,7 @@ class PersonalizedPrivacy(PrivacyModel):
         )
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        hist = one_histogram(stats, self.sensitive, self.name)
+        held = one_held(stats, self.sensitive, self.name)
         guards = stats.hist_of(Counted.GUARD).get(self.guard)
         if guards is None:
             return np.ones(stats.n_classes)
@@ -54,26 +54,32 @@ class PersonalizedPrivacy(PrivacyModel):
         for code, label in enumerate(guards.domain.labels):
             entries = guards.codes == code
             if label and entries.any():
-                breaches[entries] = _share_under(hist, label, self.guard)[guards.entry_class()[entries]]
+                breaches[entries] = _share_under(held, label)[guards.entry_class()[entries]]
         return guards.max_by_class(breaches)
 
+    def n_unknown_guards(self, whole: ClassStats) -> int:
+        """How many different cells of the column `guard` are neither a value nor a node of the sensitive column."""
+        guards = whole.hist_of(Counted.GUARD).get(self.guard)
+        domain = one_held(whole, self.sensitive, self.name).domain
+        named = [label for label in guards.domain.labels if label] if guards is not None else []
+        tree = domain.hierarchy
+        return sum(label not in domain.labels and (tree is None or tree.find(label) is None) for label in named)
 
-def _share_under(hist: Histogram, label: str, column: str) -> FloatArray:
-    """Share of every class that has a value under a node, (n_classes,)."""
-    under = np.isin(np.arange(hist.domain.n_values), list(_values_under(hist, label, column)))
-    return hist.sum_by_class(np.where(under[hist.codes], hist.shares(), 0.0))
+
+def _share_under(held: Held, label: str) -> FloatArray:
+    """Share of every class that holds a value under a node, (n_classes,)."""
+    domain = held.domain
+    under = np.isin(np.arange(domain.n_values), list(_values_under(domain, label)))
+    # two values: not under the node, under it
+    hist = held.recoded(under.astype(np.int64), SensitiveDomain(domain.name, (None, None))).holders()
+    return hist.sum_by_class(np.where(hist.codes == 1, hist.shares(), 0.0))
 
 
-def _values_under(hist: Histogram, label: str, column: str) -> set[int]:
-    tree: Hierarchy | None = hist.domain.hierarchy
+def _values_under(domain: SensitiveDomain, label: str) -> set[int]:
+    tree: Hierarchy | None = domain.hierarchy
     node = tree.find(label) if tree is not None else None
     if tree is not None and node is not None:
         return set(tree.leaves_under(node))
-    if label in hist.domain.labels:
-        return {hist.domain.labels.index(label)}
-    if tree is None:
-        return set()  # a value that nobody has
-    raise IncompatibleChoice(
-        f"column '{column}' names something that is no node of the hierarchy of '{hist.domain.name}'",
-        hint=f"tablecloak hierarchy show prints the nodes of '{hist.domain.name}'",
-    )
+    if label in domain.labels:
+        return {domain.labels.index(label)}
+    return set()  # a value that nobody has, or nobody any more: that all occur is seen to before a search

@@ -10,21 +10,22 @@ from pydantic import Field
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+from tablecloak.stats.persons import mean_of_worst
 
 __all__ = ["SampleUniqueness"]
 
 
 @model("sample-uniqueness", needs=Needs.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
 class SampleUniqueness(PrivacyModel):
-    """At most a share of `limit` of the records are unique on their quasi-identifiers in the table.
+    """At most a share of `limit` of the persons are unique on their quasi-identifiers in the table.
 
-    Formula: (records in classes of one person) / n <= limit.
+    Formula: #{persons who are alone in a class} / n <= limit, n the number of persons.
 
-    Protects from: many certain matches. Not from: the few records that stay unique, or any other linkage.
+    Protects from: many certain matches. Not from: the few persons who stay unique, or any other linkage.
     Reference: Skinner, Elliot, A measure of disclosure risk for microdata, JRSS B 2002.
     """
 
-    limit: Annotated[float, Field(ge=0, lt=1, description="largest share of unique records; 0 to 0.05 is usual")]
+    limit: Annotated[float, Field(ge=0, lt=1, description="largest share of unique persons; 0 to 0.05 is usual")]
 
     @property
     def required(self) -> float:
@@ -32,14 +33,14 @@ class SampleUniqueness(PrivacyModel):
 
     @property
     def in_search(self) -> PrivacyModel:
-        return KAnonymity(k=2)  # no record is unique, so no share of them is too large
+        return KAnonymity(k=2)  # nobody is unique, so no share of them is too large
 
     @property
     def note(self) -> str | None:
         return f"{self.name}: judges the whole table; the search makes no class of one person, which implies it"
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        """Share of unique records in the table, (1,)."""
+        """Share of unique persons in the table, (1,)."""
         if stats.n_classes == 0:
             return np.zeros(0)
-        return np.array([np.sum(stats.size[stats.persons == 1]) / max(1, stats.n_records)])
+        return np.array([mean_of_worst(stats, (stats.persons == 1).astype(np.float64))])

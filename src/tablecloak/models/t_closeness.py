@@ -13,7 +13,7 @@ from pydantic import Field
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.kernels.rules import Kind
-from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, histograms, model
+from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, all_held, model
 from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, IntArray, Needs
 
 __all__ = ["TCloseness"]
@@ -27,6 +27,7 @@ class TCloseness(PrivacyModel):
       equal         1
       ordered       ranks apart / (number of values - 1)
       hierarchical  height of their lowest common ancestor / height of the tree
+    Every person has a mass of 1 in these distributions, spread over their records (in the class, and in the table).
 
     Protects from: learning more from a class than from the table. Not from: record linkage; add k-anonymity.
     Reference: Li, Li, Venkatasubramanian, ICDE 2007.
@@ -46,7 +47,7 @@ class TCloseness(PrivacyModel):
 
     def levels(self, stats: ClassStats) -> FloatArray:
         distance = {"equal": equal_distance, "ordered": ordered_distance, "hierarchical": hierarchical_distance}
-        farthest: FloatArray = np.max([distance[self.distance](h) for h in histograms(stats, self.sensitive)], axis=0)
+        farthest: FloatArray = np.max([distance[self.distance](h) for h in _masses(stats, self.sensitive)], axis=0)
         return farthest
 
     def rule(self) -> tuple[Kind, float, int] | None:
@@ -57,6 +58,10 @@ class TCloseness(PrivacyModel):
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         t = math.ceil((achieved - TOLERANCE) * 100) / 100 if math.isfinite(achieved) else self.t
         return [replace(self, t=t)] if self.t < t < 1 else []
+
+
+def _masses(stats: ClassStats, sensitive: str | tuple[str, ...] | None) -> list[Histogram]:
+    return [held.masses() for held in all_held(stats, sensitive)]
 
 
 def equal_distance(hist: Histogram) -> FloatArray:
@@ -75,14 +80,15 @@ def ordered_distance(hist: Histogram) -> FloatArray:
         return np.zeros(hist.n_classes)
     below = np.cumsum(hist.totals)[:-1]  # (n_values - 1,) records of the table up to each value
     sums = np.concatenate([[0], np.cumsum(below)])  # sums[b] - sums[a] adds up below[a:b]
-    n_records = max(1, int(hist.totals.sum()))
+    n_records = max(1, hist.totals.sum())
     records = np.maximum(hist.sum_by_class(hist.counts), 1.0)[hist.entry_class()]
     share = _running_totals(hist) / records
     start, end = np.minimum(hist.codes, len(below)), _next_codes(hist, len(below))
     cross = np.clip(np.searchsorted(below, share * n_records), start, end)
     above = share * (cross - start) - (sums[cross] - sums[start]) / n_records
     under = (sums[end] - sums[cross]) / n_records - share * (end - cross)
-    return (hist.sum_by_class(above + under) + _before_first(hist, sums) / n_records) / len(below)
+    distances: FloatArray = (hist.sum_by_class(above + under) + _before_first(hist, sums) / n_records) / len(below)
+    return distances
 
 
 def hierarchical_distance(hist: Histogram) -> FloatArray:

@@ -8,22 +8,23 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_histogram
+from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_held
 from tablecloak.models.fields import OneSensitive, by_category
-from tablecloak.models.numbers import numeric_histogram
+from tablecloak.models.numbers import numbers_held
 from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
-from tablecloak.stats.numeric import records_between, windows
+from tablecloak.stats.numeric import windows
 
 __all__ = ["WorstGroupProtection"]
 
 
 @model("wgp", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_LEAST)
 class WorstGroupProtection(PrivacyModel):
-    """In every class a share of at least `protection` of the records lies outside any range of the given width.
+    """In every class a share of at least `protection` of the persons lies outside any range of the given width.
 
-    Formula: 1 - max over ranges r of n_E(r) / (|E| - b) >= protection for every class E. A range is an interval of
-    `width` numbers, or a group at a `level` of the column's hierarchy (level 0: one value); b = `known`, at most the
-    records outside r, are records an attacker can rule out. The literature gives no formula: this one is ours.
+    Formula: 1 - max over ranges r of n_E(r) / (|E| - b) >= protection for every class E, where n_E(r) are the persons
+    with a value in r and |E| all of them. A range is an interval of `width` numbers, or a group at a `level` of the
+    column's hierarchy (level 0: one value); b = `known`, at most the persons outside r, are those an attacker can rule
+    out. The literature gives no formula: this one is ours.
 
     Protects from: confining a value to a narrow range. Not from: record linkage; add k-anonymity.
     Reference: Loukides, Shao, Preventing range disclosure in k-anonymised data, Expert Systems with Applications 2011.
@@ -36,7 +37,7 @@ class WorstGroupProtection(PrivacyModel):
     level: Annotated[
         int, Field(ge=0, description="level of the hierarchy whose groups are ranges; 0 or 1 is usual")
     ] = 0
-    known: Annotated[int, Field(ge=0, description="records an attacker can rule out; 0 to 2 is usual")] = 0
+    known: Annotated[int, Field(ge=0, description="persons an attacker can rule out; 0 to 2 is usual")] = 0
     sensitive: OneSensitive = None
 
     @property
@@ -55,17 +56,17 @@ class WorstGroupProtection(PrivacyModel):
         return 1.0 - hist.max_by_class(inside / np.maximum(left, 1.0), empty=1.0)
 
     def _ranges(self, stats: ClassStats) -> tuple[Histogram, FloatArray]:
-        """A histogram, and the records of the range that begins with each entry, (n_entries,)."""
+        """How many hold each value, and how many one in the range that begins with it, (n_entries,)."""
         if self.width is not None:
-            hist = numeric_histogram(stats, self.sensitive, self.name)
-            assert hist.domain.numbers is not None
-            return hist, records_between(hist, *windows(hist.domain.numbers, self.width)).astype(np.float64)
-        hist = one_histogram(stats, self.sensitive, self.name)
+            held, numbers = numbers_held(stats, self.sensitive, self.name)
+            return held.holders(), held.between(*windows(numbers, self.width)).astype(np.float64)
+        held = one_held(stats, self.sensitive, self.name)
         if self.level > 0:
-            if hist.domain.hierarchy is None:
+            if held.domain.hierarchy is None:
                 raise IncompatibleChoice(
-                    f"wgp with a level needs a hierarchy; the sensitive column '{hist.domain.name}' has none",
+                    f"wgp with a level needs a hierarchy; the sensitive column '{held.domain.name}' has none",
                     hint="give the column a hierarchy, or use width for numbers",
                 )
-            hist = by_category(hist, None, self.level)
+            held = by_category(held, None, self.level)
+        hist = held.holders()
         return hist, hist.counts.astype(np.float64)

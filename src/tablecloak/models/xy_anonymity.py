@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, grouped, model
-from tablecloak.models.fields import Columns
+from tablecloak.models.fields import Columns, MissingCounts
 from tablecloak.stats.classes import ClassStats, Counted, FloatArray, IntArray, Needs
-from tablecloak.stats.joint import joint_histogram
+from tablecloak.stats.joint import combinations_held
 
 __all__ = ["XYAnonymity"]
 
@@ -20,7 +21,9 @@ class XYAnonymity(PrivacyModel):
     """Every group of records that agree on the columns `x` is linked to at least `k` different values of `y`.
 
     Formula: #{Y values of records with X = x} >= k for every published combination x. With the person key as Y it is
-    k-anonymity for people who have several records.
+    k-anonymity for people who have several records. With other columns as Y, and persons who have several records, k
+    different persons must be found for k different values. Combinations with an empty cell are no value, unless
+    `missing_counts`.
 
     Protects from: record linkage where a person has several records. Not from: one dominant value on Y.
     Reference: Wang, Fung, Anonymizing sequential releases, KDD 2006.
@@ -32,6 +35,11 @@ class XYAnonymity(PrivacyModel):
         tuple[str, ...] | str | None,
         Field(description="the person column, or sensitive columns whose combinations count; persons if left out"),
     ] = None
+    missing_counts: MissingCounts = False
+
+    @property
+    def monotone_in_persons(self) -> Monotone:
+        return self.monotone  # persons keep their values in a union
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]
@@ -50,7 +58,7 @@ class XYAnonymity(PrivacyModel):
 
     @property
     def in_search(self) -> PrivacyModel:
-        return XYAnonymity(k=self.k, y=self.y)
+        return replace(self, x=None)
 
     @property
     def note(self) -> str | None:
@@ -68,4 +76,4 @@ class XYAnonymity(PrivacyModel):
         # a person with several combinations is still one person, so persons alone understate no risk
         if not names or any(name not in stats.hist_of(Counted.SENSITIVE) for name in names):
             return stats.persons
-        return joint_histogram(stats, names).distinct()
+        return combinations_held(stats, names, missing_counts=self.missing_counts).different()

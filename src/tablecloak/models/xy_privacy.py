@@ -16,10 +16,10 @@ __all__ = ["XYPrivacy"]
 
 @model("xy-privacy", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION)
 class XYPrivacy(PrivacyModel):
-    """Every group of records that agree on `x` has at least `k` records, and each value of `y` a share below `h`.
+    """Every group of records that agree on `x` has at least `k` persons, and each value of `y` a share below `h`.
 
     Formula: |g| >= k and n_g(s) / |g| < h for every group g of records with equal published values of X and every
-    value s of Y; <= h if not strict.
+    value s of Y; <= h if not strict. n_g(s) are the persons of g with s in any of their records there, |g| all of them.
 
     Protects from: record linkage and confident guesses of any value of Y. Not from: differences to the table.
     Reference: Wang, Fung, Anonymizing sequential releases, KDD 2006.
@@ -48,7 +48,8 @@ class XYPrivacy(PrivacyModel):
     @property
     def in_search(self) -> PrivacyModel:
         # Records that agree on x are a union of classes: its size is at least that of each part, and the share of a
-        # value in it lies between its shares in the parts (a mediant).
+        # value in it lies between its shares in the parts (a mediant; not so where classes share persons, and then
+        # the recount decides).
         return XYPrivacy(k=self.k, h=self.h, y=self.y, strict=self.strict)
 
     @property

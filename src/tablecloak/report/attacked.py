@@ -1,18 +1,29 @@
-"""Attacks on the classes of a recounted release: what a report says of attackers who see it."""
+"""Attacks on a recounted release: what a report says of attackers who see it.
+
+An engine need not have the rows in memory: its records are put together again from the counts of classes, and its
+originals from their coded tuples. Attacks that look at classes see one sensitive attribute at a time, so it does not
+matter to them which of its values stand in one row with those of another attribute. What they reach is what
+`tablecloak attack` reaches on the same files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tablecloak.engines.base import Recount
-from tablecloak.risks.base import Exposure, run_attacks
-from tablecloak.risks.case import Case, Sensitive
-from tablecloak.stats.classes import ClassStats, Counted
+from tablecloak import rng
+from tablecloak.data.coverage import Coverage
+from tablecloak.engines.base import Coding, Recount
+from tablecloak.risks.base import Exposure, Finding, run_attacks
+from tablecloak.risks.case import Case, Quasi, Sensitive
+from tablecloak.stats.classes import ClassStats, Counted, Histogram, side_by_side
 
-__all__ = ["TRIED", "WITH_REGISTER", "attacks_on", "case_of"]
+__all__ = ["TRIED", "WITH_REGISTER", "Background", "attacks_on"]
 
+IntArray = NDArray[np.int64]
 # Attacks that look at classes only: they take a moment even on large tables. `tablecloak attack` tries all.
 TRIED = (
     "prosecutor", "marketer", "known-sensitive", "attribute-linkage", "homogeneity", "skewness", "similarity",
@@ -20,22 +31,136 @@ TRIED = (
 )  # fmt: skip
 # What someone can do who has a register of the people among whom those of the table are.
 WITH_REGISTER = ("journalist", "membership")
+# Of larger releases, classes with about so many records are drawn by lot.
+MOST_RECORDS = 1_000_000
+# The drawn classes are dealt to so many lots, whose averages say how far the average of all may be off.
+LOTS = 20
+FROM_ALL = ("prosecutor", "marketer", "known-sensitive")  # whoever guesses takes any of the records
+SETTINGS = ("column", "level", "width")  # details that count nothing
+STUDENT = 2.093  # 97.5 % point of Student's t with LOTS - 1 degrees of freedom
 
 
-def attacks_on(recount: Recount, names: Sequence[str] = TRIED) -> tuple[Exposure, ...]:
-    """What attackers reach who see the release and know a person's quasi-identifiers."""
-    return tuple(run_attacks(case_of(recount), names))
+@dataclass(frozen=True, slots=True, eq=False)
+class Background:
+    """The originals of a release and, where its cells cover them, which codes every published label covers."""
+
+    coding: Coding
+    coverage: Mapping[str, Coverage] | None = None
 
 
-def case_of(recount: Recount) -> Case:
-    """A recounted release as attackers see it who know the class of a person."""
-    assert recount.classes is not None
-    counted = recount.stats.hist_of(Counted.SENSITIVE)
-    sensitive = tuple(
-        Sensitive(name, hist.domain, recount.codes[name].astype(np.int64) if name in recount.codes else None)
-        for name, hist in counted.items()
+def attacks_on(
+    recount: Recount, background: Background | None = None, *, names: Sequence[str] = TRIED
+) -> tuple[Exposure, ...]:
+    """What attackers reach who see the release and know a person's quasi-identifiers; rows are not named.
+
+    Args:
+        background: where cells cover originals, a person's rows are all that cover them, else those of their class.
+    """
+    share = min(1.0, MOST_RECORDS / max(1, recount.n_rows))
+    if share == 1.0:
+        return tuple(_placeless(e) for e in run_attacks(case_of(side_by_side(recount.parts), background), names))
+    totals = None if background is None else Background(background.coding)
+    random = rng.child(0, "attacks")
+    drawn = side_by_side([_chosen(p, np.flatnonzero(random.random(p.n_classes) < share)) for p in recount.parts])
+    lot = random.integers(0, LOTS, drawn.n_classes)
+    lots = [run_attacks(case_of(_chosen(drawn, np.flatnonzero(lot == i)), totals), names) for i in range(LOTS)]
+    found = run_attacks(case_of(drawn, totals), names)
+    return tuple(
+        _estimated(_placeless(exposure), [one[i] for one in lots], recount.n_rows) for i, exposure in enumerate(found)
     )
-    classes = recount.classes.astype(np.int64)
-    sizes = ClassStats(recount.stats.size)
-    with_values = ClassStats(recount.stats.size, counted)
-    return Case((), sensitive, classes=classes, stats=sizes, groups=classes, group_stats=with_values)
+
+
+def case_of(stats: ClassStats, background: Background | None = None) -> Case:
+    """Records with the class and, for every attribute, the values that were counted there; beside their originals."""
+    counted = {name: _beside_all(h, background) for name, h in stats.hist_of(Counted.SENSITIVE).items()}
+    classes = np.repeat(np.arange(stats.n_classes), stats.size)
+    sizes, with_values = ClassStats(stats.size), ClassStats(stats.size, counted)
+    if background is None or background.coverage is None or stats.labels is None:
+        plain = tuple(Sensitive(name, h.domain, np.repeat(h.codes, h.counts)) for name, h in counted.items())
+        return Case((), plain, classes, sizes, classes, with_values)
+    coding = background.coding
+    quasi = tuple(
+        Quasi(domain.name, stats.labels[domain.name][classes], (), domain, background.coverage[domain.name],
+              _of_rows([(shard.quasi_codes(dim), shard.weights) for shard in coding.shards]))
+        for dim, domain in enumerate(coding.domains)
+    )  # fmt: skip
+    sensitive = tuple(
+        Sensitive(name, h.domain, np.repeat(h.codes, h.counts), _sensitive_codes(coding, name))
+        for name, h in counted.items()
+    )
+    return Case(
+        quasi, sensitive, classes, sizes, classes, with_values, n_originals=coding.n_rows, is_covering=True,
+    )  # fmt: skip
+
+
+def _beside_all(hist: Histogram, background: Background | None) -> Histogram:
+    """The counts of classes over the values of the whole original, of which some may not be published at all."""
+    if background is None:
+        return hist
+    domain = next((s for s in background.coding.sensitive if s.name == hist.domain.name), None)
+    place = {} if domain is None else {label: code for code, label in enumerate(domain.labels)}
+    if domain is None or any(label not in place for label in hist.domain.labels):
+        return hist
+    codes = np.array([place[label] for label in hist.domain.labels], np.int64)
+    return replace(hist.recoded(codes, domain), totals=background.coding.totals[domain.name])
+
+
+def _sensitive_codes(coding: Coding, name: str) -> IntArray | None:
+    """The code of every original in a sensitive attribute, in the order of the shards."""
+    index = next((i for i, s in enumerate(coding.sensitive) if s.name == name), None)
+    return None if index is None else _of_rows([(s.sensitive_codes(index), s.weights) for s in coding.shards])
+
+
+def _of_rows(tuples: Sequence[tuple[IntArray, IntArray]]) -> IntArray:
+    """The code of every row, from those of tuples and how many rows have each."""
+    parts = [np.repeat(codes, weights) if len(weights) else codes for codes, weights in tuples]
+    return np.concatenate([*parts, np.zeros(0, np.int64)]).astype(np.int64)
+
+
+# Of large releases, classes by lot -----------------------------------------------------------------------------------
+
+
+def _chosen(stats: ClassStats, classes: IntArray) -> ClassStats:
+    """Some of the classes, in the order they are named."""
+    counted = stats.hist_of(Counted.SENSITIVE)
+    return ClassStats(stats.size[classes], {name: _entries(h, classes) for name, h in counted.items()})
+
+
+def _entries(hist: Histogram, classes: IntArray) -> Histogram:
+    widths = np.diff(hist.indptr)[classes]
+    indptr = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    entries = np.repeat(hist.indptr[classes] - indptr[:-1], widths) + np.arange(indptr[-1])
+    return replace(hist, indptr=indptr, codes=hist.codes[entries], counts=hist.counts[entries])
+
+
+def _placeless(exposure: Exposure) -> Exposure:
+    return exposure if exposure.finding is None else replace(exposure, finding=replace(exposure.finding, worst=()))
+
+
+def _estimated(exposure: Exposure, lots: Sequence[Exposure], n_rows: int) -> Exposure:
+    """The same for all records, with limits of error."""
+    found = exposure.finding
+    if found is None:
+        return exposure
+    note = f"estimated from {found.n_targets:,} records of classes drawn by lot; the highest chance is that among them"
+    return replace(
+        exposure,
+        finding=replace(
+            found,
+            n_targets=n_rows,
+            n_victims=round(found.n_victims * n_rows / max(1, found.n_targets)),
+            baseline=1 / n_rows if exposure.attack in FROM_ALL else found.baseline,
+            details={name: value for name, value in found.details.items() if name in SETTINGS},
+            interval=_limits(found, [lot.finding for lot in lots if lot.finding is not None]),
+            n_sampled=found.n_targets,
+            notes=(*found.notes, note),
+        ),
+    )
+
+
+def _limits(found: Finding, lots: Sequence[Finding]) -> tuple[float, float]:
+    """95 % confidence limits of the average: a ratio estimate from lots of classes."""
+    sizes = np.array([lot.n_targets for lot in lots], np.float64)
+    apart = sizes * (np.array([lot.average for lot in lots]) - found.average)
+    error = STUDENT * np.sqrt(np.square(apart).sum() * LOTS / (LOTS - 1)) / max(1.0, float(sizes.sum()))
+    return max(0.0, found.average - float(error)), min(1.0, found.average + float(error))

@@ -39,7 +39,7 @@ def judged_page(report: Mapping[str, Any]) -> str:
     return document(
         f"{report['release']}: comparison",
         _header("Release beside its original", report["release"], summary),
-        section("Risk", _risk(before, after), caption(HOW_RISK)),
+        section("Risk", _risk(before, after, report.get("published")), caption(HOW_RISK)),
         section("Attacks", *attack_parts(report["attacks"], chances)),
         section("Utility", *utility_parts(report["metrics"]), learning_part(report),
                 el("div", _loss(report), *distance_charts(report["metrics"]), class_="charts")),
@@ -111,11 +111,18 @@ def _is_share(row: Mapping[str, Any]) -> bool:
     return row["axis"] != "utility" or row["name"] in shares
 
 
-def _risk(before: Mapping[str, Any], after: Mapping[str, Any]) -> Html:
+def _risk(
+    before: Mapping[str, Any], after: Mapping[str, Any], published: Mapping[str, Mapping[str, Any]] | None
+) -> Html:
     values = [[side[key] for key in RISKS.values()] for side in (before, after)]
     chart = charts.paired_bars("Risk before and after", list(RISKS), *values)
     rows = [[name, f"{before[key]:.1%}", f"{after[key]:.1%}"] for name, key in RISKS.items()]
     rows.append(["classes", f"{before['classes']:,}", f"{after['classes']:,}"])
+    if published:
+        sides = [published[side] for side in ("before", "after")]
+        rows += [
+            [f"{name}, knowing everything published", *(f"{s[key]:.1%}" for s in sides)] for name, key in RISKS.items()
+        ]
     return el("div", chart_figure(chart, None, names=("original", "release")),
               el("div", table(("risk", "original", "release"), rows)), class_="pair")  # fmt: skip
 

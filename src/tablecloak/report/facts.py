@@ -20,8 +20,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Recount
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.models.base import PrivacyModel
-from tablecloak.report.attacked import attacks_on
-from tablecloak.report.attacked_counts import attacks_on_counts
+from tablecloak.report.attacked import Background, attacks_on
 from tablecloak.report.bins import Bins, category_bins, ordered_bins, quasi_bins
 from tablecloak.risks.base import Exposure as Attacked
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain
@@ -121,14 +120,18 @@ def collect(
     *,
     models: Sequence[PrivacyModel],
     types: Mapping[str, ColumnType],
+    background: Background | None = None,
 ) -> Facts:
-    """Count what a report shows."""
+    """Count what a report shows.
+
+    Args:
+        background: the originals, as attackers may know them.
+    """
     floor = _floor(models)
     quasi = tuple(_quasi(name, recount, coverage[name], before, floor) for name in recount.labels)
     alike = np.concatenate([part.size for part in recount.parts])
     facts = _facts(recount.parts, alike, quasi, before, models, types)
-    attacks = attacks_on_counts(recount) if recount.classes is None else attacks_on(recount)
-    return replace(facts, attacks=attacks)
+    return replace(facts, attacks=attacks_on(recount, background))
 
 
 def collect_groups(

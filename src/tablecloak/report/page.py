@@ -116,6 +116,13 @@ def _risk(subject: Subject) -> Html:
         "unique_share": "unique records",
     }
     rows = [[name, *(f"{getattr(e, key):.1%}" for e in (before, after))] for key, name in measures.items()]
+    published = (subject.run.get("risk") or {}).get("published") or {}
+    sides = [published.get(side) for side in BEFORE_AFTER]
+    if sides[1]:
+        rows += [
+            [f"{name}, knowing everything published", *("–" if s is None else f"{s[key]:.1%}" for s in sides)]
+            for key, name in measures.items()
+        ]
     chart = charts.paired_bars(
         "Risk before and after",
         list(measures.values()),
@@ -135,7 +142,8 @@ def _risk(subject: Subject) -> Html:
         else caption(
             "The prosecutor knows that a person is in the table, and all quasi-identifiers of that person. "
             "The risk of a record is the chance of picking it from its class: 1 divided by the size of the class. "
-            "A record is unique if no other shares its quasi-identifiers."
+            "A record is unique if no other shares its quasi-identifiers. Who knows everything that is published about "
+            "a person, protected sensitive values too, finds the record if no other is the same in all columns."
         ),
     )
 

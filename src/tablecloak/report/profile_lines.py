@@ -83,6 +83,13 @@ def risk_lines(risk: Mapping[str, Any]) -> Iterator[Text]:
     """How exposed the records of a table are."""
     yield Text(_risk_sentence(risk, risk["quasi"]))
     yield Text(f"{risk['classes']:,} classes of records that look alike")
+    if "published" in risk:
+        everything = risk["published"]
+        yield Text(
+            f"Knowing all {everything['columns']:,} columns: {everything['unique']:,} records "
+            f"({everything['unique_share']:.1%}) are unique. Prosecutor max {everything['highest']:.2f}, "
+            f"average {everything['average']:.2f}"
+        )
     if "subsets" in risk:
         yield from _subset_lines(risk)
     for found in risk.get("population", ()):
@@ -126,6 +133,12 @@ def compare_lines(report: Mapping[str, Any]) -> Iterator[RenderableType]:
     table.add_row("unique records", f"{before['unique_share']:.1%}", f"{after['unique_share']:.1%}")
     table.add_row("prosecutor max", f"{before['highest']:.3f}", f"{after['highest']:.3f}")
     table.add_row("prosecutor average", f"{before['average']:.3f}", f"{after['average']:.3f}")
+    if report.get("published"):
+        then, now = (report["published"][side] for side in ("before", "after"))
+        table.add_row("knowing everything published", "", "")
+        table.add_row("  unique records", f"{then['unique_share']:.1%}", f"{now['unique_share']:.1%}")
+        table.add_row("  prosecutor max", f"{then['highest']:.3f}", f"{now['highest']:.3f}")
+        table.add_row("  prosecutor average", f"{then['average']:.3f}", f"{now['average']:.3f}")
     table.add_row("loss (GCP)", "", f"{report['loss']:.3f}")
     yield table
     yield Text()

@@ -23,6 +23,7 @@ __all__ = [
     "counting",
     "every",
     "run_attacks",
+    "worst_people",
     "worst_rows",
 ]
 
@@ -182,9 +183,20 @@ def worst_rows(case: Case, chances: FloatArray, rows: IntArray | None = None) ->
     Args:
         chances: of every published row, or of those that `rows` lists.
     """
-    order = np.argsort(-chances, kind="stable")[:MOST_ROWS] if len(chances) <= 1 << 16 else _largest(chances)
-    order = order[chances[order] > 0]
+    order = _most_exposed(chances)
     return case.numbers_of(order if rows is None else rows[order])
+
+
+def worst_people(case: Case, chances: FloatArray, people: IntArray | None) -> tuple[tuple[int, ...], str]:
+    """The same of originals; of published rows where it is not known who the people are."""
+    if people is None:
+        return worst_rows(case, chances)
+    return tuple((people[_most_exposed(chances)] + 1).tolist()), "original"
+
+
+def _most_exposed(chances: FloatArray) -> IntArray:
+    order = np.argsort(-chances, kind="stable")[:MOST_ROWS] if len(chances) <= 1 << 16 else _largest(chances)
+    return order[chances[order] > 0]
 
 
 def _largest(chances: FloatArray) -> IntArray:

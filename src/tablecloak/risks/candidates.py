@@ -46,7 +46,7 @@ class Candidates:
         return int(self.n_of_tuple[~is_covered].sum())
 
 
-def candidates_of(case: Case, codes: Sequence[IntArray]) -> Candidates | None:
+def candidates_of(case: Case, codes: Sequence[IntArray], *, pairs_up_to: int = PAIRS_UP_TO) -> Candidates | None:
     """The classes that cover each target, given by its codes in every column; None where there are too many pairs."""
     if any(column.coverage is None or column.domain is None for column in case.quasi):
         return None
@@ -55,7 +55,7 @@ def candidates_of(case: Case, codes: Sequence[IntArray]) -> Candidates | None:
     firsts[tuple_of_target[::-1]] = np.arange(len(tuple_of_target))[::-1]
     distinct = [column[firsts] for column in codes]
     labels = case.class_labels()
-    arcs = _by_label(case, labels, distinct) or _by_bits(case, labels, distinct)
+    arcs = _by_label(case, labels, distinct) or _by_bits(case, labels, distinct, pairs_up_to)
     if arcs is None:
         return None
     order = np.lexsort((arcs[1], arcs[0]))
@@ -107,9 +107,11 @@ def _label_of_code(coverage: Coverage, used: IntArray, n_codes: int) -> IntArray
     return label_of_code if n_covered == int(np.count_nonzero(label_of_code >= 0)) else None
 
 
-def _by_bits(case: Case, labels: list[IntArray], targets: list[IntArray]) -> tuple[IntArray, IntArray] | None:
+def _by_bits(
+    case: Case, labels: list[IntArray], targets: list[IntArray], pairs_up_to: int
+) -> tuple[IntArray, IntArray] | None:
     n_targets, n_classes = len(targets[0]) if targets else 0, case.stats.n_classes
-    if n_targets * n_classes > PAIRS_UP_TO:
+    if n_targets * n_classes > pairs_up_to:
         return None
     tuples, classes, n_arcs = [], [], 0
     for begin in range(0, n_targets, SLICE):

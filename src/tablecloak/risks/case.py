@@ -111,6 +111,16 @@ class Case:
         """Rows in the class of every row, (n_rows,)."""
         return self.stats.size[self.classes].astype(np.float64)
 
+    @property
+    def people(self) -> IntArray | None:
+        """The originals that are published, in any order, (n_rows,); None where that, or what covers them, is unknown.
+
+        Whose row is whose does not matter here: where nobody was left out these are all originals.
+        """
+        if not self.is_covering or self.n_originals is None or any(column.codes is None for column in self.quasi):
+            return None
+        return np.arange(self.n_originals) if self.n_originals == self.n_rows else self.row_of
+
     def histogram(self, name: str) -> Histogram:
         """Counts of a sensitive attribute by group."""
         return self.group_stats.hist[name]

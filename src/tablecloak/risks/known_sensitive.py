@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.risks.base import LIKELY, DoesNotApplyError, Finding, attack, worst_rows
-from tablecloak.risks.case import Case
+from tablecloak.risks.base import LIKELY, DoesNotApplyError, Finding, attack, worst_people
+from tablecloak.risks.candidates import ARCS_UP_TO
+from tablecloak.risks.case import Case, FloatArray, IntArray, Sensitive
+from tablecloak.risks.given_facts import share_of
 from tablecloak.risks.grouping import classes_of
+from tablecloak.risks.linkage import CLASSES, Links, links_of
 
 __all__ = ["known_sensitive"]
 
@@ -22,26 +25,59 @@ def known_sensitive(case: Case) -> Finding:
     Stopped by: multi-attribute l-diversity, or giving the column the role quasi.
     Reference: Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ICDE 2006.
     """
+    links = links_of(case)
     found = []
-    without = float((1.0 / case.sizes).mean()) if case.n_rows else 0.0
     for column in case.sensitive:
         if column.codes is None or case.is_grouped:
             continue
-        classes, n_classes = classes_of([case.classes, column.codes])
-        chances = 1.0 / np.bincount(classes, minlength=n_classes)[classes]
-        worst, rows_of = worst_rows(case, chances)
+        counted = _rows_that_show(case, column, links)
+        people = None if counted is None else links.people
+        rows = _rows_of_class(case, column.codes) if counted is None else counted
+        chances = np.divide(1.0, rows, out=np.zeros(len(rows)), where=rows > 0)
+        worst, rows_of = worst_people(case, chances, people)
         found.append(
             Finding(
                 highest=float(chances.max(initial=0.0)),
                 average=float(chances.mean()) if len(chances) else 0.0,
-                n_targets=case.n_rows,
+                baseline=1 / max(1, case.n_rows),
+                n_targets=len(chances),
                 n_victims=int(np.count_nonzero(chances > LIKELY)),
                 worst=worst,
                 rows_of=rows_of,
-                baseline=1 / max(1, case.n_rows),
-                details={"column": column.name, "without_the_value": without},
+                details={
+                    "column": column.name,
+                    "without_the_value": float(links.chances.mean()) if len(links.chances) else 0.0,
+                },
+                notes=(CLASSES,) if counted is None and case.people is not None else (),
             )
         )
     if not found:
         raise DoesNotApplyError("needs a sensitive column that stands beside the quasi-identifiers")
     return max(found, key=lambda f: f.severity)
+
+
+def _rows_of_class(case: Case, codes: IntArray) -> FloatArray:
+    """Rows of the own class with the same value, (n_rows,)."""
+    classes, n_classes = classes_of([case.classes, codes])
+    return np.bincount(classes, minlength=n_classes)[classes].astype(np.float64)
+
+
+def _rows_that_show(case: Case, column: Sensitive, links: Links) -> FloatArray | None:
+    """Rows that cover each person and show their own value, (n_people,); None where that is not known."""
+    found = links.candidates
+    if found is None or links.people is None or column.originals is None:
+        return None
+    values = column.originals[links.people]
+    known, of_person = np.unique(found.tuple_of_target * column.domain.n_values + values, return_inverse=True)
+    of_tuple, value = np.divmod(known, column.domain.n_values)
+    begin = np.searchsorted(found.tuples, of_tuple)
+    width = np.searchsorted(found.tuples, of_tuple, side="right") - begin
+    if int(width.sum()) > ARCS_UP_TO:
+        return None
+    pair = np.repeat(np.arange(len(known)), width)
+    arc = np.repeat(begin - (np.cumsum(width) - width), width) + np.arange(len(pair))
+    hist = case.histogram(column.name)
+    shown = share_of(hist, hist.counts.astype(np.float64), found.classes[arc], value[pair])
+    rows = np.bincount(pair, weights=shown, minlength=len(known))
+    of_people: FloatArray = rows[of_person.reshape(-1)]
+    return of_people

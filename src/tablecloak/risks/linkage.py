@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.data.pairs import consistency_of
-from tablecloak.risks.base import LIKELY, DoesNotApplyError, Finding, attack, worst_rows
-from tablecloak.risks.candidates import candidates_of, population_counts
+from tablecloak.risks.base import LIKELY, DoesNotApplyError, Finding, attack, worst_people, worst_rows
+from tablecloak.risks.candidates import Candidates, candidates_of, population_counts
 from tablecloak.risks.case import Case, FloatArray, IntArray
 from tablecloak.risks.worlds import posteriors
 from tablecloak.stats.consistency import Consistency
 
-__all__ = ["journalist", "link_chances", "linkage_knowing_everybody", "marketer", "prosecutor"]
+__all__ = ["journalist", "link_chances", "linkage_knowing_everybody", "links_of", "marketer", "prosecutor"]
 
 BoolArray = NDArray[np.bool_]
 # Matching everybody at once is attempted up to this many rows.
@@ -20,6 +22,10 @@ MATCH_UP_TO = 40_000
 # ... and matchings of parts of the table are counted in so many steps in all, none of a part with more pairs.
 STEPS_UP_TO = 2_000_000
 CELLS_UP_TO = 1_000_000
+# Rows of other classes that cover a person are looked for among so many people, and so many pairs with classes: a
+# report of a run must not take longer for it than for the rest.
+COMPARE_UP_TO = 1_000_000
+PAIRS_UP_TO = 500_000_000
 CLASSES = "counted on classes of equal rows; rows of other classes that also cover a person would lower it"
 
 
@@ -33,8 +39,9 @@ def prosecutor(case: Case) -> Finding:
     Stopped by: k-anonymity and its relatives: every person hides among at least k rows.
     Reference: Dankar, El Emam, A method for evaluating marketer re-identification risk, PAIS 2010.
     """
-    chances, notes = _chances(case)
-    worst, rows_of = worst_rows(case, chances)
+    links = links_of(case)
+    chances = links.chances
+    worst, rows_of = worst_people(case, chances, links.people)
     n_unique = int(np.count_nonzero(case.sizes == 1))
     details = {
         "unique_rows": n_unique,
@@ -44,7 +51,7 @@ def prosecutor(case: Case) -> Finding:
     return Finding(
         highest=float(chances.max(initial=0.0)), average=_mean(chances), n_targets=case.n_rows,
         n_victims=int(np.count_nonzero(chances > LIKELY)), worst=worst, rows_of=rows_of,
-        baseline=1 / max(1, case.n_rows), details=details, notes=notes,
+        baseline=1 / max(1, case.n_rows), details=details, notes=links.notes,
     )  # fmt: skip
 
 
@@ -57,12 +64,13 @@ def marketer(case: Case) -> Finding:
     Stopped by: larger classes: k-anonymity bounds it by 1/k, average-risk bounds it itself.
     Reference: Dankar, El Emam, A method for evaluating marketer re-identification risk, PAIS 2010.
     """
-    chances, notes = _chances(case)
-    worst, rows_of = worst_rows(case, chances)
+    links = links_of(case)
+    chances = links.chances
+    worst, rows_of = worst_people(case, chances, links.people)
     average = _mean(chances)
     return Finding(
         highest=None, average=average, n_targets=case.n_rows, n_victims=round(float(chances.sum())), worst=worst,
-        rows_of=rows_of, baseline=1 / max(1, case.n_rows), notes=notes,
+        rows_of=rows_of, baseline=1 / max(1, case.n_rows), notes=links.notes,
     )  # fmt: skip
 
 
@@ -199,23 +207,34 @@ def _nodes(columns: list[IntArray]) -> IntArray:
     return inverse.reshape(-1).astype(np.int64)
 
 
-def _chances(case: Case) -> tuple[FloatArray, tuple[str, ...]]:
-    """Chance of linking every published row with its person, (n_rows,), and how it was counted."""
-    if "chances" not in case.memo:
-        case.memo["chances"] = _counted_chances(case)
-    found: tuple[FloatArray, tuple[str, ...]] = case.memo["chances"]
+@dataclass(frozen=True, slots=True, eq=False)
+class Links:
+    """The chance of finding the row of every target."""
+
+    chances: FloatArray  # (n_targets,)
+    people: IntArray | None  # (n_targets,) originals; None: targets are the published rows
+    candidates: Candidates | None = None
+    notes: tuple[str, ...] = ()
+
+
+def links_of(case: Case) -> Links:
+    """Chances of linking people with their rows, and how they were counted."""
+    if "links" not in case.memo:
+        case.memo["links"] = _links(case)
+    found: Links = case.memo["links"]
     return found
 
 
-def _counted_chances(case: Case) -> tuple[FloatArray, tuple[str, ...]]:
-    if case.row_of is not None and case.is_covering:
-        codes = [column.codes[case.row_of] for column in case.quasi if column.codes is not None]
-        found = candidates_of(case, codes)
-        if found is not None:
-            rows = found.per_target(case.stats.size.astype(np.float64))
-            return np.divide(1.0, rows, out=np.zeros(len(rows)), where=rows > 0), ()
-        return 1.0 / case.sizes, (CLASSES,)
-    return 1.0 / case.sizes, ()
+def _links(case: Case) -> Links:
+    people = case.people
+    if people is None:
+        return Links(1.0 / case.sizes, None)
+    codes = [column.codes[people] for column in case.quasi if column.codes is not None]
+    found = candidates_of(case, codes, pairs_up_to=PAIRS_UP_TO) if len(people) <= COMPARE_UP_TO else None
+    if found is None:
+        return Links(1.0 / case.sizes, None, notes=(CLASSES,))
+    rows = found.per_target(case.stats.size.astype(np.float64))
+    return Links(np.divide(1.0, rows, out=np.zeros(len(rows)), where=rows > 0), people, found)
 
 
 def _mean(chances: FloatArray) -> float:

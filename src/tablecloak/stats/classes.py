@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ class Counted(enum.Enum):
     SENSITIVE = "sensitive"
     PERSON = "person"  # the key of a person, who may have several records
     JOINT = "joint"  # the combination of several sensitive attributes
+    HOLDING = "holding"  # the combination of a person and all sensitive attributes: who holds what
     POPULATION = "population"  # people of the population behind a record, as a number
     GUARD = "guard"  # the node of a sensitive hierarchy that a person wants kept from others
 
@@ -79,7 +80,7 @@ class SensitiveDomain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """Counts of one sensitive attribute in every class.
+    """Counts of one sensitive attribute in every class: of records, or of persons (see `stats/persons.py`).
 
     Entries of class `c` are `indptr[c]:indptr[c + 1]`; codes ascend inside a class and counts are positive.
     """
@@ -87,8 +88,10 @@ class Histogram:
     domain: SensitiveDomain
     indptr: IntArray  # (n_classes + 1,)
     codes: IntArray  # (n_entries,)
-    counts: IntArray  # (n_entries,)
-    totals: IntArray  # (n_values,) counts in the whole table
+    counts: NDArray[Any]  # (n_entries,) whole numbers, or masses of persons
+    totals: NDArray[Any]  # (n_values,) counts in the whole table
+    crowd: IntArray | None = None  # (n_classes,) where persons may hold several values: how many persons there are
+    n_crowd: int | None = None  # the same of the whole table
 
     @property
     def n_classes(self) -> int:
@@ -115,25 +118,31 @@ class Histogram:
         return np.where(self.distinct() > 0, largest, empty)
 
     def records(self) -> FloatArray:
-        """Records of every class, (n_classes,)."""
-        return self.sum_by_class(self.counts)
+        """Records of every class, or its persons, (n_classes,)."""
+        return self.sum_by_class(self.counts) if self.crowd is None else self.crowd.astype(np.float64)
 
     def shares(self) -> FloatArray:
         """Share of its class that every entry makes up, (n_entries,)."""
         return self.counts / np.maximum(self.records(), 1.0)[self.entry_class()]
 
-    def recoded(self, codes: IntArray, domain: SensitiveDomain) -> Histogram:
+    def recoded(self, codes: IntArray, domain: SensitiveDomain) -> Self:
         """The histogram after value `v` is replaced by `codes[v]` of another domain (-1: left out)."""
+        assert self.crowd is None, "a person who holds two values may hold one after they are united"
         entry = codes[self.codes]
         kept = entry >= 0
         totals = np.bincount(codes[codes >= 0], weights=self.totals[codes >= 0], minlength=domain.n_values)
-        return histogram_of(
+        found = histogram_of(
             self.entry_class()[kept], entry[kept], self.counts[kept], self.n_classes, domain, totals.astype(np.int64)
+        )
+        return replace(
+            self, domain=domain, indptr=found.indptr, codes=found.codes, counts=found.counts, totals=found.totals
         )
 
     def total_shares(self) -> FloatArray:
-        """Distribution of the attribute in the whole table, (n_values,)."""
-        return self.totals / max(1, int(self.totals.sum()))
+        """Share of the whole table that every value makes up, (n_values,)."""
+        n = self.totals.sum() if self.n_crowd is None else self.n_crowd
+        shares: FloatArray = self.totals / max(1, n)
+        return shares
 
     def share_slices(self) -> Iterator[tuple[slice, FloatArray]]:
         """Distributions of consecutive classes as dense matrices (slice of classes, n_values)."""
@@ -148,6 +157,7 @@ class Histogram:
 
     def rollup(self, group: IntArray, n_groups: int) -> Histogram:
         """The histogram after classes are united: class `c` becomes part of `group[c]`."""
+        assert self.crowd is None, "a person may be in two classes that are united"
         return histogram_of(group[self.entry_class()], self.codes, self.counts, n_groups, self.domain, self.totals)
 
 
@@ -172,6 +182,14 @@ class ClassStats:
         """Different persons in every class, (n_classes,): its records unless persons were counted."""
         counted = self.hist_of(Counted.PERSON)
         return next(iter(counted.values())).distinct() if counted else self.size
+
+    @property
+    def n_persons(self) -> int:
+        """Different persons in the whole table, of which these classes may be a part."""
+        counted = next(iter(self.hist_of(Counted.PERSON).values()), None)
+        population = self.population
+        whole = None if population is None else int(population.totals.sum())
+        return int(np.count_nonzero(counted.totals)) if counted is not None else whole or self.n_records
 
     @property
     def population(self) -> Histogram | None:

@@ -15,7 +15,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Consistency"]
+__all__ = ["Consistency", "graph_kernels"]
 
 IntArray = NDArray[np.int64]
 # From this many arcs on, compiled graph kernels pay.
@@ -72,7 +72,7 @@ class Consistency:
         heads = np.concatenate([n + self.published, self.originals[used]])
         order = np.argsort(tails, kind="stable")
         indptr = np.searchsorted(tails[order], np.arange(n + n_published + 1))
-        label = _kernels(len(tails)).components(indptr.astype(np.int64), heads[order].astype(np.int64))
+        label = graph_kernels(len(tails)).components(indptr.astype(np.int64), heads[order].astype(np.int64))
         return label[:n], label[n:]
 
     def is_admissible(self) -> NDArray[np.bool_] | None:
@@ -98,7 +98,7 @@ class Consistency:
         fits[self.published, self.originals] = True
         rows, heads = np.nonzero(fits[np.ix_(left, right)])
         indptr = np.searchsorted(rows, np.arange(len(left) + 1)).astype(np.int64)
-        found = _kernels(len(rows)).matching(indptr, heads.astype(np.int64), len(right))
+        found = graph_kernels(len(rows)).matching(indptr, heads.astype(np.int64), len(right))
         pairs = Counter(zip(right[found[found >= 0]].tolist(), left[found >= 0].tolist(), strict=True))
         arcs = zip(self.originals.tolist(), self.published.tolist(), strict=True)
         return np.array([pairs[arc] for arc in arcs], np.int64)
@@ -108,6 +108,7 @@ def _sums(nodes: IntArray, amounts: IntArray, n: int) -> IntArray:
     return np.bincount(nodes, weights=amounts, minlength=n).astype(np.int64)
 
 
-def _kernels(n_arcs: int) -> ModuleType:
+def graph_kernels(n_arcs: int) -> ModuleType:
+    """Functions of graphs with this many arcs."""
     compiled = n_arcs >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
     return importlib.import_module("tablecloak.kernels." + ("compiled.graph" if compiled else "graph"))

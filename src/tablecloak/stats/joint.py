@@ -9,14 +9,17 @@ from numpy.typing import NDArray
 
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, IntArray, SensitiveDomain, number_rows
+from tablecloak.stats.persons import Held, HeldByRecords, held_by_persons, is_by_person, part_of_holdings
 
-__all__ = ["JOINT_NAME", "combine", "joint_histogram"]
+__all__ = ["JOINT_NAME", "combinations_held", "combine", "joint_histogram"]
 
 JOINT_NAME = "*"  # no column can be called so and be counted twice
 
 
 def combine(
-    counted: Sequence[tuple[SensitiveDomain, NDArray[np.integer]]], name: str = JOINT_NAME
+    counted: Sequence[tuple[SensitiveDomain, NDArray[np.integer]]],
+    name: str = JOINT_NAME,
+    kind: Counted = Counted.JOINT,
 ) -> tuple[SensitiveDomain, NDArray[np.uint32]]:
     """The domain of the combinations that occur, and the combination of every row."""
     columns = [codes.astype(np.int64) for _, codes in counted]
@@ -24,7 +27,7 @@ def combine(
     first = np.zeros(n, np.int64)
     first[group] = np.arange(len(group))
     parts = {d.name: codes[first] for (d, _), codes in zip(counted, columns, strict=True)}
-    return SensitiveDomain(name, (None,) * n, kind=Counted.JOINT, parts=parts), group.astype(np.uint32)
+    return SensitiveDomain(name, (None,) * n, kind=kind, parts=parts), group.astype(np.uint32)
 
 
 def joint_histogram(stats: ClassStats, names: Sequence[str]) -> Histogram:
@@ -41,6 +44,28 @@ def joint_histogram(stats: ClassStats, names: Sequence[str]) -> Histogram:
     first = np.zeros(n, np.int64)
     first[codes] = np.arange(len(codes))
     return joint.recoded(codes, _domain({name: part[first] for name, part in zip(names, chosen, strict=True)}, n))
+
+
+def combinations_held(stats: ClassStats, names: Sequence[str], *, missing_counts: bool) -> Held:
+    """Who holds which combination of the named sensitive attributes; those with a missing part only where it counts."""
+    if is_by_person(stats):
+        parts = [part_of_holdings(stats, name) for name in names]
+        codes, n = number_rows([part + 1 for part in parts], len(parts[0]))  # -1: what the release does not show
+        codes = np.where(np.min(parts, axis=0) >= 0, codes, -1)
+        held: Held = held_by_persons(stats, codes, SensitiveDomain(JOINT_NAME, (None,) * n))
+    else:
+        joint = joint_histogram(stats, names)
+        assert joint.domain.parts is not None
+        parts, codes = [joint.domain.parts[name] for name in names], np.arange(joint.domain.n_values)
+        held = HeldByRecords(joint)
+    if missing_counts:
+        return held
+    is_missing = np.zeros(len(parts[0]), bool)
+    for name, part in zip(names, parts, strict=True):
+        is_missing |= np.array([label is None for label in stats.hist[name].domain.labels], dtype=bool)[part]
+    known = np.arange(held.domain.n_values)
+    known[codes[is_missing & (codes >= 0)]] = -1
+    return held.recoded(known, held.domain)
 
 
 def _domain(parts: Mapping[str, IntArray], n_values: int) -> SensitiveDomain:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from tablecloak.stats.classes import FloatArray, Histogram, IntArray
+from tablecloak.stats.classes import FloatArray, Histogram, IntArray, SensitiveDomain
 
-__all__ = ["by_number", "neighbors", "records_between", "windows"]
+__all__ = ["Coded", "by_number", "neighbors", "records_between", "windows"]
 
 # Differences of floats carry rounding of about this much of the numbers themselves.
 ROUNDING = 1e-12
 
 
-def by_number(hist: Histogram) -> Histogram:
-    """The histogram with codes in the order of their numbers; the missing value, if any, comes last."""
+class Coded(Protocol):
+    """Counts of the values of a domain."""
+
+    @property
+    def domain(self) -> SensitiveDomain: ...
+    def recoded(self, codes: IntArray, domain: SensitiveDomain) -> Self: ...
+
+
+C = TypeVar("C", bound=Coded)
+
+
+def by_number(hist: C) -> C:
+    """The counts with codes in the order of their numbers; the missing value, if any, comes last."""
     numbers = hist.domain.numbers
     assert numbers is not None
     order = np.argsort(numbers, kind="stable")  # NaN, the missing value, goes last

@@ -101,7 +101,7 @@ def prunes(goal: Goal, budget: int) -> bool:
 
 def why_no_pruning(goal: Goal, *, suppresses: bool) -> str | None:
     """Why levels that fail or pass prove nothing about others, or None if they do."""
-    unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+    unsafe = goal.not_monotone
     if unsafe:
         return (
             f"a finer table can satisfy {', '.join(unsafe)} where a coarser one does not, so checked nodes prove "

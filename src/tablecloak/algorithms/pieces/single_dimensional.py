@@ -46,7 +46,7 @@ class SingleDimensional:
     ] = "range"
 
     def refuses(self, goal: Goal) -> str | None:
-        unsafe = [m.name for m in goal.models if not Goal((m,)).is_monotone]
+        unsafe = goal.not_monotone
         if unsafe:
             return f"a finer table can satisfy {', '.join(unsafe)} where a coarser one does not, so it would be missed"
         return None

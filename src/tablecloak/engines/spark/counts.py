@@ -126,7 +126,7 @@ def coded_tuples(tuples: Tuples, columns: Columns, sensitive: Sequence[Sensitive
             assert tuples.persons is not None
             counted.append((persons_of(s.name, int(tuples.persons.max(initial=-1)) + 1), tuples.persons))
         elif s.joins:
-            domain, codes = combine([pair for pair in counted if pair[0].name in s.joins], s.name)
+            domain, codes = combine([pair for pair in counted if pair[0].name in s.joins], s.name, s.kind)
             counted.append((domain, codes.astype(np.int64)))
         else:
             counted.append((next(d for d in columns.sensitive if d.name == s.name), known[s.name]))

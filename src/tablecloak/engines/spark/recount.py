@@ -19,6 +19,7 @@ from tablecloak.engines.spark.counts import Columns, Tuples, coded_tuples, only,
 from tablecloak.errors import DataError
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.stats.classes import Counted, SensitiveDomain, count_classes, histogram_of
+from tablecloak.stats.persons import as_published
 
 __all__ = ["boxes_are_covered", "covers_originals", "recounted", "with_persons"]
 
@@ -155,18 +156,23 @@ def class_numbers(recount: Recount, expected: list[IntArray]) -> IntArray:
 def with_persons(recount: Recount, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels]) -> Recount:
     """The recount with the persons of its classes, which no release publishes."""
     table, classes = coding.table, answer.solution.class_of_tuple
-    person = next((i for i, d in enumerate(table.sensitive) if d.kind is Counted.PERSON), None)
-    if person is None:
+    kinds = (Counted.PERSON, Counted.HOLDING)
+    unpublished = [(i, d) for i, d in enumerate(table.sensitive) if d.kind in kinds]
+    if not unpublished:
         return recount
     kept = np.flatnonzero(classes >= 0)
     expected = _expected_labels(recount, labels, classes[kept])
     number = np.zeros(0, np.int64) if expected is None else class_numbers(recount, expected)
     if expected is None or (number < 0).any():
         raise DataError("the release does not hold the rows that were published", hint="run again")
-    domain, codes = table.sensitive[person], table.sensitive_codes(person)[kept]
-    counted = histogram_of(number, codes, table.weights[kept], recount.stats.n_classes, domain)
-    stats = replace(recount.stats, hist={**recount.stats.hist, domain.name: counted})
-    return replace(recount, parts=(stats,))
+    hist = dict(recount.stats.hist)
+    for i, domain in unpublished:
+        # that classes show the values of their originals, `covers_originals` counts
+        is_holding = domain.kind is Counted.HOLDING
+        own = as_published(domain, table.sensitive, [h.domain for h in hist.values()]) if is_holding else domain
+        codes = table.sensitive_codes(i)[kept]
+        hist[domain.name] = histogram_of(number, codes, table.weights[kept], recount.stats.n_classes, own)
+    return replace(recount, parts=(replace(recount.stats, hist=hist),))
 
 
 def boxes_are_covered(recount: Recount, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels]) -> bool:

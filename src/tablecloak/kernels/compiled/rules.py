@@ -22,21 +22,24 @@ def _distinct(counts):  # type: ignore[no-untyped-def]
 
 
 @leaf_jit
-def _effective_values(counts, size):  # type: ignore[no-untyped-def]
+def _effective_values(counts):  # type: ignore[no-untyped-def]
     surprise = 0.0
+    n = np.int64(0)
     for c in counts:
         if c > 0:
+            n += c
             surprise += c * np.log(c)
-    return np.exp(np.log(size) - surprise / size)
+    return np.exp(np.log(n) - surprise / n) if n > 0 else 0.0
 
 
 @leaf_jit
-def _infimum_c(counts, size, l):  # type: ignore[no-untyped-def]  # noqa: E741
+def _infimum_c(counts, l):  # type: ignore[no-untyped-def]  # noqa: E741
     """Largest count over what remains without the l - 1 largest; infinite where nothing remains."""
     largest = np.int64(0)
+    rest = np.int64(0)
     for c in counts:
         largest = max(largest, c)
-    rest = np.int64(size)
+        rest += c
     last, last_place = largest, np.int64(-1)
     for _ in range(min(l - 1, counts.size)):  # the next largest, equal ones by their place
         top = np.int64(-1)
@@ -85,9 +88,9 @@ def admitted(rules, hist, size):  # type: ignore[no-untyped-def]
         if kind == DISTINCT:
             ok = _distinct(counts) >= limit - TOLERANCE
         elif kind == ENTROPY:
-            ok = _effective_values(counts, size) >= limit - TOLERANCE
+            ok = _effective_values(counts) >= limit - TOLERANCE
         elif kind == RECURSIVE:
-            ok = _infimum_c(counts, size, rules.order[r]) < limit - TOLERANCE
+            ok = _infimum_c(counts, rules.order[r]) < limit - TOLERANCE
         elif kind == EQUAL_DISTANCE:
             ok = _equal_distance(counts, rules.shares[begin:end], size) <= limit + TOLERANCE
         else:
@@ -109,9 +112,9 @@ def shortfall(rules, hist, size):  # type: ignore[no-untyped-def]
         if kind == DISTINCT:
             total += max(0.0, limit - _distinct(counts))
         elif kind == ENTROPY:
-            total += max(0.0, limit - _effective_values(counts, size))
+            total += max(0.0, limit - _effective_values(counts))
         elif kind == RECURSIVE:
-            found = _infimum_c(counts, size, rules.order[r])
+            found = _infimum_c(counts, rules.order[r])
             total += max(0.0, found - limit) if found < FAR else FAR - _distinct(counts)
         elif kind == EQUAL_DISTANCE:
             total += max(0.0, _equal_distance(counts, rules.shares[begin:end], size) - limit)
