@@ -29,7 +29,7 @@ from tablecloak.io.structure import (
     scan_rows,
 )
 
-__all__ = ["read_delimited", "stream_delimited", "typed"]
+__all__ = ["parser", "read_delimited", "stream_delimited", "typed"]
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def typed(frame: pl.DataFrame, source: Source, layout: Layout) -> pl.DataFrame:
 
 def _convert(series: pl.Series, source: Source, type_: ColumnType) -> pl.Series:
     series = series.replace("", None)
-    result = series.to_frame().select(_parser(series.name, type_, source.date_formats.get(series.name)))[series.name]
+    result = series.to_frame().select(parser(series.name, type_, source.date_formats.get(series.name)))[series.name]
     failed = result.is_null() & series.is_not_null()
     if not failed.any():
         return result
@@ -232,10 +232,12 @@ def _convert(series: pl.Series, source: Source, type_: ColumnType) -> pl.Series:
     )
 
 
-def _parser(name: str, type_: ColumnType, date_format: str | None) -> pl.Expr:
+def parser(name: str, type_: ColumnType, date_format: str | None) -> pl.Expr:
+    """A text column as values of a type, null where they are none."""
     column = pl.col(name)
     if type_ is ColumnType.DATE:
-        return column.str.to_date(date_format or "%Y-%m-%d", strict=False)
+        iso = column.str.to_date("%Y-%m-%d", strict=False)
+        return pl.coalesce(column.str.to_date(date_format, strict=False), iso) if date_format else iso
     if type_ is ColumnType.DATETIME:
         if date_format:
             return column.str.to_datetime(date_format, strict=False, time_unit="us")

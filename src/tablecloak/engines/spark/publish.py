@@ -21,6 +21,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Publication
 from tablecloak.engines.spark.codes import CodeTask, words_of
 from tablecloak.engines.spark.rows import ROW, batches_of, frame_of
+from tablecloak.engines.spelling import Spelling
 from tablecloak.io.frames import normalize
 from tablecloak.io.tabular import write_frame
 from tablecloak.kernels.space import Layout as Packing
@@ -114,6 +115,7 @@ class PublishTask:
     labels: Mapping[str, ClassLabels]
     publication: Publication
     types: Mapping[str, ColumnType]
+    spelling: Spelling = field(default_factory=Spelling)
 
     def frames(self, batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
         """Published cells, with the numbers of their rows."""
@@ -122,7 +124,7 @@ class PublishTask:
             is_shown = (classes >= 0) | shown.keeps_suppressed
             frame = rows if is_shown.all() else rows.filter(pl.Series(is_shown))
             cells = (self._cells(name, frame, classes[is_shown]) for name in shown.columns)
-            yield pl.DataFrame([*cells, frame[ROW]])
+            yield self.spelling.written(pl.DataFrame([*cells, frame[ROW]]))
 
     @property
     def kept(self) -> tuple[str, ...]:
