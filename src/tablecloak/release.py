@@ -14,6 +14,7 @@ from tablecloak.documents import Documents, write_documents
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.engines.spelling import Spelling, spelling_of
+from tablecloak.errors import DataError
 from tablecloak.handover import appraise
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.parts import size_of
@@ -178,7 +179,13 @@ def read_release(engine: Engine, place: Place, plan: Plan, labels: Mapping[str, 
     formats = {name: c.format for name, c in plan.policy.columns.items() if c.format and name in types}
     types |= dict.fromkeys(plan.quasi, ColumnType.TEXT)
     source = Source.of(place, format=kind, types=types, date_formats=formats)
-    return engine.read(source, columns=columns, categorical=columns, labels=labels)
+    try:
+        return engine.read(source, columns=columns, categorical=columns, labels=labels)
+    except DataError:
+        if not formats:
+            raise
+    # dates of text files are written as their original was; typed files and other tools write ISO dates
+    return engine.read(replace(source, date_formats={}), columns=columns, categorical=columns, labels=labels)
 
 
 def verified(

@@ -207,6 +207,17 @@ class Domain:
         begin, end = map(_texts, back)
         return begin, end
 
+    def interval_ends(self, lo: IntArray, hi: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """First and last place of published intervals of an ordered column, on the line of its values."""
+        line = self.values.to_physical().to_numpy()
+        first, last = (np.maximum(codes - int(self.has_missing), 0) for codes in (lo, hi))
+        if not len(line):  # nothing but missing values
+            return np.zeros(len(lo), line.dtype), np.zeros(len(hi), line.dtype)
+        if not self.is_continuous:
+            return line[first], line[last]
+        lower, upper = round_bounds(line, first, last, self.type.value)
+        return np.where(lo == hi, line[first], lower), np.where(lo == hi, line[last], upper)
+
     def _set_labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
         offset, every = int(self.has_missing), len(self.values)
         texts = _texts(self.values)

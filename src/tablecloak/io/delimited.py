@@ -236,8 +236,7 @@ def parser(name: str, type_: ColumnType, date_format: str | None) -> pl.Expr:
     """A text column as values of a type, null where they are none."""
     column = pl.col(name)
     if type_ is ColumnType.DATE:
-        iso = column.str.to_date("%Y-%m-%d", strict=False)
-        return pl.coalesce(column.str.to_date(date_format, strict=False), iso) if date_format else iso
+        return column.str.to_date(date_format or "%Y-%m-%d", strict=False)
     if type_ is ColumnType.DATETIME:
         if date_format:
             return column.str.to_datetime(date_format, strict=False, time_unit="us")
