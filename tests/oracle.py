@@ -53,7 +53,9 @@ def _judge(groups, goal, sensitive, orders, trees, original):
         for group in groups:
             counts = Counter(row[name] for row in group)
             if goal["model"] == "l-diversity":
-                results.append(_diversity(counts, goal))
+                if not goal.get("missing_counts"):
+                    counts.pop(None, None)  # an empty cell adds to no diversity
+                results.append(_diversity(counts, goal, len(group)))
             elif goal["model"] == "t-closeness":
                 results.append(_closeness(counts, table, goal, orders.get(name), trees.get(name)))
             else:
@@ -63,14 +65,15 @@ def _judge(groups, goal, sensitive, orders, trees, original):
     return all(holds for holds, _ in results), achieved
 
 
-def _diversity(counts, goal):
+def _diversity(counts, goal, size):
     variant = goal.get("variant", "distinct")
+    if not counts:
+        return False, INFINITE if "c" in goal else 0
     if variant == "distinct":
         return len(counts) >= goal["l"], len(counts)
     if variant == "entropy":
         return entropy_holds(counts, goal["l"]), math.exp(entropy(counts))
     level = least_c(counts, int(goal["l"]), set(goal.get("allowed") or ()))
-    size = sum(counts.values())
     if any(Fraction(counts[s], size) < exact(goal["c2"]) for s in goal.get("forbidden") or ()):
         level = INFINITE
     return level < exact(goal["c"]), level

@@ -21,7 +21,7 @@ from tablecloak.outcome import RunReport, sentence
 from tablecloak.plan import Plan, add_target, source_of, without_missing
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.recoding import Recoding, read_recoding
-from tablecloak.release import write_release
+from tablecloak.release import arranged, write_release
 from tablecloak.solving import read
 from tablecloak.verification import require, require_ready, verify
 
@@ -65,7 +65,8 @@ def apply_file(
             classes = _without_weak_classes(counted, plan, classes, stored, limit)
             release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
             notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
-        written = write_release(engine, release, target, plan, timed, stored.labels())
+        ordered, rows = arranged(engine, release, rows, plan, timed)
+        written = write_release(engine, ordered, target, plan, timed, stored.labels())
         with timed.phase("verify"):
             originals = code_originals(engine, table, plan, rows)
             originals = replace(originals, unpublished=counted.table.unpublished())

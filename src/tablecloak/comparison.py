@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -143,13 +143,15 @@ def compare_files(
 
     Raises: DataError if the files share no quasi-identifier.
     """
-    source = source_of(policy.with_files(source=original)) if policy else Source.of(original)
+    expected = frozenset([*quasi, *([target] if target else []), *(policy.columns if policy else ())])
+    source = source_of(policy.with_files(source=original)) if policy else Source.of(original, expected=expected)
     before = require_rows(read_frame(source, categorical=sniff(source).names), original)
-    layout = sniff(Source.of(release))
+    published = Source.of(release, expected=expected | set(before.columns))
+    layout = sniff(published)
     # labels such as 1305* or [20, 29] are text; so is what stands beside them in the same column
     named = set(_quasi(before, layout.names, policy, quasi, str(release))[0])
     types = {name: ColumnType.TEXT for name in layout.names if name in named}
-    after = require_rows(read_frame(Source.of(release, types=types), categorical=layout.names), release)
+    after = require_rows(read_frame(replace(published, types=types), categorical=layout.names), release)
     return compare_frames(
         before, after, policy=policy, quasi=quasi, target=target, learner=learner, with_pairs=with_pairs
     )

@@ -1,9 +1,14 @@
-"""Finished releases, whoever made them: recount a file or a frame, alone or beside its original."""
+"""Finished releases, whoever made them: recount a file or a frame, alone or beside its original.
+
+Nothing is taken for granted, not even the order of rows. Columns are held against the policy, classes are recounted,
+and with the original every published row must have an original of its own, which its cells cover or equal. What could
+not be looked at is said, and is no yes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +17,34 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Publishes
-from tablecloak.data.domain import ANYTHING
+from tablecloak.amounts import most_of
+from tablecloak.data.coverage import coverage_of
+from tablecloak.data.domain import ANYTHING, distinct_of
+from tablecloak.data.origins import (
+    Candidates,
+    Equal,
+    Generalized,
+    Origins,
+    TooManyPairsError,
+    assigned,
+    candidates_of,
+    classes_in_order,
+)
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, certified_policy, check_certificate
-from tablecloak.engines.base import Engine, Table
-from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.engines.base import Coding, Engine, Table
+from tablecloak.engines.local import LocalEngine, LocalTable, table_of
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.io.frames import from_frame
+from tablecloak.io.cells import infer_type
+from tablecloak.io.delimited import parsed
+from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import refuse_empty
-from tablecloak.plan import PUBLISHED, Plan, guards_of, make_plan, source_of, starred_of
-from tablecloak.policy.schema import Policy
+from tablecloak.plan import PUBLISHED, Plan, guards_of, make_plan, settle_persons, source_of, starred_of
+from tablecloak.policy.schema import Missing, Policy
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.release import read_release
 from tablecloak.separation import (
     COUNT,
     GROUP,
@@ -35,42 +53,141 @@ from tablecloak.separation import (
     side_path,
     verify_separated,
 )
-from tablecloak.verification import Failure, Originals, Verification, verify
+from tablecloak.values import format_value
+from tablecloak.verification import CENTERS_NOTE, ROWS_NAMED, Failure, Originals, Verification, verify
 
-__all__ = ["code_originals", "verify_certificate", "verify_file", "verify_frame"]
+__all__ = ["code_originals", "unstarred_cells", "verify_certificate", "verify_file", "verify_frame", "wrong_columns"]
 
 IntArray = NDArray[np.int64]
-# How many rows a failure names.
-ROWS_NAMED = 10
+BoolArray = NDArray[np.bool_]
 # Why a column that a policy names has no place in a release.
 UNPUBLISHED = {
     Role.IDENTIFIER: "an identifier, which is not published",
     Role.PERSON: "the key of persons, which is never published",
     Role.DROP: "the policy drops it",
 }
+# Models that compare classes with the whole table.
+COMPARING = {"t-closeness", "beta-likeness", "delta-disclosure"}
+NOT_COVERED = "cells that do not cover their original"
+NOT_EQUAL = "cells that are not those of the original"
+NO_ORIGINAL = "rows that fit no original, or none that another row does not need"
+TOO_MANY = "labels overlap so much that not every pair of row and original can be looked at"
+UNCERTAIN = "several originals fit the same published rows"
+SAME_TABLE = "the distribution of the whole table was taken from the release; --original FILE gives that of all records"
+
+
+# From the release and the original to what is compared ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """The cells of a table as texts, and the types that its columns have."""
+
+    texts: pl.DataFrame
+    types: Mapping[str, ColumnType]
+    names: Sequence[str]  # of all columns, read or not
+    location: str
+
+    @classmethod
+    def of_place(cls, source: Source, wanted: Collection[str] | None, location: str) -> _Cells:
+        """Some columns of a file or a table of a database; None: all."""
+        layout = sniff(source)
+        columns = [n for n in layout.names if wanted is None or n in wanted]
+        as_text = replace(source, types=dict.fromkeys(columns, ColumnType.TEXT), date_formats={})
+        frame = LocalEngine().read(as_text, columns=columns, categorical=columns).frame
+        return cls(frame, layout.types, layout.names, location)
+
+    @classmethod
+    def of_frame(cls, frame: pl.DataFrame, wanted: Collection[str] | None = None) -> _Cells:
+        types = {n: column_type(n, dtype) for n, dtype in frame.schema.items()}
+        texts = frame.select(pl.col(n).cast(pl.String) for n in frame.columns if wanted is None or n in wanted)
+        return cls(texts, types, frame.columns, "the table")
+
+
+def _published_columns(policy: Policy, names: Sequence[str]) -> list[str]:
+    """The columns of a release that a policy publishes, quasi-identifiers included."""
+    named = {*policy.columns_with(*PUBLISHED), *starred_of(policy)}
+    return [n for n in names if n in named or (policy.others == "keep" and n not in policy.columns)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Original:
+    """The original of a release: rows that the policy does not leave out for empty cells."""
+
+    table: LocalTable  # quasi-identifiers, sensitive columns, persons and what they guard, as a run reads them
+    cells: _Cells  # what must be equal in the release
+    n_dropped: int
+
+
+def _original(table: LocalTable, cells: _Cells, policy: Policy) -> _Original:
+    drops = [n for n in policy.columns_with(Role.QUASI, Role.SENSITIVE) if policy.missing_of(n) is Missing.DROP]
+    is_empty = np.zeros(table.n_rows, bool)
+    for name in drops:
+        is_empty |= table.frame[name].is_null().to_numpy()
+    rows = np.flatnonzero(~is_empty)
+    return _Original(
+        LocalTable(table.frame[rows], table.types, table.name),
+        replace(cells, texts=cells.texts[rows] if cells.texts.width else cells.texts),
+        table.n_rows - len(rows),
+    )
+
+
+def _read_original(engine: LocalEngine, place: Place, policy: Policy, plan: Plan, equal: Sequence[str]) -> _Original:
+    source = source_of(policy.with_files(source=place))
+    known = sniff(source).names
+    others = [*plan.sensitive, *policy.columns_with(Role.PERSON), *guards_of(plan.goal)]
+    wanted = list(dict.fromkeys([*plan.quasi, *(n for n in others if n in known)]))
+    table = engine.read(source, columns=wanted, categorical=[*plan.quasi, *plan.sensitive])
+    return _original(table, _Cells.of_place(source, equal, str(place)), policy)
+
+
+# Verbs ----------------------------------------------------------------------------------------------------------------
 
 
 def verify_file(
     release: Place, policy: Policy, *, original: Place | None = None, progress: Progress = silent
 ) -> Verification:
-    """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
+    """Recount a finished file, whoever made it; with the original, also hold every published cell against it."""
     timed, engine = Timed(progress), LocalEngine()
     if policy.algorithm.publishes.is_bucketing:
         return _verify_groups(engine, release, policy, original, timed)
+    kind = policy.output.format if policy.output else None
     with timed.phase("read"):
-        names = sniff(Source.of(release)).names
+        source = Source.of(release, format=kind, expected=frozenset(policy.columns))
+        names = sniff(source).names
         plan = make_plan(_published_part(policy), names, location=str(release))
-        table = read_release(engine, release, plan)
-        refuse_empty(table.n_rows, str(release))
-        failures = [*wrong_columns(policy, names), *unstarred_cells(_starred(engine, release, policy, names), policy)]
-    originals = None
+        cells = _Cells.of_place(source, _published_columns(policy, names), str(release))
+        refuse_empty(cells.texts.height, str(release))
+    before = None
     if original is not None:
         with timed.phase("original"):
-            source = source_of(policy.with_files(source=original))
-            wanted = [*plan.quasi, *guards_of(plan.goal)]
-            originals = code_originals(engine, engine.read(source, columns=wanted, categorical=wanted), plan)
+            before = _read_original(engine, original, policy, plan, _equal_columns(cells, policy))
     with timed.phase("verify"):
-        return _with_failures(_without_persons(verify(engine, table, plan, originals), policy), failures)
+        return _verify(engine, cells, plan, policy, before)
+
+
+def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:
+    """Recount a finished frame, whoever made it; with the original, also hold every published cell against it.
+
+    Args:
+        side: the sensitive columns, where the release has them in a table of their own.
+    """
+    engine = LocalEngine()
+    frame = from_frame(release)
+    if policy.algorithm.publishes.is_bucketing:
+        beside = None if side is None else table_of(from_frame(side))
+        plan = make_plan(_published_part(policy), [*frame.columns, *(beside.types if beside else [])])
+        table = None if original is None else table_of(from_frame(original))
+        separated = Separated(table_of(frame), beside)
+        found = verify_separated(engine, separated, plan, original=table)
+        return _with_failures(found, _wrong_group_columns(separated, policy))
+    plan = make_plan(_published_part(policy), frame.columns)
+    cells = _Cells.of_frame(frame, _published_columns(policy, frame.columns))
+    before = None
+    if original is not None:
+        whole = from_frame(original)
+        before = _original(table_of(whole), _Cells.of_frame(whole, _equal_columns(cells, policy)), policy)
+    return _verify(engine, cells, plan, policy, before)
 
 
 def verify_certificate(
@@ -90,77 +207,19 @@ def verify_certificate(
     return Certified(verification, [*checks, *missing])
 
 
-def _verify_groups(
-    engine: LocalEngine, release: Place, policy: Policy, original: Place | None, timed: Timed
-) -> Verification:
-    """Recount the groups of a finished file and, where there is one, of the table beside it."""
-    with timed.phase("read"):
-        is_apart = policy.algorithm.publishes is Publishes.SEPARATED
-        side = side_path(_as_path(release)) if is_apart else None
-        names = [*sniff(Source.of(release)).names, *(sniff(Source(side)).names if side else [])]
-        plan = make_plan(_published_part(policy), names, location=str(release))
-        separated = read_separated(engine, release, side, plan)
-        failures = _wrong_group_columns(separated, policy)
-    table = None
-    if original is not None:
-        with timed.phase("original"):
-            source = source_of(policy.with_files(source=original))
-            table = engine.read(source, columns=[*plan.quasi, *plan.sensitive], categorical=())
-    with timed.phase("verify"):
-        return _with_failures(verify_separated(engine, separated, plan, original=table), failures)
+def _published_part(policy: Policy) -> Policy:
+    """The policy as it applies to a finished release: only the columns that a recount looks at."""
+    judged = policy.columns_with(Role.QUASI, Role.SENSITIVE)
+    return policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
 
 
-def _wrong_group_columns(separated: Separated, policy: Policy) -> list[Failure]:
-    main, side = separated.main.frame, None if separated.side is None else separated.side.frame
-    names = [*main.columns, *(() if side is None else [n for n in side.columns if n not in main.columns])]
-    group_column = policy.algorithm.group_column
-    own = {GROUP, *(() if side is None else (COUNT,))}
-    wrong = [f for f in wrong_columns(policy, names, own=own) if f.column != group_column]
-    if group_column is not None and group_column in names:
-        wrong.append(Failure("it names the groups, whose numbers stand for it", group_column))
-    return [*wrong, *unstarred_cells(main, policy)]
+def code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
+    """What a recount needs of the originals of a release, coded again; `rows` are those that were published."""
+    coding = engine.contingency(table, plan.quasi_columns(table), plan.guard_columns(table), by_row=True)
+    return Originals(coding, rows, unpublished=coding.table.unpublished())
 
 
-def _with_failures(verification: Verification, failures: Sequence[Failure]) -> Verification:
-    return replace(verification, failures=(*failures, *verification.failures))
-
-
-def _starred(engine: LocalEngine, release: Place, policy: Policy, names: Sequence[str]) -> pl.DataFrame:
-    """The identifiers of a release that show `*` only, if it is as it must be."""
-    columns = [n for n in starred_of(policy) if n in names]
-    if not columns:
-        return pl.DataFrame()
-    kind = policy.output.format if policy.output else None
-    source = Source.of(release, format=kind, types=dict.fromkeys(columns, ColumnType.TEXT))
-    return engine.read(source, columns=columns, categorical=()).frame
-
-
-def _as_path(place: Place) -> Path:
-    if isinstance(place, Path):
-        return place
-    raise IncompatibleChoice("such a release is two files, and this is a table of a database", hint="name its file")
-
-
-def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:
-    """Recount a finished frame, whoever made it; with the original, also check that every cell covers its own.
-
-    Args:
-        side: the sensitive columns, where the release has them in a table of their own.
-    """
-    engine = LocalEngine()
-    frame = from_frame(release)
-    if policy.algorithm.publishes.is_bucketing:
-        beside = None if side is None else table_of(from_frame(side))
-        plan = make_plan(_published_part(policy), [*frame.columns, *(beside.types if beside else [])])
-        before = None if original is None else table_of(from_frame(original))
-        separated = Separated(table_of(frame), beside)
-        found = verify_separated(engine, separated, plan, original=before)
-        return _with_failures(found, _wrong_group_columns(separated, policy))
-    plan = make_plan(_published_part(policy), frame.columns)
-    originals = code_originals(engine, table_of(from_frame(original)), plan) if original is not None else None
-    verification = verify(engine, table_of(frame.select(plan.wanted)), plan, originals)
-    failures = [*wrong_columns(policy, frame.columns), *unstarred_cells(frame, policy)]
-    return _with_failures(_without_persons(verification, policy), failures)
+# Columns --------------------------------------------------------------------------------------------------------------
 
 
 def wrong_columns(policy: Policy, columns: Sequence[str], *, own: Collection[str] = ()) -> list[Failure]:
@@ -187,33 +246,272 @@ def unstarred_cells(frame: pl.DataFrame, policy: Policy) -> list[Failure]:
     for name in starred_of(policy):
         if name in frame.columns:
             is_star = (frame[name].cast(pl.String) == ANYTHING).fill_null(value=False).to_numpy()
-            failures += failing_rows("an identifier that must be *, and shows something else", name, ~is_star)
+            failures += _of_rows("an identifier that must be *, and shows something else", name, ~is_star)
     return failures
 
 
-def failing_rows(what: str, column: str | None, is_wrong: NDArray[np.bool_]) -> list[Failure]:
+def _of_rows(what: str, column: str | None, is_wrong: BoolArray) -> list[Failure]:
     """A failure of some rows, or none."""
     rows = np.flatnonzero(is_wrong)
     return [Failure(what, column, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()))] if len(rows) else []
 
 
-def _published_part(policy: Policy) -> Policy:
-    """The policy as it applies to a finished release: only the columns that a recount looks at."""
-    judged = policy.columns_with(Role.QUASI, Role.SENSITIVE)
-    return policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
+def _with_failures(verification: Verification, failures: Sequence[Failure]) -> Verification:
+    return replace(verification, failures=(*failures, *verification.failures))
 
 
-def _without_persons(verification: Verification, policy: Policy) -> Verification:
-    """A release does not say who its rows belong to, so a recount of a file alone counts rows."""
+# Releases in classes --------------------------------------------------------------------------------------------------
+
+
+def _verify(engine: LocalEngine, cells: _Cells, plan: Plan, policy: Policy, before: _Original | None) -> Verification:
+    failures = [*wrong_columns(policy, cells.names), *unstarred_cells(cells.texts, policy)]
+    is_hidden = _hidden_rows(cells.texts, plan)
+    numbers = np.flatnonzero(~is_hidden)
+    published = replace(cells, texts=cells.texts[numbers]) if is_hidden.any() else cells
+    plan = _as_rows_are(plan)
+    if before is None:
+        table = _judged_table(published, plan, {}, has_hidden=bool(is_hidden.any()))
+        found = verify(engine, table, plan)
+        found = _without_persons(found, policy, "which only the original can tell")
+        if COMPARING.intersection(m.name for m in plan.goal.models):
+            found = replace(found, notes=(*found.notes, SAME_TABLE))
+    else:
+        found = _beside(engine, published, plan, policy, before)
+        absent = [n for n in _equal_columns(published, policy) if n not in before.cells.texts.columns]
+        failures += [Failure("the original has no such column", n) for n in absent]
+    found = _unknowable(found)
+    n_hidden = int(is_hidden.sum())
+    if n_hidden:
+        note = f"{n_hidden:,} rows show nothing, as suppressed records do, and were counted as such"
+        found = replace(found, notes=(*found.notes, note), n_suppressed=max(found.n_suppressed, n_hidden))
+    moved = [replace(f, rows=tuple(int(numbers[row - 1]) + 1 for row in f.rows)) for f in found.failures]
+    return _with_failures(replace(found, failures=tuple(moved)), failures)
+
+
+def _as_rows_are(plan: Plan) -> Plan:
+    """The plan for rows among which hidden ones are no more."""
+    return replace(plan, publication=replace(plan.publication, keeps_suppressed=False))
+
+
+def _hidden_rows(texts: pl.DataFrame, plan: Plan) -> BoolArray:
+    """Suppressed rows, as we and others write them: `*` in every quasi-identifier, `*` or nothing in all other cells.
+
+    Where nothing else is published, they are a class.
+    """
+    is_star = [(pl.col(n).cast(pl.String) == ANYTHING).fill_null(value=False) for n in plan.quasi]
+    others = [c for c in texts.columns if c not in plan.quasi]
+    shows_nothing = [(pl.col(n).cast(pl.String) == ANYTHING).fill_null(value=True) for n in others]
+    is_hidden = texts.select(pl.all_horizontal(*is_star, *shows_nothing)).to_series().to_numpy()
+    return np.zeros(len(is_hidden), bool) if is_hidden.all() else is_hidden
+
+
+def _judged_table(
+    cells: _Cells, plan: Plan, types: Mapping[str, ColumnType], *, has_hidden: bool = False
+) -> LocalTable:
+    """What a recount looks at: quasi-identifiers as texts, sensitive columns with their types.
+
+    Args:
+        types: those of the original, where they are known.
+    """
+    series = [cells.texts[n] for n in plan.quasi]
+    for name in plan.counted:
+        text = cells.texts[name].cast(pl.String)
+        spec = plan.policy.columns[name]
+        type_ = types.get(name) or spec.type or cells.types[name]
+        if type_ is ColumnType.TEXT and has_hidden and name not in types and spec.type is None:
+            type_ = infer_type(text.drop_nulls().unique().to_list())  # stars among numbers made it text
+        series.append(parsed(text, type_).cast(pl.Categorical) if type_ is ColumnType.TEXT else parsed(text, type_))
+    return table_of(pl.DataFrame(series), cells.location)
+
+
+def _equal_columns(cells: _Cells, policy: Policy) -> list[str]:
+    """Published columns that show what the original shows."""
+    others = {*policy.columns_with(Role.QUASI), *starred_of(policy)}
+    return [n for n in cells.texts.columns if n not in others]
+
+
+def _beside(engine: LocalEngine, published: _Cells, plan: Plan, policy: Policy, before: _Original) -> Verification:
+    """The recount beside the original: every row needs an original of its own."""
+    original, plan = settle_persons(engine, before.table, _with_persons(plan, policy, before.table))
+    there = {n: c for n, c in plan.policy.columns.items() if n in original.types}
+    known = replace(plan, policy=plan.policy.model_copy(update={"columns": there}))
+    coding = engine.contingency(original, known.quasi_columns(original), known.sensitive_columns(original), by_row=True)
+    table = _judged_table(published, plan, original.types)
+    equal = [
+        _equal(published.texts[n], before.cells.texts[n], before.cells.types[n], policy.columns.get(n))
+        for n in _equal_columns(published, policy)
+        if n in before.cells.texts.columns
+    ]
+    if plan.algorithm.publishes is Publishes.CENTERS:
+        generalized = []
+    else:
+        generalized = [_generalized(published.texts[d.name], coding, d.name) for d in coding.domains]
+    try:
+        candidates = candidates_of(generalized, published.texts.height, coding.n_rows)
+        origins = assigned(candidates, equal)
+    except TooManyPairsError:
+        found = _without_persons(verify(engine, table, plan), policy, TOO_MANY)
+        return replace(found, unchecked=(*found.unchecked, f"cells could not be held against the original: {TOO_MANY}"))
+    if len(origins.without):
+        failures = _blamed(generalized, equal, candidates, origins)
+        found = replace(verify(engine, table, plan), covers=False)
+        return _counted_beside(_with_failures(found, failures), coding.n_rows, plan, before)
+    persons = coding.table.unpublished() if origins.is_certain else ()
+    originals = Originals(coding, origins.row_of, unpublished=persons)
+    found = verify(engine, table, plan, originals)
+    if plan.algorithm.publishes is Publishes.CENTERS:
+        found = replace(found, unchecked=(*found.unchecked, CENTERS_NOTE), notes=())
+    if plan.goal.counts_persons and not origins.is_certain:
+        found = _without_persons(found, policy, UNCERTAIN)
+    return _counted_beside(found, coding.n_rows, plan, before)
+
+
+def _with_persons(plan: Plan, policy: Policy, original: LocalTable) -> Plan:
+    """The plan with the key of persons, where the original has it."""
+    persons = {n: policy.columns[n] for n in policy.columns_with(Role.PERSON) if n in original.types}
+    known = plan.policy.model_copy(update={"columns": {**plan.policy.columns, **persons}})
+    return replace(plan, policy=known, goal=replace(plan.goal, counts_persons=bool(persons)))
+
+
+def _generalized(texts: pl.Series, coding: Coding, name: str) -> Generalized:
+    domain = next(d for d in coding.domains if d.name == name)
+    labels = distinct_of(texts if texts.dtype == pl.Categorical else texts.cast(pl.Categorical))
+    return Generalized(
+        name, coverage_of(labels.values, domain), labels.index.astype(np.int64), coding.codes[name].astype(np.int64)
+    )
+
+
+def _equal(published: pl.Series, original: pl.Series, type_: ColumnType, spec: Any) -> Equal:
+    """The cells of a column as numbers that are equal where the cells mean the same value."""
+    sides = [distinct_of(s if s.dtype == pl.Categorical else s.cast(pl.Categorical)) for s in (published, original)]
+    formats = None if spec is None else spec.format
+    texts = [_canonical(side.values.cast(pl.String), type_, formats) for side in sides]
+    known = {text: code for code, text in enumerate(dict.fromkeys([*texts[1], *texts[0]]))}
+    codes = [np.array([known[t] for t in of_side], np.int64) for of_side in texts]
+    return Equal(published.name, sides[0].recoded(codes[0]), sides[1].recoded(codes[1]))
+
+
+def _canonical(texts: pl.Series, type_: ColumnType, date_format: str | None) -> list[str | None]:
+    """Texts as we would write the values that they stand for; what is no value of the type stays as it is."""
+    values = parsed(texts, type_).to_list()
+    if date_format is not None and type_ in (ColumnType.DATE, ColumnType.DATETIME):
+        other = parsed(texts, type_, date_format).to_list()
+        values = [a if a is not None else b for a, b in zip(values, other, strict=True)]
+    raw = texts.to_list()
+    return [text if value is None else format_value(value) for text, value in zip(raw, values, strict=True)]
+
+
+def _blamed(
+    generalized: Sequence[Generalized], equal: Sequence[Equal], candidates: Candidates, origins: Origins
+) -> list[Failure]:
+    """Which columns keep rows from having an original: those that do so alone, beside the classes."""
+    number = classes_in_order(candidates.class_of_row)
+
+    def failure(what: str, column: str | None, rows: IntArray) -> Failure:
+        return Failure(what, column, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()), int(number[rows[0]]))
+
+    failures = []
+    for side in generalized:
+        covers_nothing = np.flatnonzero((side.coverage.hi < side.coverage.lo)[side.labels])
+        if len(covers_nothing):
+            failures.append(failure(NOT_COVERED, side.name, covers_nothing))
+    try:
+        by_class = assigned(candidates, []).without
+        if len(by_class) and not failures:
+            failures += [failure(NOT_COVERED, n, by_class) for n in _alone_to_blame(generalized, equal, origins)]
+        for column in equal:
+            rows = assigned(candidates, [column]).without
+            if len(rows) > len(by_class):
+                failures.append(failure(NOT_EQUAL, column.name, rows[~np.isin(rows, by_class)]))
+    except TooManyPairsError:
+        pass
+    return failures or [failure(NO_ORIGINAL, None, origins.without)]
+
+
+def _alone_to_blame(generalized: Sequence[Generalized], equal: Sequence[Equal], origins: Origins) -> list[str]:
+    """The column without which every row has an original, if there is just one."""
+    found = []
+    for side in generalized:
+        rest = [g for g in generalized if g is not side]
+        candidates = candidates_of(rest, len(origins.row_of), len(side.codes))
+        if not len(assigned(candidates, equal).without):
+            found.append(side.name)
+    return found if len(found) == 1 else []
+
+
+def _counted_beside(found: Verification, n_originals: int, plan: Plan, before: _Original) -> Verification:
+    """With how many originals are left out, and whether the policy lets so many be."""
+    n_left_out = max(0, n_originals - found.n_rows)
+    most = most_of(n_originals, getattr(plan.algorithm, "suppression_limit", 0.0))
+    failures = []
+    # who names no algorithm says nothing about how many records may be left out
+    if n_left_out > most and "algorithm" in plan.policy.model_fields_set:
+        failures.append(Failure(f"{n_left_out:,} records of the original are left out, and {most:,} may be"))
+    notes = (
+        (f"{before.n_dropped:,} records of the original have empty cells and are left out",) if before.n_dropped else ()
+    )
+    return replace(found, n_suppressed=n_left_out, notes=(*found.notes, *notes), failures=(*found.failures, *failures))
+
+
+def _without_persons(verification: Verification, policy: Policy, why: str) -> Verification:
+    """Without knowing whose rows are whose, nothing holds of persons; too few rows are too few persons all the same."""
     if not policy.columns_with(Role.PERSON):
         return verification
-    note = "persons could not be recounted, because a release does not tell them apart: rows were counted instead"
-    return replace(verification, notes=(*verification.notes, note))
+    reason = f"persons could not be counted: {why}"
+    verdicts = [
+        v if v.unchecked or (v.model == "k-anonymity" and not v.holds) else replace(v, holds=False, unchecked=reason)
+        for v in verification.verdicts
+    ]
+    return replace(verification, verdicts=verdicts, notes=(*verification.notes, reason))
 
 
-def code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
-    """What a recount needs of the originals of a release, coded again; `rows` are those that were published."""
-    coding = engine.contingency(table, plan.quasi_columns(table), plan.guard_columns(table), by_row=True)
-    is_shuffled = plan.publication.shuffle_seed is not None
-    unpublished = () if is_shuffled and rows is None else coding.table.unpublished()
-    return Originals(coding, rows, order_is_known=not is_shuffled, unpublished=unpublished)
+def _unknowable(verification: Verification) -> Verification:
+    """Without a yes to what no finished release can show."""
+    why = "a release does not show whether classes were formed without looking at sensitive values"
+    verdicts = [
+        replace(v, holds=False, unchecked=why) if v.model == "m-confidentiality" and v.holds else v
+        for v in verification.verdicts
+    ]
+    return replace(verification, verdicts=verdicts)
+
+
+# Releases in groups ---------------------------------------------------------------------------------------------------
+
+
+def _verify_groups(
+    engine: LocalEngine, release: Place, policy: Policy, original: Place | None, timed: Timed
+) -> Verification:
+    """Recount the groups of a finished file and, where there is one, of the table beside it."""
+    with timed.phase("read"):
+        is_apart = policy.algorithm.publishes is Publishes.SEPARATED
+        side = side_path(_as_path(release)) if is_apart else None
+        expected = frozenset(policy.columns)
+        names = [*sniff(Source.of(release, expected=expected)).names]
+        names += sniff(Source(side, expected=expected)).names if side else ()
+        plan = make_plan(_published_part(policy), names, location=str(release))
+        separated = read_separated(engine, release, side, plan)
+        failures = _wrong_group_columns(separated, policy)
+    table = None
+    if original is not None:
+        with timed.phase("original"):
+            source = source_of(policy.with_files(source=original))
+            table = engine.read(source, columns=[*plan.quasi, *plan.sensitive], categorical=())
+    with timed.phase("verify"):
+        return _with_failures(verify_separated(engine, separated, plan, original=table), failures)
+
+
+def _wrong_group_columns(separated: Separated, policy: Policy) -> list[Failure]:
+    main, side = separated.main.frame, None if separated.side is None else separated.side.frame
+    names = [*main.columns, *(() if side is None else [n for n in side.columns if n not in main.columns])]
+    group_column = policy.algorithm.group_column
+    own = {GROUP, *(() if side is None else (COUNT,))}
+    wrong = [f for f in wrong_columns(policy, names, own=own) if f.column != group_column]
+    if group_column is not None and group_column in names:
+        wrong.append(Failure("it names the groups, whose numbers stand for it", group_column))
+    return [*wrong, *unstarred_cells(main, policy)]
+
+
+def _as_path(place: Place) -> Path:
+    if isinstance(place, Path):
+        return place
+    raise IncompatibleChoice("such a release is two files, and this is a table of a database", hint="name its file")

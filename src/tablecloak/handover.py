@@ -117,7 +117,8 @@ def appraise_file(release: Place, policy: Policy, evidence: Evidence = NO_EVIDEN
 def appraise_finished(release: LocalTable, policy: Policy, evidence: Evidence = NO_EVIDENCE) -> Handover:
     """The same for a finished table; of a release in groups, its main one."""
     there = {name: spec for name, spec in policy.columns.items() if name in release.types}
-    plan = make_plan(policy.model_copy(update={"columns": there}), list(release.types))
+    accepted = tuple(a for a in policy.accepted if a.column is None or a.column in release.types)
+    plan = make_plan(policy.model_copy(update={"columns": there, "accepted": accepted}), list(release.types))
     apart = plan.sensitive if plan.algorithm.publishes.is_bucketing else ()
     return appraise(LocalEngine(), release, plan, apart=apart, evidence=evidence)
 

@@ -36,7 +36,7 @@ def read_population(policy: Policy, quasi: Sequence[str], known_types: Mapping[s
     assert given is not None
     path = policy.resolve(given.path)
     names = {ours: given.columns.get(ours, ours) for ours in quasi}
-    known = sniff(Source(path, delimiter=given.delimiter)).names
+    known = sniff(Source(path, delimiter=given.delimiter, expected=frozenset(names.values()))).names
     for name in names.values():
         if name not in known:
             raise DataError(f"there is no column '{name}'", hint=did_you_mean(name, known) or "", location=str(path))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Algorithm
 from tablecloak.algorithms.mondrian import Mondrian
 from tablecloak.data.domain import MakeHierarchy
-from tablecloak.data.table import ColumnType, Role
+from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Engine, Publication, QuasiColumn, SensitiveColumn, Table
 from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
@@ -188,6 +188,7 @@ def source_of(policy: Policy) -> Source:
         quote=given.quote,
         types={name: c.type for name, c in policy.columns.items() if c.type is not None},
         date_formats={name: c.format for name, c in policy.columns.items() if c.format is not None},
+        expected=frozenset(policy.columns),
     )
 
 
@@ -227,7 +228,8 @@ def make_plan(
             columns=tuple(c for c in columns if c in shown),
             starred=tuple(starred),
             keeps_suppressed=bool(output and output.suppressed is Suppressed.STAR),
-            shuffle_seed=policy.seed if output and output.shuffle else None,
+            labelled=tuple(c for c in columns if c in policy.columns_with(Role.QUASI)),
+            order=output.order if output else Order.CONTENT,
         ),
         wanted=tuple(c for c in columns if c in read),
         is_reported=policy.report_path is not None if is_reported is None else is_reported,
@@ -287,6 +289,11 @@ def refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str
         if name not in known and column.role is not Role.DROP:
             hint = did_you_mean(name, columns) or f"it has: {', '.join(list(columns)[:20])}"
             raise DataError(f"there is no column '{name}'", hint=hint, location=location)
+    for accepted in policy.accepted:
+        meant = accepted.column
+        if meant is not None and policy.others == "keep" and meant not in known and meant not in policy.columns:
+            message = f"accepted names the column '{meant}', and there is none"
+            raise DataError(message, hint=did_you_mean(meant, columns), location=location)
 
 
 def _refuse_items(policy: Policy) -> None:

@@ -17,7 +17,7 @@ from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.handover import appraise
 from tablecloak.plan import Plan
 from tablecloak.progress import Timed
-from tablecloak.release import verified, write_release, write_separated
+from tablecloak.release import arranged, verified, write_release, write_separated
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     facts_of_groups,
@@ -71,6 +71,7 @@ def _publish_classes(engine: Engine, solved: Solved, plan: Plan, timed: Timed, f
     with timed.phase("recode", solved.table.n_rows):
         labels = _labels(solved, plan)
         release, rows = engine.recode(solved.table, solved.coding, solved.answer, labels, plan.publication)
+    release, rows = arranged(engine, release, rows, plan, timed)
     release = write_release(engine, release, files.release, plan, timed, labels) if files else release
     del labels  # of millions of classes, before these are counted
     originals = _originals(solved, rows)

@@ -289,7 +289,7 @@ def read_recoding(path: Path) -> Recoding:
         policy = parse_policy(found["policy"], name=str(path), base=path.parent)
         losses = np.array(found["losses"], np.float64) if "losses" in found else None
         known = KnownRows.from_dict(found["known"]) if "known" in found else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise DataError(
             "cannot be read as a recoding", hint="use the file that `run` wrote", location=str(path)
         ) from exc

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak.data.labels import ClassLabels
-from tablecloak.data.table import ColumnType
+from tablecloak.data.table import ColumnType, Order
 from tablecloak.documents import Documents, write_documents
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
@@ -40,7 +42,9 @@ from tablecloak.separation import (
 from tablecloak.stats.classes import ClassStats
 from tablecloak.verification import Originals, Verification, require, require_ready, verify, verify_with_facts
 
-__all__ = ["VerifiedRelease", "read_release", "reserve", "verified", "write_release", "write_separated"]
+__all__ = ["VerifiedRelease", "arranged", "read_release", "reserve", "verified", "write_release", "write_separated"]
+
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +130,21 @@ def reserve(outputs: Outputs, policy: Policy) -> Documents:
     paths = (policy.report_path, policy.certificate_path, side_output)
     report, certificate, side = [None if path is None else outputs.add(path) for path in paths]
     return Documents(release, place.name, report, certificate, recoding, policy.input_path, side)
+
+
+def arranged(
+    engine: Engine, release: Table, rows: IntArray | None, plan: Plan, timed: Timed
+) -> tuple[Table, IntArray | None]:
+    """A release in the order in which it is published, and the original of each of its rows where that is here.
+
+    Args:
+        rows: the original of each row as it was made; None: the same row, or the engine finds it by itself.
+    """
+    if plan.publication.order is Order.KEEP:
+        return release, rows
+    with timed.phase("order", release.n_rows):
+        release, order = engine.arrange(release, plan.publication, plan.secret, progress=timed.inner)
+    return release, order if rows is None or order is None else rows[order]
 
 
 def write_release(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +16,13 @@ from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Recount
 from tablecloak.engines.local import LocalEngine, LocalTable, table_of
+from tablecloak.engines.order import plain_text, published_order
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.report.facts import Before, Facts, collect_groups
-from tablecloak.rng import child
 from tablecloak.verification import Originals, Verification, evidence_of
 
 __all__ = [
@@ -98,8 +98,8 @@ def separate(table: LocalTable, solution: Solution, coded: CodedTable, plan: Pla
     shown = [c for c in plan.publication.columns if c not in bucketing.side and c != plan.algorithm.group_column]
     cells = [_cells(moved, name, plan) for name in shown]
     main = pl.DataFrame([*cells, groups])
-    if plan.publication.shuffle_seed is not None:
-        main = main[child(plan.publication.shuffle_seed, "shuffle").permutation(main.height)]
+    order = published_order(main, plan.publication.order, plan.secret)
+    main = main if order is None else main[order]
     side = _side(moved, groups, bucketing) if bucketing.side else None
     return Separated(
         table_of(main, "the release"),
@@ -118,15 +118,15 @@ def _moved(frame: pl.DataFrame, bucketing: Bucketing) -> pl.DataFrame:
 def _cells(frame: pl.DataFrame, name: str, plan: Plan) -> pl.Series:
     if name in plan.publication.starred:
         return pl.repeat(ANYTHING, frame.height, eager=True).alias(name)
-    return frame[name]
+    return plain_text(frame[name])
 
 
 def _side(frame: pl.DataFrame, groups: pl.Series, bucketing: Bucketing) -> pl.DataFrame:
-    side = pl.DataFrame([groups, *(frame[name] for name in bucketing.side)])
+    side = pl.DataFrame([groups, *(plain_text(frame[name]) for name in bucketing.side)])
     by = [GROUP, *bucketing.side]
     if bucketing.is_counted:
         return side.group_by(by).len(COUNT).with_columns(pl.col(COUNT).cast(pl.Int64)).sort(by, nulls_last=True)
-    return side.sort(GROUP, maintain_order=True)
+    return side.sort(by, nulls_last=True)
 
 
 def _blocks(shown: Sequence[str], bucketing: Bucketing, plan: Plan) -> tuple[tuple[str, ...], ...]:
@@ -151,10 +151,11 @@ def read_separated(
 def _read(engine: LocalEngine, place: Place, plan: Plan, written: LocalTable | None) -> LocalTable:
     chosen = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None}
     kind = plan.policy.output.format if plan.policy.output else None
-    names = engine.layout(Source.of(place, format=kind)).names
+    source = Source.of(place, format=kind, expected=frozenset([*plan.policy.columns, GROUP]))
+    names = engine.layout(source).names
     types = {**(dict(written.types) if written else chosen), GROUP: ColumnType.INTEGER}
     here = {name: type_ for name, type_ in types.items() if name in names or name == GROUP}
-    return engine.read(Source.of(place, format=kind, types=here), columns=None, categorical=())
+    return engine.read(replace(source, types=here), columns=None, categorical=())
 
 
 def verify_separated(

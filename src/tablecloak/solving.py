@@ -15,7 +15,7 @@ from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.algorithms.dealing import Dealing
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.data.coded import CodedTable
-from tablecloak.data.table import ColumnType
+from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import Answer, Coding, Engine, OnDisk, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet
@@ -84,8 +84,8 @@ def _letter_by_letter(source: Source, layout: Layout, plan: Plan) -> Source:
 
 
 def in_memory(engine: Engine, table: Table, plan: Plan) -> tuple[Engine, Table]:
-    """Methods that move rows about, a shuffle, guards and a population need all rows at hand; else this is refused."""
-    needs_rows = plan.algorithm.publishes.is_bucketing or plan.publication.shuffle_seed is not None
+    """Methods that move rows about, guards and a population need all rows at hand; else this is refused."""
+    needs_rows = plan.algorithm.publishes.is_bucketing
     if not needs_rows and Needs.POPULATION not in plan.goal.needs and not guards_of(plan.goal):
         return engine, table
     return LocalEngine(), table_of(engine.frame(table), table.name)
@@ -109,6 +109,8 @@ def solve(engine: Engine, table: Table, plan: Plan, timed: Timed, threads: int |
         table, n_dropped = without_missing(engine, table, plan)
         table, plan = settle_persons(engine, table, plan)
         refuse_persons(plan)
+        if plan.algorithm.needs_rows and plan.publication.order is not Order.KEEP:
+            table = engine.sorted(table)  # such a method may end otherwise where it meets rows in another order
         coding, given = code(engine, table, plan, timed.inner), given_groups(engine, table, plan)
         in_shards = f" in {len(coding.shards):,} shards" if len(coding.shards) > 1 else ""
         notes.append(f"{coding.n_tuples:,} distinct tuples{in_shards}")

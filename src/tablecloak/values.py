@@ -50,6 +50,7 @@ Kind: TypeAlias = Literal["exact", "any", "interval", "mask", "node", "set"]
 Number: TypeAlias = int | float
 
 ANY = "*"
+LONGEST_NUMBER = 300  # digits; what is longer fits no float, and is text
 ORDERED_TYPES = frozenset({"integer", "float", "date", "datetime"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -288,7 +289,7 @@ def _exact_number() -> re.Pattern[str]:
 
 
 def _number_span(text: str) -> tuple[Number, Number] | None:
-    if not _exact_number().fullmatch(text):
+    if len(text) > LONGEST_NUMBER or not _exact_number().fullmatch(text):
         return None
     digits = text.lstrip("+-")
     number: Number = int(text) if digits.isdecimal() else float(text)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Publishes
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
+from tablecloak.data.origins import classes_in_order
 from tablecloak.data.pairs import PAIRS_UP_TO, consistency_of
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Engine, Recount, Table
@@ -33,7 +35,6 @@ from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, Sens
 from tablecloak.stats.consistency import Consistency
 from tablecloak.stats.joint import combine
 from tablecloak.stats.persons import HOLDING_NAME, is_by_person
-from tablecloak.values import parse, position
 
 __all__ = [
     "Failure",
@@ -51,8 +52,8 @@ __all__ = [
 IntArray = NDArray[np.int64]
 # What is counted but never published, such as persons, and the code of every original.
 Unpublished = tuple[SensitiveDomain, IntArray]
-# Finding which original became which shuffled row is a matching problem; beyond this many rows it is not attempted.
-MATCH_UP_TO = 2_000
+# How many rows a failure names.
+ROWS_NAMED = 10
 # Columns in which a value is somebody's own; a whole number with few values is a category.
 CONTINUOUS = (ColumnType.FLOAT, ColumnType.DATE, ColumnType.DATETIME)
 MOST_WHOLE_NUMBERS = 100
@@ -149,13 +150,12 @@ class Verification:
 class Originals:
     """The coded originals of a release.
 
-    `row_of` says which original each published row (suppressed ones included) comes from; None where it is not known,
-    or where the engine keeps rows to itself.
+    `row_of` says which original each published row (suppressed ones included) comes from; None: the same row, or the
+    engine keeps rows to itself.
     """
 
     coding: Coding
     row_of: IntArray | None = None
-    order_is_known: bool = True  # rows are in the order of the originals, all or some of them
     # persons who may have several originals, and what people guard, where rows are here
     unpublished: tuple[Unpublished, ...] = ()
 
@@ -189,7 +189,7 @@ def verify_with_facts(
     coverage = _coverage(recount, originals)
     before = Before.of(originals.coding)
     verification = _verification(recount, plan, originals, coverage)
-    background = Background(originals.coding, coverage if verification.covers else None)
+    background = Background(originals.coding, coverage if verification.covers else None, recount.labels)
     facts = collect(recount, coverage, before, models=plan.goal.models, types=release.types, background=background)
     if plan.policy.population is not None and recount.classes is not None:
         register = run_attacks(case_with_people(recount, plan), WITH_REGISTER)
@@ -220,8 +220,9 @@ def _verification(
     elif not recount.cells:
         covers = recount.covers
     elif originals is not None:
-        covers, notes = covers_originals(recount, originals, coverage)
-    verdicts, remarks = _judged(plan.goal, recount, originals if covers else None, coverage)
+        covers = covers_originals(recount, originals, coverage)
+    judged = recount if originals is None else _beside_originals(recount, originals.coding)
+    verdicts, remarks = _judged(plan.goal, judged, originals if covers else None, coverage)
     n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
     return Verification(
         verdicts=verdicts,
@@ -231,7 +232,26 @@ def _verification(
         covers=covers,
         notes=(*notes, *remarks),
         evidence=evidence_of(recount, plan.goal, originals.coding if originals else None),
+        failures=tuple(_failing_classes(plan.goal, judged, verdicts)),
     )
+
+
+def _failing_classes(goal: Goal, recount: Recount, verdicts: Sequence[Verdict]) -> Iterator[Failure]:
+    """Where each goal that does not hold fails, if rows are here and the goal asks something of single classes."""
+    if recount.classes is None:
+        return
+    for model, verdict in zip(goal.models, verdicts, strict=True):
+        if verdict.holds or verdict.unchecked:
+            continue
+        fails = np.broadcast_to(model.margin(recount.stats) < 0, recount.n_classes)
+        rows = np.flatnonzero(fails[recount.classes])
+        if fails.all() or not len(rows):
+            continue
+        first = classes_in_order(recount.classes)[rows[0]]
+        if recount.is_suppressed is not None:
+            rows = np.flatnonzero(~recount.is_suppressed)[rows]
+        what = f"{model.name} does not hold in {int(fails.sum()):,} of {len(fails):,} classes"
+        yield Failure(what, None, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()), int(first))
 
 
 def evidence_of(recount: Recount, goal: Goal, originals: Coding | None = None) -> Evidence:
@@ -259,10 +279,15 @@ def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, R
     n_originals = originals.originals()
     found = {}
     for i, domain in judged:
-        is_rare, n_bounds = _ends_rarely(domain, n_originals[i], recount.labels[domain.name], goal.min_size)
+        is_rare = _is_few(n_originals[i][int(domain.has_missing) :], goal.min_size)
+        ends = _ends(recount.labels[domain.name], domain.values.dtype)
+        rare = domain.values.filter(pl.Series(is_rare))
+        is_told = ends.select(pl.any_horizontal(pl.all().is_in(rare.implode()).fill_null(value=False))).to_series()
+        n_bounds = pl.concat([ends["lo"], ends["hi"]]).filter(pl.concat([is_told, is_told])).unique().is_in(rare).sum()
         if n_bounds:
-            n_records = sum(int(part.size[is_rare[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
-            found[domain.name] = RareBounds(n_bounds, n_records, goal.min_size)
+            told = is_told.to_numpy()
+            n_records = sum(int(part.size[told[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
+            found[domain.name] = RareBounds(int(n_bounds), n_records, goal.min_size, _even_hierarchy(domain))
     return found
 
 
@@ -271,18 +296,35 @@ def _is_continuous(domain: Domain) -> bool:
     return domain.hierarchy is None and (is_many or domain.type in CONTINUOUS)
 
 
-def _ends_rarely(domain: Domain, n_originals: IntArray, labels: pl.Series, k: int) -> tuple[NDArray[np.bool_], int]:
-    """Which labels are intervals that end at a value of fewer than k originals, and how many such values there are."""
-    offset = int(domain.has_missing)
-    counts = {position(v): int(n) for v, n in zip(domain.values.to_list(), n_originals[offset:], strict=True)}
-    rare = {place for place, n in counts.items() if 0 < n < k}
-    bounds = [_bounds(label, domain.type) & rare for label in labels.to_list()]
-    return np.array([bool(b) for b in bounds], bool), len(set().union(*bounds))
+def _is_few(n_originals: IntArray, k: int) -> NDArray[np.bool_]:
+    return (n_originals > 0) & (n_originals < k)
 
 
-def _bounds(label: str | None, column: ColumnType) -> set[Any]:
-    cell = parse(label, column.value)
-    return {cell.lo, cell.hi} if cell.kind == "interval" and cell.lo != cell.hi else set()
+def _ends(labels: pl.Series, dtype: pl.DataType) -> pl.DataFrame:
+    """Both ends of every label as values of the column, (n_labels, 2); empty where it is no interval."""
+    parts = (
+        labels.cast(pl.String).str.extract_groups(r"^[\[\(\]](?<lo>[^,;]+)[,;](?<hi>[^,;]+)[\]\)\[]$").struct.unnest()
+    )
+    texts = parts.select(pl.all().str.strip_chars())
+    return texts.select(_read(pl.col(name), dtype) for name in ("lo", "hi"))
+
+
+def _read(text: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if dtype == pl.Date:
+        return text.str.to_date("%Y-%m-%d", strict=False)
+    if isinstance(dtype, pl.Datetime):
+        return text.str.to_datetime(time_unit=dtype.time_unit, time_zone=dtype.time_zone, strict=False)
+    return text.cast(dtype, strict=False)
+
+
+def _even_hierarchy(domain: Domain) -> dict[str, Any]:
+    """A hierarchy whose bounds do not depend on who is in the table: calendar periods, or about 20 even intervals."""
+    if domain.type in (ColumnType.DATE, ColumnType.DATETIME):
+        return {"kind": "dates", "levels": ["month", "year", "decade"]}
+    lowest, highest = float(domain.values.min()), float(domain.values.max())  # type: ignore[arg-type]
+    width = 10.0 ** math.floor(math.log10(max(highest - lowest, 1e-9) / 20))
+    width = next(w for w in (width, 2 * width, 5 * width, 10 * width) if (highest - lowest) / w <= 40)
+    return {"kind": "intervals", "width": int(width) if width >= 1 else width}
 
 
 def _judged(
@@ -331,6 +373,57 @@ def _pairs(recount: Recount, originals: Originals, coverage: Mapping[str, Covera
     return consistency_of([(c, column.index, codes) for c, column, codes in sides], is_in_order=is_in_order)
 
 
+class _Recoded(Sequence[ClassStats]):
+    """Parts of a recount in the domains of the original, made when asked for."""
+
+    def __init__(self, parts: Sequence[ClassStats], change: Callable[[ClassStats], ClassStats]) -> None:
+        self._parts, self._change = parts, change
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @overload
+    def __getitem__(self, index: int) -> ClassStats: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ClassStats]: ...
+    def __getitem__(self, index: int | slice) -> ClassStats | Sequence[ClassStats]:
+        if isinstance(index, slice):
+            return _Recoded(self._parts[index], self._change)
+        return self._change(self._parts[index])
+
+
+def _beside_originals(recount: Recount, coding: Coding) -> Recount:
+    """The recount with the values of the original and how often each occurs there.
+
+    A model that compares a class with the table means the table as it was: records that are left out belong to it, and
+    a hierarchy that is built from values is built from all of them.
+    """
+    parts = recount.parts
+    domains = {d.name: d for d in coding.sensitive if d.kind is Counted.SENSITIVE}
+    if not domains or not len(parts):
+        return recount
+    places = {name: {label: code for code, label in enumerate(d.labels)} for name, d in domains.items()}
+    code_of = {
+        name: np.array([places[name].get(label, -1) for label in hist.domain.labels], np.int64)
+        for name, hist in parts[0].hist.items()
+        if name in places
+    }
+    code_of = {name: codes for name, codes in code_of.items() if (codes >= 0).all()}
+
+    def change(part: ClassStats) -> ClassStats:
+        hist = dict(part.hist)
+        for name, codes in code_of.items():
+            hist[name] = replace(hist[name].recoded(codes, domains[name]), totals=coding.totals[name])
+        for name, joint in part.hist.items():  # combinations say which values they consist of
+            if joint.domain.parts is not None:
+                of_parts = {n: code_of[n][of] if n in code_of else of for n, of in joint.domain.parts.items()}
+                hist[name] = replace(joint, domain=replace(joint.domain, parts=of_parts))
+        return replace(part, hist=hist)
+
+    changed = _Recoded(parts, change) if len(parts) > 1 else (change(parts[0]),)
+    return replace(recount, parts=changed)
+
+
 def _with_unpublished(recount: Recount, originals: Originals) -> Recount:
     """The recount with what no release publishes, such as the persons of its classes, where rows can be told apart."""
     assert recount.classes is not None
@@ -373,6 +466,19 @@ def require(verification: Verification) -> Verification:
     raise GoalNotMet(message, result=verification.to_dict(), hint="nothing was written")
 
 
+def covers_originals(recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]) -> bool:
+    """Whether every published cell covers the cell of its original."""
+    rows = originals.row_of
+    if rows is not None and recount.is_suppressed is not None:
+        rows = rows[~recount.is_suppressed]
+    if recount.n_rows != (originals.n_rows if rows is None else len(rows)):
+        return False
+    return all(
+        coverage[name].holds(column, originals.codes[name] if rows is None else originals.codes[name][rows]).all()
+        for name, column in recount.cells.items()
+    )
+
+
 def require_ready(verification: Verification, policy: Policy) -> Verification:
     """The verification itself or, where the policy is strict, GoalNotMet for findings that it does not accept."""
     open_ = [found for found in verification.findings if found.accepted is None]
@@ -385,94 +491,3 @@ def require_ready(verification: Verification, policy: Policy) -> Verification:
         result=verification.to_dict(),
         hint=f"{first.fix.text}; or accept it with a reason; nothing was written",
     )
-
-
-def covers_originals(
-    recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]
-) -> tuple[bool | None, tuple[str, ...]]:
-    """Whether every published cell covers its original, and remarks on how that was decided."""
-    sides = [(coverage[name], column, originals.codes[name]) for name, column in recount.cells.items()]
-    if originals.row_of is not None or recount.n_rows == originals.n_rows:
-        rows = originals.row_of
-        if rows is not None and recount.is_suppressed is not None:
-            rows = rows[~recount.is_suppressed]
-        if all(c.holds(column, codes if rows is None else codes[rows]).all() for c, column, codes in sides):
-            return True, ()
-        if originals.row_of is not None:
-            return False, ()
-    rows_of = [(coverage, column.index, codes) for coverage, column, codes in sides]
-    if recount.n_rows > originals.n_rows:
-        return False, (f"the release has {recount.n_rows - originals.n_rows:,} rows more than the original",)
-    if recount.n_rows < originals.n_rows and _is_subsequence(rows_of, recount.n_rows, originals.n_rows):
-        return True, ()
-    if originals.order_is_known:
-        return False, ("rows were compared in their order; for a shuffled release say output.shuffle: true",)
-    return _match(rows_of, recount.n_rows, originals.n_rows)
-
-
-Side = tuple[Any, NDArray[np.integer], Codes]
-
-
-def _is_subsequence(sides: list[Side], n_published: int, n_originals: int) -> bool:
-    """Whether published rows cover some of the originals in the same order.
-
-    Taking the first original that fits is never worse than a later one, so one pass decides.
-    """
-    original = 0
-    for row in range(n_published):
-        while original < n_originals and not _fits(sides, row, original):
-            original += 1
-        if original == n_originals:
-            return False
-        original += 1
-    return True
-
-
-def _fits(sides: list[Side], row: int, original: int) -> bool:
-    for coverage, labels, codes in sides:
-        label, code = int(labels[row]), int(codes[original])
-        if not coverage.lo[label] <= code <= coverage.hi[label]:
-            return False
-        if label in coverage.sets and code not in coverage.sets[label]:
-            return False
-    return True
-
-
-def _match(sides: list[Side], n_published: int, n_originals: int) -> tuple[bool | None, tuple[str, ...]]:
-    """Whether rows can be matched one to one with originals they cover, by augmenting paths."""
-    if n_originals > MATCH_UP_TO:
-        return None, ("rows are not in the order of the original, and there are too many to match them",)
-    fits = np.ones((n_published, n_originals), bool)
-    for coverage, labels, codes in sides:
-        fits &= (codes >= coverage.lo[labels][:, None]) & (codes <= coverage.hi[labels][:, None])
-        for label, members in coverage.sets.items():
-            fits[labels == label] &= np.isin(codes, list(members))
-    row_of_original = np.full(n_originals, -1)
-    return all(_augment(fits, row, row_of_original) for row in range(n_published)), ("matched in any order",)
-
-
-def _augment(fits: NDArray[np.bool_], start: int, row_of_original: IntArray) -> bool:
-    """Give `start` an original, moving other rows along a path of originals if need be (breadth first)."""
-    came_from = np.full(fits.shape[1], -1)
-    is_seen = np.zeros(fits.shape[1], bool)
-    queue = [start]
-    for row in queue:
-        for original in np.flatnonzero(fits[row] & ~is_seen).tolist():
-            is_seen[original] = True
-            came_from[original] = row
-            if row_of_original[original] < 0:
-                _shift(original, start, came_from, row_of_original)
-                return True
-            queue.append(int(row_of_original[original]))
-    return False
-
-
-def _shift(free: int, start: int, came_from: IntArray, row_of_original: IntArray) -> None:
-    original = free
-    while True:
-        row = int(came_from[original])
-        previous = np.flatnonzero(row_of_original == row)
-        row_of_original[original] = row
-        if row == start:
-            return
-        original = int(previous[0])

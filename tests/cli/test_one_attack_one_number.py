@@ -97,5 +97,9 @@ def test_report_command_web_and_python_say_the_same(way, cloak, tmp_path, monkey
     assert figures(python) == command
     assert sum(found["applies"] for found in command.values()) >= 5
     assert reported or way == "groups"
+    if way == "persons":
+        said = "chances and victims count rows, not persons: 120 rows are of 57 persons"
+        assert said in reported[0]["notes"]
+        assert said in cloak("attack", "people.csv", "release.csv", "-p", "policy.yaml", "--json").data["notes"]
     for name, found in figures(reported).items():
         assert found == command[name], name

@@ -289,7 +289,7 @@ def cases(draw, max_rows=80):
         },
         output={
             "suppressed": draw(st.sampled_from(["drop", "star"])),
-            "shuffle": draw(st.sampled_from([False, False, True])),
+            "order": draw(st.sampled_from(["content", "random", "keep"])),
         },
         missing=draw(st.sampled_from(["value", "value", "drop", "error"])),
         weights={kind: draw(st.sampled_from([1.0, 1.0, 2.0, 0.5])) for kind in kinds},

@@ -168,7 +168,8 @@ def by_mondrian(rows, loss, k):
     }
     goals = [{"model": "k-anonymity", "k": k}]
     algorithm = {"kind": "mondrian", "loss": loss}
-    policy = tc.Policy(columns={**columns, "s": {"role": "sensitive"}}, goals=goals, algorithm=algorithm)
+    output = {"path": "out.csv", "order": "keep"}
+    policy = tc.Policy(columns={**columns, "s": {"role": "sensitive"}}, goals=goals, algorithm=algorithm, output=output)
     release = tc.anonymize(pl.DataFrame(rows), policy)
     return release, beside(rows, release.frame.select(list(QUASI)).to_dicts())
 

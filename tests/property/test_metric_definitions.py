@@ -250,7 +250,8 @@ def test_a_release_of_sets_measures_what_its_comparison_does(seed):
     rows = [{"color": r.choice("abcdefg"), "age": r.randint(20, 60), "illness": r.choice("pqr")} for _ in range(80)]
     roles = tc.roles(quasi=["color", "age"], sensitive=["illness"])
     algorithm = {"kind": "auto", "labels": "set"}
-    policy = tc.Policy(columns=roles, goals=[tc.KAnonymity(k=4)], algorithm=algorithm)
+    output = {"path": "out.csv", "order": "keep"}
+    policy = tc.Policy(columns=roles, goals=[tc.KAnonymity(k=4)], algorithm=algorithm, output=output)
     release = tc.anonymize(pl.DataFrame(rows), policy)
     assert release.frame["color"].cast(pl.String).str.starts_with("{").any()
     found = {m.name: m for m in tc.compare(pl.DataFrame(rows), release.frame, policy=policy).metrics}

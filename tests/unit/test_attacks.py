@@ -220,10 +220,61 @@ def test_rows_left_out_of_a_release_are_found_by_order():
     assert (original["dx"].to_numpy()[case.row_of] == release["dx"].to_numpy()).all()
 
 
-def test_a_shuffled_release_is_attacked_without_naming_originals():
+def figures(report):
+    keep = ("applies", "highest", "average", "baseline", "victims", "targets")
+    return {a["attack"]: {k: a.get(k) for k in keep} for a in report.to_dict()["attacks"]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_rows_changes_no_attack(seed):
+    """Classes do not overlap, so whose row is whose follows from what is published, in whatever order it stands."""
+    rng = np.random.default_rng(seed)
+    original = pl.DataFrame({"age": rng.integers(20, 60, 60), "dx": rng.choice(list("abc"), 60)})
+    release = original.with_columns(
+        pl.format("[{}, {}]", pl.col("age") // 10 * 10, pl.col("age") // 10 * 10 + 9).alias("age")
+    )
+    kinds = [name for name in every() if name not in ("attribute-inference", "minimality")]  # which draw, row by row
+    ways = [release, release.reverse(), release.sort("age", "dx"), release.sample(60, shuffle=True, seed=seed)]
+    found = [figures(attack_frames(original, w, quasi=["age"], sensitive=["dx"], kinds=kinds)) for w in ways]
+    assert sum(f["applies"] for f in found[0].values()) >= 10
+    assert found[1:] == found[:1] * 3
+
+
+def test_a_shuffled_release_is_matched_with_its_originals():
     release = PEOPLE.reverse().with_columns(age=pl.Series(["[50, 70]"] * 3 + ["[20, 40]"] * 3))
-    report = attack_frames(PEOPLE, release, quasi=["age"], sensitive=["dx"], kinds=["homogeneity"])
-    assert report.after[0].finding.rows_of == "release"
+    case = build_case(release, quasi=["age"], sensitive=["dx"], original=PEOPLE)
+    assert case.row_of is not None
+    assert case.is_certain
+    assert sorted(case.row_of.tolist()) == list(range(6))
+    assert (PEOPLE["dx"].to_numpy()[case.row_of] == release["dx"].to_numpy()).all()
+
+
+def test_that_rows_fit_several_people_is_said():
+    original = pl.DataFrame({"age": [20, 25, 30], "dx": ["a", "a", "a"]})
+    release = pl.DataFrame({"age": ["[25, 30]", "[20, 30]", "[20, 25]"], "dx": ["a", "a", "a"]})
+    wanted = tc.Policy(columns=tc.roles(quasi=["age"], sensitive=["dx"]), goals=[tc.KAnonymity(k=2)])
+    report = attack_frames(original, release, policy=wanted, kinds=["distance-linkage"])
+    assert "which row is whose is not certain" in report.notes[0]
+
+
+def test_rows_that_nothing_but_their_order_could_tell_apart_are_not_told():
+    """The release is one of our own, whose rows never stand in the order of the original unless that is asked for."""
+    original = pl.DataFrame({"age": [20, 30, 40, 50], "pay": [1, 2, 3, 4]})
+    averages = pl.DataFrame({"age": [25.0, 25.0, 45.0, 45.0], "pay": [1.5, 2.1, 3.2, 4.4]})
+    wanted = tc.Policy(columns=tc.roles(quasi=["age"], sensitive=["pay"]), goals=[tc.KAnonymity(k=2)])
+    found = figures(attack_frames(original, averages, policy=wanted, kinds=["distance-linkage", "noise-filtering"]))
+    assert [f["applies"] for f in found.values()] == [False, False]
+
+
+@pytest.mark.parametrize("newcomer", ["b", "c"])
+def test_critical_absence_with_newcomers(newcomer):
+    """Whoever has b has left. A newcomer with b stands in for them; one with c does not, and 1 is given away."""
+    original = pl.DataFrame({"q": [1, 2, 3, 4], "s": ["a", "b", "a", "c"]})
+    first = pl.DataFrame({"q": ["[1, 2]", "[1, 2]", "[3, 4]", "[3, 4]"], "s": ["a", "b", "a", "c"]})
+    later = pl.DataFrame({"q": ["[1, 2]", "[3, 4]", "[3, 4]", "[8, 9]", "[8, 9]"], "s": ["a", "a", "c", newcomer, "a"]})
+    found = reached("critical-absence", original, first, ["q"], ["s"], others=[later])
+    assert (found.n_targets, found.n_victims) == (3, int(newcomer == "c"))
+    assert found.details["left_the_table"] == 1
 
 
 def test_classes_with_overlapping_cells_are_compared_bit_by_bit():
@@ -442,8 +493,9 @@ def city(tmp_path):
     return people, {"path": str(tmp_path / "city.csv"), "columns": {"age": "years"}}
 
 
-def policy(goals, population=None):
-    return tc.Policy(columns=tc.roles(quasi=["age", "sex"], sensitive=["dx"]), goals=goals, population=population)
+def policy(goals, population=None, **more):
+    columns = tc.roles(quasi=["age", "sex"], sensitive=["dx"])
+    return tc.Policy(columns=columns, goals=goals, population=population, **more)
 
 
 def test_k_map_is_enforced_and_recounted_on_the_population(city):
@@ -487,13 +539,14 @@ def test_personalised_privacy_holds_for_everybody_who_guards(city):
         guard=pl.when(pl.col("dx") == "hiv").then(pl.lit("hiv")).otherwise(pl.lit(None))
     )
     goals = [PersonalizedPrivacy(guard="guard", limit=0.4), tc.KAnonymity(k=3)]
-    release = tc.anonymize(table, policy(goals))
+    in_order = policy(goals, output={"path": "out.csv", "order": "keep"})
+    release = tc.anonymize(table, in_order)
     assert "guard" not in release.frame.columns
     joined = release.frame.with_columns(guard=table["guard"])
     for _, group in joined.group_by("age", "sex"):
         if (group["guard"] == "hiv").any():
             assert (group["dx"] == "hiv").mean() <= 0.4
-    again = tc.verify(release.frame, policy(goals), original=table)
+    again = tc.verify(release.frame, in_order, original=table)
     assert [v.holds for v in again.verdicts] == [True, True]
     alone = tc.verify(release.frame, policy(goals))  # what people guard is not published
     assert not alone.holds
@@ -511,7 +564,7 @@ def test_a_certificate_is_not_broken_by_what_only_the_original_can_show(city, tm
     wanted = tc.Policy(
         columns=columns, goals=[PersonalizedPrivacy(guard="guard", limit=0.4), tc.KAnonymity(k=3)],
         input=str(tmp_path / "people.csv"),
-        output={"path": str(tmp_path / "out.csv"), "certificate": str(tmp_path / "certificate.json")},
+        output={"path": str(tmp_path / "out.csv"), "certificate": str(tmp_path / "certificate.json"), "order": "keep"},
     )  # fmt: skip
     tc.run(wanted)
     alone = verify_certificate(tmp_path / "out.csv", tmp_path / "certificate.json")

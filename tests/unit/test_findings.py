@@ -18,6 +18,7 @@ from tablecloak.engines.alike import Alike, count_alike, count_in_parts
 from tablecloak.engines.base import Coding, Recount
 from tablecloak.errors import GoalNotMet, PolicyError
 from tablecloak.findings.base import Change, Finding, Fix, Shown, Status, find_all, status_of
+from tablecloak.io.frames import column_type
 from tablecloak.models.base import Goal
 from tablecloak.policy.load import parse_policy
 from tablecloak.registry import known
@@ -274,6 +275,34 @@ def test_exact_bounds_finds_intervals_that_end_at_data_points():
     found = evidence_of(recount, Goal((tc.KAnonymity(k=3),)), coding).rare_bounds["weight"]
     # 60.5 is the weight of two and 61.25 that of one; 60 and 75 are nobody's; 70.0 alone is no interval
     assert (found.n_bounds, found.n_records, found.k) == (2, 2, 3)
+
+
+RARE = {
+    "weight": np.random.default_rng(0).normal(70, 10, 600).round(2),
+    "income": np.random.default_rng(0).integers(10_000, 90_000, 600),
+    "born": pl.Series(np.random.default_rng(0).integers(0, 9_000, 600).astype(np.int32)).cast(pl.Date),
+}
+
+
+def offered_hierarchy(series: pl.Series):
+    """What the finding offers for a column whose two intervals end at data points."""
+    domain, codes = fit_domain(series, column_type(series.name, series.dtype))
+    coding = Coding((domain,), (), len(series), len(series), {}, (), codes={series.name: codes})
+    ends = [str(value) for value in series.unique().sort().to_list()]
+    labels = pl.Series([f"[{ends[0]}, {ends[99]}]", f"[{ends[100]}, {ends[-1]}]"])
+    sizes = ClassStats(np.array([300, 300]), labels={series.name: np.arange(2)})
+    recount = Recount((sizes,), 600, 0, {series.name: labels}, classes=np.repeat([0, 1], 300))
+    found = evidence_of(recount, Goal((tc.KAnonymity(k=50),)), coding).rare_bounds[series.name]
+    assert (found.n_bounds, found.n_records) == (4, 600)
+    return found.hierarchy
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_the_fix_of_exact_bounds_ends_the_finding(name):
+    frame = pl.DataFrame({name: RARE[name]})
+    written = json.dumps(offered_hierarchy(frame[name]))
+    text = f"columns: {{{name}: {{role: quasi, hierarchy: {written}}}}}\ngoals: [{{model: k-anonymity, k: 5}}]\n"
+    assert pipeline.anonymize(frame, policy(text)).report.status == "ready"
 
 
 def test_public_secret_finds_a_file_that_others_may_read(tmp_path):

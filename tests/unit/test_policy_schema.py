@@ -81,13 +81,20 @@ def test_a_goal_is_a_mapping(goal):
     assert problems(columns={"age": "quasi"}, goals=[goal])["goals[0]"][0].startswith("goals[0]: must be a mapping")
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_shuffle_is_gone_and_says_what_there_is_instead(value):
+    message, hint = problems(**minimal(output={"path": "o.csv", "shuffle": value}))["output.shuffle"]
+    assert "rows never stay in the order of the input unless asked for" in message
+    assert hint == "order: random"
+
+
 @pytest.mark.parametrize(
     ("data", "path", "hint"),
     [
         (minimal(colums={}), "colums", "did you mean 'columns'?"),
         (minimal(columns={"age": {"role": "quasi", "wieght": 1}}), "columns.age.wieght", "did you mean 'weight'?"),
         (minimal(goals=[{**K5, "kk": 1}]), "goals[0].kk", "did you mean 'k'?"),
-        (minimal(output={"path": "o.csv", "shufle": True}), "output.shufle", "did you mean 'shuffle'?"),
+        (minimal(output={"path": "o.csv", "ordre": "keep"}), "output.ordre", "did you mean 'order'?"),
         (minimal(input={"path": "o.csv", "delimeter": ","}), "input.delimeter", "did you mean 'delimiter'?"),
         (
             minimal(algorithm={"kind": "mondrian", "supression_limit": 0}),

@@ -63,7 +63,7 @@ def test_swaps_never_make_a_forbidden_combination():
         published = swapped(people(), CANNOT_BE, seed)
         assert published.filter((pl.col("sex") == "f") & (pl.col("illness") == "prostate cancer")).height == 0
         assert Counter(published["illness"]) == Counter(people()["illness"])
-        assert published["age"].to_list() == people()["age"].to_list()
+        assert Counter(published["age"]) == Counter(people()["age"])
 
 
 def test_swaps_would_make_it_if_it_were_allowed():

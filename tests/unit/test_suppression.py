@@ -23,6 +23,7 @@ def released(frame, k, **settings):
         columns={name: {"role": "quasi", **settings.pop(f"column_{name}", {})} for name in frame.columns},
         goals=[{"model": "k-anonymity", "k": k}],
         algorithm=settings,
+        output={"path": "out.csv", "order": "keep"},
     )
     return anonymize(frame, policy).frame.with_columns(pl.all().cast(pl.String))
 

@@ -138,7 +138,7 @@ def test_b1_suppressed_names():
         names = {n: {"role": "identifier", "transform": transform} for n in ("first_name", "last_name")}
         columns = {**names, "profession": "keep", "disease": "keep", "country": "quasi"}
         found = tc.anonymize(people, tc.Policy(columns=columns, goals=[tc.KAnonymity(k=6)])).frame
-        assert found.select("profession", "disease").rows() == people.select("profession", "disease").rows()
+        assert found.select("profession", "disease").rows() == sorted(people.select("profession", "disease").rows())
         stars = [("*", "*")] * 6
         assert transform == "drop" or found.select("first_name", "last_name").rows() == stars
         assert ("first_name" in found.columns) == (transform == "star")

@@ -307,7 +307,7 @@ def test_the_json_of_verify(tmp_path, capsys):
     (tmp_path / "release.csv").write_text(KANON_1.strip() + "\n")
     (tmp_path / "original.csv").write_text(GLOBAL_1.strip() + "\n")
     (tmp_path / "p.yaml").write_text(
-        "columns: {age: quasi, zipcode: {role: quasi, type: text}, diagnosis: sensitive}\n"
+        "columns: {age: quasi, zipcode: {role: quasi, type: text}, diagnosis: sensitive}\nothers: keep\n"
         "goals: [{model: k-anonymity, k: 3}, {model: l-diversity, l: 2, sensitive: diagnosis}]\n"
     )
     words = ["verify", str(tmp_path / "release.csv"), "--policy", str(tmp_path / "p.yaml"), "--json"]
@@ -325,8 +325,11 @@ def test_the_json_of_verify(tmp_path, capsys):
         "covers": None,
     }  # fmt: skip
     assert main(words) == 3
-    assert json.loads(capsys.readouterr().out) == expected
+    found = json.loads(capsys.readouterr().out)
+    assert {key: found[key] for key in expected} == expected
+    assert [(f["count"], f["rows"], f["class"]) for f in found["failures"]] == [(4, [9, 10, 11, 12], 3)]
     assert main([*words, "--original", str(tmp_path / "original.csv")]) == 3
-    assert json.loads(capsys.readouterr().out) == {**expected, "covers": True}
+    found = json.loads(capsys.readouterr().out)
+    assert {key: found[key] for key in expected} == {**expected, "covers": True}
     assert main([*words, "--set", "goals=[{model: k-anonymity, k: 4}]"]) == 0
     assert json.loads(capsys.readouterr().out)["holds"] is True

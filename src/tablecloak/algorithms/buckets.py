@@ -18,7 +18,7 @@ from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.rng import Stream
 
-__all__ = ["Anatomy", "Permutation", "diverse_groups", "groups_for", "shuffled"]
+__all__ = ["Anatomy", "Permutation", "diverse_groups", "groups_for", "groups_inside", "shuffled"]
 
 IntArray = NDArray[np.int64]
 # Models that speak of the sensitive values of a group only, not of how many records look alike.
@@ -164,9 +164,53 @@ def diverse_groups(problem: Problem) -> IntArray:
     table, size = problem.table, problem.goal.min_size
     domain, codes = max(table.attributes(), key=lambda attribute: int(np.bincount(attribute[1]).max()))
     require_spread(problem, domain.name, codes)
+    return _drawn(codes, size, problem.secret.stream("groups"))
+
+
+def groups_inside(problem: Problem, near: IntArray) -> IntArray | None:
+    """Diverse groups, each among the rows of one neighbourhood; None where a neighbourhood cannot satisfy the goal.
+
+    Args:
+        near: (n_rows,) the neighbourhood of every row, numbered from 0.
+    """
+    size = problem.goal.min_size
+    attributes = [codes for _, codes in problem.table.attributes()]
     stream = problem.secret.stream("groups")
+    groups, n_groups = np.empty(len(near), np.int64), 0
+    for rows in _rows_by_code(near):
+        codes = max((codes[rows] for codes in attributes), key=lambda c: int(np.bincount(c).max()))
+        if int(np.bincount(codes).max()) * size > len(rows):
+            return None
+        groups[rows] = n_groups + _drawn(codes, size, stream)
+        n_groups = int(groups[rows].max()) + 1
+    return _united_inside(problem, groups, near)
+
+
+def _united_inside(problem: Problem, groups: IntArray, near: IntArray) -> IntArray | None:
+    """Groups, those that fail the goal united with the next of the same neighbourhood; None if one fails alone."""
+    while True:
+        groups, n_groups = renumbered(groups)
+        is_failing = ~problem.goal.admits(problem.table.class_stats(groups, n_groups))
+        if not is_failing.any():
+            return groups
+        home = np.empty(n_groups, np.int64)
+        home[groups] = near
+        becomes, is_free = np.arange(n_groups), np.ones(n_groups, bool)
+        for one in np.flatnonzero(is_failing).tolist():
+            beside = [g for g in (one + 1, one - 1) if 0 <= g < n_groups and home[g] == home[one]]
+            if not beside:
+                return None
+            other = next((g for g in beside if is_free[g]), None)
+            if is_free[one] and other is not None:
+                becomes[one] = other
+                is_free[[one, other]] = False
+        groups = becomes[groups]
+
+
+def _drawn(codes: IntArray, size: int, stream: Stream) -> IntArray:
+    """Groups of `size` rows or more whose codes all differ, drawn at random."""
     stacks = [rows[stream.permutation(len(rows))].tolist() for rows in _rows_by_code(codes)]
-    groups = _draw(stacks, size, table.n_rows)
+    groups = _draw(stacks, size, len(codes))
     return _place_rest(stacks, groups, codes, stream)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Annotated
 
 import numpy as np
@@ -18,6 +18,7 @@ from tablecloak.algorithms.buckets import (
     bucketed,
     columns_of,
     groups_for,
+    groups_inside,
     paired,
     sensitive_names,
     shuffled,
@@ -28,6 +29,8 @@ from tablecloak.algorithms.partition import CutRule, partition
 from tablecloak.algorithms.vklt.v_cold import association
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import DataError, IncompatibleChoice, Infeasible, did_you_mean
+from tablecloak.models.base import Goal
+from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import Progress
 from tablecloak.rng import Stream
 
@@ -35,6 +38,11 @@ __all__ = ["Slicing", "Swapping", "blocks_of"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+NEIGHBOURS = 16  # groups that can be made of neighbours, at least
+BY_VALUES = (
+    "a value is too frequent to be spread over groups, so sensitive values decided where groups part: whoever runs the "
+    "program again may learn from it why a group is not smaller"
+)
 BINS = 10  # intervals of equal frequency that a column of numbers has when it is compared with others
 
 
@@ -46,11 +54,28 @@ class _InGroups(GivenGroups, ExactValues):
         return Publishes.GROUPED
 
 
-def _similar_groups(problem: Problem, progress: Progress) -> IntArray:
-    """Given groups, or classes of similar rows that satisfy the goal."""
+def _similar_groups(problem: Problem, progress: Progress) -> tuple[IntArray, tuple[str, ...]]:
+    """Given groups, or groups of rows that are near each other and satisfy the goal, with a remark.
+
+    Rows that differ little are neighbours, whatever their sensitive values; who forms a group among neighbours is drawn
+    from the secret. If the values decided where neighbours part, a reader who runs the program again would learn them:
+    why a group was not cut. So where some neighbours cannot be spread over groups, all neighbourhoods are made larger.
+    """
     if problem.given is not None:
-        return groups_for(problem)
-    return partition(problem, CutRule(by_saving=True, relaxed=False), progress).class_of_tuple
+        return groups_for(problem), ()
+    rule = CutRule(by_saving=True, relaxed=False)
+    size = NEIGHBOURS * problem.goal.min_size
+    while True:
+        is_whole = 2 * size > problem.table.n_rows
+        blind = replace(problem, goal=Goal((KAnonymity(k=size),)))
+        near = np.zeros(problem.table.n_rows, np.int64) if is_whole else partition(blind, rule, progress).class_of_tuple
+        groups = groups_inside(problem, near)
+        if groups is not None:
+            return groups, ()
+        if is_whole:
+            break
+        size *= 2
+    return partition(problem, rule, progress).class_of_tuple, (BY_VALUES,)
 
 
 @algorithm("slicing", minimizes="nothing, its cells are exact")
@@ -67,10 +92,10 @@ class Slicing(_InGroups):
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table
-        groups = _similar_groups(problem, progress)
+        groups, notes = _similar_groups(problem, progress)
         blocks = tuple(shuffled(problem, groups, names) for names in blocks_of(table, self.block_size))
         shown = "; ".join(" + ".join(block.columns) for block in blocks)
-        return bucketed(problem, groups, Bucketing(blocks), (f"blocks: {shown}",))
+        return bucketed(problem, groups, Bucketing(blocks), (f"blocks: {shown}", *notes))
 
 
 def blocks_of(table: CodedTable, block_size: int) -> list[tuple[str, ...]]:
@@ -143,11 +168,12 @@ class Swapping(_InGroups):
             raise DataError(
                 f"{n_broken:,} rows of the table hold a forbidden combination", hint="correct them, or allow it"
             )
-        groups = _open_enough(problem, _similar_groups(problem, progress), rules)
+        groups, notes = _similar_groups(problem, progress)
+        groups = _open_enough(problem, groups, rules)
         names = sensitive_names(table)
         block = shuffled(problem, groups, names)
         source = _repaired(block.source, groups, rules, problem.secret.stream("swapping"))
-        return bucketed(problem, groups, Bucketing((Block(names, source),)))
+        return bucketed(problem, groups, Bucketing((Block(names, source),)), notes)
 
 
 class _Rule:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from tablecloak.attacking.columns import Attribute, attribute_of, quasi_of
-from tablecloak.attacking.order import IntArray, covers, row_of_rows
+from tablecloak.attacking.order import IntArray, are_single_values, in_order
 from tablecloak.data.table import Role
 from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.plan import Plan, make_plan
 from tablecloak.policy.schema import ColumnSpec, Policy
-from tablecloak.risks.case import Attacker, Case, Fact
+from tablecloak.risks.case import Attacker, Case, Fact, Quasi, Sensitive
+from tablecloak.risks.whose import whose_rows
 from tablecloak.separation import COUNT, GROUP
 from tablecloak.stats.classes import ClassStats, count_classes
 
@@ -36,8 +37,14 @@ def build_case(
     control: pl.DataFrame | None = None,
     attacker: Attacker | None = None,
     is_original: bool = False,
+    has_newcomers: bool = False,
 ) -> Case:
-    """A release as attackers see it: coded, grouped, and held against the original where there is one."""
+    """A release as attackers see it: coded, grouped, and held against the original where there is one.
+
+    Args:
+        is_original: the release is the original itself.
+        has_newcomers: rows may be of people who are not in the original.
+    """
     is_grouped = not is_original and GROUP in release.columns and (original is None or GROUP not in original.columns)
     shown = [n for n in sensitive if n in release.columns]
     basis = original if original is not None else release
@@ -51,8 +58,16 @@ def build_case(
     attributes = [attribute_of(name, plan, rows, original, side) for name in sensitive]
     assert recount.classes is not None
     classes = recount.classes.astype(np.int64)
-    row_of = np.arange(len(rows)) if is_original else row_of_rows(columns, attributes, len(rows), original, is_grouped)
     groups, group_stats = _groups(classes, recount, attributes, rows, side, is_grouped=is_grouped)
+    is_in_order = policy is None or str(getattr(policy.output, "order", "")) == "keep"
+    whose = None
+    if is_original:
+        whose = _Whose(np.arange(len(rows)), is_certain=True, is_covering=True)
+    elif original is not None:
+        whose = _whose(
+            columns, [a.column for a in attributes], len(rows), original.height, is_in_order=is_in_order,
+            groups=(groups, group_stats) if is_grouped else None, has_newcomers=has_newcomers,
+        )  # fmt: skip
     return Case(
         quasi=columns,
         sensitive=tuple(a.column for a in attributes),
@@ -61,10 +76,12 @@ def build_case(
         groups=groups,
         group_stats=group_stats,
         n_originals=None if original is None else original.height,
-        row_of=row_of,
+        row_of=whose.row_of if whose else None,
+        is_certain=whose is None or whose.is_certain,
+        is_in_order=is_in_order,
         row_numbers=None if kept is None else kept.astype(np.int64),
         is_grouped=is_grouped,
-        is_covering=None if row_of is None else covers(columns, row_of),
+        is_covering=whose.is_covering if whose else None,
         n_population=None if population is None else population.height,
         facts=tuple(facts),
         attacker=attacker or Attacker(),
@@ -73,6 +90,36 @@ def build_case(
         control=control,
         dictionary=population,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Whose:
+    row_of: IntArray
+    is_certain: bool
+    is_covering: bool | None  # None: rows of newcomers cover nobody of the original
+
+
+def _whose(
+    columns: Sequence[Quasi], sensitive: Sequence[Sensitive], n_rows: int, n_originals: int, *, is_in_order: bool,
+    groups: tuple[IntArray, ClassStats] | None, has_newcomers: bool,
+) -> _Whose | None:  # fmt: skip
+    """An original for every row: by what is published or, where that leaves a choice and order was kept, by order.
+
+    None where some row fits no original, or where there are too many to match.
+    """
+    exact = [] if groups is not None else [s for s in sensitive if s.codes is not None]
+    cut = None if groups is None else (groups[0], groups[1].hist, sensitive)
+    for shown in (exact, []) if exact and not has_newcomers else (exact,):  # sensitive values may have been changed
+        found = whose_rows(columns, shown, n_rows, n_originals, cut)
+        is_whole = found is not None and bool((found.row_of >= 0).all())
+        kept = in_order(columns, shown, n_rows, n_originals) if is_in_order else None
+        if kept is not None and not (is_whole and found is not None and found.is_certain):
+            return _Whose(kept, is_certain=False, is_covering=True)
+        if found is not None and (is_whole or has_newcomers):
+            return _Whose(found.row_of, found.is_certain and is_whole, is_covering=is_whole or None)
+    if is_in_order and n_rows == n_originals and are_single_values(columns):
+        return _Whose(np.arange(n_rows), is_certain=False, is_covering=False)  # perturbed: nothing but the order says
+    return None
 
 
 def _plan(basis: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], policy: Policy | None) -> Plan:

@@ -81,10 +81,10 @@ def _read_original(path: Place, policy: Policy | None) -> pl.DataFrame:
 
 def _read_release(path: Place, quasi: Sequence[str], before: pl.DataFrame | None) -> pl.DataFrame:
     """Labels such as 1305* or [20, 29] are text; so is what stands beside them in the same column."""
-    names = sniff(Source.of(path)).names
     wanted = set(quasi) if quasi else set(before.columns if before is not None else ())
+    names = sniff(Source.of(path, expected=frozenset(wanted))).names
     types = {name: ColumnType.TEXT for name in names if name in wanted and name != GROUP}
-    frame = require_rows(read_frame(Source.of(path, types=types), categorical=names), path)
+    frame = require_rows(read_frame(Source.of(path, types=types, expected=frozenset(wanted)), categorical=names), path)
     if quasi or before is None:
         return frame
     return _with_types_of(frame, before)

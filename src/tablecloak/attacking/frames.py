@@ -11,16 +11,22 @@ import polars as pl
 
 from tablecloak.attacking.cases import build_case
 from tablecloak.attacking.meant import meant_quasi, meant_sensitive
+from tablecloak.attacking.program import program_of
 from tablecloak.attacking.report import AttackReport
+from tablecloak.data.table import Role
 from tablecloak.io.frames import from_frame
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.risks.base import every, run_attacks
+from tablecloak.risks.base import every, rows_of_persons, run_attacks
 from tablecloak.risks.case import Attacker, Case, Fact
+from tablecloak.risks.replay import MOST_PEOPLE
 
 __all__ = ["attack_frames"]
 
 IN_ORDER = "cells do not cover the original, so rows are taken to be in its order"
+SEVERAL_WAYS = (
+    "which row is whose is not certain, since cells of several classes cover some people: one way that fits was taken{}"
+)
 
 
 def attack_frames(
@@ -66,18 +72,25 @@ def attack_frames(
     )
     further = tuple(_further(made, from_frame(other), names, targets) for other in others)
     case = replace(beside(after, side=None if side is None else from_frame(side)), others=further)
+    if before is not None and policy is not None and before.height <= MOST_PEOPLE:
+        case = replace(case, program=program_of(policy, before))
     earlier = None
     if before is not None and with_before:
         earlier = tuple(run_attacks(beside(before, is_original=True), wanted))
-    if case.is_covering is False and not case.is_grouped and case.row_of is not None:
-        notes = (*notes, IN_ORDER)
+    if policy is not None and before is not None:
+        persons = [name for name in policy.columns_with(Role.PERSON) if name in before.columns]
+        notes = (*notes, *(r for name in persons for r in rows_of_persons(before.height, before[name].n_unique())))
+    if case.row_of is not None and not case.is_certain:
+        order = ", that of the order of rows" if case.is_in_order else ""
+        notes = (*notes, IN_ORDER if case.is_covering is False else SEVERAL_WAYS.format(order))
     return AttackReport(tuple(names), tuple(targets), tuple(run_attacks(case, wanted)), earlier, notes)
 
 
 def _further(made: Callable[..., Case], frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str]) -> Case:
     """Another release, with as many of the columns as it shows."""
     shown = [name for name in quasi if name in frame.columns]
-    return made(frame, quasi=shown or frame.columns[:1], sensitive=[n for n in sensitive if n in frame.columns])
+    targets = [n for n in sensitive if n in frame.columns]
+    return made(frame, quasi=shown or frame.columns[:1], sensitive=targets, has_newcomers=True)
 
 
 def _attacker(policy: Policy | None) -> Attacker:

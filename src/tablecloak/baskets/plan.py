@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tablecloak.algorithms.apriori import Apriori
-from tablecloak.data.table import Role
+from tablecloak.data.table import Order, Role
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.models.base import Goal
 from tablecloak.models.km_anonymity import KmAnonymity
@@ -35,6 +35,11 @@ class SetPlan:
     published_separator: str  # between the items of a published cell
     columns: tuple[str, ...]  # published, in the order of the input
     starred: tuple[str, ...] = ()
+
+    @property
+    def order(self) -> Order:
+        """In which order records are published."""
+        return self.policy.output.order if self.policy.output else Order.CONTENT
 
     @property
     def wanted(self) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def read_item_recoding(path: Path) -> ItemRecoding:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         policy = parse_policy(found["policy"], name=str(path), base=path.parent)
         return ItemRecoding(dict(found["items"]), policy)
-    except (OSError, ValueError, KeyError, TypeError) as exc:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as exc:
         raise DataError(
             "cannot be read as a recoding", hint="use the file that `run` wrote", location=str(path)
         ) from exc

@@ -14,6 +14,7 @@ from tablecloak.amounts import most_of
 from tablecloak.baskets.coding import Sets, label_index
 from tablecloak.baskets.plan import SetPlan
 from tablecloak.data.baskets import Baskets, split_items
+from tablecloak.data.table import Order
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.stats.itemsets import MOST_ITEMSETS, ItemsetStats, cost_of, count_itemsets
 from tablecloak.verification import Verification
@@ -21,7 +22,7 @@ from tablecloak.verification import Verification
 __all__ = ["recount"]
 
 IntArray = NDArray[np.int64]
-SHUFFLED = "rows are shuffled, so items could not be held against the sets they come from"
+UNMATCHED = "records are not those of the original in any order, so they were compared as they are"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +37,7 @@ def recount(cells: pl.Series, plan: SetPlan, originals: Sets | None, row_of: Int
     """What published cells say: supports of all itemsets and, beside the originals, whether items cover them.
 
     Args:
-        row_of: the original of every published row; None: the same row, unless rows were shuffled.
+        row_of: the original of every published row; None: the same row if the policy keeps the order, else unknown.
     """
     published = _published(cells, plan)
     stats = count_itemsets(published.baskets, plan.goal.m, k=plan.goal.k)
@@ -86,22 +87,54 @@ Held = tuple[bool | None, tuple[str, ...], Mapping[str, Any]]
 
 
 def _held_against(published: Published, originals: Sets, plan: SetPlan, row_of: IntArray | None) -> Held:
-    if row_of is None and plan.policy.output and plan.policy.output.shuffle:
-        return None, (SHUFFLED,), {}
     n_rows, n_before = published.baskets.n_baskets, originals.baskets.n_baskets
     if row_of is None and n_rows != n_before:
         note = f"the release has {n_rows:,} records and the original {n_before:,}, so they cannot be compared"
         return False, (note,), {}
-    nodes = _nodes(originals.hierarchy, published.labels)
+    nodes, unmatched = _nodes(originals.hierarchy, published.labels), tuple[str, ...]()
     if (nodes < 0).any():
         return False, (f"{int((nodes < 0).sum()):,} published items are no labels of the hierarchy",), {}
+    if row_of is None and plan.order is not Order.KEEP:
+        row_of = _matched(published, nodes, originals, copies=plan.goal.multiset)
+        unmatched = (UNMATCHED,) if row_of is None else ()
     before = originals.baskets if row_of is None else originals.baskets.take(row_of)
     n_wrong, n_lost = _compared(published.baskets, nodes, before, originals.hierarchy)
-    notes = () if not n_wrong else (f"{n_wrong:,} published items cover no item of their record",)
+    notes: tuple[str, ...] = () if not n_wrong else (f"{n_wrong:,} published items cover no item of their record",)
     limit = most_of(len(before.items), plan.algorithm.suppression_limit)
     if n_lost > limit:
         notes = (*notes, f"{n_lost:,} items of the original are missing, and {limit:,} may be left out")
+    if notes:
+        notes = (*unmatched, *notes)
     return not n_wrong and n_lost <= limit, notes, {"left_out": n_lost}
+
+
+def _matched(published: Published, nodes: IntArray, originals: Sets, *, copies: bool) -> IntArray | None:
+    """An original for every published record, one each, that the published labels make the same set of; else None.
+
+    Where no label covers another one, every item is published as one label at most, whatever record it is in.
+    """
+    hierarchy = originals.hierarchy
+    label_of = np.full(hierarchy.n_leaves, -1)
+    for label, node in enumerate(nodes.tolist()):
+        leaves = slice(int(hierarchy.first[node]), int(hierarchy.last[node]) + 1)
+        if (label_of[leaves] >= 0).any():
+            return None
+        label_of[leaves] = label
+    meant = originals.baskets.recoded(label_of, len(nodes), copies=copies)
+    shown = published.baskets
+    both = Baskets(
+        np.concatenate([meant.items, shown.items]),
+        np.concatenate([meant.offsets, shown.offsets[1:] + meant.offsets[-1]]),
+        np.ones(meant.n_baskets + shown.n_baskets, np.int64), len(nodes),
+    )  # fmt: skip
+    kind = both.distinct()[1]
+    kinds = kind[: meant.n_baskets], kind[meant.n_baskets :]
+    orders = [np.argsort(side, kind="stable") for side in kinds]
+    if not np.array_equal(kinds[0][orders[0]], kinds[1][orders[1]]):
+        return None
+    row_of = np.empty(shown.n_baskets, np.int64)
+    row_of[orders[1]] = orders[0]
+    return row_of
 
 
 def _nodes(hierarchy: Hierarchy, labels: list[str]) -> IntArray:

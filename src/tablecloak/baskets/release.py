@@ -19,13 +19,14 @@ from tablecloak.baskets.recount import recount
 from tablecloak.data.baskets import join_items
 from tablecloak.data.table import ColumnType
 from tablecloak.documents import Documents
+from tablecloak.engines.order import plain_text, published_order
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.metrics.base import Measurement
 from tablecloak.outcome import RunReport
-from tablecloak.rng import child
+from tablecloak.policy.secrets import secret_of
 from tablecloak.verification import Verification, require
 
 __all__ = ["Made", "SetRelease", "make_release", "read_cells", "write_and_recount"]
@@ -49,10 +50,9 @@ def make_release(frame: pl.DataFrame, sets: Sets, cut: Cut, plan: SetPlan) -> Ma
     columns: dict[str, Any] = {plan.column: texts[group]}
     columns |= {name: pl.repeat("*", frame.height, eager=True) for name in plan.starred}
     made = frame.with_columns(**columns).select(plan.columns)
-    if not (plan.policy.output and plan.policy.output.shuffle):
-        return Made(made)
-    order = child(plan.policy.seed, "shuffle").permutation(frame.height)
-    return Made(made[order], order)
+    made = made.with_columns(plain_text(made[name]) for name in made.columns)
+    order = published_order(made, plan.order, secret_of(plan.policy), first=[plan.column])
+    return Made(made) if order is None else Made(made[order], order)
 
 
 def read_cells(place: Place, plan: SetPlan, format_: str | None) -> pl.Series:

@@ -116,7 +116,7 @@ def _values(data: Path, column: str) -> tuple[list[Any], str]:
     from tablecloak.io.sources import Source
     from tablecloak.io.tabular import read_frame
 
-    source = Source(data)
+    source = Source(data, expected=frozenset([column]))
     cells = read_frame(source, columns=[column])[column]
     layout: Layout = sniff(source)
     return cells.drop_nulls().unique().sort().to_list(), str(layout.type_of(column))

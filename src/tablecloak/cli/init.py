@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tablecloak.cli.output import emit
+from tablecloak.cli.policies import Header
 from tablecloak.cli.settings import Settings
 
 
@@ -21,6 +22,7 @@ def init(
         str, typer.Option("--preset", help="What to ask for; see `tablecloak list presets`.")
     ] = "standard",
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    header: Header = None,
     settings: Settings,
 ) -> None:
     """Write a commented policy with suggested roles, hierarchies and goals, and its schema for editors."""
@@ -37,7 +39,8 @@ def init(
         policy_file = outputs.add(target)
         schema_file = None if schema.exists() and not force else outputs.add(schema)
         source = os.path.relpath(data, target.parent)
-        starter = starter_policy(inspect_file(data), source=source, output=f"out/{release_name(data)}", preset=preset)
+        profile = inspect_file(data, header=header)
+        starter = starter_policy(profile, source=source, output=f"out/{release_name(data)}", preset=preset)
         parse_policy(starter.text, name=str(target), base=target.parent)
         policy_file.write_text(starter.text, encoding="utf-8")
         if schema_file is not None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tablecloak.cli.output import emit
+from tablecloak.cli.policies import Header
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
 from tablecloak.io.places import place_of
@@ -18,6 +19,7 @@ def inspect_data(
     people: Annotated[
         int | None, typer.Option("--people", min=1, help="People that the data is a sample of.", show_default=False)
     ] = None,
+    header: Header = None,
     settings: Settings,
 ) -> None:
     """Profile a table: types, what columns look like, suggested roles, who stands alone. Shows no cell of it."""
@@ -26,6 +28,6 @@ def inspect_data(
         from tablecloak.report import profile_lines
 
         assert source is not None
-        profile = inspect_file(source, population=people).to_dict()
+        profile = inspect_file(source, header=header, population=people).to_dict()
     profile["file"]["path"] = str(place_of(data))
     emit(settings, profile, profile_lines.inspect_lines(profile))

@@ -42,7 +42,7 @@ from tablecloak.cli import (
 from tablecloak.cli.interrupts import wish
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
-from tablecloak.errors import CloakError, PolicyError
+from tablecloak.errors import CloakError, EngineError, PolicyError
 from tablecloak.io.private import keep_private, remove_abandoned
 from tablecloak.progress import Cancelled
 
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Abort, Cancelled, KeyboardInterrupt):
         return INTERRUPTED
     except Exception as error:  # a bug ends in a short message, not in a page of frames
-        return _bug(error, given)
+        return _explain(_out_of_memory(), given) if _is_out_of_memory(error) else _bug(error, given)
 
 
 def _prepare_process() -> None:
@@ -163,6 +163,21 @@ def _explain(error: CloakError, given: Sequence[str]) -> int:
     else:
         stderr().print(str(error), style="bold red" if stderr().is_terminal else "", soft_wrap=True, markup=False)
     return error.exit_code
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether the system, or a library in its own words, refused more memory."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
+        return True
+    text = str(error).lower()  # which is looked at and never shown
+    return any(
+        words in text for words in ("start new thread", "cannot allocate memory", "out of memory", "os error 12")
+    )
+
+
+def _out_of_memory() -> CloakError:
+    hint = "--engine duckdb --memory 1GB works on disk; or fewer --threads, fewer columns, a machine with more of it"
+    return EngineError("there is not enough memory", hint=hint)
 
 
 def _bug(error: Exception, given: Sequence[str]) -> int:

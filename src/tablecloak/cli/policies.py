@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from tablecloak.io.places import Place
     from tablecloak.policy.schema import Policy
 
-__all__ = ["DATA", "PolicyFile", "Set", "Strict", "read_policy"]
+__all__ = ["DATA", "Header", "PolicyFile", "Set", "Strict", "read_policy"]
 
 DATA = "FILE|URI"  # also a folder or pattern of files, and a table of a database
 PolicyFile: TypeAlias = Annotated[Path, typer.Argument(help="Policy file (YAML).")]
+Header: TypeAlias = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first row has the names of columns.", show_default=False),
+]
 Set: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change the policy for this run, as in goals.0.k=10. Repeatable."),

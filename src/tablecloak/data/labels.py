@@ -28,20 +28,26 @@ class ClassLabels:
 
     @property
     def texts(self) -> list[str]:
-        """Every text a cell may show."""
-        return list(self.names) if ANYTHING in self.names else [*self.names, ANYTHING]
+        """Every text a cell may show, sorted: their order must not tell in which one classes were found."""
+        return sorted({*self.names, ANYTHING})
+
+    @property
+    def places(self) -> NDArray[np.uint32]:
+        """(n_classes + 1,) index into texts; len(texts) is the missing cell, class -1 finds the last."""
+        texts = self.texts
+        place = {text: i for i, text in enumerate(texts)}
+        of_name = np.array([*(place[name] for name in self.names), len(texts)], np.uint32)
+        return np.append(of_name[self.of_class], np.uint32(place[ANYTHING]))
 
     def publish(self, name: str, classes: IntArray) -> pl.Series:
         """The cells of rows given by class number."""
-        names = self.texts
-        missing = len(names)
-        of_class = np.where(self.of_class == len(self.names), missing, self.of_class).astype(np.uint32)
-        of_class = np.append(of_class, np.uint32(names.index(ANYTHING)))  # class -1 finds the last
-        cells = pl.Series(name, of_class[classes])
-        if (of_class == missing).any():
+        texts, places = self.texts, self.places
+        missing = len(texts)
+        cells = pl.Series(name, places[classes])
+        if (places == missing).any():
             cells = cells.to_frame().select(pl.col(name).replace({missing: None})).to_series()
-        texts = cells.cat.to(pl.Enum(names))
-        return texts.cast(pl.String).cast(pl.Float64) if self.are_numbers else texts
+        shown = cells.cat.to(pl.Enum(texts))
+        return shown.cast(pl.String).cast(pl.Float64) if self.are_numbers else shown
 
 
 def labels_of_classes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["ColumnType", "Role"]
+__all__ = ["ColumnType", "Order", "Role"]
 
 
 class ColumnType(enum.StrEnum):
@@ -34,3 +34,11 @@ class Role(enum.StrEnum):
     WEIGHT = "weight"  # sampling weight: published unchanged
     KEEP = "keep"  # published unchanged
     DROP = "drop"  # not published
+
+
+class Order(enum.StrEnum):
+    """The order in which rows are published."""
+
+    CONTENT = "content"  # sorted by what is published of them
+    RANDOM = "random"  # drawn by the secret
+    KEEP = "keep"  # that of the input, which may tell whose rows they are

@@ -20,7 +20,7 @@ from tablecloak.algorithms.dealing import Dealing
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
 from tablecloak.data.labels import ClassLabels
-from tablecloak.data.table import ColumnType
+from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.alike import Alike
 from tablecloak.engines.spelling import Spelling
 from tablecloak.io.places import Place
@@ -173,7 +173,8 @@ class Publication:
     columns: tuple[str, ...]
     starred: tuple[str, ...] = ()  # identifiers replaced by *
     keeps_suppressed: bool = False  # as rows of * instead of leaving them out
-    shuffle_seed: int | None = None
+    labelled: tuple[str, ...] = ()  # quasi-identifiers that show labels of classes: rows are sorted by them first
+    order: Order = Order.CONTENT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,6 +238,9 @@ class Engine(Protocol):
     def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> Table:
         """Some columns, and only the rows in which none of the columns `without_missing` is empty."""
 
+    def sorted(self, table: Table) -> Table:
+        """The same rows in the order of their content, where they fit memory; else as they are."""
+
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> Mapping[str, Summary]:
         """Counts of columns; different values, the missing one included, only where asked for."""
 
@@ -260,9 +264,17 @@ class Engine(Protocol):
     def recode(
         self, table: Table, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels], publication: Publication
     ) -> tuple[Table, IntArray | None]:
-        """The release, and which row of the table each of its rows comes from.
+        """The release in the order of the table, and which row of the table each of its rows comes from.
 
-        None: the same row, or the engine finds it by itself. What is published is computed when it is written.
+        None: the same row, or the engine finds it by itself. What is published may be computed when it is written.
+        """
+
+    def arrange(
+        self, release: Table, publication: Publication, secret: Secret, *, progress: Progress = silent
+    ) -> tuple[Table, IntArray | None]:
+        """A release in the order in which it is published, and which of its rows each one was before.
+
+        None: the same row, or the engine finds it by itself, and `class_stats` holds each row against its own original.
         """
 
     def class_stats(
@@ -278,8 +290,8 @@ class Engine(Protocol):
         """Count the classes of a finished table from its published cells.
 
         Args:
-            originals: the coded table it was made from by this engine, whose rows are in the same order; where rows are
-                not in memory, the engine holds every cell against its original and counts the persons of classes.
+            originals: the coded table it was made from by this engine, which knows the original of every row; where
+                rows are not in memory, it holds every cell against its original and counts the persons of classes.
         """
 
     def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.labels import ClassLabels
+from tablecloak.data.table import Order
 from tablecloak.engines.alike import Alike, count_in_parts, some_of
 from tablecloak.engines.base import (
     Answer,
@@ -32,12 +33,14 @@ from tablecloak.engines.base import (
 from tablecloak.engines.batches import collect_values
 from tablecloak.engines.disk_clusters import solve_on_disk
 from tablecloak.engines.lookup import places_of
-from tablecloak.engines.publish import Publisher
+from tablecloak.engines.order import content_order
+from tablecloak.engines.publish import Publisher, Unordered
 from tablecloak.engines.recount import Recounter
 from tablecloak.engines.rows import Rows, Shards
 from tablecloak.engines.rundir import RowsPrint, RunFolder, changed_since
 from tablecloak.engines.solutions import compact, join, load_answer, save_answer
-from tablecloak.engines.stored import Limits, StoredCoder
+from tablecloak.engines.sorting import Sorter
+from tablecloak.engines.stored import Limits, StoredCoder, counting
 from tablecloak.engines.stream import (
     Batches,
     StreamTable,
@@ -68,6 +71,8 @@ LEAST_WORK = 64_000_000
 MOST_BATCH_ROWS = 1 << 18
 # Bytes of a small table that are held between two passes, for which it would be decoded again.
 MOST_HELD = 1 << 26
+# Of the memory for tables, what rows of a release take that are sorted at once; sorting takes several times as much.
+SORTED_SHARE = 1 / 10
 # Up to this many tuples, the class of each is kept for metrics that look at them.
 KEEP_CLASSES_UP_TO = 1_000_000
 
@@ -183,6 +188,17 @@ class DuckEngine:
         n_rows = sum(batch.height for batch in batches(needed))
         return replace(stream, types=types, n_rows=n_rows, open=batches)
 
+    def sorted(self, table: Table) -> StreamTable:
+        stream = _stream(table)
+        batches: list[pl.DataFrame] = []
+        for batch in stream.batches(list(stream.types)):
+            batches.append(batch)
+            if sum(int(b.estimated_size()) for b in batches) > self.work * SORTED_SHARE:
+                return stream
+        frame = pl.concat(batches)
+        found = from_frame(frame[content_order(frame)], self.batch_rows, stream.name)
+        return replace(found, types=stream.types, all_categories=stream.all_categories)
+
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         stream = _stream(table)
         missing = dict.fromkeys(columns, 0)
@@ -209,7 +225,7 @@ class DuckEngine:
             if 2 * n_bytes > self.work:
                 raise IncompatibleChoice(
                     f"this needs all {stream.n_rows:,} rows in memory, and they do not fit",
-                    hint="raise --memory, or choose another algorithm (mondrian, auto) and no shuffle",
+                    hint="raise --memory, or choose another algorithm (mondrian, auto)",
                 )
         return pl.concat(batches) if batches else pl.DataFrame()
 
@@ -287,7 +303,32 @@ class DuckEngine:
             coding.shards.forget()
         n_rows = coding.n_rows if publication.keeps_suppressed else int(answer.sizes.sum())
         publisher = Publisher(_stream(table), coding.rows, labels, publication, self.batch_rows)
-        return StreamTable(publisher.types, "the release", n_rows, publisher.batches), None
+        sizes = np.append(answer.sizes, n_rows - int(answer.sizes.sum()))
+        return Unordered(
+            publisher.types, "the release", n_rows, publisher.batches, publisher=publisher, sizes=sizes
+        ), None
+
+    def arrange(
+        self, release: Table, publication: Publication, secret: Secret, *, progress: Progress = silent
+    ) -> tuple[StreamTable, IntArray | None]:
+        assert isinstance(release, Unordered)
+        if publication.order is Order.KEEP:
+            return release, None
+        publisher, ranks = release.publisher, release.ranks()
+        seen = counting(progress, passes=2)
+        limit = int(self.work * SORTED_SHARE)
+        sorter = Sorter(self.folder, ranks.sizes(release.sizes), limit, publication.order, secret, seen)
+        kept = publisher.kept(publication.columns)
+        ordered = sorter.sort(release.unsorted(ranks), kept, publisher.rows.keys.n_words)
+        publisher.rows.published = ordered.keys
+
+        def batches(columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+            for cells, places in ordered.frames(publisher.kept(columns)):
+                for begin in range(0, len(places), self.batch_rows):
+                    part = slice(begin, begin + self.batch_rows)
+                    yield publisher.labelled(cells[part], ranks.classes[places[part]], columns)
+
+        return StreamTable(release.types, release.name, release.n_rows, batches), None
 
     def class_stats(
         self,

@@ -28,6 +28,7 @@ from tablecloak.engines.base import (
     Summary,
     Table,
 )
+from tablecloak.engines.order import content_order, plain_text, published_order
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
@@ -37,7 +38,7 @@ from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.progress import Progress, silent
-from tablecloak.rng import Secret, child
+from tablecloak.rng import Secret
 from tablecloak.stats.classes import SensitiveDomain, count_classes
 from tablecloak.stats.joint import combine
 
@@ -110,6 +111,10 @@ class LocalEngine:
         kept = frame.drop_nulls(without_missing) if without_missing else frame
         return LocalTable(kept.select(columns), {c: table.types[c] for c in columns}, table.name)
 
+    def sorted(self, table: Table) -> LocalTable:
+        found = _local(table)
+        return replace(found, frame=found.frame[content_order(found.frame)])
+
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         series = {c: _local(table).frame[c] for c in columns}
         return {c: Summary(s.null_count(), s.n_unique() if distinct else None) for c, s in series.items()}
@@ -158,9 +163,21 @@ class LocalEngine:
             if name in labels:
                 return labels[name].publish(name, classes)
             series = table.frame[name] if rows is None else table.frame[name].gather(rows)
-            return series if is_star is None else starred(series, table.types[name], is_star)
+            return plain_text(series if is_star is None else starred(series, table.types[name], is_star))
 
         return table_of(pl.DataFrame([cells(name) for name in publication.columns]), "the release"), rows
+
+    def arrange(
+        self,
+        release: Table,
+        publication: Publication,
+        secret: Secret,
+        *,
+        progress: Progress = silent,  # noqa: ARG002
+    ) -> tuple[LocalTable, IntArray | None]:
+        table = _local(release)
+        order = published_order(table.frame, publication.order, secret, first=publication.labelled)
+        return (table, None) if order is None else (replace(table, frame=table.frame[order]), order)
 
     def class_stats(
         self,
@@ -248,14 +265,10 @@ def _text(series: pl.Series) -> pl.Series:
 
 
 def _published_rows(class_of_row: IntArray, publication: Publication) -> IntArray | None:
-    """Which rows are published and in which order; None means all as they are."""
+    """Which rows are published; None means all."""
     is_left_out = class_of_row < 0
     keeps_all = publication.keeps_suppressed or not is_left_out.any()
-    rows = None if keeps_all else np.flatnonzero(~is_left_out)
-    if publication.shuffle_seed is None:
-        return rows
-    rows = np.arange(len(class_of_row)) if rows is None else rows
-    return child(publication.shuffle_seed, "shuffle").permutation(rows)
+    return None if keeps_all else np.flatnonzero(~is_left_out)
 
 
 def starred(series: pl.Series, column: ColumnType, is_star: NDArray[np.bool_]) -> pl.Series:

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak import kernels
+from tablecloak.data.coded import mixed
 from tablecloak.data.coder import Coder
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import ANYTHING
@@ -19,7 +20,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Recount, SensitiveColumn
 from tablecloak.engines.batches import Coders, collect_values, sensitive_coders
 from tablecloak.engines.partitions import KeyPartitions
-from tablecloak.engines.rows import RowReader, Rows
+from tablecloak.engines.rows import Rows
 from tablecloak.engines.stream import StreamTable
 from tablecloak.kernels.space import Keys, Layout, plan_layout, unpack
 from tablecloak.progress import Progress
@@ -222,33 +223,52 @@ class Recounter:
 
 
 class _Originals:
-    """The originals of published rows, in their order."""
+    """The originals of published rows, in the order of these."""
 
     def __init__(self, rows: Rows, n_published: int) -> None:
         self.rows = rows
-        self._reader: RowReader = rows.in_order()
         self._left = np.zeros((rows.keys.n_words, 0), np.uint64)
         self._leaves_out = n_published != rows.keys.n_rows
         # rows may be left out only where it is known which
         self.is_aligned = not self._leaves_out or rows.are_classified
+        self._chunks = self._of_table() if rows.published is None else rows.published.chunks(1 << 16)
+        self._sums = np.zeros(2, np.uint64)
+
+    def _of_table(self) -> Iterator[Keys]:
+        """The keys of all originals that are published, in their own order."""
+        reader = self.rows.in_order()
+        while (found := reader.next(1 << 16, with_classes=self._leaves_out))[0].shape[1]:
+            keys, classes = found
+            yield keys[:, classes >= 0] if self._leaves_out else keys
+        reader.close()
 
     def next(self, n: int) -> Keys:
         """Keys of the originals of the next `n` rows of the release; fewer if there are no more."""
         parts, found = [self._left], self._left.shape[1]
-        while found < n:
-            keys, classes = self._reader.next(max(n - found, 1 << 16), with_classes=self._leaves_out)
-            if keys.shape[1] == 0:
-                break
-            keys = keys[:, classes >= 0] if self._leaves_out else keys
+        while found < n and (keys := next(self._chunks, None)) is not None:
             parts.append(keys)
             found += keys.shape[1]
         keys = np.concatenate(parts, axis=1)
         self._left = keys[:, n:]
+        self._sums += _sums(keys[:, :n])
         return keys[:, :n]
 
     def is_used_up(self) -> bool:
-        """No original is left over."""
-        return bool(self.next(1).shape[1] == 0)
+        """No original is left over, and in another order than that of the table every one was there once."""
+        if self.next(1).shape[1]:
+            return False
+        if self.rows.published is None:
+            return True
+        expected = np.zeros(2, np.uint64)
+        for keys in self._of_table():
+            expected += _sums(keys)
+        return bool((expected == self._sums).all())
+
+
+def _sums(keys: Keys) -> NDArray[np.uint64]:
+    """128 bits that tell sets of keys apart, whatever their order."""
+    numbers = mixed(keys)
+    return np.array([numbers.sum(), mixed(np.stack([numbers, numbers >> np.uint64(7)])).sum()], np.uint64)
 
 
 def _are_listed(sets: Mapping[int, frozenset[int]], labels: IntArray, codes: IntArray) -> bool:

@@ -30,6 +30,9 @@ class Rows:
     ) -> None:
         self.keys, self.space, self.cuts = keys, space, cuts
         self.sizes = list(sizes) if cuts is not None else [keys.n_rows]
+        self.published: KeyFile | None = (
+            None  # keys of published rows in the order of the release, where it has its own
+        )
         n = len(self.sizes)
         self.classes = [ClassFile(folder / f"shard-{i}.classes") for i in range(n)]
         self.shard_keys = [keys] if cuts is None else [

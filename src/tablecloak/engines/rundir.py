@@ -194,7 +194,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         raise EngineError(
             "the journal of an earlier run cannot be read", hint="remove its folder", location=str(path.parent)
         ) from exc

@@ -28,7 +28,7 @@ from tablecloak.kernels.space import Layout, plan_layout, unpack
 from tablecloak.progress import Progress
 from tablecloak.stats.classes import SensitiveDomain
 
-__all__ = ["Limits", "StoredCoder"]
+__all__ = ["Limits", "StoredCoder", "counting"]
 
 IntArray = NDArray[np.int64]
 # A search on rows needs about this much for each of them, besides three copies of its key.
@@ -92,7 +92,7 @@ class StoredCoder:
         if self.folder.done("values") is None:
             rest = [name for name in names if name not in known]
             batches = stream.batches(rest) if rest else iter(())
-            found = collect_values(batches, rest, all_categories=stream.all_categories, seen=_counting(progress))
+            found = collect_values(batches, rest, all_categories=stream.all_categories, seen=counting(progress))
             for name, series in {**{n: known[n] for n in names if n in known}, **found}.items():
                 series.to_frame().write_ipc(paths[name])
             self.folder.finish("values")
@@ -117,7 +117,7 @@ class StoredCoder:
         if about is None:
             keys = KeyFile(path, n_words)
             totals = {s.name: np.zeros(s.n_values, np.int64) for s in counted}
-            seen, n_dims = _counting(progress), len(coders[0].columns)
+            seen, n_dims = counting(progress), len(coders[0].columns)
             columns = list(dict.fromkeys([*coders[0].read, *coders[1].read]))
             for batch in stream.batches(columns):
                 packed = coders[0].keys(batch, layout)
@@ -231,13 +231,14 @@ class StoredCoder:
         return Rows(self.folder.path, rows.keys, rows.space, cuts, about["sizes"]), n_tuples
 
 
-def _counting(progress: Progress) -> Callable[[int], None]:
+def counting(progress: Progress, *, passes: int = 1) -> Callable[[int], None]:
+    """What is told the rows of every batch, in one pass over all rows or in several."""
     done = 0
 
     def seen(n: int) -> None:
         nonlocal done
         done += n
-        progress.advance(done)
+        progress.advance(done // passes)
 
     return seen
 

@@ -242,6 +242,8 @@ def _parse_json(text: str) -> Outcome:
         return [Line(None, tuple(path)) for path in Hierarchy.from_tree(tree).to_paths()], []
     except json.JSONDecodeError as exc:
         return [], [Problem(exc.lineno, f"not JSON: {exc.msg} (column {exc.colno})")]
+    except RecursionError:
+        return [], [Problem(None, "nested too deeply", "a hierarchy has a few levels")]
     except CloakError as exc:
         return [], [Problem(None, exc.message, exc.hint)]
 

@@ -29,7 +29,7 @@ from tablecloak.io.structure import (
     scan_rows,
 )
 
-__all__ = ["parser", "read_delimited", "stream_delimited", "typed"]
+__all__ = ["parsed", "parser", "read_delimited", "stream_delimited", "typed"]
 
 
 @dataclass(frozen=True)
@@ -230,6 +230,12 @@ def _convert(series: pl.Series, source: Source, type_: ColumnType) -> pl.Series:
         hint="correct the cells, declare the column as text, or give its date `format`",
         location=str(source.path),
     )
+
+
+def parsed(series: pl.Series, type_: ColumnType, date_format: str | None = None) -> pl.Series:
+    """Text cells as values of a type, null where they are none."""
+    values = series.to_frame().select(parser(series.name, type_, date_format))[series.name]
+    return values.fill_nan(None) if type_ is ColumnType.FLOAT else values
 
 
 def parser(name: str, type_: ColumnType, date_format: str | None) -> pl.Expr:

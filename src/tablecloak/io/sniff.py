@@ -6,6 +6,8 @@ import codecs
 import csv
 import gzip
 import io
+import re
+import string
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,15 +29,21 @@ from tablecloak.io.sets import ITEMS, delimiter_of_sets
 from tablecloak.io.sources import ColumnSchema, Layout, Source, check_readable, format_and_compression
 from tablecloak.io.stats_files import READERS, read_stats_file
 
-__all__ = ["read_rows", "sniff", "sniff_bytes", "sniff_file"]
+__all__ = ["HeaderUnclear", "read_rows", "sniff", "sniff_bytes", "sniff_file"]
 
 HEAD_BYTES = 1 << 19
+MOST_HEAD_BYTES = 1 << 28
+HEAD_LINES = 4  # at least, whatever they take: names and some records
 HEAD_ROWS = 10_000
 MIDDLE_BYTES = 1 << 15
 MIDDLE_CHUNKS = 8
 DELIMITERS = (",", ";", "\t", "|")
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+class HeaderUnclear(DataError):  # noqa: N818 - a question, not a fault
+    """Whether a file has a header has to be said by somebody who knows it."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +89,24 @@ def _declared(source: Source, column: ColumnSchema) -> ColumnSchema:
 
 def _refuse_duplicates(source: Source, layout: Layout) -> None:
     repeated = [name for name, count in Counter(layout.names).items() if count > 1]
+    if repeated and source.header is None and not set(layout.names) & source.expected and _may_be_record(layout):
+        places = [str(i + 1) for i, name in enumerate(layout.names) if name == repeated[0]]
+        raise DataError(
+            f"the first row has the same name in the columns {' and '.join(places)}",
+            hint="give every column its own name; if the row is a record, say input.header: false",
+            location=str(source.path),
+        )
     if repeated:
         raise DataError(
             f"duplicate column names: {', '.join(map(repr, repeated))}",
             hint="give every column its own name",
             location=str(source.path),
         )
+
+
+def _may_be_record(layout: Layout) -> bool:
+    """Whether nothing but its place says that the first row of a file has names: there are no numbers below it."""
+    return layout.format in ("csv", "tsv") and all(c.type is ColumnType.TEXT for c in layout.columns)
 
 
 def _check_declared(source: Source, layout: Layout) -> None:
@@ -109,7 +129,8 @@ def _sniff_delimited(source: Source, compression: str | None) -> Layout:
     _check_text(sample, encoding, source)
     kind, _ = format_and_compression(source.path, source.format, source.compression)
     default = "\t" if kind == "tsv" else None
-    layout = sniff_bytes(sample.head, sample.middle, replace(source, delimiter=source.delimiter or default), encoding)
+    told = replace(source, delimiter=source.delimiter or default)
+    layout = sniff_bytes(sample.head, sample.middle, told, encoding, is_whole=sample.is_whole)
     n_bytes = source.path.stat().st_size
     scale = 1.0 if sample.is_whole else n_bytes / len(sample.head)
     hint = None if compression and not sample.is_whole else round((layout.n_rows_hint or 0) * scale)
@@ -128,9 +149,11 @@ def _sniff_sets(source: Source, compression: str | None) -> Layout:
     )  # fmt: skip
 
 
-def sniff_bytes(head: bytes, middle: Sequence[bytes], source: Source, encoding: str) -> Layout:
+def sniff_bytes(
+    head: bytes, middle: Sequence[bytes], source: Source, encoding: str, *, is_whole: bool | None = None
+) -> Layout:
     """The layout of delimited text given as its first bytes and some whole lines from later parts."""
-    is_whole = len(head) < HEAD_BYTES
+    is_whole = len(head) < HEAD_BYTES if is_whole is None else is_whole
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head, is_whole).removeprefix("\ufeff")
     eol = "\r" if "\r" in text and "\n" not in text else "\n"
     delimiter = source.delimiter or _delimiter_of(text, source.quote)
@@ -144,7 +167,7 @@ def sniff_bytes(head: bytes, middle: Sequence[bytes], source: Source, encoding: 
     body = [row for row in (*rows[1:], *later) if len(row) == width]
     distinct = _distinct(body, width)
     types = [infer_type(cells) for cells in distinct]
-    header = source.header if source.header is not None else _is_header(rows[0], types)
+    header = source.header if source.header is not None else _is_header(rows[0], distinct, types, source)
     if not header:
         distinct = _distinct([rows[0], *body], width)
         types = [infer_type(cells) for cells in distinct]
@@ -176,9 +199,13 @@ def _take_sample(path: Path, compression: str | None) -> _Sample:
     try:
         with gzip.open(path) if compression == "gz" else path.open("rb") as file:
             head = file.read(HEAD_BYTES)
+            n_asked = HEAD_BYTES
+            while len(head) == n_asked < MOST_HEAD_BYTES and head.count(b"\n") < HEAD_LINES:  # a very wide table
+                head += file.read(n_asked)
+                n_asked *= 2
     except (EOFError, gzip.BadGzipFile, OSError) as exc:
         raise truncated(path, "gzip") from exc
-    is_whole = len(head) < HEAD_BYTES
+    is_whole = len(head) < n_asked
     return _Sample(head, () if is_whole or compression else tuple(_middle(path)), is_whole)
 
 
@@ -262,12 +289,52 @@ def _delimiter_of(text: str, quote: str) -> str:
     return max(DELIMITERS, key=score)
 
 
-def _is_header(first: Sequence[str], types: Sequence[ColumnType]) -> bool:
-    """The first row is a header unless it fits the types of the typed columns below it."""
-    typed = [(cell, type_) for cell, type_ in zip(first, types, strict=True) if type_ is not ColumnType.TEXT]
-    if not typed:
+# Headers -----------------------------------------------------------------------------------------------------------
+
+
+def _is_header(first: Sequence[str], below: Sequence[set[str]], types: Sequence[ColumnType], source: Source) -> bool:
+    """Whether the first row has the names of columns: a guess that must not show a record as if it were names.
+
+    Above numbers and dates a name is told from a record by its type. Otherwise it has to be known by somebody, or to be
+    unlike what is below it.
+
+    Raises: DataError that asks, and shows nothing of the row.
+    """
+    expected = source.expected | set(source.types) | set(source.date_formats)
+    if expected & {unprotect(cell) for cell in first}:
         return True
-    return any(cell == "" or infer_type({cell}) not in _fits[type_] for cell, type_ in typed)
+    if expected and all(map(_made_name, expected)):
+        return False
+    typed = [(cell, type_) for cell, type_ in zip(first, types, strict=True) if cell and type_ is not ColumnType.TEXT]
+    n_fitting = sum(infer_type({cell}) in _fits[type_] for cell, type_ in typed)
+    if n_fitting == len(typed) > 0:
+        if expected:
+            hint = "add a row with their names, call them column_1, column_2, ..., or say input.header: true"
+            raise DataError("the first row is a record: columns have no names", hint=hint, location=source.location)
+        return False
+    n_alike = sum(_is_like(cell, cells) for cell, cells in zip(first, below, strict=True))
+    if n_alike or (expected and not typed):
+        seen = f"{n_alike} of its {len(first)} cells are like those below" if n_alike else "no name in it is known"
+        raise HeaderUnclear(
+            f"the first row may be a record instead of names of columns: {seen}",
+            hint="say which it is: input.header: true, or false (inspect and init: --header, --no-header)",
+            location=source.location,
+        )
+    return True
+
+
+_made_name = re.compile(r"column_[1-9]\d*").fullmatch
+_forms = str.maketrans(string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "9" * 10)
+
+
+def _is_like(cell: str, below: set[str]) -> bool:
+    """Whether a cell looks like a value of its column: it occurs there, or has the form that all values have there."""
+    if not cell:
+        return False
+    if cell in below or "@" in cell or infer_type({cell}) not in (ColumnType.TEXT, ColumnType.INTEGER):
+        return True
+    form = cell.translate(_forms)
+    return len(form) > 2 and len(below) > 2 and all(c.translate(_forms) == form for c in below)
 
 
 _numbers = {ColumnType.INTEGER, ColumnType.FLOAT}
@@ -321,7 +388,22 @@ def _sniff_whole(source: Source, compression: str | None) -> Layout:
     del compression
     kind, _ = format_and_compression(source.path, source.format, source.compression)
     frame = read_excel(source.path) if kind == "xlsx" else read_stats_file(source.path, kind)
+    if kind == "xlsx" and source.header is None:
+        _refuse_record(frame, source)
     return _typed_layout(kind, frame.schema, source.path, frame.height)
+
+
+def _refuse_record(frame: pl.DataFrame, source: Source) -> None:
+    """Refuse a sheet whose first row, which is read as the header, is a record."""
+    head = frame.head(HEAD_ROWS)
+    below = [{str(v) for v in head[name].drop_nulls().unique().to_list()} for name in head.columns]
+    names = [name if not _made_twice(name) else "" for name in head.columns]
+    if not _is_header(names, below, [infer_type(cells) for cells in below], source):
+        hint = "add a row with the names of the columns"
+        raise DataError("the first row of the sheet is a record", hint=hint, location=source.location)
+
+
+_made_twice = re.compile(r"__UNNAMED__\d+").fullmatch
 
 
 def _typed_layout(kind: str, schema: object, path: Path, n_rows: int | None) -> Layout:

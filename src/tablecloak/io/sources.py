@@ -35,6 +35,7 @@ class Source:
     types: Mapping[str, ColumnType] = field(default_factory=dict)
     date_formats: Mapping[str, str] = field(default_factory=dict)
     table: DatabaseTable | None = None
+    expected: frozenset[str] = frozenset()  # columns that somebody counts on, which tell a header from a record
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))

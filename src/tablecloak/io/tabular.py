@@ -49,6 +49,7 @@ def read_frame(
     """
     if not isinstance(source, Source):
         source = Source.of(Path(source) if isinstance(source, str) else source)
+    source = replace(source, expected=source.expected | set(columns or ()))
     layout = sniff(source)
     wanted = wanted_columns(layout, columns, source.location)
     if source.table is not None:

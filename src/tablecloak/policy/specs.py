@@ -20,7 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from tablecloak import registry
-from tablecloak.data.table import ColumnType, Role
+from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.hierarchy.specs import HierarchySpec
 from tablecloak.io.places import Place, database_table, is_uri, place_of
@@ -302,8 +302,8 @@ class OutputSpec(_PlaceSpec):
     """rows in each file of a folder; 1,000,000 unless given"""
     suppressed: Suppressed = Suppressed.DROP
     """what happens to suppressed records"""
-    shuffle: bool = False
-    """publish the rows in random order"""
+    order: Order = Order.CONTENT
+    """in which order rows are published"""
     recoding: str | None = None
     """file for the recoding, which can be applied to new rows later"""
     report: str | None = None
@@ -312,6 +312,14 @@ class OutputSpec(_PlaceSpec):
     """quasi-identifier or sensitive column that models learn to predict, to be told in the report"""
     certificate: str | None = None
     """file for the certificate: what holds, and the hashes of every file, as JSON"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_shuffle(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and "shuffle" in data:
+            message = "'shuffle' is no longer there: rows never stay in the order of the input unless asked for"
+            raise invalid("OutputSpec", [fault(("shuffle",), message, hint="order: random", is_key=True)])
+        return data
 
     @property
     def is_folder(self) -> bool:

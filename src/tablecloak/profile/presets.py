@@ -46,7 +46,6 @@ class Preset(_Data):
     k: int = 5
     l: int | None = None  # noqa: E741
     t: float | None = None
-    shuffle: bool = False
     strict: bool = False  # findings that the policy does not accept are errors
     roles: dict[Role, Change] = Field(default_factory=dict)
     looks: dict[str, Change] = Field(default_factory=dict)

@@ -113,15 +113,17 @@ class Profile:
         return "\n".join([*lines, str(self.risk) if self.risk else "no quasi-identifier found"])
 
 
-def inspect_file(path: Place, *, population: int | None = None) -> Profile:
+def inspect_file(path: Place, *, header: bool | None = None, population: int | None = None) -> Profile:
     """The profile of a file.
 
     Args:
+        header: whether the first row has the names of columns; None: find out, and ask where that is not clear.
         population: number of people that the file is a sample of.
     """
-    layout = sniff(Source.of(path))
+    source = Source.of(path, header=header)
+    layout = sniff(source)
     text = [column.name for column in layout.columns if column.type is ColumnType.TEXT]
-    frame = require_rows(read_frame(path, categorical=text), path)
+    frame = require_rows(read_frame(source, categorical=text), path)
     return replace(_profile(frame, population), file=_facts(path, layout))
 
 

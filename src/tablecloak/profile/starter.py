@@ -86,7 +86,7 @@ def starter_policy(
         *_aligned(list(_goals(profile, chosen, columns))),
         "",
         "algorithm: {kind: auto}  # puts similar records into small groups, and improves them; for every goal above",
-        *_output(output, chosen),
+        *_output(output),
         *(["strict: true  # nothing is released that has findings which were not accepted"] if chosen.strict else []),
     ]
     return Starter("\n".join(lines) + "\n", sum("hierarchy" in line.spec for line in columns))
@@ -190,11 +190,11 @@ def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[t
             yield f"  - {{model: t-closeness, t: {preset.t}, sensitive: {name}}}", why
 
 
-def _output(path: str | None, preset: Preset) -> list[str]:
+def _output(path: str | None) -> list[str]:
     if path is None:
         return []
     recoding = str(Path(path).parent / "recoding.json")
-    spec = {"path": path, "recoding": recoding, **({"shuffle": True} if preset.shuffle else {})}
+    spec = {"path": path, "recoding": recoding}
     return [f"output: {_flow(spec)}  # the release, and how to treat next month's rows the same way"]
 
 

@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak import rng
 from tablecloak.data.coverage import Coverage
 from tablecloak.engines.base import Coding, Recount
-from tablecloak.risks.base import Exposure, Finding, run_attacks
+from tablecloak.risks.base import Exposure, Finding, rows_of_persons, run_attacks
 from tablecloak.risks.case import Case, Quasi, Sensitive
+from tablecloak.risks.whose import whose_rows
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, side_by_side
 
 __all__ = ["TRIED", "WITH_REGISTER", "Background", "attacks_on"]
@@ -46,6 +48,7 @@ class Background:
 
     coding: Coding
     coverage: Mapping[str, Coverage] | None = None
+    labels: Mapping[str, pl.Series] | None = None  # different published texts, by column
 
 
 def attacks_on(
@@ -58,7 +61,9 @@ def attacks_on(
     """
     share = min(1.0, MOST_RECORDS / max(1, recount.n_rows))
     if share == 1.0:
-        return tuple(_placeless(e) for e in run_attacks(case_of(side_by_side(recount.parts), background), names))
+        stats = side_by_side(recount.parts)
+        remarks = _of_persons(stats)
+        return tuple(_placeless(e, remarks) for e in run_attacks(case_of(stats, background), names))
     totals = None if background is None else Background(background.coding)
     random = rng.child(0, "attacks")
     drawn = side_by_side([_chosen(p, np.flatnonzero(random.random(p.n_classes) < share)) for p in recount.parts])
@@ -80,7 +85,8 @@ def case_of(stats: ClassStats, background: Background | None = None) -> Case:
         return Case((), plain, classes, sizes, classes, with_values)
     coding = background.coding
     quasi = tuple(
-        Quasi(domain.name, stats.labels[domain.name][classes], (), domain, background.coverage[domain.name],
+        Quasi(domain.name, stats.labels[domain.name][classes], _texts(background, domain.name), domain,
+              background.coverage[domain.name],
               _of_rows([(shard.quasi_codes(dim), shard.weights) for shard in coding.shards]))
         for dim, domain in enumerate(coding.domains)
     )  # fmt: skip
@@ -88,9 +94,15 @@ def case_of(stats: ClassStats, background: Background | None = None) -> Case:
         Sensitive(name, h.domain, np.repeat(h.codes, h.counts), _sensitive_codes(coding, name))
         for name, h in counted.items()
     )
+    whose = whose_rows(quasi, sensitive, len(classes), coding.n_rows) if len(classes) < coding.n_rows else None
     return Case(
-        quasi, sensitive, classes, sizes, classes, with_values, n_originals=coding.n_rows, is_covering=True,
+        quasi, sensitive, classes, sizes, classes, with_values, n_originals=coding.n_rows,
+        row_of=whose.row_of if whose is not None and (whose.row_of >= 0).all() else None, is_covering=True,
     )  # fmt: skip
+
+
+def _texts(background: Background, name: str) -> tuple[str | None, ...]:
+    return () if background.labels is None else tuple(background.labels[name].cast(pl.String).to_list())
 
 
 def _beside_all(hist: Histogram, background: Background | None) -> Histogram:
@@ -133,8 +145,17 @@ def _entries(hist: Histogram, classes: IntArray) -> Histogram:
     return replace(hist, indptr=indptr, codes=hist.codes[entries], counts=hist.counts[entries])
 
 
-def _placeless(exposure: Exposure) -> Exposure:
-    return exposure if exposure.finding is None else replace(exposure, finding=replace(exposure.finding, worst=()))
+def _placeless(exposure: Exposure, remarks: tuple[str, ...] = ()) -> Exposure:
+    found = exposure.finding
+    if found is None:
+        return exposure
+    return replace(exposure, finding=replace(found, worst=(), notes=(*found.notes, *remarks)))
+
+
+def _of_persons(stats: ClassStats) -> tuple[str, ...]:
+    """A remark where persons were counted, who may have several rows."""
+    keys = [np.unique(hist.codes) for hist in stats.hist_of(Counted.PERSON).values()]
+    return rows_of_persons(stats.n_records, len(keys[0])) if keys else ()
 
 
 def _estimated(exposure: Exposure, lots: Sequence[Exposure], n_rows: int) -> Exposure:

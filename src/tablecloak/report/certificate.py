@@ -103,7 +103,7 @@ def read_certificate(path: Path) -> dict[str, Any]:
     """A certificate written by an earlier run; DataError if the file is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         raise DataError(
             "cannot be read as a certificate", hint="use the file that `run` wrote", location=str(path)
         ) from exc

@@ -48,6 +48,8 @@ def attack_parts(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, floa
         yield table(("attack", "highest", "average", "on the original", "by guessing", "victims", "of"),
                     [_attack_row(a, before) for a in tried], class_="numbers")  # fmt: skip
         yield caption(HOW_ATTACKS)
+        for note in dict.fromkeys(note for a in tried for note in a["notes"]):
+            yield caption(f"{note[:1].upper()}{note[1:]}.")
     skipped = [a for a in attacks if not a["applies"]]
     if skipped:
         named = "; ".join(f"{a['attack']}: {a['reason']}" for a in skipped)

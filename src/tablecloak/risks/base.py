@@ -22,6 +22,7 @@ __all__ = [
     "attack",
     "counting",
     "every",
+    "rows_of_persons",
     "run_attacks",
     "worst_people",
     "worst_rows",
@@ -170,6 +171,13 @@ def every() -> list[str]:
 def counting() -> list[str]:
     """Names of the attacks that only count classes, which a report of a run can afford."""
     return [name for name in every() if name not in _on_request]
+
+
+def rows_of_persons(n_rows: int, n_persons: int) -> tuple[str, ...]:
+    """A remark where somebody has several rows: attacks count these."""
+    if n_persons >= n_rows:
+        return ()
+    return (f"chances and victims count rows, not persons: {n_rows:,} rows are of {n_persons:,} persons",)
 
 
 def run_attacks(case: Case, names: Iterable[str] | None = None) -> list[Exposure]:

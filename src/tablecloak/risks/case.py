@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 from tablecloak.data.coverage import Coverage
 from tablecloak.data.domain import Domain
+from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats, Histogram, SensitiveDomain
 
-__all__ = ["Attacker", "Case", "Fact", "Quasi", "Sensitive"]
+__all__ = ["Attacker", "Case", "Fact", "Program", "Quasi", "Rerun", "Sensitive"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -48,6 +50,34 @@ class Fact:
     column: str | None = None  # people with `equals` in this quasi-identifier
     equals: str | None = None
     row: int | None = None  # the person of this row of the original, from 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rerun:
+    """What a program would publish: who is together, and what they show."""
+
+    classes: IntArray  # (n_originals,) the class or group of every person
+    labels: Mapping[str, Sequence[str | None]]  # (n_classes,) by quasi-identifier; none where cells are exact
+    blocks: tuple[tuple[str, ...], ...] = ()  # quasi-identifiers whose exact cells still belong together
+
+
+class Program(Protocol):
+    """The program that made a release, run again by somebody who has everything but the secret."""
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the secret decides who is with whom."""
+
+    @property
+    def linkage(self) -> float | None:
+        """The chance of finding somebody's row that the goal allows; None: it speaks of none."""
+
+    @property
+    def value(self) -> float | None:
+        """The chance of somebody's sensitive value that the goal allows; None: it speaks of none."""
+
+    def run(self, source: IntArray, secret: Secret) -> Rerun | None:
+        """What is published if person i has the sensitive values of person `source[i]`; None: nothing is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +118,9 @@ class Case:
     groups: IntArray  # (n_rows,)
     group_stats: ClassStats  # of groups, with a histogram for every sensitive attribute
     n_originals: int | None = None
-    row_of: IntArray | None = None  # (n_rows,) the original of every row, where known
+    row_of: IntArray | None = None  # (n_rows,) the original of every row, or one that fits; -1: none of them
+    is_certain: bool = True  # no other way to match rows and originals puts anybody in another class
+    is_in_order: bool = False  # rows are taken to be in the order of the original
     row_numbers: IntArray | None = None  # (n_rows,) places in the file; None: as they come
     is_grouped: bool = False  # exact values whose link with sensitive ones was cut inside groups
     is_covering: bool | None = None  # every cell covers its original; None where that is not known
@@ -100,6 +132,7 @@ class Case:
     original: pl.DataFrame | None = None
     control: pl.DataFrame | None = None  # people like those of the original who are not in the release
     dictionary: pl.DataFrame | None = None  # the population as it was read
+    program: Program | None = None  # what made the release, where policy and original are known
     memo: dict[str, Any] = field(default_factory=dict, repr=False)  # what several attacks count is counted once
 
     @property

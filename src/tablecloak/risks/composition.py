@@ -142,7 +142,8 @@ def _rows_of_people(case: Case, people: IntArray) -> IntArray:
     if case.row_of is None or case.n_originals is None:
         return np.full(len(people), -1, np.int64)
     row = np.full(case.n_originals, -1, np.int64)
-    row[case.row_of] = np.arange(case.n_rows)
+    known = np.flatnonzero(case.row_of >= 0)
+    row[case.row_of[known]] = known
     return row[people]
 
 

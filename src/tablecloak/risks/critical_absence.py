@@ -45,7 +45,7 @@ def critical_absence(case: Case) -> Finding:
     column = next((s for s in case.sensitive if s.name == name), None)
     truth = None if column is None else case.truth(column)
     if name is None or truth is None or case.row_of is None or later.row_of is None:
-        raise DoesNotApplyError("needs the original, and rows in its order, to know who is still in the later release")
+        raise DoesNotApplyError("needs the original, to know who is still in the later release")
     stays = np.isin(case.row_of, later.row_of)
     hist = case.histogram(name)
     new = _new_values(later, name, hist.domain.labels, truth[stays])

@@ -90,7 +90,9 @@ def rows_with(case: Case, fact: Fact) -> BoolArray:
     """Published rows of the people that a fact speaks of."""
     chosen = np.ones(case.n_rows, bool)
     if fact.row is not None:
-        chosen &= (np.arange(case.n_rows) if case.row_of is None else case.row_of) == fact.row - 1
+        if case.row_of is None:
+            raise DoesNotApplyError("a fact speaks of a row of the original, and which row that became is not known")
+        chosen &= case.row_of == fact.row - 1
     if fact.column is not None:
         column = next((q for q in case.quasi if q.name == fact.column), None)
         if column is None:

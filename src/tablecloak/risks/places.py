@@ -125,7 +125,7 @@ class Pairs:
 def pairs_of(case: Case, rng: np.random.Generator) -> Pairs:
     """Targets drawn at random, as many as can be compared with every class."""
     if case.row_of is None:
-        raise DoesNotApplyError("needs the original, and rows in its order, to know which link is right")
+        raise DoesNotApplyError("needs the original, and to know which row is whose, to know which link is right")
     axes = axes_of(case)
     most = PAIRS_IN_ALL // max(1, case.stats.n_classes * max(1, len(axes)))
     n = min(case.n_rows, case.attacker.sample, max(100, most))

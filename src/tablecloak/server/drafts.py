@@ -18,6 +18,7 @@ from tablecloak.policy.problems import InvalidPolicyError, Problem
 from tablecloak.policy.schema import Policy
 
 __all__ = [
+    "accept",
     "accepted",
     "add_goal",
     "edited",
@@ -26,6 +27,7 @@ __all__ = [
     "remove_goal",
     "replace_goal",
     "set_algorithm",
+    "set_at",
     "set_column",
     "set_input",
     "set_output",
@@ -226,5 +228,51 @@ def set_output(settings: Mapping[str, Any]) -> Change:
         known = {"path": before} if isinstance(before, str) else dict(before or {})
         merged = {**known, **settings}
         document["output"] = flow({k: v for k, v in merged.items() if v not in (None, False, "")})
+
+    return change
+
+
+def set_at(place: str, value: Any) -> Change:
+    """Set what stands at a place such as columns.cost.role, goals.1.k or output.order; None removes it.
+
+    Names of columns may contain dots: what is between the first and the last belongs to the name.
+    """
+    top, _, rest = place.partition(".")
+    if top == "columns":
+        name, _, key = rest.rpartition(".")
+        return set_role(name, str(value)) if key == "role" else set_column(name, key, value)
+
+    def change(document: Document) -> None:
+        if top == "output":
+            set_output({rest: value})(document)
+        elif top == "goals":
+            at, _, key = rest.partition(".")
+            _set_goal(document, int(at), key, value)
+        elif value is None:
+            document.pop(place, None)
+        else:
+            document[place] = _inline(value)
+
+    return change
+
+
+def _set_goal(document: Document, at: int, key: str, value: Any) -> None:
+    goals = document["goals"]
+    if key and at < len(goals):
+        goals[at][key] = _inline(value)
+    elif not key:
+        goals.append(flow(value)) if at >= len(goals) else goals.__setitem__(at, flow(value))
+
+
+def accept(kind: str, column: str | None, because: str) -> Change:
+    """Accept a finding with a reason, which takes the place of an earlier one."""
+
+    def change(document: Document) -> None:
+        entries = document.setdefault("accepted", CommentedSeq())
+        for at in range(len(entries) - 1, -1, -1):
+            if entries[at].get("finding") == kind and entries[at].get("column") == column:
+                del entries[at]
+        named = {"column": column} if column else {}
+        entries.append(flow({"finding": kind, **named, "because": because}))
 
     return change

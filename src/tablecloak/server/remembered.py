@@ -13,7 +13,7 @@ from tablecloak.server.services.workshop import Workshop
 __all__ = ["Remembered"]
 
 # Steps whose pages show what is stored and no cell; those that show what is told of a run change with every event.
-PLAIN = ("load", "roles", "goals", "policy", "run", "export")
+PLAIN = ("load", "roles", "goals", "policy", "run", "ready", "export")
 LIVE = ("run",)
 LIVE_SECONDS = 0.5  # such a page may be so old: what is told since comes by events
 MOST_PAGES = 500

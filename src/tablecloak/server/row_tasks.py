@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tablecloak.data.table import ColumnType, Role
+from tablecloak.data.domain import ANYTHING
+from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.io.sources import Source
 from tablecloak.plan import source_of
 from tablecloak.policy.load import parse_policy
@@ -64,61 +65,56 @@ def release_source(policy: Policy, path: Path) -> Source:
 
 
 def beside(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
-    """The same records before and after: one page of both tables in step.
+    """Records before and after: one page of originals, and what the release shows of each.
 
-    `in_step` is False where rows were shuffled, or where it is not known which ones were left out.
+    A release is not in the order of its originals, so what became of one is told by the recoding. `in_step` is False
+    where there is none; the release is then shown as it is.
     """
     policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
-    release, folder = Path(arguments["release"]), Path(arguments["release"]).parent
-    if is_large(source_of(policy), arguments):
-        return _pages_beside(policy, release, arguments)
-    after = frame_of(release_source(policy, release))
-    before = frame_of(source_of(policy)).select([c for c in after.columns if c in policy.columns])
-    kept, in_step = _kept_rows(policy, before, after, folder)
+    release = Path(arguments["release"])
     offset, limit = arguments["offset"], arguments["limit"]
-    part = before[kept[offset : offset + limit]] if kept is not None else before.slice(offset, limit)
-    published = after.slice(offset, limit)
+    large = is_large(source_of(policy), arguments)
+    if large:
+        before = page_of(source_of(policy), offset, limit)
+        after = page_of(release_source(policy, release), offset, limit)
+    else:
+        before, after = frame_of(source_of(policy)), frame_of(release_source(policy, release))
+    left_out = arguments["left_out"] if large else before.height - after.height
+    shown = [c for c in after.columns if c in policy.columns]
+    became = _became(policy, before, after.columns, release.parent)
+    is_kept = policy.output is not None and policy.output.order is Order.KEEP and not left_out
+    if became is not None:
+        before, after = became
+    pages = (before, after) if large else (before.slice(offset, limit), after.slice(offset, limit))
     return {
-        "columns": before.columns,
+        "columns": [c for c in before.columns if c in shown],
         "after_columns": after.columns,
-        "before": _texts(part),
-        "after": _texts(published),
-        "in_step": in_step,
-        "left_out": before.height - after.height,
-    }
-
-
-def _pages_beside(policy: Policy, release: Path, arguments: Arguments) -> dict[str, Any]:
-    """The same of a table that is large for the memory: in step where every record was published, in order."""
-    offset, limit = arguments["offset"], arguments["limit"]
-    after = page_of(release_source(policy, release), offset, limit)
-    before = page_of(source_of(policy), offset, limit)
-    before = before.select([c for c in after.columns if c in policy.columns])
-    is_shuffled = policy.output is not None and policy.output.shuffle
-    left_out = arguments["left_out"]
-    return {
-        "columns": before.columns,
-        "after_columns": after.columns,
-        "before": _texts(before),
-        "after": _texts(after),
-        "in_step": not is_shuffled and not left_out,
+        "before": _texts(pages[0].select([c for c in before.columns if c in shown])),
+        "after": _texts(pages[1]),
+        "in_step": became is not None or is_kept,
         "left_out": left_out,
     }
 
 
-def _kept_rows(
-    policy: Policy, before: pl.DataFrame, after: pl.DataFrame, folder: Path
-) -> tuple[np.ndarray[Any, Any] | None, bool]:
-    """Which originals the published rows are, in order; None: all, or it cannot be known."""
-    if policy.output is not None and policy.output.shuffle:
-        return None, False
-    if before.height == after.height:
-        return None, True
+def _became(
+    policy: Policy, before: pl.DataFrame, columns: list[str], folder: Path
+) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """Originals that were published, and the cells of each; None where no recoding tells."""
     recoding = folder / "recoding.json"
-    if not recoding.exists():
-        return None, False
-    kept = np.flatnonzero(read_recoding(recoding).classes_of(before) >= 0)
-    return (kept, True) if len(kept) == after.height else (None, False)
+    if not recoding.exists() or policy.columns_with(Role.ITEMS):
+        return None
+    stored = read_recoding(recoding)
+    classes = stored.classes_of(before)
+    kept = np.flatnonzero(classes >= 0)
+    before, labels = before[kept], stored.labels()
+    cells = [
+        labels[name].publish(name, classes[kept]) if name in labels
+        else before[name] if name not in policy.columns_with(Role.IDENTIFIER)
+        else pl.repeat(ANYTHING, len(kept), eager=True).alias(name)
+        for name in columns
+        if name in before.columns
+    ]  # fmt: skip
+    return before, pl.DataFrame(cells)
 
 
 def _texts(frame: pl.DataFrame) -> list[list[str | None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tablecloak.engines.choose import bytes_in_memory
 from tablecloak.errors import CloakError, DataError
 from tablecloak.imaging import image_profile
 from tablecloak.io.places import DatabaseTable
-from tablecloak.io.sniff import sniff
+from tablecloak.io.sniff import HeaderUnclear, sniff
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.plan import source_of
@@ -53,12 +54,21 @@ def _source(arguments: Arguments) -> Source:
     return Source(Path(arguments["path"]), **given)
 
 
+def _with_header(source: Source) -> Source:
+    """A file whose first row may be a record is read as if it were one, until somebody says that it has the names."""
+    try:
+        sniff(source)
+    except HeaderUnclear:
+        return replace(source, header=False)
+    return source
+
+
 def check_file(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     """Refuse bombs and files that cannot be read at all."""
     path = Path(arguments["path"])
     refuse_bombs(path, limit_bytes=arguments["limit_bytes"], most_cells=arguments["most_cells"])
     try:
-        layout = sniff(Source(path))
+        layout = sniff(_with_header(Source(path)))
     except CloakError as error:
         try:
             layout = sniff(Source(path, format="sets"))
@@ -71,6 +81,7 @@ def profile(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
     """What a table looks like, and a policy to start from."""
     source = _source(arguments)
     try:
+        source = _with_header(source)
         layout = sniff(source)
         frame, n_rows = looked_at(source, arguments)
         found = image_profile(frame) if image_tasks.is_image_table(source.path) else inspect_frame(frame)

@@ -339,7 +339,9 @@ def as_published(
     """Holdings of originals whose values are coded as a release codes them, -1 for a value that it does not show."""
     assert holdings.parts is not None
     parts = dict(holdings.parts)
-    places = {d.name: {label: i for i, label in enumerate(d.labels)} for d in published}
+    # persons have no labels, and keep their numbers
+    shown = [d for d in published if d.kind is Counted.SENSITIVE]
+    places = {d.name: {label: i for i, label in enumerate(d.labels)} for d in shown}
     for domain in originals:
         if domain.name in parts and domain.name in places:
             of_code = [places[domain.name].get(label, -1) for label in domain.labels]

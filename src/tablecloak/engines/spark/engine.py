@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tablecloak.cleanup import unfinished
 from tablecloak.data.labels import ClassLabels
+from tablecloak.data.table import Order
 from tablecloak.engines.alike import Alike
 from tablecloak.engines.base import (
     Answer,
@@ -33,6 +34,7 @@ from tablecloak.engines.base import (
     Table,
 )
 from tablecloak.engines.rundir import RunFolder
+from tablecloak.engines.sorting import Ranks
 from tablecloak.engines.spark import counts, jobs
 from tablecloak.engines.spark.codes import CodeTask
 from tablecloak.engines.spark.phases import Phases
@@ -153,6 +155,9 @@ class SparkEngine:
         chosen = replace(chosen, rows=replace(found.rows, drops=(*found.rows.drops, *without_missing)))
         return replace(chosen, n_rows=self._n_rows(chosen))
 
+    def sorted(self, table: Table) -> SparkTable:
+        return spark_table(table)  # tuples are counted, whatever their order
+
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         missing = self._counted(spark_table(table), columns)["missing"]
         n_distinct = jobs.n_distinct(self.session, spark_table(table), columns) if distinct else {}
@@ -161,7 +166,7 @@ class SparkEngine:
     def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:  # noqa: ARG002
         raise IncompatibleChoice(
             "this choice needs all rows in one memory, and Spark keeps them on its workers",
-            hint="--engine local, or another algorithm; output.shuffle needs all rows, too",
+            hint="--engine local, or another algorithm",
         )
 
     # Searching -----------------------------------------------------------------------------------------------------
@@ -239,13 +244,31 @@ class SparkEngine:
             source, types=types, name="the release", n_rows=n_rows, publish=publish, classes=rows.classes
         ), None
 
+    def arrange(
+        self,
+        release: Table,
+        publication: Publication,
+        secret: Secret,
+        *,
+        progress: Progress = silent,  # noqa: ARG002
+    ) -> tuple[SparkTable, IntArray | None]:
+        found = spark_table(release)
+        if publication.order is Order.KEEP:
+            return found, None
+        assert found.publish is not None
+        labels = found.publish.labels
+        n_classes = max((len(column.of_class) for column in labels.values()), default=0)
+        ranks = Ranks.of([labels[c] for c in publication.columns if c in labels], n_classes + 1)
+        publish = replace(found.publish, ranks=ranks.of_class)  # rows are sorted when they are written
+        return replace(found, publish=publish, order=publication.order, key=secret.derived("order")), None
+
     def write(
         self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,  # noqa: ARG002
         progress: Progress = silent,  # noqa: ARG002
     ) -> None:  # fmt: skip
         release = spark_table(table)
         if isinstance(place, DatabaseTable):
-            write_table(self.session, release, place)
+            write_table(self.phases, release, place)
             return
         if place.is_dir():
             known = kind or "parquet"
@@ -259,7 +282,7 @@ class SparkEngine:
             return
         folder = place.with_name(f"{place.name}.parts")
         self._folders.append(folder)
-        write_files(self.session, release, place, folder, kind=known, delimiter=delimiter)
+        write_files(self.phases, release, place, folder, kind=known, delimiter=delimiter)
         self.phases.keep_release(place)
 
     def open_table(

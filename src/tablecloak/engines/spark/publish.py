@@ -19,6 +19,7 @@ from tablecloak.data.domain import ANYTHING
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Publication
+from tablecloak.engines.order import BLOCK, drawn_words, sortable
 from tablecloak.engines.spark.codes import CodeTask, words_of
 from tablecloak.engines.spark.rows import ROW, batches_of, frame_of
 from tablecloak.engines.spelling import Spelling
@@ -28,11 +29,13 @@ from tablecloak.kernels.space import Layout as Packing
 from tablecloak.kernels.space import unpack
 
 __all__ = [
-    "WRITTEN", "CombineTask", "KeyTask", "Lookup", "PlacedShard", "PublishTask", "ShardLookup", "WriteTask", "gathered",
+    "RANK", "SIZES", "WORD", "WRITTEN", "CombineTask", "DrawTask", "KeyTask", "Lookup", "PlacedShard", "PublishTask",
+    "ShardLookup", "SizeTask", "WriteTask", "gathered",
 ]  # fmt: skip
 
 IntArray = NDArray[np.int64]
 TOGETHER = 250_000  # rows that are written to one file
+RANK, WORD = "__tablecloak_rank__", "__tablecloak_word__"  # what sorts rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,16 +118,36 @@ class PublishTask:
     labels: Mapping[str, ClassLabels]
     publication: Publication
     types: Mapping[str, ColumnType]
+    ranks: NDArray[np.uint32] | None = (
+        None  # places of classes in the order of their labels, where rows get a new order
+    )
     spelling: Spelling = field(default_factory=Spelling)
 
     def frames(self, batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
-        """Published cells, with the numbers of their rows."""
+        """Published cells, with the numbers of their rows or what sorts them."""
         shown = self.publication
         for rows, classes in self._classified(batches):
             is_shown = (classes >= 0) | shown.keeps_suppressed
             frame = rows if is_shown.all() else rows.filter(pl.Series(is_shown))
-            cells = (self._cells(name, frame, classes[is_shown]) for name in shown.columns)
-            yield self.spelling.written(pl.DataFrame([*cells, frame[ROW]]))
+            cells = pl.DataFrame([self._cells(name, frame, classes[is_shown]) for name in shown.columns])
+            yield cells.with_columns(self._places(cells, frame, classes[is_shown]))
+
+    def _places(self, cells: pl.DataFrame, frame: pl.DataFrame, classes: IntArray) -> list[pl.Series]:
+        if self.ranks is None:
+            return [frame[ROW]]
+        rank = pl.Series(RANK, self.ranks[classes].astype(np.int64))
+        return [rank, *(_bits(cells[name], number) for name, number in self.bits.items())]
+
+    @property
+    def bits(self) -> dict[str, str]:
+        """Decimal numbers that are published as they are, and the columns whose whole numbers sort them."""
+        numbers = [name for name in self.kept if self.types[name] is ColumnType.FLOAT]
+        return {name: f"{RANK}{i}" for i, name in enumerate(numbers)}
+
+    @property
+    def sorted_by(self) -> list[str]:
+        """Columns that compare rows, the same way as `content_order` does."""
+        return [RANK, *(self.bits.get(name, name) for name in self.kept)]
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -162,27 +185,60 @@ class PublishTask:
             yield from batches_of(frame)
 
 
+@dataclass(frozen=True, slots=True)
+class SizeTask:
+    """How many rows every partition has: (part, n)."""
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        n = sum(batch.num_rows for batch in batches)
+        yield from batches_of(pl.DataFrame({"part": [_partition()], "n": [n]}))
+
+
+SIZES = "part bigint, n bigint"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawTask:
+    """Sorted rows with the random words that the secret draws for them."""
+
+    offsets: Mapping[int, int]  # number of the first row of every partition
+    key: bytes = field(repr=False)
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        at = self.offsets.get(_partition(), 0)
+        for frame in map(frame_of, batches):
+            blocks = range(at // BLOCK, (at + frame.height) // BLOCK + 1)
+            words = np.concatenate([drawn_words(self.key, block) for block in blocks])[at % BLOCK :][: frame.height]
+            at += frame.height
+            yield from batches_of(frame.with_columns(pl.Series(WORD, _signed(words))))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WriteTask:
-    """Writes rows to files of its own; says which, with their first row and number of rows.
+    """Writes rows to files of its own; says which, with their place among all and number of rows.
 
     A worker that is lost is replaced by another one that writes other files, so only files that were said count.
     """
 
-    publish: PublishTask | None  # None: batches hold published rows already
+    publish: PublishTask | None  # None: batches hold published rows already, in their order
     folder: Path
     kind: str
     delimiter: str | None
     columns: tuple[str, ...] = field(default=())
+    spelling: Spelling = field(default_factory=Spelling)
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        frames = self.publish.frames(batches) if self.publish else map(frame_of, batches)
-        for frame in frames:
+        if self.publish:
+            frames = self.publish.frames(batches)
+        else:
+            frames = gathered((normalize(frame_of(batch)) for batch in batches), TOGETHER)
+        for number, frame in enumerate(frames):
             if frame.height:
                 path = self.folder / f"{secrets.token_hex(8)}.{self.kind}"
-                write_frame(frame.select(self.columns), path, delimiter=self.delimiter)
+                write_frame(self.spelling.written(frame.select(self.columns)), path, delimiter=self.delimiter)
                 _sync(path)
-                said = pl.DataFrame({"path": [str(path)], "first": [frame[ROW][0]], "n": [frame.height]})
+                first = frame[ROW][0] if self.publish else (_partition() << 32) + number
+                said = pl.DataFrame({"path": [str(path)], "first": [first], "n": [frame.height]})
                 yield from batches_of(said)
 
 
@@ -226,6 +282,26 @@ def gathered(frames: Iterator[pl.DataFrame], n_rows: int) -> Iterator[pl.DataFra
             held = []
     if held:
         yield pl.concat(held)
+
+
+def _bits(numbers: pl.Series, name: str) -> pl.Series:
+    """Whole numbers in the order of decimal ones, empty where these are."""
+    found = pl.Series(name, _signed(sortable(numbers.fill_null(0.0).to_numpy())))
+    return found.to_frame().select(pl.when(numbers.is_not_null()).then(name)).to_series()
+
+
+def _signed(words: NDArray[np.uint64]) -> IntArray:
+    """Numbers of 64 bits as Spark has them, in the same order."""
+    return (words ^ np.uint64(1 << 63)).view(np.int64)
+
+
+def _partition() -> int:
+    """The number of the partition that this worker holds."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
 
 
 def _needed(code: CodeTask, kept: Sequence[str]) -> list[str]:

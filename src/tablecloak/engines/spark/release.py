@@ -11,14 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.labels import ClassLabels
-from tablecloak.data.table import ColumnType
+from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import Publication
 from tablecloak.engines.spark.codes import words_in
 from tablecloak.engines.spark.jobs import mapped
-from tablecloak.engines.spark.publish import TOGETHER, WRITTEN, CombineTask, KeyTask, PublishTask, WriteTask
+from tablecloak.engines.spark.phases import Phases
+from tablecloak.engines.spark.publish import (
+    RANK,
+    SIZES,
+    TOGETHER,
+    WORD,
+    WRITTEN,
+    CombineTask,
+    DrawTask,
+    KeyTask,
+    PublishTask,
+    SizeTask,
+    WriteTask,
+)
 from tablecloak.engines.spark.rows import ROW, Guarded, frame_of
 from tablecloak.engines.spark.session import explained
-from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, escaped
+from tablecloak.engines.spark.tables import SPARK_TYPES, SparkTable, escaped, quoted
 from tablecloak.errors import IncompatibleChoice, PolicyError
 from tablecloak.io.database import OTHER_NAME, OVER_INPUT, OVER_QUERY, Transaction
 from tablecloak.io.places import DatabaseTable
@@ -27,33 +40,38 @@ __all__ = ["open_table", "published_type", "write_files", "write_table"]
 
 
 def write_files(
-    session: Any, release: SparkTable, place: Path, folder: Path, *, kind: str, delimiter: str | None
+    phases: Phases, release: SparkTable, place: Path, folder: Path, *, kind: str, delimiter: str | None
 ) -> None:
     """Write a release to a file, or to files of a folder; workers write theirs to `folder`, which is then removed."""
     folder.mkdir()
     try:
-        task = WriteTask(publishing(release), folder, kind, delimiter, tuple(release.types))
+        is_kept = release.order is Order.KEEP
+        publish = publishing(release)
+        task = WriteTask(publish if is_kept else None, folder, kind, delimiter, tuple(release.types), publish.spelling)
         with explained("writing the release", str(place)):
-            said = frame_of(_published(session, release, task, WRITTEN).toArrow()).sort("first")
+            if is_kept:
+                written = _published(phases.session, release, task, WRITTEN)
+            else:
+                written = _ordered(phases, release).mapInArrow(Guarded(task), WRITTEN)
+            said = frame_of(written.toArrow()).sort("first")
             paths = [Path(path) for path in said["path"].to_list()]
             if place.is_dir():
                 for number, path in enumerate(paths):
                     path.replace(place / f"part-{number:05d}.{kind}")
             else:
                 join = CombineTask(tuple(paths), place, kind)
-                session.range(0, 1, 1, 1).mapInArrow(Guarded(join), "id bigint").toArrow()
+                phases.session.range(0, 1, 1, 1).mapInArrow(Guarded(join), "id bigint").toArrow()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_table(session: Any, release: SparkTable, place: DatabaseTable) -> None:
+def write_table(phases: Phases, release: SparkTable, place: DatabaseTable) -> None:
     """Write a release to a table of Spark's catalog."""
     if place.scheme != "spark":
         raise IncompatibleChoice(f"Spark does not write {place.scheme} databases here", hint="--engine local")
-    schema = ", ".join([*(_declared(name, release.types) for name in release.types), f"`{ROW}` bigint"])
-    published = _published(session, release, publishing(release), schema)
     with explained("writing the release", str(place)):
-        published.drop(ROW).write.saveAsTable(place.table)
+        rows = _rows(phases.session, release) if release.order is Order.KEEP else _ordered(phases, release)
+        rows.select(*(f"`{escaped(name)}`" for name in release.types)).write.saveAsTable(place.table)
 
 
 def open_table(
@@ -108,6 +126,35 @@ class _Release:
 def publishing(release: SparkTable) -> PublishTask:
     assert release.publish is not None
     return release.publish
+
+
+def _rows(session: Any, release: SparkTable) -> Any:
+    """Published rows, with their numbers or what sorts them, as a DataFrame."""
+    publish = publishing(release)
+    beside = [ROW] if publish.ranks is None else [RANK, *publish.bits.values()]
+    columns = [*(_declared(name, release.types) for name in release.types), *(f"`{name}` bigint" for name in beside)]
+    return _published(session, release, publish, ", ".join(columns))
+
+
+def _ordered(phases: Phases, release: SparkTable) -> Any:
+    """Published rows in their order: every partition lies behind the one before it, and is sorted."""
+    from pyspark.sql import functions as f
+
+    by, n_parts = publishing(release).sorted_by, max(1, release.n_rows // TOGETHER)
+    rows = _sorted(_rows(phases.session, release), by, n_parts, f)
+    if release.order is not Order.RANDOM:
+        return rows
+    assert release.key is not None
+    phases.hold(rows)
+    told = frame_of(rows.mapInArrow(Guarded(SizeTask()), SIZES).toArrow()).sort("part")
+    offsets = dict(zip(told["part"].to_list(), (told["n"].cum_sum() - told["n"]).to_list(), strict=True))
+    schema = ", ".join([*(f"`{escaped(c.name)}` {c.dataType.simpleString()}" for c in rows.schema), f"{WORD} bigint"])
+    return _sorted(rows.mapInArrow(Guarded(DrawTask(offsets, release.key)), schema), [WORD, *by], n_parts, f)
+
+
+def _sorted(rows: Any, by: Sequence[str], n_parts: int, functions: Any) -> Any:
+    columns = [quoted(functions, name) for name in by]
+    return rows.repartitionByRange(n_parts, *columns).sortWithinPartitions(*columns)
 
 
 def _published(session: Any, release: SparkTable, task: Callable[..., Any], schema: str) -> Any:

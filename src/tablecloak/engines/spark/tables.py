@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tablecloak.data.table import ColumnType
+from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import Table
 from tablecloak.engines.spark.publish import PublishTask
 from tablecloak.engines.spark.rows import FileRows, Slice, TableRows
@@ -44,6 +44,8 @@ class SparkTable:
     table: str | None = None  # of Spark's catalog, instead of files
     publish: PublishTask | None = None  # a release that was not written yet
     classes: Any = None  # of such a release: a DataFrame with the class of tuples that no cuts lead to
+    order: Order = Order.KEEP  # in which such a release is written
+    key: bytes | None = field(default=None, repr=False)  # of random orders
 
     def spelled(self, spelling: Spelling) -> SparkTable:
         """The release as a text file shows it."""

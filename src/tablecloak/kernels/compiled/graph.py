@@ -7,7 +7,8 @@ from typing import Any
 from tablecloak.kernels import graph
 from tablecloak.kernels.compiled.jit import jit
 
-__all__ = ["components", "matching"]
+__all__ = ["components", "matching", "transport"]
 
 components: Any = jit(graph.components)
 matching: Any = jit(graph.matching)
+transport: Any = jit(graph.transport)

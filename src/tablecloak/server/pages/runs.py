@@ -20,8 +20,8 @@ from tablecloak.server.pages.shell import (
     workshop_of,
 )
 from tablecloak.server.security import REPORT_POLICY
-from tablecloak.server.services import exports, results, runs
-from tablecloak.server.store import Project, Run, Unknown
+from tablecloak.server.services import exports, projects, results, runs
+from tablecloak.server.store import Project, Run, Stale, Unknown
 
 __all__ = ["router"]
 
@@ -106,6 +106,45 @@ def compare(
     )  # fmt: skip
 
 
+@router.get("/projects/{project_id}/ready")
+def ready(request: Request, project_id: str, run: str | None = None) -> Response:
+    """Whether the release can be handed over, and what to do where it cannot."""
+    return show_ready(request, project_id, run=run)
+
+
+def show_ready(
+    request: Request, project_id: str, *, run: str | None = None, alert: Any = None, status: int = 200
+) -> Response:
+    """The page, perhaps with an alert."""
+    workshop, project = workshop_of(request), project_of(request, project_id)
+    chosen = chosen_run(workshop, project, run)
+    if chosen is None:
+        return render(request, "locked.html", project=project, step="ready")
+    return render(
+        request, "ready.html", project=project, step="ready", run=chosen, chosen=chosen, alert=alert, status=status,
+        findings=results.findings(chosen), is_ready=results.is_ready(chosen), verdicts=results.verdicts(chosen),
+        is_current=chosen.policy == project.policy, attackers=results.attackers(chosen),
+    )  # fmt: skip
+
+
+@router.post("/projects/{project_id}/ready")
+def settle(request: Request, project_id: str, sent: Sent = SentForm) -> Response:
+    """End a finding by its fix, or accept it with a reason; the next run publishes by that."""
+    workshop, project = workshop_of(request), project_of(request, project_id)
+    chosen = _run(request, project, sent.text("run"))
+    if chosen is None or chosen.status != "done":
+        return back_to(project, "ready")
+    at = sent.number("finding", -1)
+    try:
+        is_fix = sent.text("action") == "fix"
+        edit, note = results.fix_edit(chosen, at) if is_fix else results.reason_edit(chosen, at, sent.text("because"))
+        projects.change(workshop, project, edit, version=sent.version, note=note)
+    except (CloakError, Stale) as error:
+        status = 409 if isinstance(error, Stale) else 422
+        return show_ready(request, project_id, run=chosen.id, alert=failed(error), status=status)
+    return back_to(project, "ready")
+
+
 @router.get("/projects/{project_id}/export")
 def export(request: Request, project_id: str, run: str | None = None) -> Response:
     """Everything that can be taken along."""
@@ -117,7 +156,7 @@ def export(request: Request, project_id: str, run: str | None = None) -> Respons
         request, "export.html", project=project, step="export", run=chosen, chosen=chosen,
         files=exports.files_of(workshop, chosen), formats=exports.formats_of(workshop, chosen),
         script=exports.script(workshop, chosen), earlier=exports.earlier(workshop, chosen),
-        has_images=exports.has_images(workshop, chosen),
+        has_images=exports.has_images(workshop, chosen), is_ready=results.is_ready(chosen),
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from tablecloak.report.html import Html
 from tablecloak.report.terminal import show_bytes
 from tablecloak.server import charts
 from tablecloak.server.services import projects, runs
+from tablecloak.server.services.results import is_ready
 from tablecloak.server.services.workshop import Workshop, key_of
 from tablecloak.server.sessions import Sessions
 from tablecloak.server.store import Project, Run, Stale
@@ -40,6 +41,7 @@ STEPS = {
     "goals": "Goals",
     "run": "Run",
     "compare": "Compare",
+    "ready": "Ready?",
     "export": "Export",
 }
 
@@ -213,6 +215,7 @@ def _states(
         "goals": "attention" if is_bad else "done",
         "run": run,
         "compare": "done" if done else "locked",
+        "ready": "locked" if done is None else "done" if is_ready(done) else "attention",
         "export": "done" if done else "locked",
     }
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tablecloak.errors import CloakError
+from tablecloak.errors import CloakError, PolicyError
+from tablecloak.findings.base import Status
+from tablecloak.server import drafts
 from tablecloak.server.services import runs
 from tablecloak.server.services.workshop import Workshop
 from tablecloak.server.store import Project, Run, Unknown
 from tablecloak.server.words import goal_words
 
 __all__ = [
-    "attackers", "beside_page", "error_of", "history", "is_stopping", "log", "losses", "metrics", "pair_of", "phases",
-    "points", "side_by_side", "verdicts",
+    "attackers", "beside_page", "error_of", "findings", "fix_edit", "history", "is_ready", "is_stopping", "log",
+    "losses", "metrics", "pair_of", "phases", "points", "reason_edit", "side_by_side", "verdicts",
 ]  # fmt: skip
 
 
@@ -98,6 +100,7 @@ def points(workshop: Workshop, project: Project) -> list[dict[str, Any]]:
                 "suppressed": run.result["suppressed"],
                 "classes": run.result["classes"],
                 "holds": run.result["holds"],
+                "status": run.result.get("status"),
                 "seconds": sum(run.result["seconds"].values()),
                 "href": f"/projects/{project.id}/compare?run={run.id}",
             }
@@ -148,6 +151,47 @@ def _compared(
     best = (max if higher else min)(numbers) if len(set(numbers)) > 1 else None
     return {"label": label, "about": about, "values": values, "is_share": is_share,
             "best": [best is not None and v == best for v in values]}  # fmt: skip
+
+
+def is_ready(run: Run) -> bool:
+    """Whether a release may be handed over: every goal holds, and what else was found was accepted with a reason."""
+    return run.result.get("status") in (Status.READY, Status.ACCEPTED)
+
+
+def findings(run: Run) -> list[dict[str, Any]]:
+    """What singles people out besides the goals, the open ones first."""
+    every: list[dict[str, Any]] = run.result.get("findings") or []
+    return sorted(({**found, "at": at} for at, found in enumerate(every)), key=lambda found: bool(found["accepted"]))
+
+
+def _finding_at(run: Run, at: int) -> dict[str, Any]:
+    every = run.result.get("findings") or []
+    if not 0 <= at < len(every):
+        raise PolicyError("there is no such finding", hint="reload the page")
+    chosen: dict[str, Any] = every[at]
+    return chosen
+
+
+def fix_edit(run: Run, at: int) -> tuple[drafts.Change, str]:
+    """The edit of a policy that ends a finding, and what it is called in the history."""
+    found = _finding_at(run, at)
+    edits = [drafts.set_at(change["set"], change["to"]) for change in found["fix"]["changes"]]
+    if not edits:
+        raise PolicyError("this finding has no change that can be made by itself", hint=found["fix"]["text"])
+
+    def change(document: drafts.Document) -> None:
+        for edit in edits:
+            edit(document)
+
+    return change, f"fix of {found['kind']}"
+
+
+def reason_edit(run: Run, at: int, because: str) -> tuple[drafts.Change, str]:
+    """The edit of a policy that accepts a finding."""
+    found = _finding_at(run, at)
+    if not because.strip():
+        raise PolicyError("a finding is accepted with a reason", hint="say why it may stay; the report shows it")
+    return drafts.accept(found["kind"], found["column"], because.strip()), f"{found['kind']} accepted"
 
 
 def verdicts(run: Run) -> list[dict[str, Any]]:

@@ -125,7 +125,7 @@ document.addEventListener("click", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") for (const open of document.querySelectorAll("details.why[open]")) { open.open = false; open.querySelector("summary").focus(); }
   const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement ? document.activeElement.tagName : "");
-  if (event.altKey && /^[1-7]$/.test(event.key)) { const link = document.querySelectorAll(".rail a")[event.key - 1]; if (link) { event.preventDefault(); link.click(); } }
+  if (event.altKey && /^[1-8]$/.test(event.key)) { const link = document.querySelectorAll(".rail a")[event.key - 1]; if (link) { event.preventDefault(); link.click(); } }
   if (!isTyping && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") {
     const button = document.querySelector(`.tools button[value=${event.shiftKey ? "redo" : "undo"}]`);
     if (button && !button.disabled) { event.preventDefault(); button.click(); }

@@ -1,0 +1,133 @@
+"""No cell of the data in any message: planted values, files that are wrong in many ways, every verb that reads them."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+CANARY = "Zyxomma"  # what must never be seen, in any case
+NUMBER = "8172635"
+ROWS = [f"{CANARY}{i},{20 + i},{NUMBER}{i},1950-02-0{i + 1}" for i in range(6)]
+HEADER = "name,age,income,born"
+WHOLE = "\n".join([HEADER, *ROWS]) + "\n"
+
+BROKEN = {
+    "without-header": "\n".join(ROWS) + "\n",
+    "without-header-of-text": "".join(f"{CANARY}{i % 2},{CANARY}x\n" for i in range(6)),
+    "without-header-of-text-that-differs": "".join(f"{CANARY}{'abcdef'[i]},{CANARY}{'xyzuvw'[i]}\n" for i in range(6)),
+    "without-header-with-gaps": f"{CANARY},,{NUMBER},1950-02-03\n" + "\n".join(ROWS) + "\n",
+    "without-header-and-twice-the-same": f"{CANARY},{CANARY}\na,b\nc,d\n",
+    "ragged": WHOLE + f"{CANARY},1,2,3,4,5\n",
+    "short": WHOLE + f"{CANARY}\n",
+    "open-quote": WHOLE + f'"{CANARY},1,2,1950-01-01\n',
+    "nul": WHOLE + f"{CANARY}\0,1,2,1950-01-01\n",
+    "text-among-numbers": WHOLE + f"a,{CANARY},{CANARY},{CANARY}\n",
+    "infinite": WHOLE + f"{CANARY},inf,1e999,1950-01-01\n",
+    "endless-number": WHOLE + f"{CANARY},{NUMBER * 60},1,1950-01-01\n",
+    "not-utf-8": WHOLE.encode() + f"{CANARY}\xff\xfe,1,2,1950-01-01\n".encode("latin-1"),
+    "json": json.dumps([{"name": CANARY, "age": NUMBER}]),
+    "one-line": f"{CANARY},{NUMBER}",
+}
+POLICY = {
+    "input": "data.csv",
+    "columns": {
+        "name": {"role": "quasi", "hierarchy": "tree.csv"},
+        "age": {"role": "quasi", "type": "integer"},
+        "born": {"role": "quasi", "type": "date"},
+        "income": {"role": "sensitive", "type": "float"},
+    },
+    "goals": [{"model": "k-anonymity", "k": 2}],
+    "output": {"path": "out.csv"},
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.json").write_text(json.dumps(POLICY))
+    (tmp_path / "tree.csv").write_text("a;*\nb;*\n")
+    (tmp_path / "whole.csv").write_text(WHOLE)
+    return tmp_path
+
+
+VERBS = [
+    ["run", "policy.json"],
+    ["run", "policy.json", "-v"],
+    ["run", "policy.json", "--engine", "duckdb", "-v"],
+    ["check", "policy.json", "--json"],
+    ["inspect", "data.csv"],
+    ["init", "data.csv", "--force"],
+    ["risk", "data.csv", "--quasi", "name,age"],
+    ["hierarchy", "build", "data.csv", "age", "--kind", "order", "--set", "fanout=2"],
+    ["hierarchy", "check", "tree.csv", "data.csv", "name"],
+    ["hierarchy", "show", "data.csv"],
+    ["compare", "whole.csv", "data.csv", "--quasi", "name,age"],
+    ["compare", "data.csv", "whole.csv", "--policy", "policy.json"],
+    ["attack", "whole.csv", "data.csv", "--policy", "policy.json", "--kind", "prosecutor"],
+    ["verify", "data.csv", "--policy", "policy.json", "--original", "whole.csv"],
+    ["apply", "data.csv", "whole.csv", "-o", "out.csv"],
+    ["run", "data.csv"],
+    ["verify", "whole.csv", "--certificate", "data.csv"],
+]
+
+
+def leaks(text):
+    return CANARY.lower() in text.lower() or NUMBER in text
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_no_verb_shows_a_cell_of_a_broken_file(cloak, folder, verb):
+    shown = []
+    for kind, data in BROKEN.items():
+        (folder / "data.csv").write_bytes(data.encode() if isinstance(data, str) else data)
+        outcome = cloak(*verb)
+        if leaks(outcome.err) or (outcome.code and leaks(outcome.out)) or "unexpected" in outcome.err:
+            shown.append((kind, outcome.code, outcome.out[-300:], outcome.err[-300:]))
+        if verb[0] in ("inspect", "risk", "compare", "attack", "check") and leaks(outcome.out):
+            shown.append((kind, "result", outcome.out[-300:], ""))
+    assert shown == []
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "arrow", "xlsx"])
+@pytest.mark.parametrize("verb", [["run", "policy.json", "-v"], ["inspect", "data.{}"], ["init", "data.{}", "--force"]])
+def test_other_formats_show_no_cell_either(cloak, folder, kind, verb):
+    file = folder / f"data.{kind}"
+    frame = pl.DataFrame(
+        {"name": [CANARY] * 3, "age": [NUMBER, CANARY, "1"], "income": [CANARY] * 3, "born": ["x"] * 3}
+    )
+    if kind == "xlsx":
+        pytest.importorskip("xlsxwriter")
+        pytest.importorskip("fastexcel")
+        frame.write_excel(file, include_header=False)
+    else:
+        getattr(frame, {"parquet": "write_parquet", "jsonl": "write_ndjson", "arrow": "write_ipc"}[kind])(file)
+    (folder / "policy.json").write_text(json.dumps(POLICY | {"input": file.name}))
+    for cut in (None, 20, 200):
+        file.write_bytes(file.read_bytes()[:-cut] if cut else file.read_bytes())
+        outcome = cloak(*(word.format(kind) for word in verb))
+        assert not leaks(outcome.err + outcome.out), outcome
+        assert "unexpected" not in outcome.err
+
+
+def test_a_first_row_that_may_be_a_record_is_asked_about(cloak, folder):
+    (folder / "data.csv").write_text("Anna,Bern\nBeat,Thun\nCarl,Bern\n")
+    outcome = cloak("inspect", "data.csv")
+    assert outcome.code == 5
+    assert "may be a record instead of names of columns: 1 of its 2 cells are like those below" in outcome.err
+    assert "--no-header" in outcome.err
+    named = cloak("inspect", "data.csv", "--no-header", "--json")
+    assert [c["name"] for c in named.data["columns"]] == ["column_1", "column_2"]
+    assert named.data["rows"] == 3
+    assert [c["name"] for c in cloak("inspect", "data.csv", "--header", "--json").data["columns"]] == ["Anna", "Bern"]
+    assert cloak("init", "data.csv", "--no-header").code == 0
+    assert cloak("check", "policy.yaml", "--json").data.get("rows", 3) == 3  # it knows what its columns are called
+
+
+def test_a_header_that_a_policy_knows_is_not_asked_about(cloak, folder):
+    (folder / "data.csv").write_text("name,city\nBeat,Thun\nname,city\nBeat,Thun\n")
+    written = {"input": "data.csv", "columns": {"name": "quasi"}, "goals": [{"model": "k-anonymity", "k": 1}]}
+    (folder / "p.json").write_text(json.dumps(written))
+    outcome = cloak("check", "p.json")
+    assert "may be a record" not in outcome.err

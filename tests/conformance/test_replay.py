@@ -1,0 +1,219 @@
+"""Every algorithm under `replay`: who has policy, program, release and everybody's quasi-identifiers learns no more."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import tablecloak as tc
+from tablecloak import registry
+from tablecloak.attacking import attack_frames, build_case
+from tablecloak.attacking.program import program_of
+from tablecloak.models.concealment import KConcealment
+from tablecloak.models.km_anonymity import KmAnonymity
+from tablecloak.risks.base import run_attacks
+from tablecloak.rng import Secret
+
+IN_GROUPS = ["anatomy", "permutation", "slicing", "swapping", "v-cold"]
+# They exchange rows by their sensitive values, so goals must speak of these, and classes depend on them.
+BY_VALUES = ["pm-hca", "t-msn", "v-klt"]
+QUASI = ["age", "sex"]
+TREE = {"all": {"lung": ["flu", "asthma"], "gut": ["ulcer", "gastritis"]}}
+TABLES = range(5)
+
+
+def people(seed, n=6):
+    """Few people, so that every world can be tried."""
+    draw = random.Random(seed)
+    illness = ["flu", "asthma", "ulcer", "gastritis", "flu", "asthma", "ulcer", "gastritis"][:n]
+    draw.shuffle(illness)
+    return pl.DataFrame(
+        {
+            "age": [draw.randrange(20, 60) for _ in range(n)],
+            "sex": [draw.choice("fm") for _ in range(n)],
+            "illness": illness,
+            "pay": [draw.randrange(1, 5) for _ in range(n)],
+        }
+    )
+
+
+def policy_for(kind, goals):
+    algorithm = {"kind": kind}
+    if kind in ("datafly", "levels"):
+        algorithm["suppression_limit"] = 0
+    if kind == "tds":
+        algorithm["class_column"] = "illness"
+    sensitive = "pay" if kind == "t-msn" else "illness"
+    quasi = ["age"] if kind == "univariate" else QUASI
+    columns = {**tc.roles(quasi=quasi, sensitive=[sensitive])}
+    if kind in ("pm-hca", "v-klt"):
+        columns["illness"] = {"role": "sensitive", "hierarchy": {"kind": "tree", "tree": TREE}}
+    if kind == "levels":
+        algorithm |= {"levels": {"age": 2, "sex": 1}}
+    return tc.Policy(columns=columns, goals=goals, algorithm=algorithm)
+
+
+def goals_of(kind):
+    if kind in IN_GROUPS:
+        return [tc.LDiversity(l=2)]
+    if kind == "ring":
+        return [KConcealment(k=2)]
+    return [tc.KAnonymity(k=2), tc.LDiversity(l=2)] if kind in BY_VALUES else [tc.KAnonymity(k=2)]
+
+
+def replayed(data, policy):
+    release = tc.anonymize(data, policy)
+    report = attack_frames(data, release.frame, policy=policy, side=release.side, kinds=["replay"], with_before=False)
+    return report.after[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(set(registry.known("algorithms")) - {"apriori", *BY_VALUES}))
+def test_replay_recovers_nothing_beyond_what_is_promised(kind):
+    for seed in TABLES:
+        found = replayed(people(seed), policy_for(kind, goals_of(kind)))
+        assert found.finding is not None, found.reason
+        details = found.finding.details
+        assert found.finding.n_victims == 0
+        error = 0.0 if details["is_exact"] else 4 * (0.25 / details["runs_that_gave_the_release"]) ** 0.5
+        assert details["most_certain_value"] <= details["allowed_value"] + error + 1e-9
+        if details["allowed_linkage"] is not None:
+            assert details["most_certain_row"] <= details["allowed_linkage"] + error + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BY_VALUES)
+def test_rows_that_are_exchanged_by_their_values_are_not_linked(kind):
+    """What their classes tell of values is measured: it may pass 1/l, as with every class that values decide on."""
+    for seed in TABLES:
+        found = replayed(people(seed), policy_for(kind, goals_of(kind)))
+        assert found.finding is not None, found.reason
+        error = 4 * (0.25 / found.finding.details["runs_that_gave_the_release"]) ** 0.5
+        assert found.finding.details["most_certain_row"] <= 0.5 + error
+
+
+def test_items_depend_on_neither_order_nor_seed():
+    """`apriori` publishes nodes that follow from counts of items alone: there is nothing to run again."""
+    items = ["a;b", "a;c", "b;c", "a;b;c", "c;d", "a;d", "b;d", "c"]
+    frames = []
+    for order, seed in (([0, 1, 2, 3, 4, 5, 6, 7], 0), ([7, 2, 5, 0, 3, 6, 1, 4], 9)):
+        policy = tc.Policy(columns={"bought": "items"}, goals=[KmAnonymity(k=2, m=2)], seed=seed)
+        frames.append(Counter(map(str, tc.anonymize(pl.DataFrame({"bought": items})[order], policy).frame["bought"])))
+    assert frames[0] == frames[1]
+
+
+def test_classes_that_values_decide_on_tell_more_than_one_in_l():
+    """The leak that stays where goals speak of values and classes are cut by them: l-diversity does not promise it."""
+    policy = policy_for("mondrian", [tc.KAnonymity(k=2), tc.LDiversity(l=2)])
+    told = next(f for s in range(40) if (f := replayed(people(s, 7), policy).finding) and f.n_victims)
+    assert told.details["is_exact"]
+    assert told.details["most_certain_value"] > 0.5
+
+
+def published(release):
+    return Counter(map(str, release.frame.with_columns(pl.all().cast(pl.String)).rows()))
+
+
+def worlds_by_hand(data, policy):
+    """Every order of the illnesses that gives the release, by running the whole pipeline on each."""
+    wanted = published(tc.anonymize(data, policy))
+    found = []
+    for illness in sorted(set(permutations(data["illness"].to_list()))):
+        try:
+            release = tc.anonymize(data.with_columns(pl.Series("illness", illness)), policy)
+        except tc.CloakError:
+            continue
+        if published(release) == wanted:
+            found.append(illness)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_exact_replay_is_that_of_running_everything_by_hand(seed):
+    data, policy = people(seed, 5), policy_for("mondrian", [tc.KAnonymity(k=2), tc.LDiversity(l=2)])
+    worlds = worlds_by_hand(data, policy)
+    own = [sum(w[i] == v for w in worlds) / len(worlds) for i, v in enumerate(data["illness"])]
+    found = replayed(data, policy).finding
+    assert found.average == pytest.approx(sum(own) / len(own))
+    assert found.highest == pytest.approx(max(own))
+    assert found.details["runs_that_gave_the_release"] == len(worlds)
+
+
+def test_two_people_of_a_drawn_group_are_one_half_each():
+    """Four people with four illnesses in two groups of two, counted by hand: each of a pair is as likely."""
+    data = people(0, 4)
+    found = replayed(data, policy_for("anatomy", [tc.LDiversity(l=2)])).finding
+    assert found.details["worlds"] == 4
+    assert found.baseline == 0.5
+    assert abs(found.average - 0.5) < 4 * (0.25 / found.details["runs_that_gave_the_release"]) ** 0.5
+    assert found.n_victims == 0
+
+
+@dataclass(frozen=True)
+class PublicSecret:
+    """The same program where the secret is known, which is what a seed in the policy was."""
+
+    inner: object
+    secret: Secret
+    is_drawn = False
+
+    @property
+    def linkage(self):
+        return self.inner.linkage
+
+    @property
+    def value(self):
+        return self.inner.value
+
+    def run(self, source, _):
+        return self.inner.run(source, self.secret)
+
+
+def test_a_public_secret_is_replayed():
+    """So it was in 0.1.0: who knows what decided the groups is certain of values."""
+    policy = policy_for("anatomy", [tc.LDiversity(l=2)])
+    n_victims = 0
+    for seed in TABLES:
+        data = people(seed, 8).vstack(people(seed + 9, 2))
+        data = data.with_columns(pl.Series("illness", ["flu", "ulcer"] * 5))
+        release = tc.anonymize(data, policy)
+        case = build_case(
+            release.frame, quasi=QUASI, sensitive=["illness"], original=data, side=release.side, policy=policy
+        )
+        program = PublicSecret(program_of(policy, data), Secret.fresh())  # tests have one secret, see conftest.py
+        found = run_attacks(replace(case, program=program), ["replay"])[0]
+        n_victims += found.finding.n_victims
+    assert n_victims > len(TABLES)
+
+
+def test_a_release_of_another_program_is_not_replayed():
+    data = people(1)
+    other = tc.anonymize(data, policy_for("mondrian", [tc.KAnonymity(k=3)]))
+    found = attack_frames(data, other.frame, policy=policy_for("mondrian", [tc.KAnonymity(k=2)]), kinds=["replay"])
+    assert "another program, version or policy" in found.after[0].reason
+
+
+def test_replay_says_how_many_people_it_can_try():
+    data = people(1, 8).vstack(people(2, 8))
+    found = replayed(data, policy_for("mondrian", [tc.KAnonymity(k=2)]))
+    assert found.reason == "too large: replay is tried up to 12 people"
+
+
+@pytest.mark.parametrize("kind", sorted(set(registry.known("algorithms")) - {"apriori", "disk-clustering"}))
+def test_neither_order_of_rows_nor_their_numbers_decide_what_is_published(kind):
+    """With the same secret, the same people in any order give the same rows (`disk-clustering` deals as they come)."""
+    rng = np.random.default_rng(5)
+    data = pl.concat([people(s, 8) for s in range(5)])
+    policy = policy_for(kind, goals_of(kind))
+    releases = [tc.anonymize(data[order], policy) for order in (np.arange(40), rng.permutation(40))]
+    assert published(releases[0]) == published(releases[1])
+    if releases[0].side is not None:
+        sides = [r.side.with_columns(pl.all().cast(pl.String)) for r in releases]
+        assert Counter(sides[0].rows()) == Counter(sides[1].rows())
