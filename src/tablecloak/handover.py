@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from tablecloak.data.table import ColumnType, Role
+from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.alike import Alike
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, LocalTable
@@ -173,14 +173,9 @@ def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
         protected=protected,
         apart=tuple(apart),
         has_exact_groups=plan.algorithm.publishes.is_bucketing,
-        keeps_order=_keeps_order(plan),
+        keeps_order=publication.order is Order.KEEP,
         has_public_secret=is_public(plan.policy),
     )
-
-
-def _keeps_order(plan: Plan) -> bool:
-    order = getattr(plan.policy.output, "order", None)
-    return order is not None and str(order) == "keep"
 
 
 def _stars(plan: Plan, release: Table) -> tuple[str, ...]:
