@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,7 @@ def init_and_run(command: Sequence[str], folder: Path, file: str) -> Handed:
     return run(command, folder, "init.yaml") if done.returncode == 0 else Handed("init asks how it is written")
 
 
-def results(data: Path, commands: dict[str, Sequence[str]]) -> list[dict[str, Any]]:
+def results(data: Path, commands: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     """For every table: with nothing edited, by each program; and by the policy that was made for it."""
     found = []
     for source in SOURCES:
