@@ -119,12 +119,24 @@ class _Original:
     n_dropped: int
 
 
-def _original(table: LocalTable, cells: _Cells, policy: Policy) -> _Original:
+def _rows_with_values(table: LocalTable, policy: Policy) -> IntArray:
+    """The rows of an original that the policy does not leave out for empty cells."""
     drops = [n for n in policy.columns_with(Role.QUASI, Role.SENSITIVE) if policy.missing_of(n) is Missing.DROP]
     is_empty = np.zeros(table.n_rows, bool)
     for name in drops:
-        is_empty |= table.frame[name].is_null().to_numpy()
-    rows = np.flatnonzero(~is_empty)
+        if name in table.types:
+            is_empty |= table.frame[name].is_null().to_numpy()
+    return np.flatnonzero(~is_empty)
+
+
+def _without_empty(table: LocalTable | None, policy: Policy) -> LocalTable | None:
+    if table is None:
+        return None
+    return LocalTable(table.frame[_rows_with_values(table, policy)], table.types, table.name)
+
+
+def _original(table: LocalTable, cells: _Cells, policy: Policy) -> _Original:
+    rows = _rows_with_values(table, policy)
     return _Original(
         LocalTable(table.frame[rows], table.types, table.name),
         replace(cells, texts=cells.texts[rows] if cells.texts.width else cells.texts),
@@ -179,7 +191,7 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
         plan = make_plan(_published_part(policy), [*frame.columns, *(beside.types if beside else [])])
         table = None if original is None else table_of(from_frame(original))
         separated = Separated(table_of(frame), beside)
-        found = verify_separated(engine, separated, plan, original=table)
+        found = verify_separated(engine, separated, plan, original=_without_empty(table, policy))
         return _with_failures(found, _wrong_group_columns(separated, policy))
     plan = make_plan(_published_part(policy), frame.columns)
     cells = _Cells.of_frame(frame, _published_columns(policy, frame.columns))
@@ -442,7 +454,8 @@ def _alone_to_blame(generalized: Sequence[Generalized], equal: Sequence[Equal], 
 def _counted_beside(found: Verification, n_originals: int, plan: Plan, before: _Original) -> Verification:
     """With how many originals are left out, and whether the policy lets so many be."""
     n_left_out = max(0, n_originals - found.n_rows)
-    most = most_of(n_originals, getattr(plan.algorithm, "suppression_limit", 0.0))
+    limit = getattr(plan.algorithm, "suppression_limit", 0.0)
+    most = n_originals if limit is None else most_of(n_originals, limit)  # None: the method has a limit of its own
     failures = []
     # who names no algorithm says nothing about how many records may be left out
     if n_left_out > most and "algorithm" in plan.policy.model_fields_set:
@@ -497,7 +510,9 @@ def _verify_groups(
             source = source_of(policy.with_files(source=original))
             table = engine.read(source, columns=[*plan.quasi, *plan.sensitive], categorical=())
     with timed.phase("verify"):
-        return _with_failures(verify_separated(engine, separated, plan, original=table), failures)
+        return _with_failures(
+            verify_separated(engine, separated, plan, original=_without_empty(table, policy)), failures
+        )
 
 
 def _wrong_group_columns(separated: Separated, policy: Policy) -> list[Failure]:
