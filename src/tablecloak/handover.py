@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from tablecloak.data.table import ColumnType, Role
+from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.alike import Alike
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, LocalTable
@@ -118,7 +118,8 @@ def appraise_file(release: Place, policy: Policy, evidence: Evidence = NO_EVIDEN
 def appraise_finished(release: LocalTable, policy: Policy, evidence: Evidence = NO_EVIDENCE) -> Handover:
     """The same for a finished table; of a release in groups, its main one."""
     there = {name: spec for name, spec in policy.columns.items() if name in release.types}
-    plan = make_plan(policy.model_copy(update={"columns": there}), list(release.types))
+    accepted = tuple(a for a in policy.accepted if a.column is None or a.column in release.types)
+    plan = make_plan(policy.model_copy(update={"columns": there, "accepted": accepted}), list(release.types))
     apart = plan.sensitive if plan.algorithm.publishes.is_bucketing else ()
     return appraise(LocalEngine(), release, plan, apart=apart, evidence=evidence)
 
@@ -173,14 +174,9 @@ def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
         protected=protected,
         apart=tuple(apart),
         has_exact_groups=plan.algorithm.publishes.is_bucketing,
-        keeps_order=_keeps_order(plan),
+        keeps_order=publication.order is Order.KEEP,
         has_public_secret=is_public(plan.policy),
     )
-
-
-def _keeps_order(plan: Plan) -> bool:
-    order = getattr(plan.policy.output, "order", None)
-    return order is not None and str(order) == "keep"
 
 
 def _stars(plan: Plan, release: Table) -> tuple[str, ...]:

@@ -295,6 +295,11 @@ def refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str
         if name not in known and column.role is not Role.DROP:
             hint = did_you_mean(name, columns) or f"it has: {', '.join(list(columns)[:20])}"
             raise DataError(f"there is no column '{name}'", hint=hint, location=location)
+    for accepted in policy.accepted:
+        meant = accepted.column
+        if meant is not None and policy.others == "keep" and meant not in known and meant not in policy.columns:
+            message = f"accepted names the column '{meant}', and there is none"
+            raise DataError(message, hint=did_you_mean(meant, columns), location=location)
 
 
 def _refuse_items(policy: Policy) -> None:

@@ -34,7 +34,7 @@ from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 from tablecloak.stats.joint import combine
-from tablecloak.stats.persons import HOLDING_NAME, is_by_person
+from tablecloak.stats.persons import HOLDING_NAME, in_table, is_by_person
 
 __all__ = [
     "Failure",
@@ -411,6 +411,8 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
     }
     code_of = {name: codes for name, codes in code_of.items() if (codes >= 0).all()}
 
+    holdings = next((d for d in coding.sensitive if d.kind is Counted.HOLDING), None)
+
     def change(part: ClassStats) -> ClassStats:
         hist = dict(part.hist)
         for name, codes in code_of.items():
@@ -419,6 +421,8 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
             if joint.domain.parts is not None:
                 of_parts = {n: code_of[n][of] if n in code_of else of for n, of in joint.domain.parts.items()}
                 hist[name] = replace(joint, domain=replace(joint.domain, parts=of_parts))
+                if holdings is not None and joint.domain.kind is Counted.HOLDING:
+                    hist[name] = in_table(hist[name], holdings, coding.totals[holdings.name])
         return replace(part, hist=hist)
 
     changed = _Recoded(parts, change) if len(parts) > 1 else (change(parts[0]),)

@@ -93,6 +93,7 @@ def test_the_same_bytes_where_threads_share_the_work(cloak, tmp_path, kind):
     assert made[0] == made[1]
 
 
+@pytest.mark.fresh_secrets
 def test_a_random_order_does_not_come_from_the_seed(cloak, tmp_path):
     made = []
     for number in (1, 2):

@@ -219,6 +219,8 @@ def test_identifying_column_finds_addresses_of_mail_that_are_kept():
 
 
 def test_kept_order_finds_rows_in_the_order_of_the_input():
+    assert kinds(released(people(), "", "output: {path: out.csv, order: keep}\n")) == [("kept-order", None)]
+    assert released(people(), "", "output: {path: out.csv, order: random}\n").status == "ready"
     told = policy(BASE % "")
     goal = Goal(tuple(told.goals))
     assert [f.kind for f in find_all(Shown(told, goal, 9, is_released=False, keeps_order=True))] == ["kept-order"]

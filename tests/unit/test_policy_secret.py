@@ -101,10 +101,12 @@ def test_a_resumed_run_goes_on_with_its_secret(tmp_path: Path) -> None:
     begun = RunFolder.of_run(tmp_path / "out.csv", None, {}, [], resume=False)
     assert begun.remembered(first, is_new=True) == first
     assert begun.path.joinpath("secret").stat().st_mode & 0o777 == 0o600
+    begun._folder.release()  # as when its process is killed
     resumed = RunFolder.of_run(tmp_path / "out.csv", None, {}, [], resume=True)
     assert resumed.remembered(second, is_new=True) == first
     with pytest.raises(IncompatibleChoice, match="the secret changed"):
         resumed.remembered(second, is_new=False)
+    resumed._folder.release()
     anew = RunFolder.of_run(tmp_path / "out.csv", None, {}, [], resume=False)
     assert anew.remembered(second, is_new=True) == second
     anew.discard()

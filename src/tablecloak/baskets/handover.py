@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tablecloak.baskets.plan import SetPlan
+from tablecloak.data.table import Order
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.findings.base import Finding, Shown, find_all, unmatched_acceptances
 from tablecloak.handover import Attackers, Handover, look_at, risk_of
@@ -45,5 +46,5 @@ def _shown(plan: SetPlan, n_records: int, *, is_released: bool) -> Shown:
     output = plan.policy.output
     return Shown(
         plan.policy, goal, n_records, is_released, outside=plan.kept,
-        keeps_order=str(getattr(output, "order", None)) == "keep",
+        keeps_order=output is not None and output.order is Order.KEEP,
     )  # fmt: skip

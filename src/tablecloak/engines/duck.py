@@ -33,6 +33,7 @@ from tablecloak.engines.base import (
 from tablecloak.engines.batches import collect_values
 from tablecloak.engines.disk_clusters import solve_on_disk
 from tablecloak.engines.lookup import places_of
+from tablecloak.engines.order import content_order
 from tablecloak.engines.publish import Publisher, Unordered
 from tablecloak.engines.recount import Recounter
 from tablecloak.engines.rows import Rows, Shards
@@ -186,6 +187,17 @@ class DuckEngine:
 
         n_rows = sum(batch.height for batch in batches(needed))
         return replace(stream, types=types, n_rows=n_rows, open=batches)
+
+    def sorted(self, table: Table) -> StreamTable:
+        stream = _stream(table)
+        batches: list[pl.DataFrame] = []
+        for batch in stream.batches(list(stream.types)):
+            batches.append(batch)
+            if sum(int(b.estimated_size()) for b in batches) > self.work * SORTED_SHARE:
+                return stream
+        frame = pl.concat(batches)
+        found = from_frame(frame[content_order(frame)], self.batch_rows, stream.name)
+        return replace(found, types=stream.types, all_categories=stream.all_categories)
 
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         stream = _stream(table)

@@ -28,7 +28,8 @@ from tablecloak.engines.base import (
     Summary,
     Table,
 )
-from tablecloak.engines.order import plain_text, published_order
+from tablecloak.engines.order import content_order, plain_text, published_order
+from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
 from tablecloak.io.places import Place
@@ -57,6 +58,10 @@ class LocalTable:
     @property
     def n_rows(self) -> int:
         return self.frame.height
+
+    def spelled(self, spelling: Spelling) -> LocalTable:
+        """The table as a text file shows it."""
+        return replace(self, frame=spelling.written(self.frame))
 
 
 def table_of(frame: pl.DataFrame, name: str = "the table") -> LocalTable:
@@ -105,6 +110,10 @@ class LocalEngine:
         frame = _local(table).frame
         kept = frame.drop_nulls(without_missing) if without_missing else frame
         return LocalTable(kept.select(columns), {c: table.types[c] for c in columns}, table.name)
+
+    def sorted(self, table: Table) -> LocalTable:
+        found = _local(table)
+        return replace(found, frame=found.frame[content_order(found.frame)])
 
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         series = {c: _local(table).frame[c] for c in columns}

@@ -134,8 +134,11 @@ class RunFolder:
                 raise IncompatibleChoice("the secret changed since the run that is to be resumed", hint=ANEW)
             return kept
         with writing(path):
-            path.touch(mode=0o600)
-            path.write_bytes(secret.key)
+            partial = path.with_name(f"{SECRET}.partial")
+            partial.unlink(missing_ok=True)
+            partial.touch(mode=0o600)
+            partial.write_bytes(secret.key)
+            partial.replace(path)  # whole or not at all, whenever the run is killed
         return secret
 
     def check_inputs(self) -> None:

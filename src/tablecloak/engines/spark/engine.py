@@ -155,6 +155,9 @@ class SparkEngine:
         chosen = replace(chosen, rows=replace(found.rows, drops=(*found.rows.drops, *without_missing)))
         return replace(chosen, n_rows=self._n_rows(chosen))
 
+    def sorted(self, table: Table) -> SparkTable:
+        return spark_table(table)  # tuples are counted, whatever their order
+
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         missing = self._counted(spark_table(table), columns)["missing"]
         n_distinct = jobs.n_distinct(self.session, spark_table(table), columns) if distinct else {}

@@ -1,0 +1,71 @@
+"""Which original each published row can come from, against comparing each with each."""
+
+import numpy as np
+import pytest
+
+from tablecloak.data import origins
+from tablecloak.data.coverage import Coverage
+from tablecloak.data.origins import Equal, Generalized, assigned, candidates_of
+
+
+def fits(generalized, equal, row, original):
+    if any(e.published[row] != e.originals[original] for e in equal):
+        return False
+    for side in generalized:
+        label, code = int(side.labels[row]), int(side.codes[original])
+        listed = side.coverage.sets.get(label)
+        if not side.coverage.lo[label] <= code <= side.coverage.hi[label] or (listed and code not in listed):
+            return False
+    return True
+
+
+def most_rows(generalized, equal, n_rows, n_originals):
+    """How many rows can have an original of their own, by augmenting paths."""
+    row_of = {}
+
+    def place(row, seen):
+        for original in range(n_originals):
+            if original in seen or not fits(generalized, equal, row, original):
+                continue
+            seen.add(original)
+            if original not in row_of or place(row_of[original], seen):
+                row_of[original] = row
+                return True
+        return False
+
+    return sum(place(row, set()) for row in range(n_rows))
+
+
+def random_case(rng):
+    n_originals = int(rng.integers(1, 12))
+    n_rows = int(rng.integers(1, n_originals + 2))
+    generalized = []
+    for name in range(int(rng.integers(1, 4))):
+        n_codes, n_labels = int(rng.integers(1, 12)), int(rng.integers(1, 6))
+        lo = rng.integers(0, n_codes, n_labels)
+        hi = np.minimum(n_codes - 1, lo + rng.integers(-1, 5, n_labels))
+        ends = {i: frozenset([int(lo[i]), int(hi[i])]) for i in range(n_labels) if hi[i] - lo[i] >= 2}
+        sets = {i: members for i, members in ends.items() if rng.random() < 0.3}
+        labels, codes = rng.integers(0, n_labels, n_rows), rng.integers(0, n_codes, n_originals)
+        generalized.append(Generalized(str(name), Coverage(lo, hi, sets), labels, codes))
+    equal = [Equal("e", rng.integers(0, 2, n_rows), rng.integers(0, 2, n_originals)) for _ in range(rng.integers(0, 3))]
+    return generalized, equal, n_rows, n_originals
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_as_many_rows_as_possible_get_an_original_that_fits(seed, monkeypatch):
+    monkeypatch.setattr(origins, "LEAF_PAIRS", 4)  # so that small tables are cut apart, too
+    generalized, equal, n_rows, n_originals = random_case(np.random.default_rng(seed))
+    found = assigned(candidates_of(generalized, n_rows, n_originals), equal).row_of
+    pairs = [(row, int(original)) for row, original in enumerate(found) if original >= 0]
+    assert len({original for _, original in pairs}) == len(pairs)
+    assert all(fits(generalized, equal, row, original) for row, original in pairs)
+    assert len(pairs) == most_rows(generalized, equal, n_rows, n_originals)
+
+
+def test_labels_that_overlap_too_much_are_refused(monkeypatch):
+    monkeypatch.setattr(origins, "MOST_PAIRS", 3)
+    coverage = Coverage(np.array([0]), np.array([3]), {})
+    side = Generalized("age", coverage, np.zeros(4, np.int64), np.arange(4))
+    with pytest.raises(origins.TooManyPairsError):
+        candidates_of([side], 4, 4)
