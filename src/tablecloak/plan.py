@@ -109,7 +109,7 @@ class Plan:
         return [SensitiveColumn(n, kind=Counted.GUARD) for n in guards_of(self.goal) if n in table.types]
 
     def most_left_out(self, n_rows: int) -> int:
-        """How many of so many records the algorithm may leave out; Datafly without a limit: as many as a class needs."""
+        """How many of so many records may be left out; Datafly without a limit takes as many as a class needs."""
         limit = getattr(self.algorithm, "suppression_limit", 0.0)
         return min(self.goal.min_size, n_rows - 1) if limit is None else most_of(n_rows, limit)
 
