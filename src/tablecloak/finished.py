@@ -17,7 +17,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Publishes
-from tablecloak.amounts import most_of
 from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import ANYTHING, distinct_of
 from tablecloak.data.grouping import Shown, dealt
@@ -468,8 +467,7 @@ def _alone_to_blame(generalized: Sequence[Generalized], equal: Sequence[Equal], 
 def _counted_beside(found: Verification, n_originals: int, plan: Plan, before: _Original) -> Verification:
     """With how many originals are left out, and whether the policy lets so many be."""
     n_left_out = max(0, n_originals - found.n_rows)
-    limit = getattr(plan.algorithm, "suppression_limit", 0.0)
-    most = n_originals if limit is None else most_of(n_originals, limit)  # None: the method has a limit of its own
+    most = plan.most_left_out(n_originals)
     failures = []
     # who names no algorithm says nothing about how many records may be left out
     if n_left_out > most and "algorithm" in plan.policy.model_fields_set:
@@ -489,7 +487,9 @@ def _without_persons(verification: Verification, policy: Policy, why: str) -> Ve
         v if v.unchecked or (v.model == "k-anonymity" and not v.holds) else replace(v, holds=False, unchecked=reason)
         for v in verification.verdicts
     ]
-    return replace(verification, verdicts=verdicts, notes=(*verification.notes, reason))
+    unknown = {v.model for v in verdicts if v.unchecked}
+    failures = tuple(f for f in verification.failures if f.model not in unknown)
+    return replace(verification, verdicts=verdicts, failures=failures, notes=(*verification.notes, reason))
 
 
 def _unknowable(verification: Verification) -> Verification:

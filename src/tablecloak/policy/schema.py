@@ -133,6 +133,16 @@ class Policy(Spec):
         return place if isinstance(place := self.input_place, Path) else None
 
     @property
+    def writes_text(self) -> bool:
+        """Whether the release is a CSV or TSV file, or a folder of them."""
+        path, output = self.output_path, self.output
+        if path is None or output is None or self.input is None:
+            return False
+        if output.format or output.is_folder:
+            return output.format in ("csv", "tsv")
+        return any(suffix.lower() in (".csv", ".tsv") for suffix in path.suffixes[-2:])
+
+    @property
     def output_path(self) -> Path | None:
         """The file of the release, if the policy names one."""
         return place if isinstance(place := self.output_place, Path) else None
