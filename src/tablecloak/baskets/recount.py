@@ -95,7 +95,11 @@ def _held_against(published: Published, originals: Sets, plan: SetPlan, row_of: 
     if (nodes < 0).any():
         return False, (f"{int((nodes < 0).sum()):,} published items are no labels of the hierarchy",), {}
     if row_of is None and plan.order is not Order.KEEP:
-        row_of = _matched(published, nodes, originals, copies=plan.goal.multiset)
+        for read in (nodes, _nodes(originals.hierarchy, published.labels, widest=False)):
+            row_of = _matched(published, read, originals, copies=plan.goal.multiset)
+            if row_of is not None:
+                nodes = read
+                break
         unmatched = (UNMATCHED,) if row_of is None else ()
     before = originals.baskets if row_of is None else originals.baskets.take(row_of)
     n_wrong, n_lost = _compared(published.baskets, nodes, before, originals.hierarchy)
@@ -137,11 +141,16 @@ def _matched(published: Published, nodes: IntArray, originals: Sets, *, copies: 
     return row_of
 
 
-def _nodes(hierarchy: Hierarchy, labels: list[str]) -> IntArray:
-    """The node that each label stands for, the widest of nested ones; -1 where there is none."""
+def _nodes(hierarchy: Hierarchy, labels: list[str], *, widest: bool = True) -> IntArray:
+    """The node that each label stands for; -1 where there is none.
+
+    Args:
+        widest: of an item and a node that are called the same, such as an item `*`, the label stands for the node.
+    """
     leaves = label_index(hierarchy)
-    widest = {str(label).strip(): node for node, label in enumerate(hierarchy.labels)}
-    return np.array([widest.get(label, leaves.get(label, -1)) for label in labels], np.int64)
+    nodes = {str(label).strip(): node for node, label in enumerate(hierarchy.labels)}
+    by_label = {**leaves, **nodes} if widest else {**nodes, **leaves}
+    return np.array([by_label.get(label, -1) for label in labels], np.int64)
 
 
 def _compared(published: Baskets, nodes: IntArray, before: Baskets, hierarchy: Hierarchy) -> tuple[int, int]:
