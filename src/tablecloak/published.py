@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -68,18 +69,26 @@ def _node_losses(texts: Sequence[str | None], hierarchy: Hierarchy) -> FloatArra
 
 
 def _interval_losses(texts: Sequence[str | None], domain: Domain) -> FloatArray:
-    """The part of the range of the original that numbers, dates and intervals leave open, NaN for other labels."""
+    """Widths of numbers, dates and intervals over the width of the original column, at most 1; NaN for other labels."""
     line = domain.values.to_physical()
-    first, last = (float(line[0]), float(line[-1])) if len(line) else (0.0, 0.0)
+    first, last = (line[0], line[-1]) if len(line) else (0, 0)
 
     def loss(text: str | None) -> float:
-        at = None if text is None else bounds(parse(text, domain.type.value), domain.type.value)
-        if at is None:
+        cell = None if text is None else parse(text, domain.type.value)
+        if cell is None or bounds(cell, domain.type.value) is None:
             return np.nan
-        lo, hi = max(at[0], first), min(at[1], last)
-        return max(0.0, hi - lo) / (last - first) if last > first else 0.0
+        lo = first if cell.lo == -math.inf else cell.lo
+        hi = last if cell.hi == math.inf else cell.hi
+        return _share(lo, hi, first, last) if last > first else 0.0
 
     return np.array([loss(text) for text in texts])
+
+
+def _share(lo: float, hi: float, first: float, last: float) -> float:
+    """The width of an interval over that of the column."""
+    if math.isinf(last - first):  # the distance of the two largest floats is no float
+        return _share(lo / 4, hi / 4, first / 4, last / 4)
+    return float(min(1.0, max(0, hi - lo) / (last - first)))
 
 
 def counts_of_labels(

@@ -238,24 +238,38 @@ def _column(
     offset = int(domain.has_missing)
     is_ordered = domain.kind is DomainKind.ORDERED
     if is_ordered:
-        kept = np.unique(np.concatenate([lo, hi, cut]))
-        kept = kept[kept >= offset]
-        texts = [str(format_value(v)) for v in domain.values.gather(kept - offset).to_list()]
+        texts, (first, last, at) = _ordered_places(domain, lo, hi, cut)
     else:
-        kept = np.arange(offset, domain.n_codes)
         leaves = domain.hierarchy.leaf_labels if domain.hierarchy else None
         known = leaves[offset:] if leaves else domain.values.to_list()
         texts = [str(format_value(v)) for v in known]
-
-    def place(codes: IntArray) -> IntArray:
-        return np.where(codes < offset, MISSING, 2 * np.searchsorted(kept, codes) + 1)
-
+        first, last, at = (np.where(codes < offset, MISSING, 2 * (codes - offset) + 1) for codes in (lo, hi, cut))
     hidden = domain.hierarchy.inside if domain.hierarchy else {}
     column = RecodedColumn(
-        domain.name, domain.type.value, is_ordered, texts, place(lo), place(hi), labels[domain.name],
+        domain.name, domain.type.value, is_ordered, texts, first, last, labels[domain.name],
         inside={text: code - offset for text, code in hidden.items()},
     )  # fmt: skip
-    return column, place(cut)
+    return column, at
+
+
+def _ordered_places(
+    domain: Domain, lo: IntArray, hi: IntArray, cut: IntArray
+) -> tuple[list[str], tuple[IntArray, IntArray, IntArray]]:
+    """Texts of where published intervals and sides of cuts end, and the places of these.
+
+    They are the round bounds that are published, not the values inside them.
+    """
+    offset = int(domain.has_missing)
+    begins, ends = domain.interval_ends(lo, hi)
+    sides = domain.interval_ends(np.maximum(cut - 1, 0), cut)[1]  # a cut ends where an interval up to it would
+    parts = ((lo, begins), (hi, ends), (cut, sides))
+    kept = np.unique(np.concatenate([places[codes >= offset] for codes, places in parts]))
+    line = domain.values.to_physical().dtype
+    texts = [str(format_value(v)) for v in pl.Series(kept).cast(line).cast(domain.values.dtype).to_list()]
+    first, last, at = (
+        np.where(codes < offset, MISSING, 2 * np.searchsorted(kept, places) + 1) for codes, places in parts
+    )
+    return texts, (first, last, at)
 
 
 def _places_of(sets: NDArray[np.uint64], offset: int) -> list[list[int]]:

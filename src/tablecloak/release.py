@@ -15,6 +15,8 @@ from tablecloak.data.table import ColumnType, Order
 from tablecloak.documents import Documents, write_documents
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.engines.spelling import Spelling, spelling_of
+from tablecloak.errors import DataError
 from tablecloak.handover import appraise
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.parts import size_of
@@ -22,7 +24,7 @@ from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
 from tablecloak.outcome import RunReport, with_utility
-from tablecloak.plan import Plan
+from tablecloak.plan import Plan, source_of
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
 from tablecloak.recoding import Recoding
@@ -151,8 +153,10 @@ def write_release(
     """Write the release under a temporary name and read back what was written."""
     output = plan.policy.output
     with timed.phase("write", release.n_rows) as notes:
+        spelling = _spelling(engine, plan)
         engine.write(
-            release, target, kind=output.format if output else None, delimiter=output.delimiter if output else None,
+            release.spelled(spelling) if spelling.columns else release, target,
+            kind=output.format if output else None, delimiter=output.delimiter if output else None,
             rows_per_file=output.rows_per_file if output else None, progress=timed.inner,
         )  # fmt: skip
         size = f", {show_bytes(size_of(target))}" if isinstance(target, Path) else ""
@@ -160,7 +164,18 @@ def write_release(
     del release
     with timed.phase("read back"):
         # what was meant to be written; any other text in the file is found and counted all the same
-        return read_release(engine, target, plan, {n: c.texts for n, c in labels.items() if not c.are_numbers})
+        shown = {n: spelling.texts(n, c.texts) for n, c in labels.items() if not c.are_numbers}
+        return read_release(engine, target, plan, shown)
+
+
+def _spelling(engine: Engine, plan: Plan) -> Spelling:
+    """How the input writes what the release publishes, if both are text files."""
+    if not plan.policy.writes_text:
+        return Spelling()
+    source = source_of(plan.policy)
+    columns = [name for name in plan.publication.columns if name in plan.quasi or name in plan.sensitive]
+    is_local = engine.name == LocalEngine.name
+    return spelling_of(source, engine.layout(source), columns, plan.quasi, in_memory=is_local)
 
 
 def write_separated(engine: LocalEngine, separated: Separated, files: Documents, plan: Plan, timed: Timed) -> Separated:
@@ -180,8 +195,16 @@ def read_release(engine: Engine, place: Place, plan: Plan, labels: Mapping[str, 
     columns = [name for name in plan.publication.columns if name not in plan.publication.starred]
     kind = plan.policy.output.format if plan.policy.output else None
     types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
-    source = Source.of(place, format=kind, types={**types, **dict.fromkeys(plan.quasi, ColumnType.TEXT)})
-    return engine.read(source, columns=columns, categorical=columns, labels=labels)
+    formats = {name: c.format for name, c in plan.policy.columns.items() if c.format and name in types}
+    types |= dict.fromkeys(plan.quasi, ColumnType.TEXT)
+    source = Source.of(place, format=kind, types=types, date_formats=formats)
+    try:
+        return engine.read(source, columns=columns, categorical=columns, labels=labels)
+    except DataError:
+        if not formats:
+            raise
+    # dates of text files are written as their original was; typed files and other tools write ISO dates
+    return engine.read(replace(source, date_formats={}), columns=columns, categorical=columns, labels=labels)
 
 
 def verified(

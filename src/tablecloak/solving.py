@@ -15,12 +15,12 @@ from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.algorithms.dealing import Dealing
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.data.coded import CodedTable
-from tablecloak.data.table import Order
+from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import Answer, Coding, Engine, OnDisk, Table
 from tablecloak.engines.local import LocalEngine, table_of
 from tablecloak.errors import GoalNotMet
 from tablecloak.handover import Attackers, risk_before
-from tablecloak.io.sources import Source
+from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import refuse_empty
 from tablecloak.models.base import Goal
 from tablecloak.outcome import loss_of
@@ -62,10 +62,25 @@ def read(engine: Engine, source: Source, policy: Policy, timed: Timed) -> tuple[
         secret = engine.remembered(secret_of(policy), is_new=policy.secret is None)
         plan = make_plan(policy, layout.names, location=source.location, secret=secret)
         kernels.preload(layout.n_rows_hint or 0, refines=plan.algorithm.name == "auto")
+        source = _letter_by_letter(source, layout, plan)
         table = engine.read(source, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
         refuse_empty(table.n_rows, source.location)
         notes.append(f"{table.n_rows:,} rows")
     return plan, table
+
+
+def _letter_by_letter(source: Source, layout: Layout, plan: Plan) -> Source:
+    """The source with columns that are only kept read as text, if they go from a text file to another.
+
+    Other columns are typed; how they were written is found out when the release is written. Suppressed rows show an
+    empty cell in place of a number, so there kept numbers stay numbers.
+    """
+    if layout.format not in ("csv", "tsv") or not plan.policy.writes_text or plan.publication.keeps_suppressed:
+        return source
+    used = {*plan.quasi, *plan.sensitive, *plan.publication.starred, plan.person, plan.target}
+    kept = {name for name in plan.publication.columns if name not in used | {plan.algorithm.group_column}}
+    formats = {name: f for name, f in source.date_formats.items() if name not in kept}
+    return replace(source, types={**source.types, **dict.fromkeys(kept, ColumnType.TEXT)}, date_formats=formats)
 
 
 def in_memory(engine: Engine, table: Table, plan: Plan) -> tuple[Engine, Table]:

@@ -26,6 +26,7 @@ from typing import Literal, Protocol, TypeAlias
 
 __all__ = [
     "ANY",
+    "EPOCH",
     "ORDERED_TYPES",
     "Cell",
     "Labels",
@@ -34,7 +35,6 @@ __all__ = [
     "covers",
     "format_exact",
     "format_interval",
-    "format_intervals",
     "format_member",
     "format_set",
     "format_value",
@@ -140,11 +140,6 @@ _MAY_BE_ORDERED = re.compile(r"\d\s*(?:[-,;~–]|\.\.)|[<>≤≥]|inf")  # all o
 def format_interval(lo: Value, hi: Value, *, open_right: bool = False) -> str:
     """The text of an interval: `[20, 29]`, or `[20, 30)` if open on the right."""
     return f"[{format_value(lo)}, {format_value(hi)}{')' if open_right else ']'}"
-
-
-def format_intervals(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """The texts of many intervals whose ends are texts already; one that begins where it ends is a value."""
-    return [lo if lo == hi else f"[{lo}, {hi}]" for lo, hi in pairs]
 
 
 def format_set(values: Iterable[str], *, masks: Collection[str] = ()) -> str:

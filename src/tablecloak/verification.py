@@ -34,7 +34,7 @@ from tablecloak.risks.base import run_attacks
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 from tablecloak.stats.joint import combine
-from tablecloak.stats.persons import HOLDING_NAME, is_by_person
+from tablecloak.stats.persons import HOLDING_NAME, in_table, is_by_person
 
 __all__ = [
     "Failure",
@@ -69,6 +69,7 @@ class Failure:
     count: int = 0  # how many rows it concerns; 0: the column as such
     rows: tuple[int, ...] = ()  # the first of them, counted from 1 without the header
     class_number: int | None = None  # of the first such class, counted from 1 in the order of rows
+    model: str | None = None  # of the goal that fails there
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of an entry of `failures` in `tablecloak verify --json`."""
@@ -251,7 +252,7 @@ def _failing_classes(goal: Goal, recount: Recount, verdicts: Sequence[Verdict]) 
         if recount.is_suppressed is not None:
             rows = np.flatnonzero(~recount.is_suppressed)[rows]
         what = f"{model.name} does not hold in {int(fails.sum()):,} of {len(fails):,} classes"
-        yield Failure(what, None, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()), int(first))
+        yield Failure(what, None, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()), int(first), model.name)
 
 
 def evidence_of(recount: Recount, goal: Goal, originals: Coding | None = None) -> Evidence:
@@ -410,6 +411,8 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
     }
     code_of = {name: codes for name, codes in code_of.items() if (codes >= 0).all()}
 
+    holdings = next((d for d in coding.sensitive if d.kind is Counted.HOLDING), None)
+
     def change(part: ClassStats) -> ClassStats:
         hist = dict(part.hist)
         for name, codes in code_of.items():
@@ -418,6 +421,8 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
             if joint.domain.parts is not None:
                 of_parts = {n: code_of[n][of] if n in code_of else of for n, of in joint.domain.parts.items()}
                 hist[name] = replace(joint, domain=replace(joint.domain, parts=of_parts))
+                if holdings is not None and joint.domain.kind is Counted.HOLDING:
+                    hist[name] = in_table(hist[name], holdings, coding.totals[holdings.name])
         return replace(part, hist=hist)
 
     changed = _Recoded(parts, change) if len(parts) > 1 else (change(parts[0]),)

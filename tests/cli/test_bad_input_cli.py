@@ -156,7 +156,7 @@ def test_an_empty_column_that_may_not_be(attempt, tmp_path, missing, message):
 def test_not_a_number_is_missing(attempt, tmp_path):
     data = "age,sex,illness\n1.5,f,flu\n1.5,f,flu\nNaN,f,flu\nnan,f,flu\n"
     assert attempt(data, words=["--set", "columns.age={role: quasi, type: float}"]).code == 0
-    assert [row["age"] for row in rows_of(tmp_path)] == ["1.5", "1.5", "", ""]
+    assert [row["age"] for row in rows_of(tmp_path)] == ["", "", "1.5", "1.5"]  # by content
 
 
 def test_not_a_number_in_parquet_is_missing(attempt, tmp_path):
@@ -164,7 +164,7 @@ def test_not_a_number_in_parquet_is_missing(attempt, tmp_path):
     stream = io.BytesIO()
     frame.write_parquet(stream)
     assert attempt(stream.getvalue(), name="data.parquet").code == 0
-    assert [row["age"] for row in rows_of(tmp_path)] == ["1.5", "1.5", "", ""]
+    assert [row["age"] for row in rows_of(tmp_path)] == ["", "", "1.5", "1.5"]
 
 
 @pytest.mark.parametrize("cell", ["inf", "-inf"])
@@ -190,7 +190,7 @@ def test_integers_beyond_64_bits_stay_exact_text(attempt, tmp_path):
     numbers = [2**64 + 1, 2**64 + 1, 2**70, 2**70]
     data = "age,sex,illness\n" + "".join(f"{n},f,{n}\n" for n in numbers)
     assert attempt(data).code == 0
-    assert [(int(row["age"]), int(row["illness"])) for row in rows_of(tmp_path)] == [(n, n) for n in numbers]
+    assert sorted((int(row["age"]), int(row["illness"])) for row in rows_of(tmp_path)) == [(n, n) for n in numbers]
 
 
 @pytest.mark.slow
@@ -246,7 +246,8 @@ def test_formulas_are_defused_and_come_back(attempt, cloak, tmp_path):
     assert cloak(*words, "--json").data["covers"] is True
     again = pl.read_csv(tmp_path / "out/release.csv", infer_schema=False)["illness"].to_list()
     expected = [text for text in FORMULAS for _ in range(2)]
-    assert [t[1:] if t.startswith("'") and t.lstrip("'")[:1] in "=+-@\t\r" else t for t in again] == expected
+    bare = [t[1:] if t.startswith("'") and t.lstrip("'")[:1] in "=+-@\t\r" else t for t in again]
+    assert sorted(bare) == sorted(expected)
 
 
 def test_truncated_parquet(attempt, tmp_path):

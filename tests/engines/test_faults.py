@@ -15,7 +15,7 @@ from tablecloak.engines import duck, stream
 from tablecloak.errors import DataError, EngineError, IncompatibleChoice
 from tablecloak.policy.load import parse_policy
 
-PHASES = ["read people.csv", "values", "code", "group", "shard", "solve 0", "solve 1", "write"]
+PHASES = ["read people.csv", "values", "code", "group", "shard", "solve 0", "solve 1", "order", "write"]
 # A run that kills itself the moment a phase is finished, as a machine without power would.
 RUN = """
 import os, signal, sys

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -97,6 +98,13 @@ def test_best_is_the_fastest_repeat_with_the_highest_memory():
 def test_ratios_compare_with_the_floor_and_the_table():
     result = run.census_result(100, "k=10", FLOOR, RUN, TABLE)
     assert (result.run_ratio, result.solve_ratio, result.cpu_ratio, result.peak_ratio) == (1.5, 0.25, 1.25, 3.0)
+
+
+def test_what_the_order_costs_is_a_multiple_of_the_floor():
+    result = run.census_result(100, "k=10", FLOOR, RUN, TABLE)
+    assert result.order_ratio is None
+    kept = replace(result, kept_cpu_seconds=result.run_cpu_seconds - result.floor_cpu_seconds / 2)
+    assert kept.order_ratio == 0.5
 
 
 def test_a_machine_with_more_work_than_processors_is_busy(monkeypatch):

@@ -89,7 +89,7 @@ def test_quantiles_hold_equally_many_values():
 def test_quantiles_of_dates():
     values = [date(2020, 1, 1) + timedelta(days=i) for i in range(50)]
     tree = make({"kind": "quantiles", "groups": 5, "factors": [5]}, values, "date")
-    assert path(tree, "2020-01-01") == ["2020-01-01", "[2020-01-01, 2020-01-10]", "*"]
+    assert path(tree, "2020-01-01") == ["2020-01-01", "[2019-12-31, 2020-01-10]", "*"]
     assert_covering(tree, values, "date")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +19,9 @@ from tablecloak.data.intervals import distinct_intervals
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.rounding import is_continuous, round_bounds, shares
 from tablecloak.stats.classes import Counted, SensitiveDomain
-from tablecloak.values import format_exact, format_interval, format_intervals, format_set, format_value, parse
+from tablecloak.values import format_exact, format_set, format_value, parse
 
 __all__ = [
     "Codes",
@@ -70,6 +71,12 @@ class Domain:
     values: pl.Series  # distinct, ascending, without null; the text of the leaves where there is a hierarchy
     hierarchy: Hierarchy | None = None
     weight: float = 1.0
+    is_continuous: bool = field(init=False)  # published intervals get round bounds, which are nobody's value
+
+    def __post_init__(self) -> None:
+        is_line = self.kind is DomainKind.ORDERED
+        continuous = is_line and is_continuous(self.values.to_physical().to_numpy(), self.type.value)
+        object.__setattr__(self, "is_continuous", continuous)
 
     @property
     def n_codes(self) -> int:
@@ -79,9 +86,8 @@ class Domain:
         """Place of every code of an ordered domain on a line from 0 to 1, (n_codes,)."""
         if len(self.values) == 0:
             return np.zeros(self.n_codes)
-        offsets = _offsets(self.values.to_physical().to_numpy())
-        scaled = offsets / offsets[-1] if offsets[-1] > 0 else np.zeros(len(offsets))
-        return np.concatenate([np.zeros(int(self.has_missing)), scaled])
+        line = self.values.to_physical().to_numpy()
+        return np.concatenate([np.zeros(int(self.has_missing)), shares(line[:1], line, line)])
 
     def line(self) -> FloatArray | None:
         """Place of every code of numbers or dates on a line from 0 to 1, NaN for the missing value; None for others.
@@ -95,6 +101,7 @@ class Domain:
         else:
             leaves = self.hierarchy.leaf_labels
             places = np.array([np.nan if leaf is None else float(parse(leaf, self.type.value).lo) for leaf in leaves])
+            places = places / 4  # the distance of the two largest floats is no float
             low = np.nanmin(places, initial=np.inf)
             width = np.nanmax(places, initial=-np.inf) - low
             places = (places - low) / width if width > 0 else places * 0
@@ -106,13 +113,23 @@ class Domain:
         """Normalised certainty penalty of publishing code intervals, each in [0, 1]."""
         if self.hierarchy:
             return self.hierarchy.losses[self.nodes(lo, hi)]
-        if self.kind is DomainKind.ORDERED:
+        if self.is_continuous:
+            width = self._published_widths(lo, hi)
+        elif self.kind is DomainKind.ORDERED:
             positions = self.positions()
             width = positions[hi] - positions[lo]
         else:
             width = (hi - lo + 1) / max(1, len(self.values))
         mixed = (lo == 0) & (hi > 0) if self.has_missing else np.zeros(len(lo), dtype=bool)
         return np.where(lo == hi, 0.0, np.where(mixed, 1.0, width))
+
+    def _published_widths(self, lo: IntArray, hi: IntArray) -> FloatArray:
+        """The parts of the range of the column that published intervals are as wide as, at most 1."""
+        line = self.values.to_physical().to_numpy()
+        begins, of_lo = np.unique(np.maximum(lo - int(self.has_missing), 0), return_inverse=True)
+        ends, of_hi = np.unique(np.maximum(hi - int(self.has_missing), 0), return_inverse=True)
+        lower, upper = round_bounds(line, begins, ends, self.type.value)
+        return np.minimum(1.0, shares(lower[of_lo], upper[of_hi], line))
 
     def set_loss(self, sets: NDArray[np.uint64]) -> FloatArray:
         """Normalised certainty penalty of publishing sets of codes (bit c: code c), each in [0, 1]."""
@@ -147,10 +164,12 @@ class Domain:
         """Published text of code intervals; None is the missing cell."""
         if self.hierarchy:
             return [self.hierarchy.shown[node] for node in self.nodes(lo, hi)]
-        texts = self._texts(lo, hi)
-        if self.tells_intervals_apart:
-            return list(format_intervals((texts[a], texts[b]) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)))
-        return [self._label(a, b, texts) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]
+        if self.kind is DomainKind.SET:
+            return self._set_labels(lo, hi)
+        texts = self._interval_labels(lo, hi)
+        if not self.has_missing:
+            return texts
+        return [ANYTHING if b and not a else text for a, b, text in zip(lo.tolist(), hi.tolist(), texts, strict=True)]
 
     @property
     def tells_intervals_apart(self) -> bool:
@@ -165,26 +184,52 @@ class Domain:
         nodes: IntArray = self.hierarchy.lca_ranges(first, last)[of_class]
         return nodes
 
-    def _texts(self, lo: IntArray, hi: IntArray) -> dict[int, str]:
-        """The texts of values that labels will speak of, by code."""
-        if self.kind is DomainKind.SET:
-            codes = np.arange(int(self.has_missing), self.n_codes)
-        else:
-            codes = np.unique(np.concatenate([lo, hi]))
-            codes = codes[codes >= int(self.has_missing)]
-        values = self.values.gather(codes - int(self.has_missing)).to_list()
-        return dict(zip(codes.tolist(), (str(format_value(value)) for value in values), strict=True))
+    def _interval_labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
+        """Texts of intervals of an ordered column; where all values are one, of that."""
+        offset = int(self.has_missing)
+        is_exact = lo == hi
+        exact = np.unique(lo[is_exact])
+        begins, ends = np.unique(lo[~is_exact]), np.unique(hi[~is_exact])
+        of_exact = {code: self.text(code) for code in exact.tolist()}
+        lower, upper = self._bounds(np.maximum(begins - offset, 0), ends - offset)
+        of_begin = dict(zip(begins.tolist(), lower, strict=True))
+        of_end = dict(zip(ends.tolist(), upper, strict=True))
+        pairs = zip(lo.tolist(), hi.tolist(), strict=True)
+        return [of_exact[a] if a == b else f"[{of_begin[a]}, {of_end[b]}]" for a, b in pairs]
 
-    def _label(self, lo: int, hi: int, texts: dict[int, str]) -> str | None:
-        if self.has_missing and lo == 0:
-            return None if hi == 0 else ANYTHING
-        if self.kind is DomainKind.ORDERED:
-            return texts[lo] if lo == hi else format_interval(texts[lo], texts[hi])
-        if lo == hi:
-            return format_exact(texts[lo])
-        if hi - lo + 1 == len(self.values):
-            return ANYTHING
-        return format_set(texts[code] for code in range(lo, hi + 1))
+    def _bounds(self, first: IntArray, last: IntArray) -> tuple[list[str], list[str]]:
+        """Texts of where intervals begin and end that go from some values to others."""
+        if not self.is_continuous:
+            return _texts(self.values.gather(first)), _texts(self.values.gather(last))
+        line = self.values.to_physical()
+        lower, upper = round_bounds(line.to_numpy(), first, last, self.type.value)
+        back = (pl.Series(bounds).cast(line.dtype).cast(self.values.dtype) for bounds in (lower, upper))
+        begin, end = map(_texts, back)
+        return begin, end
+
+    def interval_ends(self, lo: IntArray, hi: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """First and last place of published intervals of an ordered column, on the line of its values."""
+        line = self.values.to_physical().to_numpy()
+        first, last = (np.maximum(codes - int(self.has_missing), 0) for codes in (lo, hi))
+        if not len(line):  # nothing but missing values
+            return np.zeros(len(lo), line.dtype), np.zeros(len(hi), line.dtype)
+        if not self.is_continuous:
+            return line[first], line[last]
+        lower, upper = round_bounds(line, first, last, self.type.value)
+        return np.where(lo == hi, line[first], lower), np.where(lo == hi, line[last], upper)
+
+    def _set_labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
+        offset, every = int(self.has_missing), len(self.values)
+        texts = _texts(self.values)
+
+        def label(a: int, b: int) -> str | None:
+            if a < offset:
+                return None if b == 0 else ANYTHING
+            if a == b:
+                return format_exact(texts[a - offset])
+            return ANYTHING if b - a + 1 == every else format_set(texts[a - offset : b - offset + 1])
+
+        return [label(a, b) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]
 
     def codes(self, column: Distinct) -> Codes:
         """Codes of a column whose values all belong to this domain (others raise DataError)."""
@@ -218,14 +263,8 @@ class Domain:
         return np.array(codes, dtype=np.int64)
 
 
-def _offsets(ascending: NDArray[Any]) -> FloatArray:
-    """Distances from the first of ascending numbers, up to a factor."""
-    if ascending.dtype.kind == "f":
-        halves = ascending / 2  # the distance of the two largest floats is no float
-        return np.asarray(halves - halves[0])
-    # whole numbers are subtracted exactly, wrapping around where 63 bits do not suffice, and rounded only then
-    whole = ascending.astype(np.uint64)
-    return np.asarray(whole - whole[0]).astype(np.float64)
+def _texts(values: pl.Series) -> list[str]:
+    return [str(format_value(value)) for value in values.to_list()]
 
 
 def fit_domain(

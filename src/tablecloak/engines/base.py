@@ -22,6 +22,7 @@ from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.alike import Alike
+from tablecloak.engines.spelling import Spelling
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Layout, Source
 from tablecloak.models.base import Goal
@@ -82,6 +83,9 @@ class Table(Protocol):
 
     @property
     def n_rows(self) -> int: ...
+
+    def spelled(self, spelling: Spelling) -> Table:
+        """The same rows as a text file shows them."""
 
 
 @dataclass(frozen=True, slots=True)

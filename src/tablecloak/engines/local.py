@@ -29,6 +29,7 @@ from tablecloak.engines.base import (
     Table,
 )
 from tablecloak.engines.order import content_order, plain_text, published_order
+from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
 from tablecloak.io.places import Place
@@ -57,6 +58,10 @@ class LocalTable:
     @property
     def n_rows(self) -> int:
         return self.frame.height
+
+    def spelled(self, spelling: Spelling) -> LocalTable:
+        """The table as a text file shows it."""
+        return replace(self, frame=spelling.written(self.frame))
 
 
 def table_of(frame: pl.DataFrame, name: str = "the table") -> LocalTable:

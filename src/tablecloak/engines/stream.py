@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -22,6 +23,9 @@ from tablecloak.io.sniff import sniff, truncated
 from tablecloak.io.sources import Layout, Source, format_and_compression
 from tablecloak.io.tabular import ROWS_PER_FILE, read_frame, read_slice, write_frame
 from tablecloak.progress import Progress
+
+if TYPE_CHECKING:
+    from tablecloak.engines.spelling import Spelling
 
 __all__ = ["Batches", "StreamTable", "from_frame", "open_parquet", "stream_source", "write_elsewhere", "write_stream"]
 
@@ -41,6 +45,10 @@ class StreamTable:
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows of some columns."""
         return self.open(list(columns))
+
+    def spelled(self, spelling: Spelling) -> StreamTable:
+        """The table as a text file shows it."""
+        return replace(self, open=lambda columns: map(spelling.written, self.open(columns)))
 
 
 def from_frame(frame: pl.DataFrame, n_rows: int, name: str = "the table") -> StreamTable:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import timedelta
 from itertools import repeat
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy, Level
 from tablecloak.hierarchy.nested import ROOT_LABEL
 from tablecloak.hierarchy.nodes import FloatArray, IntArray
+from tablecloak.rounding import is_continuous, round_bounds, shares
 from tablecloak.values import (
+    EPOCH,
     ORDERED_TYPES,
     Value,
     format_exact,
@@ -51,6 +55,12 @@ class SortedColumn:
     @property
     def is_ordered(self) -> bool:
         return self.type in ORDERED_TYPES
+
+    @property
+    def line(self) -> NDArray[Any]:
+        """Where every value lies on the line of the type, (n_values,)."""
+        kind = np.float64 if self.type == "float" else np.int64
+        return np.array([position(value) or 0 for value in self.values], dtype=kind)
 
     @property
     def places(self) -> FloatArray:
@@ -109,14 +119,24 @@ def closed_level(column: SortedColumn, groups: IntArray) -> Level:
     begin, end = edges(groups)
     if not column.is_ordered:
         return Level(groups, [_text_group(column.texts[b : e + 1]) for b, e in zip(begin, end, strict=True)])
-    places = column.places
-    span = places[-1]
-    labels = [_closed(column.values[b], column.values[e]) for b, e in zip(begin, end, strict=True)]
-    return Level(groups, labels, (places[end] - places[begin]) / span)
+    line = column.line
+    lower, upper = line[begin], line[end]
+    is_group = begin < end
+    if is_continuous(line, column.type):
+        lower[is_group], upper[is_group] = round_bounds(line, begin[is_group], end[is_group], column.type)
+    pairs = zip(begin.tolist(), is_group.tolist(), lower.tolist(), upper.tolist(), strict=True)
+    labels = [
+        format_interval(_value(lo, column.type), _value(hi, column.type)) if is_wide else column.texts[at]
+        for at, is_wide, lo, hi in pairs
+    ]
+    return Level(groups, labels, np.minimum(1.0, shares(lower, upper, line)))
 
 
-def _closed(lo: Value, hi: Value) -> str:
-    return str(format_value(lo)) if lo == hi else format_interval(lo, hi)
+def _value(at: int | float, type_: str) -> Value:
+    """The value at a place of the line."""
+    if type_ == "date":
+        return EPOCH.date() + timedelta(days=at)
+    return EPOCH.replace(tzinfo=None) + timedelta(microseconds=at) if type_ == "datetime" else at
 
 
 def _text_group(texts: list[str]) -> str:

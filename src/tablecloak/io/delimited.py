@@ -29,7 +29,7 @@ from tablecloak.io.structure import (
     scan_rows,
 )
 
-__all__ = ["parsed", "read_delimited", "stream_delimited", "typed"]
+__all__ = ["parsed", "parser", "read_delimited", "stream_delimited", "typed"]
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def typed(frame: pl.DataFrame, source: Source, layout: Layout) -> pl.DataFrame:
 
 def _convert(series: pl.Series, source: Source, type_: ColumnType) -> pl.Series:
     series = series.replace("", None)
-    result = series.to_frame().select(_parser(series.name, type_, source.date_formats.get(series.name)))[series.name]
+    result = series.to_frame().select(parser(series.name, type_, source.date_formats.get(series.name)))[series.name]
     failed = result.is_null() & series.is_not_null()
     if not failed.any():
         return result
@@ -234,11 +234,12 @@ def _convert(series: pl.Series, source: Source, type_: ColumnType) -> pl.Series:
 
 def parsed(series: pl.Series, type_: ColumnType, date_format: str | None = None) -> pl.Series:
     """Text cells as values of a type, null where they are none."""
-    values = series.to_frame().select(_parser(series.name, type_, date_format))[series.name]
+    values = series.to_frame().select(parser(series.name, type_, date_format))[series.name]
     return values.fill_nan(None) if type_ is ColumnType.FLOAT else values
 
 
-def _parser(name: str, type_: ColumnType, date_format: str | None) -> pl.Expr:
+def parser(name: str, type_: ColumnType, date_format: str | None) -> pl.Expr:
+    """A text column as values of a type, null where they are none."""
     column = pl.col(name)
     if type_ is ColumnType.DATE:
         return column.str.to_date(date_format or "%Y-%m-%d", strict=False)

@@ -2,8 +2,8 @@
 
 A cell that starts with = + - @, a tab or a carriage return runs as a formula when a CSV file is opened in a
 spreadsheet. Such a cell gets one apostrophe in front, and so does a cell that already starts with apostrophes
-followed by one of those characters, so that removing one apostrophe always gives the original. A plain negative
-number is harmless and stays as it is.
+followed by one of those characters, so that removing one apostrophe always gives the original. A plain number
+with a sign is harmless and stays as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["DANGEROUS", "PROTECTED", "protect", "protect_frame", "unprotect", "u
 
 PROTECTED = r"^'+[=+\-@\t\r]"  # what a reader must strip one apostrophe from
 DANGEROUS = r"^'*[=+\-@\t\r]"
-_NUMBER = r"^-\d+(\.\d+)?([eE][+-]?\d+)?$"
+_NUMBER = r"^[+-](\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 _dangerous, _protected, _number = re.compile(DANGEROUS), re.compile(PROTECTED), re.compile(_NUMBER)
 
 

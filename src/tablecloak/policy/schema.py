@@ -24,7 +24,7 @@ from pydantic_core import InitErrorDetails
 from tablecloak.data.table import Role
 from tablecloak.errors import did_you_mean
 from tablecloak.io.inputs import password_file
-from tablecloak.io.places import Place
+from tablecloak.io.places import Place, named
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of
 from tablecloak.policy.specs import (
     DEFAULT_ALGORITHM,
@@ -133,6 +133,16 @@ class Policy(Spec):
         return place if isinstance(place := self.input_place, Path) else None
 
     @property
+    def writes_text(self) -> bool:
+        """Whether the release is a CSV or TSV file, or a folder of them."""
+        path, output = self.output_path, self.output
+        if path is None or output is None or self.input is None:
+            return False
+        if output.format or output.is_folder:
+            return output.format in ("csv", "tsv")
+        return any(suffix.lower() in (".csv", ".tsv") for suffix in path.suffixes[-2:])
+
+    @property
     def output_path(self) -> Path | None:
         """The file of the release, if the policy names one."""
         return place if isinstance(place := self.output_place, Path) else None
@@ -154,7 +164,7 @@ class Policy(Spec):
 
     def resolve(self, path: str) -> Path:
         """A path of the policy as one that can be opened."""
-        return self._base / path
+        return named(self._base / path)
 
     @property
     def reads(self) -> list[Place | None]:
@@ -218,7 +228,7 @@ class Policy(Spec):
     def with_documents(self, *, report: Path | None = None, certificate: Path | None = None) -> Self:
         """The same policy writing these documents too; paths are relative to the working directory."""
         given = {"report": report, "certificate": certificate}
-        update = {name: str(path.absolute()) for name, path in given.items() if path is not None}
+        update = {name: str(named(path.absolute())) for name, path in given.items() if path is not None}
         if not update or self.output is None:  # without a release there is nothing to document
             return self
         return self.model_copy(update={"output": self.output.model_copy(update=update)})

@@ -36,8 +36,11 @@ __all__ = [
     "as_published",
     "held",
     "held_by_persons",
+    "holdings_of",
+    "in_table",
     "is_by_person",
     "mean_of_worst",
+    "part_of_holdings",
 ]
 
 HOLDING_NAME = "**"  # no column can be called so and be counted twice
@@ -347,6 +350,27 @@ def as_published(
             of_code = [places[domain.name].get(label, -1) for label in domain.labels]
             parts[domain.name] = np.array(of_code, dtype=np.int64)[parts[domain.name]]
     return replace(holdings, parts=parts)
+
+
+def in_table(published: Histogram, table: SensitiveDomain, totals: IntArray) -> Histogram:
+    """Holdings of a release as some of those of its original, whose totals models compare with.
+
+    Where one is not among them, as in a release that is not made from this original, they are left as they are.
+    """
+    assert published.domain.parts is not None
+    assert table.parts is not None
+    names = sorted(table.parts)
+    if names != sorted(published.domain.parts):
+        return published
+    sides = [np.stack([parts[name] for name in names]) for parts in (table.parts, published.domain.parts)]
+    both = np.concatenate(sides, axis=1) + 1  # -1: what the release does not show
+    number, n = number_rows(list(both), both.shape[1])
+    place = np.full(n, -1, np.int64)
+    place[number[: table.n_values]] = np.arange(table.n_values)
+    codes = place[number[table.n_values :]]
+    if (codes[published.codes] < 0).any():
+        return published
+    return replace(published.recoded(codes, table), totals=totals)
 
 
 def holdings_of(stats: ClassStats) -> Histogram:

@@ -22,6 +22,7 @@ from tablecloak.engines.base import Publication
 from tablecloak.engines.order import BLOCK, drawn_words, sortable
 from tablecloak.engines.spark.codes import CodeTask, words_of
 from tablecloak.engines.spark.rows import ROW, batches_of, frame_of
+from tablecloak.engines.spelling import Spelling
 from tablecloak.io.frames import normalize
 from tablecloak.io.tabular import write_frame
 from tablecloak.kernels.space import Layout as Packing
@@ -120,6 +121,7 @@ class PublishTask:
     ranks: NDArray[np.uint32] | None = (
         None  # places of classes in the order of their labels, where rows get a new order
     )
+    spelling: Spelling = field(default_factory=Spelling)
 
     def frames(self, batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
         """Published cells, with the numbers of their rows or what sorts them."""
@@ -223,6 +225,7 @@ class WriteTask:
     kind: str
     delimiter: str | None
     columns: tuple[str, ...] = field(default=())
+    spelling: Spelling = field(default_factory=Spelling)
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         if self.publish:
@@ -232,7 +235,7 @@ class WriteTask:
         for number, frame in enumerate(frames):
             if frame.height:
                 path = self.folder / f"{secrets.token_hex(8)}.{self.kind}"
-                write_frame(frame.select(self.columns), path, delimiter=self.delimiter)
+                write_frame(self.spelling.written(frame.select(self.columns)), path, delimiter=self.delimiter)
                 _sync(path)
                 first = frame[ROW][0] if self.publish else (_partition() << 32) + number
                 said = pl.DataFrame({"path": [str(path)], "first": [first], "n": [frame.height]})

@@ -46,7 +46,8 @@ def write_files(
     folder.mkdir()
     try:
         is_kept = release.order is Order.KEEP
-        task = WriteTask(publishing(release) if is_kept else None, folder, kind, delimiter, tuple(release.types))
+        publish = publishing(release)
+        task = WriteTask(publish if is_kept else None, folder, kind, delimiter, tuple(release.types), publish.spelling)
         with explained("writing the release", str(place)):
             if is_kept:
                 written = _published(phases.session, release, task, WRITTEN)

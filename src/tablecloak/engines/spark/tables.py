@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import Table
 from tablecloak.engines.spark.publish import PublishTask
 from tablecloak.engines.spark.rows import FileRows, Slice, TableRows
+from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError
 from tablecloak.io.extras import require_package
 from tablecloak.io.parts import Part, is_many, parts_of
@@ -45,6 +46,11 @@ class SparkTable:
     classes: Any = None  # of such a release: a DataFrame with the class of tuples that no cuts lead to
     order: Order = Order.KEEP  # in which such a release is written
     key: bytes | None = field(default=None, repr=False)  # of random orders
+
+    def spelled(self, spelling: Spelling) -> SparkTable:
+        """The release as a text file shows it."""
+        assert self.publish is not None
+        return replace(self, publish=replace(self.publish, spelling=spelling))
 
 
 def spark_table(table: Table) -> SparkTable:

@@ -1,0 +1,123 @@
+"""How values were written: `1.10`, `1e3`, `007`, `09.02.1933`; a release that is a text file repeats it.
+
+Columns are typed when they are read, and a typed value has one text of its own, the canonical one. Where the file
+wrote a value otherwise, always in one way, that way is remembered, and the release is written with it. A value that
+the file wrote in several ways (1.1 and 1.10) is one value, and is written canonically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.stream import stream_source
+from tablecloak.io.delimited import parser
+from tablecloak.io.sources import Layout, Source
+from tablecloak.io.tabular import read_frame
+
+__all__ = ["Spelling", "spelling_of"]
+
+BATCH_ROWS = 1 << 18
+MOMENT = "%Y-%m-%dT%H:%M:%S%.f"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spelling:
+    """The texts of values that are not written canonically, by column: `value`, its `canonical` text and its `text`."""
+
+    columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()  # columns whose cells are published labels, exact values among them
+    formats: Mapping[str, str] = field(default_factory=dict)  # of dates that are not written as ISO writes them
+
+    def written(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame as it is written to a text file."""
+        return frame.with_columns(self._written(frame[name]) for name in self.columns if name in frame.columns)
+
+    def _written(self, series: pl.Series) -> pl.Series:
+        known = self.columns[series.name]
+        is_text = series.dtype in (pl.String, pl.Categorical, pl.Enum)
+        if is_text:
+            new = dict(zip(known["canonical"].to_list(), known["text"].to_list(), strict=True))
+            return series.cast(pl.String).replace(new)
+        if series.name in self.labels or series.dtype != known["value"].dtype:  # a mean of numbers is no value
+            return series
+        texts = series.alias("value").to_frame().join(known, on="value", how="left", maintain_order="left")
+        plain = _canonical(pl.col("value"), series.dtype, self.formats.get(series.name))
+        return texts.select(pl.coalesce("text", plain).alias(series.name)).to_series()
+
+    def texts(self, name: str, labels: Sequence[str]) -> list[str]:
+        """Labels of a column as they are written."""
+        if name not in self.columns:
+            return list(labels)
+        return self._written(pl.Series(name, labels, dtype=pl.String)).to_list()
+
+
+def spelling_of(
+    source: Source, layout: Layout, columns: Sequence[str], quasi: Collection[str], *, in_memory: bool = True
+) -> Spelling:
+    """How a delimited file writes the values of columns; nothing is remembered of other formats.
+
+    Labels of quasi-identifiers must read back, so only numbers and times are spelled there as they were.
+
+    Args:
+        in_memory: the columns may be read whole.
+    """
+    if layout.format not in ("csv", "tsv") or source.table is not None:
+        return Spelling()
+    types = {name: layout.type_of(name) for name in columns if name in layout.names}
+    types = {
+        name: type_
+        for name, type_ in types.items()
+        if type_ is not ColumnType.TEXT
+        and not (name in quasi and (not type_.is_ordered or name in source.date_formats))
+    }
+    odd: dict[str, list[pl.DataFrame]] = {name: [] for name in types}
+    for name, found in _written_values(source, types, in_memory):
+        odd[name].append(found.filter(pl.col("text") != pl.col("canonical")).unique("text"))
+    values = {name: pl.concat(parts)["value"].unique() for name, parts in odd.items() if parts}
+    values = {name: known for name, known in values.items() if len(known)}
+    spellings: dict[str, list[pl.DataFrame]] = {name: [] for name in values}
+    if values:  # once more: is each of them written in one way only?
+        for name, found in _written_values(source, {name: types[name] for name in values}, in_memory):
+            spellings[name].append(found.filter(pl.col("value").is_in(values[name].implode())).unique("text"))
+    known = {name: _one_way(pl.concat(parts)) for name, parts in spellings.items()}
+    formats = {name: f for name, f in source.date_formats.items() if name in types}
+    known = {name: texts for name, texts in known.items() if texts.height or name in formats}
+    return Spelling(known, frozenset(quasi), formats)
+
+
+def _written_values(
+    source: Source, types: Mapping[str, ColumnType], in_memory: bool
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Texts of columns with their values and the canonical texts of these, batch by batch."""
+    if not types:
+        return
+    as_text = replace(
+        source,
+        types={**source.types, **dict.fromkeys(types, ColumnType.TEXT)},
+        date_formats={name: f for name, f in source.date_formats.items() if name not in types},
+    )
+    wanted = list(types)
+    batches = [read_frame(as_text, columns=wanted)] if in_memory else stream_source(as_text, wanted, {}, BATCH_ROWS)
+    for batch in batches:
+        for name, type_ in types.items():
+            texts = batch[name].drop_nulls().unique().alias("text").cast(pl.String).to_frame()
+            read = texts.with_columns(parser("text", type_, source.date_formats.get(name)).alias("value"))
+            plain = _canonical(pl.col("value"), read["value"].dtype)
+            yield name, read.drop_nulls().with_columns(canonical=plain)
+
+
+def _one_way(found: pl.DataFrame) -> pl.DataFrame:
+    """Values that are written in one way, which is not the canonical one."""
+    texts = found.unique("text").group_by("value", "canonical").agg(pl.col("text").first(), n=pl.len())
+    return texts.filter((pl.col("n") == 1) & (pl.col("text") != pl.col("canonical"))).drop("n")
+
+
+def _canonical(value: pl.Expr, dtype: pl.DataType, date_format: str | None = None) -> pl.Expr:
+    """The text that is written of a value where nothing else is known."""
+    if date_format is not None:
+        return value.dt.to_string(date_format)
+    return value.dt.to_string(MOMENT) if isinstance(dtype, pl.Datetime) else value.cast(pl.String)
