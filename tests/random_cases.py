@@ -29,7 +29,7 @@ if __name__ == "__main__":
 import oracle
 import oracle_models
 import tablecloak as tc
-from tablecloak import registry
+from tablecloak import pipeline, registry
 from tablecloak.errors import CloakError
 from tablecloak.policy.schema import Policy
 
@@ -106,6 +106,19 @@ class Case:
     def algorithm(self) -> str:
         return self.policy["algorithm"]["kind"]
 
+    @property
+    def is_reported(self) -> bool:
+        return self.number % 4 == 0
+
+    @property
+    def is_verified(self) -> bool:
+        return self.number % 4 == 1
+
+    @property
+    def is_applied(self) -> bool:
+        publishes = registry.known("algorithms")[self.algorithm].publishes
+        return self.number % 4 == 2 and str(publishes) == "generalized"
+
     def limit(self) -> Fraction:
         if self.algorithm == "datafly" and "suppression_limit" not in self.policy["algorithm"]:
             return Fraction(1)  # as many as its source allows
@@ -162,7 +175,17 @@ def make_case(number: int) -> Case:
             row["guard"] = r.choice([None, None, "lung", "gut", "ulcer"])
         types["guard"] = "text"
     policy["output"] = output
+    empty_a_column(case)
     return case
+
+
+def empty_a_column(case: Case) -> None:
+    """One table in 20 has a column with nothing in it."""
+    r = random.Random(f"empty {case.number}")
+    if r.random() < 0.05:
+        name = r.choice(case.names("quasi", "sensitive"))
+        for row in case.rows:
+            row[name] = None
 
 
 def random_ill(r: random.Random, gaps: float) -> str | None:
@@ -294,7 +317,12 @@ def run_case(case: Case, folder: Path) -> Outcome:
         write_csv(folder / "people.csv", case.population, case.names("quasi"))
         case.policy["population"] = str(folder / "people.csv")
     released = folder / "release.csv"
-    written = {**case.policy, "input": str(source), "output": {**case.policy["output"], "path": str(released)}}
+    output = {**case.policy["output"], "path": str(released)}
+    if case.is_reported:
+        output |= {"report": str(folder / "report.html"), "certificate": str(folder / "certificate.json")}
+    if case.is_applied:
+        output["recoding"] = str(folder / "recoding.json")
+    written = {**case.policy, "input": str(source), "output": output}
     try:
         policy = Policy.model_validate(written)
         report = tc.run(policy, engine=case.engine, threads=1, force=True)
@@ -312,7 +340,35 @@ def run_case(case: Case, folder: Path) -> Outcome:
         return Outcome("bug", f"wrong release: {error}", traceback.format_exc(limit=3))
     except Exception as error:
         return Outcome("bug", f"judging: {type(error).__name__}: {error}", traceback.format_exc())
+    try:
+        use_release(case, folder, policy)
+    except Exception as error:
+        return Outcome("bug", f"using the release: {type(error).__name__}: {error}", traceback.format_exc())
     return Outcome("released")
+
+
+def use_release(case: Case, folder: Path, policy: Policy) -> None:
+    """What is done with a finished release: its documents read, it verified, its recoding applied."""
+    source, released = folder / "input.csv", folder / "release.csv"
+    if case.is_reported:
+        page = (folder / "report.html").read_text(encoding="utf-8")
+        assert page.rstrip().endswith("</html>"), "the report has no end"
+        certified = pipeline.verify_certificate(released, folder / "certificate.json", original=source)
+        wrong = [check for check in certified.checks if check.ok is False]
+        assert not wrong, f"the certificate of our own release does not hold: {wrong}"
+    if case.is_verified:
+        for original in (None, source):
+            found = pipeline.verify_file(released, policy, original=original)
+            beside = "with" if original else "without"
+            assert not found.fails, f"our own release fails {beside} its original: {found.to_dict()}"
+    if case.is_applied:
+        refusal = ""
+        try:
+            pipeline.apply_file(folder / "recoding.json", source, folder / "applied.csv")
+        except CloakError as error:
+            refusal = str(error)
+        assert "bug" not in refusal.lower(), f"applying its recoding: {refusal}"
+        assert bool(refusal) != (folder / "applied.csv").exists(), "applying its recoding ends in both or in nothing"
 
 
 # --- judging them ---------------------------------------------------------------------------------------------------

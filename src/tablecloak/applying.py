@@ -58,11 +58,10 @@ def apply_file(
         table, n_dropped = without_missing(engine, table, plan)
         with timed.phase("recode", table.n_rows) as notes:
             classes = stored.classes_of(engine.frame(table, stored.read_columns))
-            limit = (
-                getattr(plan.algorithm, "suppression_limit", 0.0) if suppression_limit is None else suppression_limit
-            )
+            n_rows = table.n_rows
+            most = plan.most_left_out(n_rows) if suppression_limit is None else most_of(n_rows, suppression_limit)
             counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
-            classes = _without_weak_classes(counted, plan, classes, stored, limit)
+            classes = _without_weak_classes(counted, plan, classes, stored, most)
             release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
             notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
         ordered, rows = arranged(engine, release, rows, plan, timed)
@@ -81,12 +80,12 @@ def apply_file(
     )  # fmt: skip
 
 
-def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, limit: float) -> IntArray:
-    """Suppress classes that do not satisfy the goal in the new data, if the limit allows it."""
+def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, most: int) -> IntArray:
+    """Suppress classes that do not satisfy the goal in the new data, if they have at most so many rows."""
     stats = coding.table.class_stats(classes, stored.n_classes, own_totals=True)
     weak = ~plan.goal.admits(stats) & (stats.size > 0)
     n_weak = int(stats.size[weak].sum())
-    if n_weak > most_of(len(classes), limit):
+    if n_weak > most:
         enough = np.ceil(1000 * n_weak / len(classes)) / 1000
         raise GoalNotMet(
             f"{int(weak.sum()):,} classes with {n_weak:,} of {len(classes):,} new rows do not satisfy the goal",

@@ -17,9 +17,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Publishes
-from tablecloak.amounts import most_of
 from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import ANYTHING, distinct_of
+from tablecloak.data.grouping import Shown, dealt
 from tablecloak.data.origins import (
     Candidates,
     Equal,
@@ -29,6 +29,7 @@ from tablecloak.data.origins import (
     assigned,
     candidates_of,
     classes_in_order,
+    numbered,
 )
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.documents import Certified, certified_policy, check_certificate
@@ -49,6 +50,7 @@ from tablecloak.separation import (
     COUNT,
     GROUP,
     Separated,
+    counts_of,
     read_separated,
     side_path,
     verify_separated,
@@ -56,7 +58,18 @@ from tablecloak.separation import (
 from tablecloak.values import format_value
 from tablecloak.verification import CENTERS_NOTE, ROWS_NAMED, Failure, Originals, Verification, verify
 
-__all__ = ["code_originals", "unstarred_cells", "verify_certificate", "verify_file", "verify_frame", "wrong_columns"]
+__all__ = [
+    "NOT_EQUAL",
+    "NO_ORIGINAL",
+    "code_originals",
+    "equal_cells",
+    "published_columns",
+    "unstarred_cells",
+    "verify_certificate",
+    "verify_file",
+    "verify_frame",
+    "wrong_columns",
+]
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -72,6 +85,18 @@ NOT_COVERED = "cells that do not cover their original"
 NOT_EQUAL = "cells that are not those of the original"
 NO_ORIGINAL = "rows that fit no original, or none that another row does not need"
 TOO_MANY = "labels overlap so much that not every pair of row and original can be looked at"
+NOT_TOGETHER = "a group whose columns do not come from the same records of the original"
+NO_GROUPS = "the records of the original cannot be dealt out so that every group shows what its records hold"
+GROUPS_OPEN = (
+    "groups could not be held against the original: too many records fit several groups to tell whether each group "
+    "shows what its records hold"
+)
+OTHER_BLOCKS = (
+    "columns could be held against the original only one by one: others stay together in this release than the "
+    "algorithm keeps together, or their links are not those of the original"
+)
+# Algorithms that choose, by the data, which columns stay together.
+CHOOSING_BLOCKS = {"slicing", "v-cold"}
 UNCERTAIN = "several originals fit the same published rows"
 SAME_TABLE = "the distribution of the whole table was taken from the release; --original FILE gives that of all records"
 
@@ -104,9 +129,9 @@ class _Cells:
         return cls(texts, types, frame.columns, "the table")
 
 
-def _published_columns(policy: Policy, names: Sequence[str]) -> list[str]:
+def published_columns(policy: Policy, names: Sequence[str]) -> list[str]:
     """The columns of a release that a policy publishes, quasi-identifiers included."""
-    named = {*policy.columns_with(*PUBLISHED), *starred_of(policy)}
+    named = {*policy.columns_with(*PUBLISHED, Role.ITEMS), *starred_of(policy)}
     return [n for n in names if n in named or (policy.others == "keep" and n not in policy.columns)]
 
 
@@ -127,12 +152,6 @@ def _rows_with_values(table: LocalTable, policy: Policy) -> IntArray:
         if name in table.types:
             is_empty |= table.frame[name].is_null().to_numpy()
     return np.flatnonzero(~is_empty)
-
-
-def _without_empty(table: LocalTable | None, policy: Policy) -> LocalTable | None:
-    if table is None:
-        return None
-    return LocalTable(table.frame[_rows_with_values(table, policy)], table.types, table.name)
 
 
 def _original(table: LocalTable, cells: _Cells, policy: Policy) -> _Original:
@@ -162,13 +181,13 @@ def verify_file(
     """Recount a finished file, whoever made it; with the original, also hold every published cell against it."""
     timed, engine = Timed(progress), LocalEngine()
     if policy.algorithm.publishes.is_bucketing:
-        return _verify_groups(engine, release, policy, original, timed)
+        return _read_groups(engine, release, policy, original, timed)
     kind = policy.output.format if policy.output else None
     with timed.phase("read"):
         source = Source.of(release, format=kind, expected=frozenset(policy.columns))
         names = sniff(source).names
         plan = make_plan(_published_part(policy), names, location=str(release))
-        cells = _Cells.of_place(source, _published_columns(policy, names), str(release))
+        cells = _Cells.of_place(source, published_columns(policy, names), str(release))
         refuse_empty(cells.texts.height, str(release))
     before = None
     if original is not None:
@@ -187,14 +206,19 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
     engine = LocalEngine()
     frame = from_frame(release)
     if policy.algorithm.publishes.is_bucketing:
-        beside = None if side is None else table_of(from_frame(side))
-        plan = make_plan(_published_part(policy), [*frame.columns, *(beside.types if beside else [])])
-        table = None if original is None else table_of(from_frame(original))
-        separated = Separated(table_of(frame), beside)
-        found = verify_separated(engine, separated, plan, original=_without_empty(table, policy))
-        return _with_failures(found, _wrong_group_columns(separated, policy))
+        beside = None if side is None else from_frame(side)
+        plan = make_plan(_published_part(policy), [*frame.columns, *(() if beside is None else beside.columns)])
+        grouped = _Grouped(
+            Separated(table_of(frame), None if beside is None else table_of(beside)),
+            _Cells.of_frame(frame), None if beside is None else _Cells.of_frame(beside),
+        )  # fmt: skip
+        before = None
+        if original is not None:
+            whole = from_frame(original)
+            before = _original(table_of(whole), _Cells.of_frame(whole, _group_columns(grouped, policy)), policy)
+        return _verify_groups(engine, grouped, plan, policy, before)
     plan = make_plan(_published_part(policy), frame.columns)
-    cells = _Cells.of_frame(frame, _published_columns(policy, frame.columns))
+    cells = _Cells.of_frame(frame, published_columns(policy, frame.columns))
     before = None
     if original is not None:
         whole = from_frame(original)
@@ -350,7 +374,7 @@ def _beside(engine: LocalEngine, published: _Cells, plan: Plan, policy: Policy, 
     coding = engine.contingency(original, known.quasi_columns(original), known.sensitive_columns(original), by_row=True)
     table = _judged_table(published, plan, original.types)
     equal = [
-        _equal(published.texts[n], before.cells.texts[n], before.cells.types[n], policy.columns.get(n))
+        equal_cells(published.texts[n], before.cells.texts[n], before.cells.types[n], policy.columns.get(n))
         for n in _equal_columns(published, policy)
         if n in before.cells.texts.columns
     ]
@@ -393,7 +417,7 @@ def _generalized(texts: pl.Series, coding: Coding, name: str) -> Generalized:
     )
 
 
-def _equal(published: pl.Series, original: pl.Series, type_: ColumnType, spec: Any) -> Equal:
+def equal_cells(published: pl.Series, original: pl.Series, type_: ColumnType, spec: Any) -> Equal:
     """The cells of a column as numbers that are equal where the cells mean the same value."""
     sides = [distinct_of(s if s.dtype == pl.Categorical else s.cast(pl.Categorical)) for s in (published, original)]
     formats = None if spec is None else spec.format
@@ -454,8 +478,7 @@ def _alone_to_blame(generalized: Sequence[Generalized], equal: Sequence[Equal], 
 def _counted_beside(found: Verification, n_originals: int, plan: Plan, before: _Original) -> Verification:
     """With how many originals are left out, and whether the policy lets so many be."""
     n_left_out = max(0, n_originals - found.n_rows)
-    limit = getattr(plan.algorithm, "suppression_limit", 0.0)
-    most = n_originals if limit is None else most_of(n_originals, limit)  # None: the method has a limit of its own
+    most = plan.most_left_out(n_originals)
     failures = []
     # who names no algorithm says nothing about how many records may be left out
     if n_left_out > most and "algorithm" in plan.policy.model_fields_set:
@@ -475,7 +498,9 @@ def _without_persons(verification: Verification, policy: Policy, why: str) -> Ve
         v if v.unchecked or (v.model == "k-anonymity" and not v.holds) else replace(v, holds=False, unchecked=reason)
         for v in verification.verdicts
     ]
-    return replace(verification, verdicts=verdicts, notes=(*verification.notes, reason))
+    unknown = {v.model for v in verdicts if v.unchecked}
+    failures = tuple(f for f in verification.failures if f.model not in unknown)
+    return replace(verification, verdicts=verdicts, failures=failures, notes=(*verification.notes, reason))
 
 
 def _unknowable(verification: Verification) -> Verification:
@@ -491,39 +516,164 @@ def _unknowable(verification: Verification) -> Verification:
 # Releases in groups ---------------------------------------------------------------------------------------------------
 
 
-def _verify_groups(
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grouped:
+    """A release in groups as it was read, and its cells as texts."""
+
+    release: Separated
+    main: _Cells
+    side: _Cells | None
+
+    def holder(self, column: str) -> tuple[_Cells, IntArray]:
+        """The table that shows a column, and the group of each of its rows."""
+        is_main = column in self.main.texts.columns
+        cells, table = (self.main, self.release.main) if is_main else (self.side, self.release.side)
+        assert cells is not None
+        assert table is not None
+        return cells, table.frame[GROUP].cast(pl.Int64).to_numpy()
+
+    def repeated(self, column: str, values: IntArray) -> IntArray:
+        """Values of the rows that show a column, one for every record: a table may list equal rows once."""
+        side = self.release.side
+        is_counted = column not in self.main.texts.columns and side is not None and COUNT in side.types
+        return np.repeat(values, counts_of(side)) if is_counted and side is not None else values
+
+
+def _read_groups(
     engine: LocalEngine, release: Place, policy: Policy, original: Place | None, timed: Timed
 ) -> Verification:
     """Recount the groups of a finished file and, where there is one, of the table beside it."""
     with timed.phase("read"):
         is_apart = policy.algorithm.publishes is Publishes.SEPARATED
         side = side_path(_as_path(release)) if is_apart else None
-        expected = frozenset(policy.columns)
-        names = [*sniff(Source.of(release, expected=expected)).names]
-        names += sniff(Source(side, expected=expected)).names if side else ()
-        plan = make_plan(_published_part(policy), names, location=str(release))
-        separated = read_separated(engine, release, side, plan)
-        failures = _wrong_group_columns(separated, policy)
-    table = None
+        expected = frozenset([*policy.columns, GROUP])
+        kind = policy.output.format if policy.output else None
+        main = _Cells.of_place(Source.of(release, format=kind, expected=expected), None, str(release))
+        beside = _Cells.of_place(Source.of(side, format=kind, expected=expected), None, str(side)) if side else None
+        plan = make_plan(
+            _published_part(policy), [*main.names, *(beside.names if beside else ())], location=str(release)
+        )
+        grouped = _Grouped(read_separated(engine, release, side, plan), main, beside)
+    before = None
     if original is not None:
         with timed.phase("original"):
-            source = source_of(policy.with_files(source=original))
-            table = engine.read(source, columns=[*plan.quasi, *plan.sensitive], categorical=())
+            before = _read_original(engine, original, policy, plan, _group_columns(grouped, policy))
     with timed.phase("verify"):
-        return _with_failures(
-            verify_separated(engine, separated, plan, original=_without_empty(table, policy)), failures
+        return _verify_groups(engine, grouped, plan, policy, before)
+
+
+def _verify_groups(
+    engine: LocalEngine, grouped: _Grouped, plan: Plan, policy: Policy, before: _Original | None
+) -> Verification:
+    found = _unknowable(verify_separated(engine, grouped.release, plan))
+    if before is None or not _is_one_each(before.table, policy):
+        found = _without_persons(found, policy, "groups count records, and a person may have several")
+    failures = _wrong_group_columns(grouped.release, policy, plan)
+    if before is None or found.covers is False:
+        return _with_failures(found, failures)
+    columns = _group_columns(grouped, policy)
+    absent = [Failure("the original has no such column", n) for n in columns if n not in before.cells.texts.columns]
+    held = _held_in_groups(engine, grouped, plan, policy, before)
+    return _with_failures(_counted_beside(held(found), before.table.n_rows, plan, before), [*failures, *absent])
+
+
+def _is_one_each(original: LocalTable, policy: Policy) -> bool:
+    """Whether no person has several records."""
+    keys = [n for n in policy.columns_with(Role.PERSON) if n in original.types]
+    return bool(keys) and original.frame[keys[0]].n_unique() == original.n_rows
+
+
+def _group_columns(grouped: _Grouped, policy: Policy) -> list[str]:
+    """Columns that show what the original shows."""
+    names = [*grouped.main.names, *(grouped.side.names if grouped.side else ())]
+    others = {*starred_of(policy), policy.algorithm.group_column}
+    return [n for n in dict.fromkeys(published_columns(policy, names)) if n not in others and n not in (GROUP, COUNT)]
+
+
+def _held_in_groups(
+    engine: LocalEngine, grouped: _Grouped, plan: Plan, policy: Policy, before: _Original
+) -> Callable[[Verification], Verification]:
+    """What the original says of groups: every group must show what some records hold, and no record is in two."""
+    columns = [n for n in _group_columns(grouped, policy) if n in before.cells.texts.columns]
+    equal = {}
+    for name in columns:
+        cells, _ = grouped.holder(name)
+        equal[name] = equal_cells(
+            cells.texts[name], before.cells.texts[name], before.cells.types[name], policy.columns.get(name)
         )
+    foreign = _foreign_values(grouped, equal)
+    if foreign:
+        return lambda found: _with_failures(replace(found, covers=False), foreign)
+    fixed, moving = _linked_columns(engine, grouped, plan, before.table, columns)
+    blocks = [*fixed, *moving]
+    answer = dealt([_shown(grouped, block, equal) for block in blocks])
+    if answer.is_possible is None:
+        return lambda found: replace(found, unchecked=(*found.unchecked, GROUPS_OPEN))
+    if answer.is_possible:
+        return lambda found: replace(found, covers=True)
+    alone = [*fixed, *([n] for block in moving for n in block)]
+    if plan.algorithm.name in CHOOSING_BLOCKS and dealt([_shown(grouped, b, equal) for b in alone]).is_possible:
+        return lambda found: replace(found, unchecked=(*found.unchecked, OTHER_BLOCKS))
+    failures = [_wrong_group(grouped, group, blocks[block]) for group, block in answer.wrong[:ROWS_NAMED]]
+    return lambda found: _with_failures(replace(found, covers=False), failures or [Failure(NO_GROUPS)])
 
 
-def _wrong_group_columns(separated: Separated, policy: Policy) -> list[Failure]:
-    main, side = separated.main.frame, None if separated.side is None else separated.side.frame
-    names = [*main.columns, *(() if side is None else [n for n in side.columns if n not in main.columns])]
+def _foreign_values(grouped: _Grouped, equal: Mapping[str, Equal]) -> list[Failure]:
+    """Rows whose value no original has, or not so often."""
+    failures = []
+    for name, column in equal.items():
+        n_codes = 1 + int(max(column.published.max(initial=0), column.originals.max(initial=0)))
+        shown = np.bincount(grouped.repeated(name, column.published), minlength=n_codes)
+        too_often = shown > np.bincount(column.originals, minlength=n_codes)
+        failures += _of_rows(NOT_EQUAL, name, too_often[column.published])
+    return failures
+
+
+def _linked_columns(
+    engine: LocalEngine, grouped: _Grouped, plan: Plan, original: LocalTable, columns: Sequence[str]
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Columns whose cells belong to the same record where they stand in the same row: those of rows that stay whole,
+    for each table, and those that are moved together."""
+    coding = engine.contingency(original, plan.quasi_columns(original), plan.sensitive_columns(original), by_row=True)
+    moving = [[n for n in block if n in columns] for block in plan.algorithm.moving(coding.table)]
+    rest = [n for n in columns if not any(n in block for block in moving)]
+    main = [n for n in rest if n in grouped.main.texts.columns]
+    fixed = [main, [n for n in rest if n not in main]]
+    return [block for block in fixed if block], [block for block in moving if block]
+
+
+def _shown(grouped: _Grouped, block: Sequence[str], equal: Mapping[str, Equal]) -> Shown:
+    """A block as rows with numbers."""
+    _, groups = grouped.holder(block[0])
+    n_rows = len(groups)
+    numbers = numbered([np.concatenate([equal[n].published, equal[n].originals]) for n in block])
+    codes = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return Shown(grouped.repeated(block[0], groups), grouped.repeated(block[0], codes[:n_rows]), codes[n_rows:])
+
+
+def _wrong_group(grouped: _Grouped, group: int, block: Sequence[str]) -> Failure:
+    _, groups = grouped.holder(block[0])
+    rows = np.flatnonzero(groups == group)
+    column = block[0] if len(block) == 1 else None
+    return Failure(NOT_TOGETHER, column, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()), group)
+
+
+def _wrong_group_columns(separated: Separated, policy: Policy, plan: Plan) -> list[Failure]:
+    """Columns that must not be there, or not in this table: what stands on both sides of a cut undoes it."""
+    main, side = separated.main.frame.columns, [] if separated.side is None else separated.side.frame.columns
+    beside = [n for n in side if n not in (GROUP, COUNT)]
+    names = [*main, *(n for n in beside if n not in main)]
     group_column = policy.algorithm.group_column
-    own = {GROUP, *(() if side is None else (COUNT,))}
-    wrong = [f for f in wrong_columns(policy, names, own=own) if f.column != group_column]
+    wrong = [f for f in wrong_columns(policy, names, own={GROUP}) if f.column != group_column]
     if group_column is not None and group_column in names:
         wrong.append(Failure("it names the groups, whose numbers stand for it", group_column))
-    return [*wrong, *unstarred_cells(main, policy)]
+    wrong += [Failure("it stands in both tables, which links them", n) for n in beside if n in main]
+    wrong += [
+        Failure("it stands beside the sensitive columns, which must be apart from it", n)
+        for n in beside
+        if n not in plan.sensitive and n not in {f.column for f in wrong}
+    ]
+    return [*wrong, *unstarred_cells(separated.main.frame, policy)]
 
 
 def _as_path(place: Place) -> Path:

@@ -108,9 +108,10 @@ def appraise(
 def appraise_file(release: Place, policy: Policy, evidence: Evidence = NO_EVIDENCE) -> Handover:
     """The same for a finished file, whoever made it."""
     kind = policy.output.format if policy.output else None
-    names = sniff(Source.of(release, format=kind)).names
+    source = Source.of(release, format=kind, expected=frozenset(policy.columns))
+    names = sniff(source).names
     quasi = dict.fromkeys((n for n in policy.columns_with(Role.QUASI) if n in names), ColumnType.TEXT)
-    table = LocalEngine().read(Source.of(release, format=kind, types=quasi), columns=None, categorical=names)
+    table = LocalEngine().read(replace(source, types=quasi), columns=None, categorical=names)
     return appraise_finished(table, policy, evidence)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Algorithm
 from tablecloak.algorithms.mondrian import Mondrian
+from tablecloak.amounts import most_of
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Engine, Publication, QuasiColumn, SensitiveColumn, Table
@@ -106,6 +107,11 @@ class Plan:
     def guard_columns(self, table: Table) -> list[SensitiveColumn]:
         """The columns in which people say what must not be learned of them, where the table has them."""
         return [SensitiveColumn(n, kind=Counted.GUARD) for n in guards_of(self.goal) if n in table.types]
+
+    def most_left_out(self, n_rows: int) -> int:
+        """How many of so many records may be left out; Datafly without a limit takes as many as a class needs."""
+        limit = getattr(self.algorithm, "suppression_limit", 0.0)
+        return min(self.goal.min_size, n_rows - 1) if limit is None else most_of(n_rows, limit)
 
     @property
     def person(self) -> str | None:

@@ -28,6 +28,7 @@ from tablecloak.verification import Originals, Verification, evidence_of
 __all__ = [
     "GROUP",
     "Separated",
+    "counts_of",
     "facts_of_groups",
     "read_separated",
     "refuse_persons",
@@ -220,9 +221,16 @@ def _judged(found: Separated, plan: Plan) -> LocalTable:
     if frame[GROUP].null_count():
         raise DataError("there are records without a group", location=table.name)
     if found.side is not None and COUNT in frame.columns:
-        counts = frame[COUNT].to_numpy()
-        frame = frame[np.repeat(np.arange(frame.height), np.maximum(counts, 0))]
+        frame = frame[np.repeat(np.arange(frame.height), counts_of(table))]
     return LocalTable(frame.select(GROUP, *plan.counted), table.types, table.name)
+
+
+def counts_of(side: LocalTable) -> IntArray:
+    """How many records every row of a counted table stands for."""
+    counts = side.frame[COUNT]
+    if not counts.dtype.is_integer() or counts.null_count() or (counts < 0).any():
+        raise DataError(f"column '{COUNT}' does not say how many records a row stands for", location=side.name)
+    return counts.cast(pl.Int64).to_numpy()
 
 
 def _groups_agree(found: Separated, judged: LocalTable) -> bool:
@@ -257,7 +265,7 @@ def _column(found: Separated, name: str) -> pl.DataFrame:
     assert table is not None
     frame = table.frame
     if found.side is table and COUNT in frame.columns:
-        frame = frame[np.repeat(np.arange(frame.height), np.maximum(frame[COUNT].to_numpy(), 0))]
+        frame = frame[np.repeat(np.arange(frame.height), counts_of(table))]
     return _sorted(frame.select(name))
 
 

@@ -69,6 +69,7 @@ class Failure:
     count: int = 0  # how many rows it concerns; 0: the column as such
     rows: tuple[int, ...] = ()  # the first of them, counted from 1 without the header
     class_number: int | None = None  # of the first such class, counted from 1 in the order of rows
+    model: str | None = None  # of the goal that fails there
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of an entry of `failures` in `tablecloak verify --json`."""
@@ -251,7 +252,7 @@ def _failing_classes(goal: Goal, recount: Recount, verdicts: Sequence[Verdict]) 
         if recount.is_suppressed is not None:
             rows = np.flatnonzero(~recount.is_suppressed)[rows]
         what = f"{model.name} does not hold in {int(fails.sum()):,} of {len(fails):,} classes"
-        yield Failure(what, None, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()), int(first))
+        yield Failure(what, None, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()), int(first), model.name)
 
 
 def evidence_of(recount: Recount, goal: Goal, originals: Coding | None = None) -> Evidence:

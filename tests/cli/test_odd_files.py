@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -73,6 +74,52 @@ def test_letters_that_the_terminal_does_not_know(folder):
         )
         assert done.returncode == 0, done.stderr
     assert "größe" in (folder / "out.csv").read_text(encoding="utf-8")
+
+
+def test_names_of_files_that_the_locale_does_not_know_are_refused_in_our_words(folder):
+    shutil.copy("data.csv", "größe.csv")
+    (folder / "policy.yaml").write_text(policy())
+    (folder / "other.yaml").write_text(policy(input="größe.csv"), encoding="utf-8")
+    old = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for words in (
+        ["inspect", "größe.csv"],
+        ["run", "other.yaml"],
+        ["run", "policy.yaml", "-i", "größe.csv"],
+        ["run", "policy.yaml", "-o", "größe.out.csv"],
+        ["run", "policy.yaml", "--report", "größe.html"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "tablecloak.cli.main", *words], env=old, capture_output=True, check=False
+        )
+        assert done.returncode == 5, done.stderr
+        assert b"the locale has file names in ascii" in done.stderr
+        assert b"PYTHONUTF8=1" in done.stderr
+    assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux only")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect", "data\udcff.csv"],
+        ["run", "policy.yaml", "-i", "data\udcff.csv"],
+        ["run", "policy.yaml", "-o", "out\udcff.csv"],
+        ["run", "policy.yaml", "--report", "report\udcff.html"],
+        ["run", "policy.yaml", "--certificate", "certificate\udcff.json"],
+        ["run", "folder\udcff/policy.yaml"],
+        ["verify", "data\udcff.csv", "-p", "policy.yaml"],
+    ],
+)
+def test_names_of_files_that_are_no_text_are_refused_in_our_words(cloak, folder, words):
+    (folder / "policy.yaml").write_text(policy())
+    shutil.copy("data.csv", "data\udcff.csv")
+    (folder / "folder\udcff").mkdir()
+    shutil.copy("data.csv", "folder\udcff/data.csv")
+    shutil.copy("policy.yaml", "folder\udcff/policy.yaml")
+    outcome = cloak(*words)
+    assert outcome.code == 5
+    assert "the name of the file is not UTF-8" in outcome.err
+    assert not (folder / "out.csv").exists()
 
 
 @pytest.mark.parametrize(

@@ -291,6 +291,58 @@ def test_persons_are_not_known_from_a_release_and_counted_beside_its_original(cl
     assert outcome.data["verdicts"][0]["achieved"] == min(map(len, counts.values()))
 
 
+def test_a_goal_in_persons_does_not_fail_in_rows_without_the_original(cloak, done):
+    # two rows per person: in rows the illnesses of a class are other shares than in persons
+    rows = [{**row, "name": f"CANARY{i // 2}", "ward": str(i % 7)} for i, row in enumerate(table())]
+    write(done / "people.csv", rows)
+    words = ["--set", "columns.name=person", "--set", "columns.ward=sensitive", "--set", "algorithm=mondrian"]
+    words += ["--set", "goals=[{model: alpha-k-anonymity, sensitive: ward, alpha: 0.5, k: 3}]"]
+    assert cloak("run", done / "policy.yaml", "--force", *words).code == 0
+    one_class = [{**row, "age": "20", "zip": "130", "ward": "1"} for row in read(done / "release.csv")[:3]]
+    write(done / "release.csv", [*one_class, *read(done / "release.csv")])
+    outcome = verified(cloak, done, *words)
+    assert "persons could not be counted" in outcome.data["verdicts"][0]["unchecked"]
+    assert "failures" not in outcome.data
+    assert outcome.data["status"] == "unchecked"
+
+
+def test_groups_are_held_against_the_rows_that_were_not_left_out_for_empty_cells(cloak, done):
+    write(done / "people.csv", [{**row, "age": "" if i % 9 == 0 else row["age"]} for i, row in enumerate(table())])
+    words = ["--set", "algorithm=anatomy", "--set", "goals=[{model: l-diversity, l: 2}]", "--set", "missing=drop"]
+    assert cloak("run", done / "policy.yaml", *words, "--force").code == 0
+    assert len(read(done / "release.csv")) == 80 - 9
+    outcome = beside(cloak, done, *words)
+    assert (outcome.code, outcome.data["covers"]) == (0, True), outcome.out
+
+
+def test_names_that_look_like_the_cells_below_them_are_names_that_the_policy_knows(cloak, tmp_path):
+    rows = [{"pet": ["cat", "dog", "hen"][i % 3], "sex": ["man", "wom"][i % 2], "ill": ["flu", "wit"][i % 2]}
+            for i in range(60)]  # fmt: skip
+    write(tmp_path / "people.csv", rows)
+    (tmp_path / "policy.yaml").write_text(
+        "input: people.csv\ncolumns: {pet: quasi, sex: quasi, ill: keep}\ngoals: [{model: k-anonymity, k: 4}]\n"
+        "output: release.csv\n"
+    )
+    assert cloak("run", tmp_path / "policy.yaml").code == 0
+    assert verified(cloak, tmp_path).data["holds"]
+
+
+def test_datafly_without_a_limit_may_leave_out_as_many_as_a_class_needs(cloak, done):
+    rows = [*table(), {**table()[0], "name": "CANARY", "age": "95"}]
+    write(done / "people.csv", rows)
+    words = ["--set", "algorithm=datafly", "--set", "columns.age.hierarchy={kind: intervals, width: 10}"]
+    words += ["--set", "columns.zip.hierarchy={kind: mask}"]
+    assert cloak("run", done / "policy.yaml", "--force", *words).code == 0
+    assert len(read(done / "release.csv")) == 80  # one of 95 years is alone
+    outcome = beside(cloak, done, *words)
+    assert (outcome.code, outcome.data["suppressed"]) == (0, 1), outcome.out
+    # four may be missing, for k is 4, and not five
+    kept = read(done / "release.csv")
+    write(done / "release.csv", kept[:-4])
+    outcome = beside(cloak, done, *words)
+    assert "5 records of the original are left out, and 4 may be" in [f["what"] for f in outcome.data["failures"]]
+
+
 def covers(cell, value):
     """Whether a published cell of this table covers a number: an interval, a set or the number itself."""
     if cell.startswith("["):

@@ -149,3 +149,22 @@ def test_apply_refuses_new_rows_whose_class_becomes_too_small(tmp_path):
     with pytest.raises(GoalNotMet):
         pipeline.apply_file(tmp_path / "recoding.json", str(tmp_path / "three.csv"), str(tmp_path / "out.csv"))
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_apply_of_datafly_without_a_limit_leaves_out_at_most_as_many_rows_as_a_class_needs(tmp_path):
+    people(1, 300).write_csv(tmp_path / "people.csv")
+    text = (
+        "input: people.csv\ncolumns: {age: {role: quasi, hierarchy: {kind: intervals, width: 10}}, illness: keep}\n"
+        "goals: [{model: k-anonymity, k: 4}]\nalgorithm: datafly\noutput: {path: out.csv, recoding: recoding.json}\n"
+    )
+    pipeline.run(parse_policy(text, name="p", base=tmp_path))
+
+    def applied(n_alone):
+        """Forty of each of two ages, and a few of another one, fewer than a class needs or enough for several."""
+        ages = [25] * 40 + [35] * 40 + [45] * n_alone
+        pl.DataFrame({"age": ages, "illness": ["i"] * len(ages)}).write_csv(tmp_path / "new.csv")
+        pipeline.apply_file(tmp_path / "recoding.json", str(tmp_path / "new.csv"), str(tmp_path / "n.csv"), force=True)
+        return pl.read_csv(tmp_path / "n.csv").height
+
+    assert applied(3) == 80
+    assert applied(5) == 85

@@ -124,3 +124,20 @@ def test_numbers_of_a_sensitive_column_are_counted_in_bins():
     bins = ordered_bins(places, ColumnType.INTEGER, counts, counts, 5)
     assert bins.edges == ("10", "20", "30", "40", "50", "60", "70", "80", "90")
     assert bins.before == pytest.approx((0.1,) * 10)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_largest_numbers_have_bins_though_no_float_says_how_far_apart_they_are():
+    bins = bins_of([-1.7e308] * 4 + [0.0] * 4 + [1.7e308] * 4, ["[-1.7e308, 1.7e308]"] * 12, column=ColumnType.FLOAT)
+    assert sum(bins.before) == pytest.approx(1)
+    assert sum(bins.after) == pytest.approx(1)
+    assert all(0 < share < 1 for share in bins.after)
+
+
+@pytest.mark.filterwarnings("error")
+def test_narrow_intervals_beside_wide_ones_are_spread_without_overflow():
+    # an interval of the least width that a float has, asked for at 1e300
+    values = [0.0, 5e-324] * 4 + [1e300] * 8
+    bins = bins_of(values, ["[0.0, 5e-324]"] * 8 + ["1e300"] * 8, column=ColumnType.FLOAT)
+    assert bins.before == pytest.approx((0.5, 0.5))
+    assert bins.after == pytest.approx((0.5, 0.5))

@@ -194,6 +194,10 @@ class Algorithm(Protocol):
         """The column that names the group of every row; None where groups are searched for."""
         return None
 
+    def moving(self, table: CodedTable) -> list[tuple[str, ...]]:  # noqa: ARG002
+        """Columns that are carried to other rows of their group, those together that stay together."""
+        return []
+
     @property
     def needs_rows(self) -> bool:
         """Equal rows may end in different classes, so tuples must be rows."""

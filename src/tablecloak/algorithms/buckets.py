@@ -59,6 +59,9 @@ class ExactValues:
     def needs_rows(self) -> bool:
         return True
 
+    def moving(self, table: CodedTable) -> list[tuple[str, ...]]:  # noqa: ARG002
+        return []
+
     def refuses(self, goal: Goal) -> str | None:
         return refuses_exact_values(goal)
 
@@ -98,13 +101,15 @@ class Permutation(GivenGroups, Separating):
 
     groups: GroupsField = None
 
+    def moving(self, table: CodedTable) -> list[tuple[str, ...]]:
+        return [*((d.name,) for d in table.domains), sensitive_names(table)]
+
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table
         progress.start("solve", table.n_tuples)
         groups = groups_for(problem)
-        names = sensitive_names(table)
-        blocks = [shuffled(problem, groups, (d.name,)) for d in table.domains]
-        return bucketed(problem, groups, Bucketing((*blocks, shuffled(problem, groups, names)), side=names))
+        blocks = tuple(shuffled(problem, groups, names) for names in self.moving(table))
+        return bucketed(problem, groups, Bucketing(blocks, side=sensitive_names(table)))
 
 
 def bucketed(problem: Problem, groups: IntArray, bucketing: Bucketing, notes: tuple[str, ...] = ()) -> Solution:

@@ -90,10 +90,12 @@ class Slicing(_InGroups):
     block_size: Annotated[int, Field(ge=1, description="columns in a block, on average")] = 2
     groups: GroupsField = None
 
+    def moving(self, table: CodedTable) -> list[tuple[str, ...]]:
+        return blocks_of(table, self.block_size)
+
     def solve(self, problem: Problem, progress: Progress) -> Solution:
-        table = problem.table
         groups, notes = _similar_groups(problem, progress)
-        blocks = tuple(shuffled(problem, groups, names) for names in blocks_of(table, self.block_size))
+        blocks = tuple(shuffled(problem, groups, names) for names in self.moving(problem.table))
         shown = "; ".join(" + ".join(block.columns) for block in blocks)
         return bucketed(problem, groups, Bucketing(blocks), (f"blocks: {shown}", *notes))
 
@@ -159,6 +161,9 @@ class Swapping(_InGroups):
         Field(description="combinations that must not arise, as in {sex: female, illness: prostate cancer}"),
     ] = field(default=())
     groups: GroupsField = None
+
+    def moving(self, table: CodedTable) -> list[tuple[str, ...]]:
+        return [sensitive_names(table)]
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table

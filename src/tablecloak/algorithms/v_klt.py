@@ -322,6 +322,9 @@ class VCold(_Variants, Separating):
 
     variant: VariantField = "sound"
 
+    def moving(self, table: CodedTable) -> list[tuple[str, ...]]:
+        return _slices(sensitive_columns(table), is_sound=self.variant == "sound")
+
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table
         progress.start("solve", table.n_tuples)
@@ -330,8 +333,7 @@ class VCold(_Variants, Separating):
         groups = (
             unite_failing(problem, _even(problem, columns)) if is_sound else v_cold.greedy([c.codes for c in columns])
         )
-        slices = _slices(columns, is_sound=is_sound)
-        blocks = tuple(shuffled(problem, groups, names) for names in slices)
+        blocks = tuple(shuffled(problem, groups, names) for names in self.moving(table))
         notes = (
             ()
             if is_sound

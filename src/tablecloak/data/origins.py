@@ -28,6 +28,8 @@ __all__ = [
     "assigned",
     "candidates_of",
     "classes_in_order",
+    "numbered",
+    "transported",
 ]
 
 IntArray = NDArray[np.int64]
@@ -111,12 +113,12 @@ def candidates_of(generalized: Sequence[Generalized], n_rows: int, n_originals: 
 
 def _distinct(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     """Different rows, (n_columns, n_different), and which of them each row is."""
-    numbers = _numbered(columns)
+    numbers = numbered(columns)
     _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
     return np.stack([c[first] for c in columns]).astype(np.int64), inverse.reshape(-1).astype(np.int64)
 
 
-def _numbered(columns: Sequence[IntArray]) -> IntArray:
+def numbered(columns: Sequence[IntArray]) -> IntArray:
     """One number for every row; rows with equal numbers are equal."""
     numbers = np.zeros(len(columns[0]), np.int64)
     room = 1
@@ -283,7 +285,7 @@ def _keys(candidates: Candidates, equal: Sequence[Equal]) -> tuple[IntArray, Int
     n_rows, n_originals = len(candidates.class_of_row), len(candidates.point_of_original)
     if not equal:
         return np.zeros(n_rows, np.int64), np.zeros(n_originals, np.int64)
-    numbers = _numbered([np.concatenate([c.published, c.originals]) for c in equal])
+    numbers = numbered([np.concatenate([c.published, c.originals]) for c in equal])
     keys = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return keys[:n_rows], keys[n_rows:]
 
@@ -341,10 +343,7 @@ def _transported(
     published = _Nodes.of(candidates.class_of_row[rows], row_key[rows])
     there = _Nodes.of(candidates.point_of_original[originals], original_key[originals])
     of_published, of_there = _arcs(candidates, published, there)
-    order = np.argsort(of_published, kind="stable")
-    of_published, of_there = of_published[order], of_there[order]
-    indptr = np.searchsorted(of_published, np.arange(len(published.count) + 1)).astype(np.int64)
-    amounts = _kernels(len(of_there)).transport(indptr, of_there, published.count, there.count)
+    amounts = transported(of_published, of_there, published.count, there.count)
     used = amounts > 0
     of_published, of_there, amounts = of_published[used], of_there[used], amounts[used]
     first, second = _side_by_side(
@@ -352,6 +351,15 @@ def _transported(
         _used_before(of_published, amounts), _used_before(of_there, amounts),
     )  # fmt: skip
     row_of[rows[first]] = originals[second]
+
+
+def transported(left: IntArray, right: IntArray, demand: IntArray, supply: IntArray) -> IntArray:
+    """How much goes along every arc when as much as possible goes from right nodes to left ones."""
+    order = np.argsort(left, kind="stable")
+    indptr = np.searchsorted(left[order], np.arange(len(demand) + 1)).astype(np.int64)
+    amounts = np.empty(len(left), np.int64)
+    amounts[order] = _kernels(len(left)).transport(indptr, right[order], demand, supply)
+    return amounts
 
 
 def _arcs(candidates: Candidates, published: _Nodes, there: _Nodes) -> tuple[IntArray, IntArray]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from tablecloak.errors import PolicyError
+from tablecloak.errors import DataError, PolicyError
 from tablecloak.io.credentials import REFERENCE_HINT, is_reference
 
-__all__ = ["SCHEMES", "DatabaseTable", "Place", "database_table", "is_uri", "place_of"]
+__all__ = ["SCHEMES", "DatabaseTable", "Place", "database_table", "is_uri", "named", "place_of"]
 
 SCHEMES = ("postgresql", "sqlite", "spark")
 _OWN_KEYS = ("table", "query", "password")
@@ -89,7 +90,27 @@ def place_of(text: str | Place, base: Path | None = None) -> Place:
         return text
     if isinstance(text, str) and is_uri(text):
         return database_table(text, base=base)
-    return (base or Path()) / text
+    return named((base or Path()) / text)
+
+
+def named(path: Path) -> Path:
+    """The path itself, if it is text: what reads tables, policies and certificates know no other names of files.
+
+    Raises: DataError for bytes that are no text, and for letters that the locale does not let this process name.
+    """
+    try:
+        str(path).encode("utf-8")
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        encoding = sys.getfilesystemencoding()
+        if encoding == "utf-8":
+            why, hint = "the name of the file is not UTF-8", "rename it, or the folder that it lies in"
+        else:
+            why = f"the locale has file names in {encoding}, which this one is not"
+            hint = "set PYTHONUTF8=1, or LC_ALL=C.UTF-8"
+        shown = str(path).encode("utf-8", "replace").decode()
+        raise DataError(why, hint=hint, location=shown) from None
+    return path
 
 
 def database_table(

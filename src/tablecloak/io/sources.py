@@ -11,7 +11,7 @@ from typing import Any
 
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
-from tablecloak.io.places import DatabaseTable, Place
+from tablecloak.io.places import DatabaseTable, Place, named
 
 __all__ = ["FORMATS", "WRITABLE", "ColumnSchema", "Layout", "Source", "check_readable", "format_and_compression"]
 
@@ -38,7 +38,7 @@ class Source:
     expected: frozenset[str] = frozenset()  # columns that somebody counts on, which tell a header from a record
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "path", named(Path(self.path)))
 
     @classmethod
     def of(cls, place: Place, **said: Any) -> Source:

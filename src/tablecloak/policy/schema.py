@@ -24,7 +24,7 @@ from pydantic_core import InitErrorDetails
 from tablecloak.data.table import Role
 from tablecloak.errors import did_you_mean
 from tablecloak.io.inputs import password_file
-from tablecloak.io.places import Place
+from tablecloak.io.places import Place, named
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of
 from tablecloak.policy.specs import (
     DEFAULT_ALGORITHM,
@@ -164,7 +164,7 @@ class Policy(Spec):
 
     def resolve(self, path: str) -> Path:
         """A path of the policy as one that can be opened."""
-        return self._base / path
+        return named(self._base / path)
 
     @property
     def reads(self) -> list[Place | None]:
@@ -228,7 +228,7 @@ class Policy(Spec):
     def with_documents(self, *, report: Path | None = None, certificate: Path | None = None) -> Self:
         """The same policy writing these documents too; paths are relative to the working directory."""
         given = {"report": report, "certificate": certificate}
-        update = {name: str(path.absolute()) for name, path in given.items() if path is not None}
+        update = {name: str(named(path.absolute())) for name, path in given.items() if path is not None}
         if not update or self.output is None:  # without a release there is nothing to document
             return self
         return self.model_copy(update={"output": self.output.model_copy(update=update)})

@@ -23,7 +23,7 @@ from tablecloak import registry
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.hierarchy.specs import HierarchySpec
-from tablecloak.io.places import Place, database_table, is_uri, place_of
+from tablecloak.io.places import Place, database_table, is_uri, named, place_of
 from tablecloak.policy.losses import refused_loss
 from tablecloak.policy.problems import fault, invalid, relabel
 from tablecloak.policy.tagged import Tagged
@@ -154,7 +154,7 @@ class _PlaceSpec(Spec):
             for key in ("table", "query", "password"):
                 if getattr(self, key, None) is not None:
                     raise PolicyError(f"{key} belongs to a database", hint="name it with uri: instead of path:")
-            return base / (self.path or "")
+            return named(base / (self.path or ""))
         query = getattr(self, "query", None)
         return database_table(self.uri, table=self.table, query=query, password=self.password, base=base)
 
@@ -171,7 +171,7 @@ class _PlaceSpec(Spec):
 def _keys_of(place: Place, ends: str = "") -> dict[str, Any]:
     """The keys of a policy that name a place from any folder."""
     if isinstance(place, Path):
-        return {"path": f"{place.absolute()}{ends}"}
+        return {"path": f"{named(place.absolute())}{ends}"}
     found = place.absolute()
     keys = {"uri": found.uri, "table": found.table, "query": found.query, "password": found.password}
     return {key: value for key, value in keys.items() if value is not None}

@@ -106,10 +106,10 @@ def _unit(column: ColumnType) -> float:
 
 def _spread_over_line(begin: FloatArray, end: FloatArray, counts: IntArray, edges: FloatArray) -> FloatArray:
     """Records in each bin if those of an interval are spread evenly over it, (n_edges + 1,)."""
-    width = end - begin
+    width = end / 2 - begin / 2  # of halves: the largest numbers are further apart than a float can say
     below = []
     for edge in edges.tolist():
-        share = np.clip((edge - begin) / np.where(width > 0, width, 1), 0, 1)
+        share = np.clip(edge / 2 - begin / 2, 0, width) / np.where(width > 0, width, 1)
         below.append(float(counts @ np.where(width > 0, share, begin < edge)))
     return np.diff([0.0, *below, float(counts.sum())])
 
@@ -135,12 +135,13 @@ def _edges(places: FloatArray, counts: IntArray, column: ColumnType) -> FloatArr
     low, high = (float(places[min(int(np.searchsorted(running, q)), len(places) - 1)]) for q in (0.01, 0.99))
     if column in (ColumnType.DATE, ColumnType.DATETIME):
         return _date_edges(low, high, DAY_US if column is ColumnType.DATETIME else 1)
-    step = _round_step((high - low) / MOST_BINS)
+    step = _round_step(high / MOST_BINS - low / MOST_BINS)
     if column is ColumnType.INTEGER:
         step = max(1.0, step)
     if high <= low:
         return np.zeros(0)
-    return np.arange(math.floor(low / step) + 1, math.ceil(high / step) + 1).astype(np.float64) * step
+    edges = [number * step for number in range(math.floor(low / step) + 1, math.ceil(high / step) + 1)]
+    return np.array([edge for edge in edges if math.isfinite(edge)])
 
 
 def _round_step(least: float) -> float:

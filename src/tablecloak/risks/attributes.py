@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -68,14 +69,14 @@ def range_of(hist: Histogram) -> float:
     numbers = hist.domain.numbers
     assert numbers is not None
     known = numbers[(hist.totals > 0) & np.isfinite(numbers)]
-    return float(known.max() - known.min()) if len(known) else 0.0
+    return min(float(known.max()) - float(known.min()), sys.float_info.max) if len(known) else 0.0
 
 
 def spreads(hist: Histogram) -> FloatArray:
     """From the least to the greatest number of every class; infinite where a cell is empty."""
     assert hist.domain.numbers is not None
     at = np.nan_to_num(hist.domain.numbers[hist.codes], nan=np.inf)
-    with np.errstate(invalid="ignore"):  # a class without any number has no spread
+    with np.errstate(invalid="ignore", over="ignore"):  # a class without any number has no spread
         return hist.max_by_class(at) + hist.max_by_class(-at)
 
 

@@ -47,7 +47,8 @@ def neighbors(numbers: FloatArray, distance: FloatArray) -> tuple[IntArray, IntA
 
 def windows(numbers: FloatArray, width: float) -> tuple[IntArray, IntArray]:
     """First and last code of the window of a width that begins at every value; numbers ascend."""
-    return _codes_between(numbers, numbers, numbers + width, np.full(len(numbers), width))
+    with np.errstate(over="ignore"):  # a window may reach beyond the largest number
+        return _codes_between(numbers, numbers, numbers + width, np.full(len(numbers), width))
 
 
 def _codes_between(

@@ -1,0 +1,247 @@
+"""Which group of a release each original can be in, where groups keep exact values and cut columns apart.
+
+A release is honest if its originals can be dealt out so that every group shows, in every block of columns, just what
+its originals hold there. Equal originals are one kind; a demand is a row of a block that a group shows so many times.
+An original that fits one group only is there, which leaves less for the others: this decides most releases. What stays
+open is tried out, as far as that goes: in general the question is as hard as three-dimensional matching.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.data.origins import MOST_PAIRS, numbered, transported
+
+__all__ = ["Dealt", "Shown", "dealt"]
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+MOST_TRIALS = 2_000  # of one part of the release
+MOST_WORK = 100_000_000  # pairs looked at by all trials
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """The rows of a block of columns: equal numbers are equal rows."""
+
+    groups: IntArray  # (n_shown,) group of every published row
+    published: IntArray  # (n_shown,)
+    originals: IntArray  # (n_originals,)
+
+
+class Answer(enum.Enum):
+    YES = "yes"
+    NO = "no"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dealt:
+    """Whether the originals can be dealt out to the groups; if not, what shows it."""
+
+    answer: Answer
+    wrong: tuple[tuple[int, int], ...] = ()  # groups and the block in which they cannot be as they are
+    homeless: IntArray | None = None  # originals that fit no group
+
+    @property
+    def is_possible(self) -> bool | None:
+        """None: neither a way was found nor shown that there is none."""
+        return None if self.answer is Answer.OPEN else self.answer is Answer.YES
+
+
+def dealt(blocks: Sequence[Shown]) -> Dealt:
+    """Deal out all originals to the groups of a release."""
+    if len({len(b.groups) for b in blocks} | {len(blocks[0].originals)}) > 1:
+        return Dealt(Answer.NO)
+    kinds, kind_of = np.unique(numbered([b.originals for b in blocks]), return_inverse=True)
+    first = np.zeros(len(kinds), np.int64)
+    first[kind_of[::-1]] = np.arange(len(kind_of))[::-1]
+    state, groups, names = _state(blocks, first, np.bincount(kind_of, minlength=len(kinds)))
+    if state is None:
+        return Dealt(Answer.OPEN)
+    wrong = _settle(state)
+    if wrong is None:
+        answers = [_tried(part) for part in _parts(state)] if state.is_open else []
+        if Answer.NO in answers:
+            return Dealt(Answer.NO)
+        return Dealt(Answer.OPEN if Answer.OPEN in answers else Answer.YES)
+    named = tuple(dict.fromkeys((int(groups[names[0][c]]), int(names[1][c])) for c in wrong.cells.tolist()))
+    return Dealt(Answer.NO, named, np.flatnonzero(np.isin(kind_of, wrong.kinds)))
+
+
+# What must be so ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class _State:
+    """Kinds of originals that are left, what groups still need, and which kind may go to which group."""
+
+    supply: IntArray  # (n_kinds,)
+    demand: IntArray  # (n_cells,) one cell for every different row of a block of a group
+    kind: IntArray  # (n_pairs,)
+    cells: IntArray  # (n_blocks, n_pairs) the cell of every block that an original of the pair takes from
+
+    @property
+    def is_open(self) -> bool:
+        return bool(len(self.kind))
+
+    def copy(self) -> _State:
+        return replace(self, supply=self.supply.copy(), demand=self.demand.copy())
+
+    def take(self, pairs: IntArray, amounts: IntArray) -> None:
+        np.subtract.at(self.supply, self.kind[pairs], amounts)
+        for cells in self.cells:
+            np.subtract.at(self.demand, cells[pairs], amounts)
+
+    def keep(self, is_kept: BoolArray) -> None:
+        self.kind, self.cells = self.kind[is_kept], self.cells[:, is_kept]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wrong:
+    """Cells that cannot be filled, and kinds that cannot go anywhere."""
+
+    cells: IntArray
+    kinds: IntArray
+
+
+Names = tuple[IntArray, IntArray]  # the group and the block of every cell
+
+
+def _state(blocks: Sequence[Shown], first: IntArray, supply: IntArray) -> tuple[_State | None, IntArray, Names]:
+    """The state at the beginning: every kind may go to every group that shows its row in each block."""
+    names, of_block = np.unique(np.concatenate([b.groups for b in blocks]), return_inverse=True)
+    n_groups = len(names)
+    ends = np.cumsum([len(b.groups) for b in blocks])
+    group_rows = np.split(of_block.astype(np.int64), ends[:-1])
+    keys, demands, wanted, n_near = [], [], [], []
+    for block, groups in zip(blocks, group_rows, strict=True):
+        key, demand = np.unique(block.published * n_groups + groups, return_counts=True)
+        wants = block.originals[first]
+        starts = np.searchsorted(key, wants * n_groups)
+        keys.append(key)
+        demands.append(demand)
+        wanted.append(wants)
+        n_near.append(np.searchsorted(key, (wants + 1) * n_groups) - starts)
+    cell_names = (
+        np.concatenate([k % n_groups for k in keys]), np.repeat(np.arange(len(blocks)), [len(k) for k in keys]),
+    )  # fmt: skip
+    near = np.stack(n_near)
+    if int(near.min(axis=0).sum()) > MOST_PAIRS // 4:
+        return None, names, cell_names
+    nearest = near.argmin(axis=0)  # the block that leaves a kind the fewest groups
+    kinds, groups_of = [], []
+    for b in range(len(blocks)):
+        kind = np.flatnonzero(nearest == b)
+        n = near[b, kind]
+        step = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+        at = np.repeat(np.searchsorted(keys[b], wanted[b][kind] * n_groups), n) + step
+        kinds.append(np.repeat(kind, n))
+        groups_of.append(keys[b][at] % n_groups)
+    kind, group = np.concatenate(kinds), np.concatenate(groups_of)
+    cells, offset = [], 0
+    fits = np.ones(len(kind), bool)
+    for key, wants in zip(keys, wanted, strict=True):
+        looked_up = wants[kind] * n_groups + group
+        at = np.minimum(np.searchsorted(key, looked_up), len(key) - 1)
+        fits &= key[at] == looked_up
+        cells.append(at + offset)
+        offset += len(key)
+    state = _State(supply.astype(np.int64), np.concatenate(demands).astype(np.int64), kind, np.stack(cells))
+    state.keep(fits)
+    return state, names, cell_names
+
+
+def _settle(state: _State) -> _Wrong | None:
+    """Deal out what can only go one way, until nothing more follows; None unless that is impossible."""
+    while True:
+        state.keep((state.supply[state.kind] > 0) & (state.demand[state.cells] > 0).all(axis=0))
+        n_ways = np.bincount(state.kind, minlength=len(state.supply))
+        offered = np.zeros(len(state.demand), np.int64)
+        n_pairs = np.zeros(len(state.demand), np.int64)
+        for cells in state.cells:
+            np.add.at(offered, cells, state.supply[state.kind])
+            np.add.at(n_pairs, cells, 1)
+        homeless = np.flatnonzero((state.supply > 0) & (n_ways == 0))
+        unfilled = np.flatnonzero((state.demand > 0) & (offered < state.demand))
+        if len(homeless) or len(unfilled):
+            return _Wrong(unfilled, homeless)
+        if not state.is_open:
+            return None
+        # a kind with one group goes there whole, and so do all that a cell needs to the last one
+        is_whole = (n_ways[state.kind] == 1) | (offered == state.demand)[state.cells].any(axis=0)
+        amounts = np.where(is_whole, state.supply[state.kind], 0)
+        for cells in state.cells:  # the only kind that can fill a cell does
+            is_only = (n_pairs[cells] == 1) & ~is_whole
+            amounts = np.where(is_only, np.maximum(amounts, state.demand[cells]), amounts)
+        pairs = np.flatnonzero(amounts)
+        if not len(pairs):
+            return None
+        state.take(pairs, amounts[pairs])
+        if (state.supply < 0).any() or (state.demand < 0).any():
+            return _Wrong(np.flatnonzero(state.demand < 0), np.flatnonzero(state.supply < 0))
+
+
+# What is left open ----------------------------------------------------------------------------------------------------
+
+
+def _parts(state: _State) -> list[_State]:
+    """Parts that have neither kinds nor cells in common, the smallest first."""
+    label = np.arange(len(state.kind))
+    nodes = [state.kind, *(cells + len(state.supply) for cells in state.cells)]
+    least = np.full(len(state.supply) + len(state.demand), len(label))
+    while True:
+        before = label
+        for of_pair in nodes:
+            np.minimum.at(least, of_pair, label)
+            label = least[of_pair]
+        label = label[label]
+        if np.array_equal(label, before):
+            break
+    order = np.argsort(label, kind="stable")
+    bounds = np.flatnonzero(np.diff(label[order])) + 1
+    return sorted((_part(state, pairs) for pairs in np.split(order, bounds)), key=lambda p: len(p.kind))
+
+
+def _part(state: _State, pairs: IntArray) -> _State:
+    kinds, kind = np.unique(state.kind[pairs], return_inverse=True)
+    every, cells = np.unique(state.cells[:, pairs], return_inverse=True)
+    shape = (len(state.cells), len(pairs))
+    return _State(
+        state.supply[kinds], state.demand[every], kind.astype(np.int64), cells.reshape(shape).astype(np.int64)
+    )
+
+
+def _tried(part: _State) -> Answer:
+    """Put one original after the other into a group, and take it back where that leads nowhere."""
+    if not all(_can_flow(part, cells) for cells in part.cells):
+        return Answer.NO
+    stack, n_trials = [part], min(MOST_TRIALS, MOST_WORK // len(part.kind))
+    while stack:
+        if n_trials == 0:
+            return Answer.OPEN
+        n_trials -= 1
+        state = stack.pop()
+        if _settle(state) is not None:
+            continue
+        if not state.is_open:
+            return Answer.YES
+        n_ways = np.bincount(state.kind, minlength=len(state.supply))
+        kind = int(np.argmin(np.where(n_ways > 0, n_ways, len(state.kind) + 1)))
+        for pair in np.flatnonzero(state.kind == kind)[::-1]:
+            trial = state.copy()
+            trial.take(np.array([pair]), np.ones(1, np.int64))
+            stack.append(trial)
+    return Answer.NO
+
+
+def _can_flow(part: _State, cells: IntArray) -> bool:
+    """Whether the cells of one block alone can be filled."""
+    wanted, left = np.unique(cells, return_inverse=True)
+    amounts = transported(left.astype(np.int64), part.kind, part.demand[wanted], part.supply)
+    return int(amounts.sum()) == int(part.demand[wanted].sum())
