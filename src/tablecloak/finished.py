@@ -58,7 +58,18 @@ from tablecloak.separation import (
 from tablecloak.values import format_value
 from tablecloak.verification import CENTERS_NOTE, ROWS_NAMED, Failure, Originals, Verification, verify
 
-__all__ = ["code_originals", "unstarred_cells", "verify_certificate", "verify_file", "verify_frame", "wrong_columns"]
+__all__ = [
+    "NOT_EQUAL",
+    "NO_ORIGINAL",
+    "code_originals",
+    "equal_cells",
+    "published_columns",
+    "unstarred_cells",
+    "verify_certificate",
+    "verify_file",
+    "verify_frame",
+    "wrong_columns",
+]
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -118,9 +129,9 @@ class _Cells:
         return cls(texts, types, frame.columns, "the table")
 
 
-def _published_columns(policy: Policy, names: Sequence[str]) -> list[str]:
+def published_columns(policy: Policy, names: Sequence[str]) -> list[str]:
     """The columns of a release that a policy publishes, quasi-identifiers included."""
-    named = {*policy.columns_with(*PUBLISHED), *starred_of(policy)}
+    named = {*policy.columns_with(*PUBLISHED, Role.ITEMS), *starred_of(policy)}
     return [n for n in names if n in named or (policy.others == "keep" and n not in policy.columns)]
 
 
@@ -176,7 +187,7 @@ def verify_file(
         source = Source.of(release, format=kind, expected=frozenset(policy.columns))
         names = sniff(source).names
         plan = make_plan(_published_part(policy), names, location=str(release))
-        cells = _Cells.of_place(source, _published_columns(policy, names), str(release))
+        cells = _Cells.of_place(source, published_columns(policy, names), str(release))
         refuse_empty(cells.texts.height, str(release))
     before = None
     if original is not None:
@@ -207,7 +218,7 @@ def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: An
             before = _original(table_of(whole), _Cells.of_frame(whole, _group_columns(grouped, policy)), policy)
         return _verify_groups(engine, grouped, plan, policy, before)
     plan = make_plan(_published_part(policy), frame.columns)
-    cells = _Cells.of_frame(frame, _published_columns(policy, frame.columns))
+    cells = _Cells.of_frame(frame, published_columns(policy, frame.columns))
     before = None
     if original is not None:
         whole = from_frame(original)
@@ -220,6 +231,7 @@ def verify_certificate(
     certificate: Path,
     *,
     original: Place | None = None,
+    recoding: Path | None = None,
     progress: Progress = silent,
     recount: Callable[..., Verification] = verify_file,
 ) -> Certified:
@@ -228,7 +240,7 @@ def verify_certificate(
     verification = recount(release, policy, original=original, progress=progress)
     is_apart = policy.algorithm.publishes is Publishes.SEPARATED
     side = side_path(release) if is_apart and isinstance(release, Path) else None
-    checks = check_certificate(certified, policy, verification, release, original, side)
+    checks = check_certificate(certified, policy, verification, release, original, side, recoding=recoding)
     return Certified(verification, [*checks, *missing])
 
 
@@ -363,7 +375,7 @@ def _beside(engine: LocalEngine, published: _Cells, plan: Plan, policy: Policy, 
     coding = engine.contingency(original, known.quasi_columns(original), known.sensitive_columns(original), by_row=True)
     table = _judged_table(published, plan, original.types)
     equal = [
-        _equal(published.texts[n], before.cells.texts[n], before.cells.types[n], policy.columns.get(n))
+        equal_cells(published.texts[n], before.cells.texts[n], before.cells.types[n], policy.columns.get(n))
         for n in _equal_columns(published, policy)
         if n in before.cells.texts.columns
     ]
@@ -406,7 +418,7 @@ def _generalized(texts: pl.Series, coding: Coding, name: str) -> Generalized:
     )
 
 
-def _equal(published: pl.Series, original: pl.Series, type_: ColumnType, spec: Any) -> Equal:
+def equal_cells(published: pl.Series, original: pl.Series, type_: ColumnType, spec: Any) -> Equal:
     """The cells of a column as numbers that are equal where the cells mean the same value."""
     sides = [distinct_of(s if s.dtype == pl.Categorical else s.cast(pl.Categorical)) for s in (published, original)]
     formats = None if spec is None else spec.format
@@ -576,7 +588,7 @@ def _group_columns(grouped: _Grouped, policy: Policy) -> list[str]:
     """Columns that show what the original shows."""
     names = [*grouped.main.names, *(grouped.side.names if grouped.side else ())]
     others = {*starred_of(policy), policy.algorithm.group_column}
-    return [n for n in dict.fromkeys(_published_columns(policy, names)) if n not in others and n not in (GROUP, COUNT)]
+    return [n for n in dict.fromkeys(published_columns(policy, names)) if n not in others and n not in (GROUP, COUNT)]
 
 
 def _held_in_groups(
@@ -587,7 +599,7 @@ def _held_in_groups(
     equal = {}
     for name in columns:
         cells, _ = grouped.holder(name)
-        equal[name] = _equal(
+        equal[name] = equal_cells(
             cells.texts[name], before.cells.texts[name], before.cells.types[name], policy.columns.get(name)
         )
     foreign = _foreign_values(grouped, equal)

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from tablecloak.baskets.coding import Sets, code_sets
+from tablecloak.baskets.coding import code_sets
 from tablecloak.baskets.handover import appraised
+from tablecloak.baskets.matching import Beside
 from tablecloak.baskets.plan import SetPlan, make_set_plan, release_format
 from tablecloak.baskets.recount import recount
 from tablecloak.baskets.release import read_cells
 from tablecloak.baskets.run import read_input
+from tablecloak.data.origins import Equal, numbered
 from tablecloak.data.table import ColumnType, Role
-from tablecloak.io.frames import from_frame
+from tablecloak.finished import (
+    NO_ORIGINAL,
+    NOT_EQUAL,
+    equal_cells,
+    published_columns,
+    unstarred_cells,
+    wrong_columns,
+)
+from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, refuse_empty
+from tablecloak.plan import starred_of
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.verification import Verification
+from tablecloak.verification import Failure, Verification
 
 __all__ = ["verify_set_file", "verify_set_frame"]
 
@@ -30,7 +43,7 @@ __all__ = ["verify_set_file", "verify_set_frame"]
 def verify_set_file(
     release: Place, policy: Policy, *, original: Place | None = None, progress: Progress = silent
 ) -> Verification:
-    """Recount published sets; with the original, also check that every item covers one of its record."""
+    """Recount published sets; with the original, also check that every record has one of its own that it covers."""
     timed = Timed(progress)
     is_of_sets = bool(policy.input and policy.input.format == "sets")
     format_ = release_format(policy, release, is_of_sets=is_of_sets) if isinstance(release, Path) else None
@@ -38,32 +51,72 @@ def verify_set_file(
         plan = _plan_of_release(policy, release, format_)
         cells = read_cells(release, plan, format_)
         refuse_empty(len(cells), str(release))
-    originals: Sets | None = None
+        whole = _whole(release, plan, policy, format_)
+    before: pl.DataFrame | None = None
     if original is not None:
-        given = read_input(_only_sets(policy).with_files(source=original), timed)
-        originals = code_sets(given.frame[given.plan.column], given.plan)
-        plan = replace(given.plan, published_separator=plan.published_separator)
+        given = read_input(policy.with_files(source=original), timed)
+        before, plan = given.frame, replace(given.plan, published_separator=plan.published_separator)
     with timed.phase("verify"):
-        return _appraised(recount(cells, plan, originals), _whole(release, plan, format_), policy)
+        return _verified(cells, whole, plan, policy, before)
 
 
-def _whole(release: Place, plan: SetPlan, format_: str | None) -> pl.DataFrame:
+def _whole(release: Place, plan: SetPlan, policy: Policy, format_: str | None) -> pl.DataFrame:
     delimiter = plan.published_separator if format_ == "sets" else None
-    return read_frame(Source.of(release, format=format_, delimiter=delimiter, types={plan.column: ColumnType.TEXT}))
-
-
-def _appraised(found: Verification, release: pl.DataFrame, policy: Policy) -> Verification:
-    there = {name: spec for name, spec in policy.columns.items() if name in release.columns}
-    plan = make_set_plan(policy.model_copy(update={"columns": there}), release.columns)
-    return appraised(found, release, plan)
+    names = sniff(Source.of(release, format=format_, delimiter=delimiter)).names
+    types = {n: c.type for n, c in policy.columns.items() if c.type is not None and n in names}
+    types[plan.column] = ColumnType.TEXT
+    return read_frame(Source.of(release, format=format_, delimiter=delimiter, types=types))
 
 
 def verify_set_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
     """The same for frames."""
     frame = from_frame(release)
     plan = make_set_plan(_only_sets(policy), frame.columns)
-    originals = None if original is None else code_sets(from_frame(original)[plan.column], plan)
-    return _appraised(recount(frame[plan.column], plan, originals), frame, policy)
+    before = None if original is None else from_frame(original)
+    return _verified(frame[plan.column], frame, plan, policy, before)
+
+
+def _verified(
+    cells: pl.Series, release: pl.DataFrame, plan: SetPlan, policy: Policy, before: pl.DataFrame | None
+) -> Verification:
+    failures = [*wrong_columns(policy, release.columns), *unstarred_cells(release, policy)]
+    if before is None:
+        found = recount(cells, plan, None)
+    else:
+        originals = code_sets(before[plan.column], plan)
+        kept = _kept(release, plan, policy)
+        failures += [Failure("the original has no such column", n) for n in kept if n not in before.columns]
+        equal = [_equal(release[n], before[n], policy) for n in kept if n in before.columns]
+        found = recount(cells, plan, originals, beside=_beside(equal))
+        if found.covers is False and recount(cells, plan, originals).covers:
+            alone = [c.name for c in equal if recount(cells, plan, originals, beside=_beside([c])).covers is False]
+            failures += [Failure(NOT_EQUAL, name) for name in alone] or [Failure(NO_ORIGINAL)]
+    return _appraised(replace(found, failures=(*found.failures, *failures)), release, policy)
+
+
+def _kept(release: pl.DataFrame, plan: SetPlan, policy: Policy) -> list[str]:
+    """Published columns beside the sets, which show what the original shows."""
+    return [n for n in published_columns(policy, release.columns) if n not in (plan.column, *starred_of(policy))]
+
+
+def _equal(published: pl.Series, original: pl.Series, policy: Policy) -> Equal:
+    type_ = column_type(original.name, original.dtype)
+    return equal_cells(published.cast(pl.String), original.cast(pl.String), type_, policy.columns.get(original.name))
+
+
+def _beside(equal: Sequence[Equal]) -> Beside | None:
+    """The cells beside the sets, one number for each record."""
+    if not equal or len(equal[0].published) != len(equal[0].originals):
+        return None
+    numbers = numbered([np.concatenate([c.published, c.originals]) for c in equal])
+    codes = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return Beside(*np.split(codes, 2))
+
+
+def _appraised(found: Verification, release: pl.DataFrame, policy: Policy) -> Verification:
+    there = {name: spec for name, spec in policy.columns.items() if name in release.columns}
+    plan = make_set_plan(policy.model_copy(update={"columns": there}), release.columns)
+    return appraised(found, release, plan)
 
 
 def _only_sets(policy: Policy) -> Policy:

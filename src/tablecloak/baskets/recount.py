@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from tablecloak.amounts import most_of
 from tablecloak.baskets.coding import Sets, label_index
+from tablecloak.baskets.matching import Beside, matched
 from tablecloak.baskets.plan import SetPlan
 from tablecloak.data.baskets import Baskets, split_items
 from tablecloak.data.table import Order
@@ -22,7 +22,10 @@ from tablecloak.verification import Verification
 __all__ = ["recount"]
 
 IntArray = NDArray[np.int64]
-UNMATCHED = "records are not those of the original in any order, so they were compared as they are"
+UNMATCHED = "records are not those of the original in any order; compared as they are:"
+OPEN = (
+    "sets could not be held against the original: too many fit to tell whether each record has an original of its own"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,11 +36,19 @@ class Published:
     labels: list[str]  # by code
 
 
-def recount(cells: pl.Series, plan: SetPlan, originals: Sets | None, row_of: IntArray | None = None) -> Verification:
+def recount(
+    cells: pl.Series,
+    plan: SetPlan,
+    originals: Sets | None,
+    row_of: IntArray | None = None,
+    *,
+    beside: Beside | None = None,
+) -> Verification:
     """What published cells say: supports of all itemsets and, beside the originals, whether items cover them.
 
     Args:
-        row_of: the original of every published row; None: the same row if the policy keeps the order, else unknown.
+        row_of: the original of every published row; None: unknown.
+        beside: what stands beside the sets, where the originals are unknown.
     """
     published = _published(cells, plan)
     stats = count_itemsets(published.baskets, plan.goal.m, k=plan.goal.k)
@@ -50,11 +61,14 @@ def recount(cells: pl.Series, plan: SetPlan, originals: Sets | None, row_of: Int
     }
     covers: bool | None = None
     notes: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
     if originals is not None:
         found |= _of_originals(originals, plan)
-        covers, notes, more = _held_against(published, originals, plan, row_of)
-        found |= more
-    return Verification([verdict], n_sets, len(cells), 0, covers, notes, itemsets=found)
+        held = _held_against(published, originals, plan, row_of, beside)
+        covers, notes = held.covers, held.notes
+        unchecked = (OPEN,) if covers is None else ()
+        found |= {} if held.left_out is None else {"left_out": held.left_out}
+    return Verification([verdict], n_sets, len(cells), 0, covers, notes, itemsets=found, unchecked=unchecked)
 
 
 def _published(cells: pl.Series, plan: SetPlan) -> Published:
@@ -83,74 +97,72 @@ def _of_originals(originals: Sets, plan: SetPlan) -> dict[str, Any]:
     }
 
 
-Held = tuple[bool | None, tuple[str, ...], Mapping[str, Any]]
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the originals say; `covers` is None where nobody can tell which records are whose."""
+
+    covers: bool | None
+    notes: tuple[str, ...] = ()
+    left_out: int | None = None
 
 
-def _held_against(published: Published, originals: Sets, plan: SetPlan, row_of: IntArray | None) -> Held:
+def _held_against(
+    published: Published, originals: Sets, plan: SetPlan, row_of: IntArray | None, beside: Beside | None
+) -> Held:
     n_rows, n_before = published.baskets.n_baskets, originals.baskets.n_baskets
     if row_of is None and n_rows != n_before:
         note = f"the release has {n_rows:,} records and the original {n_before:,}, so they cannot be compared"
-        return False, (note,), {}
-    nodes, unmatched = _nodes(originals.hierarchy, published.labels), tuple[str, ...]()
+        return Held(False, (note,))
+    nodes = _nodes(originals.hierarchy, published.labels)
     if (nodes < 0).any():
-        return False, (f"{int((nodes < 0).sum()):,} published items are no labels of the hierarchy",), {}
-    if row_of is None and plan.order is not Order.KEEP:
-        for read in (nodes, _nodes(originals.hierarchy, published.labels, widest=False)):
-            row_of = _matched(published, read, originals, copies=plan.goal.multiset)
-            if row_of is not None:
-                nodes = read
-                break
-        unmatched = (UNMATCHED,) if row_of is None else ()
-    before = originals.baskets if row_of is None else originals.baskets.take(row_of)
+        return Held(False, (f"{int((nodes < 0).sum()):,} published items are no labels of the hierarchy",))
+    limit = most_of(len(originals.baskets.items), plan.algorithm.suppression_limit)
+    if row_of is not None:
+        return _compared_rows(published, nodes, originals, row_of, limit)
+    return _in_any_order(published, nodes, originals, plan, beside or Beside.nothing(n_rows), limit)
+
+
+def _in_any_order(
+    published: Published, nodes: IntArray, originals: Sets, plan: SetPlan, beside: Beside, limit: int
+) -> Held:
+    as_they_are = _compared_rows(published, nodes, originals, np.arange(len(beside.published)), limit)
+    is_in_order = plan.order is Order.KEEP and np.array_equal(beside.published, beside.originals)
+    if is_in_order and as_they_are.covers:
+        return as_they_are
+    found = matched(
+        published.baskets, nodes, originals.baskets, originals.hierarchy, beside,
+        copies=plan.goal.multiset, most=limit,
+    )  # fmt: skip
+    if found.is_impossible:
+        return replace(as_they_are, covers=False, notes=(UNMATCHED, *as_they_are.notes))
+    held = None if found.row_of is None else _compared_rows(published, nodes, originals, found.row_of, limit)
+    if held is None or not (held.covers or _n_hidden(nodes, originals) > limit):
+        return Held(None)  # another choice might leave out fewer items
+    return held
+
+
+def _n_hidden(nodes: IntArray, originals: Sets) -> int:
+    """Items that no published label covers, whosever they are."""
+    is_shown = np.zeros(originals.hierarchy.n_leaves, bool)
+    for node in nodes.tolist():
+        is_shown[originals.hierarchy.first[node] : originals.hierarchy.last[node] + 1] = True
+    return int((~is_shown[originals.baskets.items]).sum())
+
+
+def _compared_rows(published: Published, nodes: IntArray, originals: Sets, row_of: IntArray, limit: int) -> Held:
+    before = originals.baskets.take(row_of)
     n_wrong, n_lost = _compared(published.baskets, nodes, before, originals.hierarchy)
     notes: tuple[str, ...] = () if not n_wrong else (f"{n_wrong:,} published items cover no item of their record",)
-    limit = most_of(len(before.items), plan.algorithm.suppression_limit)
     if n_lost > limit:
         notes = (*notes, f"{n_lost:,} items of the original are missing, and {limit:,} may be left out")
-    if notes:
-        notes = (*unmatched, *notes)
-    return not n_wrong and n_lost <= limit, notes, {"left_out": n_lost}
+    return Held(not n_wrong and n_lost <= limit, notes, n_lost)
 
 
-def _matched(published: Published, nodes: IntArray, originals: Sets, *, copies: bool) -> IntArray | None:
-    """An original for every published record, one each, that the published labels make the same set of; else None.
-
-    Where no label covers another one, every item is published as one label at most, whatever record it is in.
-    """
-    hierarchy = originals.hierarchy
-    label_of = np.full(hierarchy.n_leaves, -1)
-    for label, node in enumerate(nodes.tolist()):
-        leaves = slice(int(hierarchy.first[node]), int(hierarchy.last[node]) + 1)
-        if (label_of[leaves] >= 0).any():
-            return None
-        label_of[leaves] = label
-    meant = originals.baskets.recoded(label_of, len(nodes), copies=copies)
-    shown = published.baskets
-    both = Baskets(
-        np.concatenate([meant.items, shown.items]),
-        np.concatenate([meant.offsets, shown.offsets[1:] + meant.offsets[-1]]),
-        np.ones(meant.n_baskets + shown.n_baskets, np.int64), len(nodes),
-    )  # fmt: skip
-    kind = both.distinct()[1]
-    kinds = kind[: meant.n_baskets], kind[meant.n_baskets :]
-    orders = [np.argsort(side, kind="stable") for side in kinds]
-    if not np.array_equal(kinds[0][orders[0]], kinds[1][orders[1]]):
-        return None
-    row_of = np.empty(shown.n_baskets, np.int64)
-    row_of[orders[1]] = orders[0]
-    return row_of
-
-
-def _nodes(hierarchy: Hierarchy, labels: list[str], *, widest: bool = True) -> IntArray:
-    """The node that each label stands for; -1 where there is none.
-
-    Args:
-        widest: of an item and a node that are called the same, such as an item `*`, the label stands for the node.
-    """
+def _nodes(hierarchy: Hierarchy, labels: list[str]) -> IntArray:
+    """The node that each label stands for, the widest of nested ones; -1 where there is none."""
     leaves = label_index(hierarchy)
-    nodes = {str(label).strip(): node for node, label in enumerate(hierarchy.labels)}
-    by_label = {**leaves, **nodes} if widest else {**nodes, **leaves}
-    return np.array([by_label.get(label, -1) for label in labels], np.int64)
+    widest = {str(label).strip(): node for node, label in enumerate(hierarchy.labels)}
+    return np.array([widest.get(label, leaves.get(label, -1)) for label in labels], np.int64)
 
 
 def _compared(published: Baskets, nodes: IntArray, before: Baskets, hierarchy: Hierarchy) -> tuple[int, int]:
