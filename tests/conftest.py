@@ -48,6 +48,7 @@ SLOW = {
     "test_refine_kernels.py",
     "test_releases.py",
     "test_robust.py",
+    "test_public_documents.py",
     "test_run_commands.py",
     "test_safe_files.py",
     "test_security.py",

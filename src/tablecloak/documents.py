@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
+from tablecloak.errors import PolicyError
 from tablecloak.findings.base import Status
 from tablecloak.io.atomic import Outputs, home_of
 from tablecloak.io.digest import digest_of_table
@@ -18,19 +19,23 @@ from tablecloak.models.base import parameters
 from tablecloak.plan import Plan
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.secrets import secret_of
 from tablecloak.report.certificate import (
     Check,
     check_counts,
     check_hash,
+    keyed,
     make_certificate,
     read_certificate,
     sha256_of,
     sha256_text,
+    stored_key,
 )
 from tablecloak.report.facts import Facts
 from tablecloak.report.page import page
 from tablecloak.report.reference import describe
 from tablecloak.report.subject import Step, Subject
+from tablecloak.rng import Secret
 from tablecloak.verification import Verification
 
 __all__ = [
@@ -90,7 +95,7 @@ def write_documents(
     Args:
         blocks: of a release in groups, the columns whose cells still belong together.
     """
-    certificate = certificate_of(files, run, plan.policy, plan.algorithm)
+    certificate = certificate_of(files, run, plan.policy, plan.algorithm, secret=plan.secret)
     if files.certificate is not None:
         text = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
         files.certificate.write_text(text, encoding="utf-8")
@@ -100,18 +105,22 @@ def write_documents(
         files.report.write_text(page(subject), encoding="utf-8")
 
 
-def certificate_of(files: Documents, run: Mapping[str, Any], policy: Policy, algorithm: Any) -> dict[str, Any]:
+def certificate_of(
+    files: Documents, run: Mapping[str, Any], policy: Policy, algorithm: Any, *, secret: Secret
+) -> dict[str, Any]:
     """The certificate of a run as plain data, with the hashes of its files as they lie there now."""
     beside = files.certificate or files.report
     assert beside is not None
-    hashed = {"input": files.source, "output": files.release, "recoding": files.recoding}
+    hashed = {"output": files.release, "recoding": files.recoding}
     if files.side is not None:
         hashed["side_output"] = files.side
+    source = files.source_digest or _hash_of(files.source)
     return make_certificate(
         run,
         policy=dump_policy(policy.rebased(home_of(beside))),
         seed=policy.seed,
-        hashes={name: _hash_of(path) for name, path in hashed.items()} | _source_hash(files),
+        hashes={name: _hash_of(path) for name, path in hashed.items()},
+        keyed={"input": None if source is None else keyed(source, secret.certificate_key)},
         algorithm={"kind": algorithm.name, **settings_of(algorithm)},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -122,10 +131,6 @@ def _hash_of(place: Place | None) -> str | None:
     if isinstance(place, DatabaseTable):
         return digest_of_table(place)
     return None if place is None else sha256_of(place)
-
-
-def _source_hash(files: Documents) -> dict[str, str | None]:
-    return {} if files.source_digest is None else {"input": files.source_digest}
 
 
 def subject_of(name: str, run: Mapping[str, Any], plan: Plan, facts: Facts, certificate: Mapping[str, Any]) -> Subject:
@@ -208,13 +213,24 @@ def check_certificate(
     release: Place,
     original: Place | None,
     side: Path | None = None,
+    *,
+    recoding: Path | None = None,
 ) -> list[Check]:
-    """What a certificate claims, one by one: hashes, then counts, then what only the original can show."""
+    """What a certificate claims, one by one: hashes, then counts, then what only the original can show.
+
+    Args:
+        recoding: that of the run; None: where the policy says it was written.
+    """
     is_grouped = policy.algorithm.publishes.is_bucketing
     covering = "every column holds the values of its original" if is_grouped else "every cell covers its original"
     hashes = certificate["sha256"]
-    recoding = policy.recoding_path
-    has_recoding = recoding is not None and recoding.exists()
+    stored = recoding or policy.recoding_path
+    recoded = check_hash(
+        "recoding is the certified file",
+        hashes.get("recoding"),
+        sha256_of(stored) if stored is not None and stored.exists() else None,
+        without="its file is not here",
+    )
     covers = verification.covers
     return [
         check_hash("release is the certified file", hashes.get("output"), _hash_of(release), without=""),
@@ -222,21 +238,43 @@ def check_certificate(
         check_hash(
             "policy is the certified text", hashes.get("policy"), sha256_text(certificate["policy"]), without=""
         ),
-        check_hash(
-            "recoding is the certified file",
-            hashes.get("recoding"),
-            sha256_of(recoding) if recoding is not None and has_recoding else None,
-            without="its file is not here",
-        ),
+        recoded,
         *check_counts(certificate, verification.to_dict()),
-        check_hash(
-            "input is the certified file",
-            hashes.get("input"),
-            _hash_of(original),
-            without="needs the original: --original FILE",
-        ),
+        _check_input(certificate, policy, original, stored if recoded.ok else None),
         Check(covering, covers, "needs the original: --original FILE" if original is None else ""),
     ]
+
+
+def _check_input(
+    certificate: Mapping[str, Any], policy: Policy, original: Place | None, recoding: Path | None
+) -> Check:
+    """Whether the original is the file that the run read: known to whoever has its recoding or its secret.
+
+    Args:
+        recoding: that of the run, if it is the certified one.
+    """
+    claim, without = "input is the certified file", "needs the original: --original FILE"
+    hashes = certificate["sha256"]
+    if "input" in hashes:  # as older versions wrote it
+        return check_hash(claim, hashes["input"], _hash_of(original), without=without)
+    expected = certificate.get("keyed", {}).get("input")
+    found = None if original is None or expected is None else _hash_of(original)
+    if found is None:
+        return check_hash(claim, expected, None, without=without if original is None else "it has no hash")
+    if recoding is not None and (key := stored_key(recoding)) is not None:
+        return check_hash(claim, expected, keyed(found, key), without="")
+    if (key := _named_key(policy)) is None:
+        return Check(claim, None, "needs the recoding, --recoding FILE, or the secret of the run")
+    is_same = expected == keyed(found, key)
+    return Check(claim, is_same, "" if is_same else "its bytes differ from those certified, or the secret is another")
+
+
+def _named_key(policy: Policy) -> bytes | None:
+    """The key of a certificate, where the secret that its policy names is here."""
+    try:
+        return secret_of(policy).certificate_key if policy.secret else None
+    except PolicyError:
+        return None
 
 
 def _check_side(hashes: Mapping[str, Any], side: Path | None) -> list[Check]:

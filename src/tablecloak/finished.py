@@ -231,6 +231,7 @@ def verify_certificate(
     certificate: Path,
     *,
     original: Place | None = None,
+    recoding: Path | None = None,
     progress: Progress = silent,
     recount: Callable[..., Verification] = verify_file,
 ) -> Certified:
@@ -239,7 +240,7 @@ def verify_certificate(
     verification = recount(release, policy, original=original, progress=progress)
     is_apart = policy.algorithm.publishes is Publishes.SEPARATED
     side = side_path(release) if is_apart and isinstance(release, Path) else None
-    checks = check_certificate(certified, policy, verification, release, original, side)
+    checks = check_certificate(certified, policy, verification, release, original, side, recoding=recoding)
     return Certified(verification, [*checks, *missing])
 
 

@@ -277,10 +277,22 @@ def verify_file(
 
 
 def verify_certificate(
-    release: Place, certificate: Path, *, original: Place | None = None, progress: Progress = silent
+    release: Place,
+    certificate: Path,
+    *,
+    original: Place | None = None,
+    recoding: Path | None = None,
+    progress: Progress = silent,
 ) -> Certified:
-    """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
-    return finished.verify_certificate(release, certificate, original=original, progress=progress, recount=verify_file)
+    """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show.
+
+    Args:
+        recoding: that of the run, which can tell whether the original is the file that was read; None: where the
+            policy says it was written.
+    """
+    return finished.verify_certificate(
+        release, certificate, original=original, recoding=recoding, progress=progress, recount=verify_file
+    )
 
 
 def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:
@@ -363,4 +375,4 @@ def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
 def _recoding(solved: Solved, plan: Plan) -> Recoding:
     coding = solved.coding
     table = coding.table if len(coding.shards) == 1 else None
-    return Recoding.of(solved.solution, coding.domains, plan.policy, table)
+    return Recoding.of(solved.solution, coding.domains, plan.policy, table, key=plan.secret.certificate_key)

@@ -104,15 +104,23 @@ class Recoding:
     policy: Policy  # the policy it was made with
     losses: FloatArray | None = None  # (n_classes,) of a record; None in files that older versions wrote
     known: KnownRows | None = None  # rows that find their class by themselves, where no cuts lead to it
+    key: bytes | None = field(default=None, repr=False)  # of the certificate; its random bits hide what a hash confirms
 
     @classmethod
     def of(
-        cls, solution: Solution, domains: tuple[Domain, ...], policy: Policy, table: CodedTable | None = None
+        cls,
+        solution: Solution,
+        domains: tuple[Domain, ...],
+        policy: Policy,
+        table: CodedTable | None = None,
+        *,
+        key: bytes | None = None,
     ) -> Recoding:
         """The recoding of a solution; only values that some class or cut ends at are kept.
 
         Args:
             table: the tuples that were searched, where they are in one piece.
+            key: of the certificate of the run.
         """
         tree = solution.tree or CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
         cut = tree.cut.copy()
@@ -128,7 +136,7 @@ class Recoding:
         is_known = solution.tree is None and table is not None and len(solution.class_of_tuple) == table.n_tuples
         known = KnownRows.of(table, solution.class_of_tuple) if table is not None and is_known else None
         losses = solution.losses(domains) @ np.array([d.weight for d in domains])
-        return cls(tuple(columns), solution.n_classes, placed, policy, losses, known)
+        return cls(tuple(columns), solution.n_classes, placed, policy, losses, known, key)
 
     def labels(self) -> dict[str, ClassLabels]:
         """Published labels by column."""
@@ -203,6 +211,7 @@ class Recoding:
             {
                 "format": FORMAT,
                 "classes": self.n_classes,
+                **({} if self.key is None else {"certificate_key": self.key.hex()}),
                 "policy": policy,
                 "columns": columns,
                 "tree": tree,
@@ -289,8 +298,9 @@ def read_recoding(path: Path) -> Recoding:
         policy = parse_policy(found["policy"], name=str(path), base=path.parent)
         losses = np.array(found["losses"], np.float64) if "losses" in found else None
         known = KnownRows.from_dict(found["known"]) if "known" in found else None
+        key = bytes.fromhex(found["certificate_key"]) if "certificate_key" in found else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise DataError(
             "cannot be read as a recoding", hint="use the file that `run` wrote", location=str(path)
         ) from exc
-    return Recoding(columns, int(found["classes"]), tree, policy, losses, known)
+    return Recoding(columns, int(found["classes"]), tree, policy, losses, known, key)

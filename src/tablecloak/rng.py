@@ -54,6 +54,11 @@ class Secret:
         """32 bytes for one named use; they tell nothing about those of another."""
         return hmac.digest(self.key, name.encode() + b"\x01", "sha256")
 
+    @property
+    def certificate_key(self) -> bytes:
+        """The key behind digests that a certificate states about files that are not published."""
+        return self.derived("certificate")
+
     def generator(self, name: str) -> np.random.Generator:
         """Numbers for a search that must not be done again by others; they must never be published themselves."""
         return np.random.default_rng(int.from_bytes(self.derived(name), "big"))

@@ -53,17 +53,47 @@ def is_continuous(line: Line, column_type: str) -> bool:
     return len(line) * SPARSE <= n_places or (len(line) >= HALF_FROM and len(line) * HALF <= n_places)
 
 
-def round_bounds(line: Line, first: IntArray, last: IntArray, column_type: str) -> tuple[Line, Line]:
-    """Where intervals begin and end that hold the values from `line[first]` to `line[last]`, (n,) each."""
+def round_bounds(
+    line: Line, first: IntArray, last: IntArray, column_type: str, *, may_overlap: bool = False
+) -> tuple[Line, Line]:
+    """Where intervals begin and end that hold the values from `line[first]` to `line[last]`, (n,) each.
+
+    Args:
+        may_overlap: where values lie side by side, so that no place is free between them, a bound goes on to the next
+            gap that has one; otherwise it is the value itself.
+    """
     between = _BETWEEN[column_type]
     line = line if line.dtype.kind == "f" else line.astype(np.int64)
-    lower, upper = line[first], line[last]
-    inner = np.flatnonzero(first > 0)
-    lower[inner] = between(line[first[inner] - 1], line[first[inner]])[1]
-    inner = np.flatnonzero(last < len(line) - 1)
-    upper[inner] = between(line[last[inner]], line[last[inner] + 1])[0]
+    below, above = _nearest_gaps(line) if may_overlap else (np.arange(-1, len(line) - 1), np.arange(len(line)))
     least, largest = _beyond(line, column_type, between)
-    return np.where(first == 0, least, lower), np.where(last == len(line) - 1, largest, upper)
+    lower, upper = np.full(len(first), least, line.dtype), np.full(len(last), largest, line.dtype)
+    inner = np.flatnonzero(below[first] >= 0)
+    gap = below[first[inner]]
+    lower[inner] = between(line[gap], line[gap + 1])[1]
+    inner = np.flatnonzero(above[last] < len(line) - 1)
+    gap = above[last[inner]]
+    upper[inner] = between(line[gap], line[gap + 1])[0]
+    return lower, upper
+
+
+def _nearest_gaps(line: Line) -> tuple[IntArray, IntArray]:
+    """The nearest gaps with a free place below and above every value, (n,) each; gap g is that above line[g].
+
+    -1: there is none below; n - 1: there is none above.
+    """
+    n = len(line)
+    has_room = np.append(_has_room(line), True)  # beyond the last value there is always room
+    above = np.minimum.accumulate(np.where(has_room, np.arange(n), n)[::-1])[::-1]
+    below = np.maximum.accumulate(np.where(has_room, np.arange(n), -1))
+    return np.append(-1, below[:-1]), above
+
+
+def _has_room(line: Line) -> BoolArray:
+    """Whether a place is free between one value and the next, (n - 1,)."""
+    if line.dtype.kind == "f":
+        return np.nextafter(line[:-1], np.inf) < line[1:]
+    whole = line.astype(np.uint64)  # exact, also where 63 bits do not suffice
+    return (whole[1:] - whole[:-1]) > 1
 
 
 def shares(lower: Line, upper: Line, line: Line) -> FloatArray:

@@ -1,6 +1,7 @@
 """`run --report --certificate` and `verify --certificate`."""
 
 import hashlib
+import hmac
 import json
 
 import pytest
@@ -47,8 +48,10 @@ def test_run_writes_what_the_policy_asks_for(cloak, project):
     out = project / "out"
     certificate = json.loads((out / "certificate.json").read_text())
     assert certificate["format"] == "tablecloak-certificate-1"
+    key = bytes.fromhex(json.loads((out / "recoding.json").read_text())["certificate_key"])
+    keyed = hmac.new(key, sha(project / "people.csv").encode(), "sha256").hexdigest()
+    assert certificate["keyed"] == {"input": keyed}
     assert certificate["sha256"] == {
-        "input": sha(project / "people.csv"),
         "output": sha(out / "release.csv"),
         "recoding": sha(out / "recoding.json"),
         "policy": hashlib.sha256(certificate["policy"].encode()).hexdigest(),
@@ -117,6 +120,66 @@ def test_a_certificate_holds_and_says_what_it_could_not_check(cloak, done):
 def test_with_the_original_everything_is_checked(cloak, done):
     words = ["--certificate", done / "certificate.json", "--original", done.parent / "people.csv", "--json"]
     assert set(checks(cloak("verify", done / "release.csv", *words)).values()) == {True}
+
+
+INPUT = "input is the certified file"
+
+
+def held_against(cloak, folder, original, *words):
+    """What `verify` says of the input, and its exit code."""
+    named = ["--certificate", folder / "certificate.json", "--original", original, *words, "--json"]
+    outcome = cloak("verify", folder / "release.csv", *named)
+    return next(c for c in outcome.data["checks"] if c["claim"] == INPUT), outcome.code
+
+
+def test_without_recoding_and_secret_nobody_can_tell_the_certified_input(cloak, done, tmp_path):
+    kept = (done / "recoding.json").rename(tmp_path / "kept.json")
+    people = done.parent / "people.csv"
+    said, code = held_against(cloak, done, people)
+    assert (said["ok"], code) == (None, 0)  # a note, no failure
+    assert said["remark"] == "needs the recoding, --recoding FILE, or the secret of the run"
+    assert held_against(cloak, done, people, "--recoding", kept)[0]["ok"] is True
+    people.write_text(people.read_text().replace("CANARY7,", "CANARY77,"))  # nothing of it is published
+    said, code = held_against(cloak, done, people, "--recoding", kept)
+    assert (said["ok"], said["remark"], code) == (False, "its bytes differ from those certified", 3)
+
+
+def test_the_key_of_another_recoding_says_nothing(cloak, done, tmp_path):
+    stored = json.loads((done / "recoding.json").read_text())
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**stored, "certificate_key": "00" * 32}))
+    words = ["--certificate", done / "certificate.json", "--original", done.parent / "people.csv", "--json"]
+    outcome = cloak("verify", done / "release.csv", "--recoding", other, *words)
+    assert outcome.code == 3
+    assert checks(outcome)["recoding is the certified file"] is False
+    assert checks(outcome)[INPUT] is None
+    assert cloak("verify", done / "release.csv", "--recoding", tmp_path / "none.json", *words).code == 5
+    assert cloak("verify", done / "release.csv", "--recoding", other, "--policy", done.parent / "policy.yaml").code == 2
+
+
+def test_the_secret_of_the_policy_tells_the_certified_input(cloak, project, monkeypatch):
+    monkeypatch.setenv("HIDING", hashlib.sha256(b"one").hexdigest())
+    words = ["--set", "secret.env=HIDING", "--set", "output.recoding=null"]
+    assert cloak("run", project / "policy.yaml", *words).code == 0
+    out, people = project / "out", project / "people.csv"
+    assert held_against(cloak, out, people) == ({"claim": INPUT, "ok": True, "remark": ""}, 0)
+    monkeypatch.setenv("HIDING", hashlib.sha256(b"two").hexdigest())
+    said, code = held_against(cloak, out, people)
+    assert (said["ok"], code) == (False, 3)
+    assert said["remark"].endswith("or the secret is another")
+    monkeypatch.delenv("HIDING")
+    assert held_against(cloak, out, people)[0]["ok"] is None
+
+
+def test_a_certificate_of_an_older_version_is_understood(cloak, done):
+    people = done.parent / "people.csv"
+    certificate = json.loads((done / "certificate.json").read_text())
+    del certificate["keyed"]
+    certificate["sha256"]["input"] = sha(people)
+    (done / "certificate.json").write_text(json.dumps(certificate))
+    assert held_against(cloak, done, people)[0]["ok"] is True
+    people.write_text(people.read_text() + "\n")
+    assert held_against(cloak, done, people)[0]["ok"] is False
 
 
 def test_a_recipient_has_only_the_release_and_its_certificate(cloak, done, tmp_path):

@@ -141,9 +141,13 @@ def test_a_release_goes_from_table_to_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["local", "duckdb"])
-def test_a_certificate_tells_whether_tables_are_the_ones_it_was_made_of(tmp_path: Path, engine: str) -> None:
+def test_a_certificate_tells_whether_tables_are_the_ones_it_was_made_of(
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _people(tmp_path)
-    pipeline.run(_policy(tmp_path), engine=engine, memory="1GB")
+    monkeypatch.setenv("HIDING", "".join(f"{i * 37 % 256:02x}" for i in range(32)))
+    text = POLICY.format(k=3) + "secret: {env: HIDING}\n"
+    pipeline.run(parse_policy(text, name="policy.yaml", base=tmp_path), engine=engine, memory="1GB")
     release, original = (place_of(_uri(tmp_path / f"{db}.db", t)) for db, t in (("out", "release"), ("data", "people")))
 
     def checked() -> dict[str, bool | None]:
@@ -209,7 +213,7 @@ def test_a_folder_in_and_a_folder_out(tmp_path: Path) -> None:
 input: in/
 columns: {age: quasi, year: quasi, city: keep}
 goals: [{model: k-anonymity, k: 4}]
-output: {path: out/, format: csv, rows_per_file: 8, certificate: certificate.json}
+output: {path: out/, format: csv, rows_per_file: 8, certificate: certificate.json, recoding: recoding.json}
 """
     policy = parse_policy(text, name="policy.yaml", base=tmp_path)
     assert pipeline.run(policy).verification.holds
@@ -218,7 +222,7 @@ output: {path: out/, format: csv, rows_per_file: 8, certificate: certificate.jso
         pipeline.run(policy)
     (tmp_path / "out" / "part-00007.csv").write_text("")
     pipeline.run(policy, force=True)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["certificate.json", "in", "out"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["certificate.json", "in", "out", "recoding.json"]
     assert not (tmp_path / "out" / "part-00007.csv").exists()
     (tmp_path / "out" / "thesis.doc").write_text("")
     with pytest.raises(PolicyError, match="folder with other things in it"):

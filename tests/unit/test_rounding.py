@@ -136,3 +136,18 @@ def test_shares_neither_overflow_nor_vanish():
 def test_whole_numbers_are_continuous_where_they_are_sparse(values, kind, expected):
     line = np.array(sorted(values), np.float64 if kind == "float" else np.int64)
     assert is_continuous(line, kind) is expected
+
+
+def test_where_values_lie_side_by_side_a_bound_goes_on_to_the_next_free_place():
+    line = np.array([10, 250, 1307, 1308, 1309, 4000, 9000])
+    lower, upper = round_bounds(line, np.array([0, 3]), np.array([2, 5]), "integer", may_overlap=True)
+    assert lower[1] < 1307  # holds its neighbours, too, and is nobody's value
+    assert upper[0] > 1309
+    assert not set(lower.tolist()) & set(line.tolist())
+    assert not set(upper.tolist()) & set(line.tolist())
+
+
+def test_without_overlap_a_bound_that_has_no_free_place_is_the_value():
+    line = np.array([10, 1307, 1308, 9000])
+    lower, upper = round_bounds(line, np.array([0, 2]), np.array([1, 3]), "integer")
+    assert (upper[0], lower[1]) == (1307, 1308)

@@ -18,7 +18,7 @@ __all__ = ["write_set_documents"]
 
 def write_set_documents(files: Documents, run: Mapping[str, Any], plan: SetPlan) -> None:
     """Write what is wanted of the two."""
-    certificate = certificate_of(files, run, plan.policy, plan.algorithm)
+    certificate = certificate_of(files, run, plan.policy, plan.algorithm, secret=plan.secret)
     if files.certificate is not None:
         text = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
         files.certificate.write_text(text, encoding="utf-8")

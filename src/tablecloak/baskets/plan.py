@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tablecloak.algorithms.apriori import Apriori
@@ -13,6 +13,7 @@ from tablecloak.models.base import Goal
 from tablecloak.models.km_anonymity import KmAnonymity
 from tablecloak.plan import refuse_unknown_columns
 from tablecloak.policy.schema import Policy, Transform
+from tablecloak.rng import Secret
 from tablecloak.stats.classes import Needs
 
 __all__ = ["SEPARATOR", "SetPlan", "has_sets", "make_set_plan", "release_format"]
@@ -35,6 +36,7 @@ class SetPlan:
     published_separator: str  # between the items of a published cell
     columns: tuple[str, ...]  # published, in the order of the input
     starred: tuple[str, ...] = ()
+    secret: Secret = field(default_factory=Secret.fresh)  # hides people; all of a run derives from this one
 
     @property
     def order(self) -> Order:
@@ -63,12 +65,18 @@ def has_sets(policy: Policy) -> bool:
 
 
 def make_set_plan(
-    policy: Policy, columns: Sequence[str], *, delimiter: str | None = None, location: str | None = None
+    policy: Policy,
+    columns: Sequence[str],
+    *,
+    delimiter: str | None = None,
+    location: str | None = None,
+    secret: Secret | None = None,
 ) -> SetPlan:
     """Settle what happens to each column; fails here if the policy cannot fit the table.
 
     Args:
         delimiter: of a file of sets.
+        secret: that of the policy, where something will be published; None: a fresh one.
     """
     refuse_unknown_columns(policy, columns, location)
     column = _column(policy)
@@ -80,7 +88,7 @@ def make_set_plan(
     separator = policy.columns[column].separator or delimiter or _of_tables(policy, column)
     return SetPlan(
         policy, _goal(policy), _algorithm(policy), column, separator, _written(policy, column, delimiter),
-        tuple(c for c in columns if c in shown), tuple(starred),
+        tuple(c for c in columns if c in shown), tuple(starred), secret or Secret.fresh(),
     )  # fmt: skip
 
 

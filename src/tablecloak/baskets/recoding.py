@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,15 @@ class ItemRecoding:
 
     items: Mapping[str, str | None]
     policy: Policy
+    key: bytes | None = field(default=None, repr=False)  # of the certificate; its random bits hide what a hash confirms
 
     @classmethod
-    def of(cls, cut: Cut, policy: Policy) -> ItemRecoding:
+    def of(cls, cut: Cut, policy: Policy, *, key: bytes | None = None) -> ItemRecoding:
         """The recoding of a cut."""
         labels = cut.hierarchy.labels
         pairs = zip(cut.hierarchy.leaf_labels, cut.node_of.tolist(), strict=True)
-        return cls({str(leaf).strip(): None if n == LEFT_OUT else str(labels[n]).strip() for leaf, n in pairs}, policy)
+        items = {str(leaf).strip(): None if n == LEFT_OUT else str(labels[n]).strip() for leaf, n in pairs}
+        return cls(items, policy, key)
 
     def cut(self, hierarchy: Hierarchy) -> Cut:
         """The recoding as a cut through the hierarchy of its policy; items that it does not know are left out."""
@@ -59,7 +61,12 @@ class ItemRecoding:
     def write(self, path: Path) -> None:
         """Store it as JSON, readable by its owner only: it names items of the original."""
         path.touch(mode=0o600)
-        said = {"format": FORMAT, "policy": dump_policy(self.policy.rebased(home_of(path))), "items": dict(self.items)}
+        said = {
+            "format": FORMAT,
+            **({} if self.key is None else {"certificate_key": self.key.hex()}),
+            "policy": dump_policy(self.policy.rebased(home_of(path))),
+            "items": dict(self.items),
+        }
         path.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -77,7 +84,8 @@ def read_item_recoding(path: Path) -> ItemRecoding:
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         policy = parse_policy(found["policy"], name=str(path), base=path.parent)
-        return ItemRecoding(dict(found["items"]), policy)
+        key = bytes.fromhex(found["certificate_key"]) if "certificate_key" in found else None
+        return ItemRecoding(dict(found["items"]), policy, key)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as exc:
         raise DataError(
             "cannot be read as a recoding", hint="use the file that `run` wrote", location=str(path)

@@ -26,7 +26,6 @@ from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.metrics.base import Measurement
 from tablecloak.outcome import RunReport
-from tablecloak.policy.secrets import secret_of
 from tablecloak.verification import Verification, require
 
 __all__ = ["Made", "SetRelease", "make_release", "read_cells", "write_and_recount"]
@@ -51,7 +50,7 @@ def make_release(frame: pl.DataFrame, sets: Sets, cut: Cut, plan: SetPlan) -> Ma
     columns |= {name: pl.repeat("*", frame.height, eager=True) for name in plan.starred}
     made = frame.with_columns(**columns).select(plan.columns)
     made = made.with_columns(plain_text(made[name]) for name in made.columns)
-    order = published_order(made, plan.order, secret_of(plan.policy), first=[plan.column])
+    order = published_order(made, plan.order, plan.secret, first=[plan.column])
     return Made(made) if order is None else Made(made[order], order)
 
 

@@ -31,6 +31,7 @@ from tablecloak.metrics.base import Measurement
 from tablecloak.outcome import CheckReport, RunReport, sentence, with_files
 from tablecloak.plan import source_of
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.secrets import secret_of
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release import reserve
 from tablecloak.stats.itemsets import count_itemsets
@@ -62,8 +63,9 @@ def read_input(policy: Policy, timed: Timed) -> Input:
         is_of_sets = layout.format == "sets"
         policy = _with_delimiter(policy, layout.delimiter) if is_of_sets else policy
         plan = make_set_plan(
-            policy, layout.names, delimiter=layout.delimiter if is_of_sets else None, location=source.location
-        )
+            policy, layout.names, delimiter=layout.delimiter if is_of_sets else None, location=source.location,
+            secret=secret_of(policy),
+        )  # fmt: skip
         frame = read_frame(source, columns=plan.wanted)
         refuse_empty(frame.height, source.location)
         notes.append(f"{frame.height:,} records")
@@ -104,7 +106,7 @@ def run_sets(
             return report
         if files.recoding:
             with writing(files.recoding):
-                ItemRecoding.of(cut, given.plan.policy).write(files.recoding)
+                ItemRecoding.of(cut, given.plan.policy, key=given.plan.secret.certificate_key).write(files.recoding)
         report = with_files(report, policy)
         if files.are_wanted:
             with timed.phase("report"):
@@ -124,14 +126,15 @@ def anonymize_sets(data: Any, policy: Policy, *, progress: Progress = silent) ->
     if isinstance(data, Sequence) and not isinstance(data, str):
         data = _frame_of(data, policy)
     frame = from_frame(data)
-    plan = make_set_plan(policy, frame.columns)
+    plan = make_set_plan(policy, frame.columns, secret=secret_of(policy))
     given = Input(plan, frame.select(plan.wanted), False)
     sets, cut, made = _solved(given, timed)
     with timed.phase("verify"):
         found = require(recount(made.frame[plan.column], plan, sets, made.row_of))
     found = require_ready(appraised(found, made.frame, plan, before=given.frame), policy)
     report = report_of(found, plan, sets, cut, timed)
-    return SetRelease(made.frame, report, ItemRecoding.of(cut, policy), plan, sets, made)
+    recoding = ItemRecoding.of(cut, policy, key=plan.secret.certificate_key)
+    return SetRelease(made.frame, report, recoding, plan, sets, made)
 
 
 def _frame_of(sets: Sequence[Iterable[Any]], policy: Policy) -> pl.DataFrame:

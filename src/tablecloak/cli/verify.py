@@ -11,7 +11,7 @@ from tablecloak.cli.output import emit, progress_for
 from tablecloak.cli.policies import DATA, Set, Strict, read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
-from tablecloak.errors import GoalNotMet, PolicyError
+from tablecloak.errors import DataError, GoalNotMet, PolicyError
 from tablecloak.io.places import place_of
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ def verify(
         str | None,
         typer.Option("--original", metavar=DATA, help="Also check that every cell covers the original of its row."),
     ] = None,
+    recoding: Annotated[
+        Path | None,
+        typer.Option("--recoding", help="Recoding of the run, which tells whether the original is the certified one."),
+    ] = None,
     changes: Set = None,
     strict: Strict = False,
     settings: Settings,
@@ -39,6 +43,10 @@ def verify(
         raise PolicyError("name a policy or a certificate", hint="--policy FILE, or --certificate FILE which holds one")
     if certificate is not None and changes:
         raise PolicyError("--set changes a policy, and a certificate has its own", hint="use --policy FILE")
+    if certificate is None and recoding is not None:
+        raise PolicyError("--recoding is held against a certificate", hint="add --certificate FILE")
+    if recoding is not None and not recoding.is_file():
+        raise DataError("there is no such recoding", hint="use the file that `run` wrote", location=str(recoding))
     with readable(release) as file, progress_for(settings) as progress:
         from tablecloak import pipeline
         from tablecloak.report import terminal
@@ -47,7 +55,9 @@ def verify(
         before = None if original is None else place_of(original)
         found: Verification | Certified
         if certificate is not None:
-            found = pipeline.verify_certificate(file, certificate, original=before, progress=progress)
+            found = pipeline.verify_certificate(
+                file, certificate, original=before, recoding=recoding, progress=progress
+            )
             lines = terminal.certificate_lines
         else:
             assert policy is not None

@@ -128,7 +128,7 @@ class Domain:
         line = self.values.to_physical().to_numpy()
         begins, of_lo = np.unique(np.maximum(lo - int(self.has_missing), 0), return_inverse=True)
         ends, of_hi = np.unique(np.maximum(hi - int(self.has_missing), 0), return_inverse=True)
-        lower, upper = round_bounds(line, begins, ends, self.type.value)
+        lower, upper = round_bounds(line, begins, ends, self.type.value, may_overlap=True)
         return np.minimum(1.0, shares(lower[of_lo], upper[of_hi], line))
 
     def set_loss(self, sets: NDArray[np.uint64]) -> FloatArray:
@@ -202,7 +202,7 @@ class Domain:
         if not self.is_continuous:
             return _texts(self.values.gather(first)), _texts(self.values.gather(last))
         line = self.values.to_physical()
-        lower, upper = round_bounds(line.to_numpy(), first, last, self.type.value)
+        lower, upper = round_bounds(line.to_numpy(), first, last, self.type.value, may_overlap=True)
         back = (pl.Series(bounds).cast(line.dtype).cast(self.values.dtype) for bounds in (lower, upper))
         begin, end = map(_texts, back)
         return begin, end
@@ -215,7 +215,7 @@ class Domain:
             return np.zeros(len(lo), line.dtype), np.zeros(len(hi), line.dtype)
         if not self.is_continuous:
             return line[first], line[last]
-        lower, upper = round_bounds(line, first, last, self.type.value)
+        lower, upper = round_bounds(line, first, last, self.type.value, may_overlap=True)
         return np.where(lo == hi, line[first], lower), np.where(lo == hi, line[last], upper)
 
     def _set_labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tablecloak.findings.base import Change, Finding, Fix, Shown, finding
+from tablecloak.findings.base import MOST_ALONE, Change, Finding, Fix, Shown, finding
 
 
 @finding("exact-bounds")
@@ -13,9 +13,11 @@ def exact_bounds(shown: Shown) -> Iterator[Finding]:
 
     An interval that ends at a data point tells that somebody has exactly that value: a birthday, an income, a place.
     Bounds are looked at where the originals are at hand, in columns of decimal numbers, dates and times, and of whole
-    numbers with more than 100 values.
+    numbers with more than 100 values. Up to 1 % of the records may have such an interval.
     """
     for name, bounds in shown.evidence.rare_bounds.items():
+        if bounds.n_records <= MOST_ALONE * shown.n_records:
+            continue
         yield Finding(
             "exact-bounds",
             f"{bounds.n_bounds:,} bounds of published intervals of '{name}' are exact values of fewer than "

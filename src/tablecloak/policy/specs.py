@@ -311,7 +311,7 @@ class OutputSpec(_PlaceSpec):
     target: str | None = None
     """quasi-identifier or sensitive column that models learn to predict, to be told in the report"""
     certificate: str | None = None
-    """file for the certificate: what holds, and the hashes of every file, as JSON"""
+    """file for the certificate: what holds, with hashes of published files and a keyed digest of the input, as JSON"""
 
     @model_validator(mode="before")
     @classmethod

@@ -151,6 +151,7 @@ def _prose(text: str) -> Html:
 def reproduction_section(certificate: Mapping[str, Any], run: Mapping[str, Any]) -> Html:
     """Policy, hashes, versions and times."""
     hashes: list[list[Node]] = [[k, el("code", v or "none")] for k, v in certificate["sha256"].items()]
+    secret: list[list[Node]] = [[k, el("code", v or "none")] for k, v in certificate["keyed"].items()]
     versions: list[list[Node]] = [[k, v or "not installed"] for k, v in certificate["versions"].items()]
     seconds: list[list[Node]] = [[k, f"{v:.2f} s"] for k, v in run["seconds"].items()]
     return section(
@@ -159,6 +160,10 @@ def reproduction_section(certificate: Mapping[str, Any], run: Mapping[str, Any])
         el("pre", certificate["policy"].strip()),
         el("h3", "SHA-256"),
         table(("file", "hash"), hashes, class_="hashes"),
+        el("h3", "HMAC-SHA-256"),
+        table(("file", "keyed digest"), secret, class_="hashes"),
+        caption("A plain hash of a file that is not published would confirm guesses at its records. The key of this "
+                "digest is in the recoding."),
         el("div",
            el("div", el("h3", "Versions"), table(("what", "version"), versions)),
            el("div", el("h3", "Time"), table(("phase", "seconds"), seconds)), class_="pair"),

@@ -1,11 +1,14 @@
 """Certificates: what was guaranteed about a release, by what recount, for exactly which bytes.
 
-A certificate holds no value of the data. It is not signed: it says what was counted, not who counted.
+A certificate holds no value of the data. It is not signed: it says what was counted, not who counted. It is public, so
+what is not published has no plain hash in it, and no count of its own: whoever knows all records but one could try
+values until they fit.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import platform
@@ -18,7 +21,17 @@ from typing import Any
 from tablecloak.errors import DataError
 from tablecloak.io.parts import is_many, parts_of
 
-__all__ = ["Check", "check_hash", "make_certificate", "read_certificate", "sha256_of", "sha256_text", "versions"]
+__all__ = [
+    "Check",
+    "check_hash",
+    "keyed",
+    "make_certificate",
+    "read_certificate",
+    "sha256_of",
+    "sha256_text",
+    "stored_key",
+    "versions",
+]
 
 FORMAT = "tablecloak-certificate-1"
 PACKAGES = ("tablecloak", "polars", "numpy", "numba")
@@ -55,6 +68,19 @@ def sha256_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def keyed(digest: str, key: bytes) -> str:
+    """HMAC-SHA-256 of a SHA-256, both as hexadecimal text; without the key nobody can compute it for a guess."""
+    return hmac.new(key, digest.encode(), "sha256").hexdigest()
+
+
+def stored_key(recoding: Path) -> bytes | None:
+    """The key of a certificate as the recoding of its run holds it; None in files that older versions wrote."""
+    try:
+        return bytes.fromhex(json.loads(recoding.read_text(encoding="utf-8"))["certificate_key"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 def versions() -> dict[str, str | None]:
     """What made the release: Python and the packages whose arithmetic it rests on."""
     return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
@@ -73,6 +99,7 @@ def make_certificate(
     policy: str,
     seed: int,
     hashes: Mapping[str, str | None],
+    keyed: Mapping[str, str | None],
     algorithm: Mapping[str, Any],
     created: str,
 ) -> dict[str, Any]:
@@ -81,22 +108,29 @@ def make_certificate(
     Args:
         run: the keys of `tablecloak run --json`.
         policy: the policy as YAML, as it was carried out.
-        hashes: SHA-256 of the input, the recoding and the output; None where there is no such file.
+        hashes: SHA-256 of the recoding, which holds a random key, and of what is published; None: no such file.
+        keyed: HMAC-SHA-256 of the input, with a key that is not published; None: no such file.
         created: time of the run, ISO 8601 in UTC.
     """
     return {
         "format": FORMAT,
         "created": created,
         **{key: run[key] for key in COUNTED},
-        **({"risk": run["risk"]} if run.get("risk") else {}),
+        **({"risk": _risk_after(run["risk"])} if run.get("risk") else {}),
         "algorithm": dict(algorithm),
         "engine": run["engine"],
         **({"engine_reason": run["engine_reason"]} if run.get("engine_reason") else {}),
         "seed": seed,
         "versions": versions(),
         "sha256": {**hashes, "policy": sha256_text(policy)},
+        "keyed": dict(keyed),
         "policy": policy,
     }
+
+
+def _risk_after(risk: Mapping[str, Any]) -> dict[str, Any]:
+    """The risk of what is published; that of the original would confirm guesses at its records."""
+    return {attacker: {"after": sides["after"]} for attacker, sides in risk.items()}
 
 
 def read_certificate(path: Path) -> dict[str, Any]:
@@ -109,6 +143,7 @@ def read_certificate(path: Path) -> dict[str, Any]:
         ) from exc
     needed = {"policy": str, "sha256": dict, "verdicts": list, "classes": int, "rows": int}
     is_whole = isinstance(found, dict) and all(isinstance(found.get(k), kind) for k, kind in needed.items())
+    is_whole = is_whole and isinstance(found.get("keyed", {}), dict)  # older versions wrote none
     is_whole = is_whole and all(isinstance(verdict, dict) for verdict in found["verdicts"])
     if not is_whole or found.get("format") != FORMAT:
         raise DataError(

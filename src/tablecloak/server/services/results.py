@@ -214,7 +214,16 @@ def attackers(run: Run) -> list[dict[str, Any]]:
         kinds = (
             ("Somebody who knows some items", "highest", "of all records that hold them picks one: the worst case"),
         )
-    return [{"name": n, "before": before[k], "after": after[k], "help": h} for n, k, h in kinds]
+    found = [{"name": n, "before": before[k], "after": after[k], "help": h} for n, k, h in kinds]
+    everything = (run.result.get("risk") or {}).get("published") or {}
+    if everything.get("before") and everything.get("after"):
+        name, why = (
+            "Knows everything published",
+            "share of records that stand alone for who knows every published column",
+        )
+        sides = {side: everything[side]["unique_share"] for side in ("before", "after")}
+        found.append({"name": name, **sides, "help": why})
+    return found
 
 
 def error_of(run: Run | None) -> dict[str, Any] | None:
