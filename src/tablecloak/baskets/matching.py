@@ -20,8 +20,8 @@ __all__ = ["Beside", "Matched", "matched"]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float32]
-MOST_CELLS = 100_000_000  # of a matrix of sets and items
-MOST_STEPS = 50_000_000_000  # multiplications
+MOST_CELLS = 50_000_000  # of a matrix of sets and items
+MOST_PAIRS = 20_000_000  # of different published sets and originals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,15 +61,16 @@ def matched(
         copies: equal items of a set are counted.
         most: how many items may be left out.
     """
-    row_of = _by_labels(shown, nodes, originals, hierarchy, beside, copies=copies)
-    if row_of is not None:
-        return Matched(row_of)
+    label_of = _labels_of_items(nodes, hierarchy)
+    if label_of is not None:
+        row_of = _by_labels(shown, label_of, originals, beside, copies=copies)
+        if row_of is not None or (most == 0 and not copies):
+            return Matched(row_of, is_impossible=row_of is None)
     published, row_kind = _kinds(shown, beside.published)
     there, original_kind = _kinds(originals, beside.originals)
-    width = hierarchy.n_leaves
-    size = shown.n_baskets + originals.n_baskets
-    n_published, n_there = int(row_kind.max(initial=-1)) + 1, int(original_kind.max(initial=-1)) + 1
-    if size * max(width, len(nodes)) > MOST_CELLS or n_published * n_there * (width + len(nodes)) > MOST_STEPS:
+    n_published, n_there = len(published), len(there)
+    n_cells = (n_published + n_there) * max(hierarchy.n_leaves, len(nodes))
+    if n_cells > MOST_CELLS or n_published * n_there > MOST_PAIRS:
         return Matched()
     covers, keeps_all = _fits(shown.take(published), nodes, originals.take(there), hierarchy)
     is_beside = beside.published[published][:, None] == beside.originals[there][None, :]
@@ -83,24 +84,29 @@ def matched(
     return Matched() if copies else Matched(_rows(amounts, row_kind, original_kind))
 
 
-def _by_labels(
-    shown: Baskets, nodes: IntArray, originals: Baskets, hierarchy: Hierarchy, beside: Beside, *, copies: bool
-) -> IntArray | None:
-    """Originals that the published labels make the same sets of; None if they are not the same.
-
-    Where no label covers another one, every item is published as one label at most, whatever record it is in.
-    """
+def _labels_of_items(nodes: IntArray, hierarchy: Hierarchy) -> IntArray | None:
+    """The published label of every item, -1 where it has none; None if a label covers another one."""
     label_of = np.full(hierarchy.n_leaves, -1)
     for label, node in enumerate(nodes.tolist()):
         leaves = slice(int(hierarchy.first[node]), int(hierarchy.last[node]) + 1)
         if (label_of[leaves] >= 0).any():
             return None
         label_of[leaves] = label
-    meant = originals.recoded(label_of, len(nodes), copies=copies)
+    return label_of
+
+
+def _by_labels(
+    shown: Baskets, label_of: IntArray, originals: Baskets, beside: Beside, *, copies: bool
+) -> IntArray | None:
+    """Originals that the published labels make the same sets of; None if they are not the same.
+
+    Every item is published as one label at most, whatever record it is in: where none is left out, no other sets fit.
+    """
+    meant = originals.recoded(label_of, shown.n_items, copies=copies)
     both = Baskets(
         np.concatenate([meant.items, shown.items]),
         np.concatenate([meant.offsets, shown.offsets[1:] + meant.offsets[-1]]),
-        np.ones(meant.n_baskets + shown.n_baskets, np.int64), len(nodes),
+        np.ones(meant.n_baskets + shown.n_baskets, np.int64), shown.n_items,
     )  # fmt: skip
     keys = np.concatenate([beside.originals, beside.published])
     kind = both.distinct()[1] * (int(keys.max(initial=0)) + 1) + keys
