@@ -293,9 +293,12 @@ def write_csv(path: Path, rows: list[dict[str, Any]], names: list[str]) -> Path:
 def read_csv(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    # a text that a spreadsheet would run has an apostrophe in front
-    unprotected = re.compile(r"^'(?=[=+\-@\t\r']|$)")
-    return [{name: unprotected.sub("", cell or "") for name, cell in row.items()} for row in rows]
+    return [{name: unprotected(cell or "") for name, cell in row.items()} for row in rows]
+
+
+def unprotected(cell: str) -> str:
+    """A cell without the apostrophe that stands in front of a text that a spreadsheet would run."""
+    return re.sub(r"^'(?=[=+\-@\t\r']|$)", "", cell)
 
 
 @dataclass

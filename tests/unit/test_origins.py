@@ -63,6 +63,41 @@ def test_as_many_rows_as_possible_get_an_original_that_fits(seed, monkeypatch):
     assert len(pairs) == most_rows(generalized, equal, n_rows, n_originals)
 
 
+def originals_of_classes(generalized, equal, n_rows, n_originals):
+    """Every way to give all rows originals, as the set of originals that each class has."""
+    classes = list(zip(*(side.labels.tolist() for side in generalized), strict=True))
+    ways = set()
+
+    def place(row, used):
+        if row == n_rows:
+            ways.add(frozenset((classes[r], original) for r, original in enumerate(used)))
+            return
+        for original in range(n_originals):
+            if original not in used and fits(generalized, equal, row, original):
+                place(row + 1, (*used, original))
+
+    place(0, ())
+    return ways
+
+
+def test_what_is_called_certain_is_the_only_way():
+    rng = np.random.default_rng(3)
+    n_certain = 0
+    for _ in range(200):  # every row is made from an original; labels overlap, and other cells tell some apart
+        n = int(rng.integers(2, 6))
+        lo, codes = np.array([0, 1, 2]), rng.integers(0, 5, n)
+        coverage = Coverage(lo, lo + 2, {})
+        labels = np.array([rng.choice([i for i in range(3) if lo[i] <= c <= lo[i] + 2]) for c in codes], np.int64)
+        cells = rng.integers(0, 8, n)
+        n_rows = int(rng.integers(1, n + 1))
+        generalized = [Generalized("age", coverage, labels[:n_rows], codes)]
+        equal = [Equal("e", cells[:n_rows], cells)]
+        if assigned(candidates_of(generalized, n_rows, n), equal).is_certain:
+            n_certain += 1
+            assert len(originals_of_classes(generalized, equal, n_rows, n)) == 1
+    assert n_certain > 20
+
+
 def test_labels_that_overlap_too_much_are_refused(monkeypatch):
     monkeypatch.setattr(origins, "MOST_PAIRS", 3)
     coverage = Coverage(np.array([0]), np.array([3]), {})

@@ -356,3 +356,22 @@ def test_the_sample_is_the_same_every_time_and_has_rare_pairs(tmp_path):
 def test_commands_for_tables_say_so(tmp_path):
     with pytest.raises(IncompatibleChoice, match="does not work on sets of items"):
         pipeline.explore(policy_of(tmp_path))
+
+
+def test_an_item_that_is_called_as_the_root_is_found_again_in_any_order(tmp_path):
+    # `*` is an item here, and in a release it might be anything
+    sets = ["*;cat", "*;dog", "cat", "dog", "*", ""]
+    (tmp_path / "in.sets").write_text("".join(f"{one}\n" for one in sets))
+    policy = Policy.model_validate(
+        {
+            "input": {"path": "in.sets", "delimiter": ";"},
+            "columns": {"items": {"role": "items"}},
+            "goals": [{"model": "km-anonymity", "k": 2, "m": 1}],
+            "output": "out.sets",
+        }
+    ).at(tmp_path)
+    pipeline.run(policy)
+    out = tmp_path / "out.sets"
+    assert pipeline.verify_file(out, policy, original=tmp_path / "in.sets").covers is True
+    out.write_text(out.read_text().replace("\ncat\n", "\ndog\n"))
+    assert pipeline.verify_file(out, policy, original=tmp_path / "in.sets").covers is False

@@ -276,8 +276,8 @@ def assigned(candidates: Candidates, equal: Sequence[Equal]) -> Origins:
     rows = np.flatnonzero(is_open[candidates.class_of_row])
     if len(rows):
         originals = np.flatnonzero((class_of_original >= 0) & is_open[class_of_original])
-        _transported(candidates, row_key, original_key, rows, originals, row_of)
-    return Origins(row_of, is_certain and not len(rows))
+        is_certain &= _transported(candidates, row_key, original_key, rows, originals, row_of)
+    return Origins(row_of, is_certain)
 
 
 def _keys(candidates: Candidates, equal: Sequence[Equal]) -> tuple[IntArray, IntArray]:
@@ -338,12 +338,16 @@ def _transported(
     rows: IntArray,
     originals: IntArray,
     row_of: IntArray,
-) -> None:
-    """Fill in `row_of` where originals may belong to several classes."""
+) -> bool:
+    """Fill in `row_of` where originals may belong to several classes.
+
+    Whether that was the only choice: other cells tell the class of every original that fits, and none is left over.
+    """
     published = _Nodes.of(candidates.class_of_row[rows], row_key[rows])
     there = _Nodes.of(candidates.point_of_original[originals], original_key[originals])
     of_published, of_there = _arcs(candidates, published, there)
     amounts = transported(of_published, of_there, published.count, there.count)
+    is_certain = bool((np.bincount(of_there) <= 1).all() and (amounts == there.count[of_there]).all())
     used = amounts > 0
     of_published, of_there, amounts = of_published[used], of_there[used], amounts[used]
     first, second = _side_by_side(
@@ -351,6 +355,7 @@ def _transported(
         _used_before(of_published, amounts), _used_before(of_there, amounts),
     )  # fmt: skip
     row_of[rows[first]] = originals[second]
+    return is_certain
 
 
 def transported(left: IntArray, right: IntArray, demand: IntArray, supply: IntArray) -> IntArray:
