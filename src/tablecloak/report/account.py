@@ -133,8 +133,8 @@ def method_section(certificate: Mapping[str, Any], algorithm: Step, models: Sequ
         "Method",
         el("dl", _step("algorithm", algorithm), [_step("goal", model) for model in models],
            class_="method"),
-        el("p", f"Random choices follow from seed {certificate['seed']}; the same input, policy and versions "
-                "give the same release."),
+        el("p", f"Choices of the search follow from seed {certificate['seed']}, those that hide people from a secret "
+                "that is not published; the same input, policy, secret and versions give the same release."),
     )  # fmt: skip
 
 
