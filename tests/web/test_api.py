@@ -58,6 +58,12 @@ def test_a_run_by_the_api_gives_what_the_command_line_gives(api, tmp_path):
     refused = api.post("/api/v1/verify", files={"release": ("r.csv", original), "policy": project["policy"]})
     # 300 records over 30 ages, of which each has one sex: ten records look alike
     assert refused.json()["verdicts"][0]["achieved"] == 10
+    files = {"release": ("r.csv", release.content), "policy": project["policy"], "original": ("o.csv", original)}
+    beside = api.post("/api/v1/verify", files=files).json()
+    assert (beside["holds"], beside["covers"]) == (True, True)
+    changed = people().with_columns(age=99).write_csv()
+    beside = api.post("/api/v1/verify", files=files | {"original": ("o.csv", changed)}).json()
+    assert (beside["holds"], beside["covers"]) == (False, False)
 
 
 def test_events_tell_the_phases_and_the_end(api):

@@ -223,13 +223,15 @@ def attack(arguments: Arguments, _progress: Progress) -> dict[str, Any]:
 
 
 def verify(arguments: Arguments, progress: Progress) -> dict[str, Any]:
-    """Recount a finished file against a policy."""
+    """Recount a finished file against a policy, beside its original if there is one."""
     policy = parse_policy(arguments["policy"], name="policy.yaml", base=Path(arguments["base"]))
     release = Path(arguments["release"])
+    original = Path(arguments["original"]) if "original" in arguments else None
     try:
-        return pipeline.verify_file(release, policy, progress=progress).to_dict()
+        return pipeline.verify_file(release, policy, original=original, progress=progress).to_dict()
     except CloakError as error:
-        raise nameless(error, Source(release)) from None
+        known = nameless(error, Source(release))
+        raise (known if original is None else nameless(known, Source(original))) from None
 
 
 def convert(arguments: Arguments, progress: Progress) -> dict[str, Any]:

@@ -260,9 +260,11 @@ def verify(
     release: Annotated[UploadFile, File(description="a finished table, whoever made it")],
     policy: Annotated[UploadFile, File(description="the policy whose goals must hold")],
     workshop: At,
+    original: Annotated[UploadFile | None, File(description="the table it was made from, to compare cells")] = None,
 ) -> Verified:
-    """Recount a finished table against a policy; nothing is kept."""
-    return Verified.model_validate(checks.verify_upload(workshop, release.file, release.filename or "", policy.file))
+    """Recount a finished table against a policy, and hold its cells against the original; nothing is kept."""
+    tables = [(t.file, t.filename or "") for t in (release, original) if t is not None]
+    return Verified.model_validate(checks.verify_upload(workshop, tables, policy.file))
 
 
 @router.get("/schema/policy", tags=["policy"])
