@@ -181,14 +181,14 @@ class Case:
         return float(oracle.ncp(cell, column, tree=tree))
 
     def judged(self, rows, quasi=None, goals=None):
-        """[(holds, achieved)] of the goals by the oracle."""
+        """[(holds, achieved)] of the goals by the oracle; the table's distribution is that of all records in use."""
         orders = {"pay": [None, *range(100)]}
-        present = {row["pay"] for row in rows} if "pay" in self.sensitive else set()
+        present = {row["pay"] for row in self.used} if "pay" in self.sensitive else set()
         orders["pay"] = [v for v in orders["pay"] if v in present]
         tree = {**parents(ILLNESS), None: "*"}
         return oracle.check(
             rows, self.quasi if quasi is None else quasi, self.goals if goals is None else goals,
-            sensitive=self.sensitive, orders=orders, trees={"illness": tree},
+            sensitive=self.sensitive, orders=orders, trees={"illness": tree}, original=self.used,
         )  # fmt: skip
 
 
