@@ -16,7 +16,7 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.alike import count_alike
 from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.errors import DataError, did_you_mean
+from tablecloak.errors import DataError, columns_hint
 from tablecloak.handover import risk_of
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.places import Place
@@ -247,7 +247,7 @@ def _quasi(
 def require_column(name: str, columns: Sequence[str], location: str) -> None:
     """Raise DataError, with the nearest name, if a table has no such column."""
     if name not in columns:
-        hint = did_you_mean(name, columns) or f"it has: {', '.join(list(columns)[:20])}"
+        hint = columns_hint(name, columns)
         raise DataError(f"there is no column '{name}'", hint=hint, location=location)
 
 

@@ -15,7 +15,8 @@ A message never contains a cell of the data: it speaks of columns, row numbers, 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 __all__ = [
@@ -130,3 +131,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A sentence naming the closest known name, or None."""
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean '{matches[0]}'?" if matches else None
+
+
+def columns_hint(name: str, columns: Sequence[str]) -> str:
+    """The column that was probably meant, or those that there are.
+
+    Where a header is missing the names are cells of the first record: none is shown if one of them is no name.
+    """
+    if not all(_IS_NAME(column) for column in columns):
+        return "tablecloak inspect shows its columns; header: false under input, if the first row is a record"
+    return did_you_mean(name, columns) or f"it has: {', '.join(columns[:20])}"
+
+
+_IS_NAME = re.compile(r"(?=.*[^\W\d_])[^\[\]{}\":=<>]{1,80}").fullmatch  # has a letter, and nothing of JSON or markup

@@ -17,7 +17,7 @@ from tablecloak.amounts import most_of
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Engine, Publication, QuasiColumn, SensitiveColumn, Table
-from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean
+from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, columns_hint, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
@@ -293,7 +293,7 @@ def refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str
     known = set(columns)
     for name, column in policy.columns.items():
         if name not in known and column.role is not Role.DROP:
-            hint = did_you_mean(name, columns) or f"it has: {', '.join(list(columns)[:20])}"
+            hint = columns_hint(name, columns)
             raise DataError(f"there is no column '{name}'", hint=hint, location=location)
     for accepted in policy.accepted:
         meant = accepted.column

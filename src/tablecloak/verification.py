@@ -323,9 +323,10 @@ def _even_hierarchy(domain: Domain) -> dict[str, Any]:
     if domain.type in (ColumnType.DATE, ColumnType.DATETIME):
         return {"kind": "dates", "levels": ["month", "year", "decade"]}
     lowest, highest = float(domain.values.min()), float(domain.values.max())  # type: ignore[arg-type]
-    width = 10.0 ** math.floor(math.log10(max(highest - lowest, 1e-9) / 20))
-    width = next(w for w in (width, 2 * width, 5 * width, 10 * width) if (highest - lowest) / w <= 40)
-    return {"kind": "intervals", "width": int(width) if width >= 1 else width}
+    fortieth = max(highest / 40 - lowest / 40, 1e-9)  # the range itself may be no float
+    power = 10.0 ** math.floor(math.log10(fortieth))
+    width = next(w for w in (power, 2 * power, 5 * power, 10 * power) if w >= fortieth)
+    return {"kind": "intervals", "width": int(width) if 1 <= width < 2**53 else width}
 
 
 def _judged(

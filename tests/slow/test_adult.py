@@ -40,7 +40,7 @@ def test_adult(tmp_path, k, most):
         "\n".join([
             f"input: {{path: {ADULT}/adult.csv, delimiter: ';'}}", "columns:",
             "  age: quasi", *columns, "  salary-class: sensitive",
-            f"goals: [{{model: k-anonymity, k: {k}}}]", "output: release.csv",
+            f"goals: [{{model: k-anonymity, k: {k}}}]", "output: {path: release.csv, order: keep}",
         ])
     )  # fmt: skip
     report = run(load_policy(tmp_path / "p.yaml"))

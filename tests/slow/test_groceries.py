@@ -30,7 +30,7 @@ def test_groceries_become_safe_and_every_item_covers(tmp_path, k, m, limit):
         "columns": {"items": {"role": "items", "hierarchy": str(FOLDER / "groceries_hierarchy.csv")}},
         "goals": [{"model": "km-anonymity", "k": k, "m": m}],
         "algorithm": {"kind": "apriori", "suppression_limit": limit},
-        "output": {"path": str(tmp_path / "out.csv"), "recoding": str(tmp_path / "recoding.json")},
+        "output": {"path": str(tmp_path / "out.csv"), "recoding": str(tmp_path / "recoding.json"), "order": "keep"},
     })  # fmt: skip
     report = pipeline.run(policy)
     lines = (FOLDER / "groceries.csv").read_text(encoding="utf-8").splitlines()

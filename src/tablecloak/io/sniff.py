@@ -18,7 +18,7 @@ from pathlib import Path
 import polars as pl
 
 from tablecloak.data.table import ColumnType
-from tablecloak.errors import DataError, did_you_mean
+from tablecloak.errors import DataError, columns_hint
 from tablecloak.io.cells import infer_type
 from tablecloak.io.database import sniff_table
 from tablecloak.io.excel import read_excel
@@ -113,7 +113,7 @@ def _check_declared(source: Source, layout: Layout) -> None:
     """Refuse declarations about columns the file does not have."""
     for name in [*source.types, *source.date_formats]:
         if name not in layout.names:
-            hint = did_you_mean(name, layout.names) or f"the file has: {', '.join(layout.names[:20])}"
+            hint = columns_hint(name, layout.names)
             raise DataError(f"there is no column '{name}'", hint=hint, location=source.location)
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 import polars as pl
 
 from tablecloak.data.table import ColumnType
-from tablecloak.errors import DataError, did_you_mean
+from tablecloak.errors import DataError, columns_hint
 from tablecloak.io.atomic import writing
 from tablecloak.io.database import read_table, write_table
 from tablecloak.io.delimited import read_delimited, typed
@@ -119,7 +119,7 @@ def wanted_columns(layout: Layout, columns: Sequence[str] | None, location: str)
     known = set(layout.names)
     for name in columns:
         if name not in known:
-            hint = did_you_mean(name, layout.names) or f"the file has: {', '.join(layout.names[:20])}"
+            hint = columns_hint(name, layout.names)
             raise DataError(f"there is no column '{name}'", hint=hint, location=location)
     return list(columns)
 
