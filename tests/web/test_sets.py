@@ -73,7 +73,7 @@ def test_from_sets_to_an_export_that_verifies(pages, api, tmp_path):
     assert result["after"]["highest"] <= 1 / 4
     assert result["before"]["highest"] == 1 / oracle_sets.max_k(SETS, 2)
     page = pages.get(f"/projects/{project}/compare?values=true")
-    assert "Every goal holds" in page.text
+    assert "Ready to hand over" in page.text
     assert "pear|wine|apple" in page.text
     assert "What changed" in page.text
     release = pages.get(f"/projects/{project}/runs/{run}/release").text
