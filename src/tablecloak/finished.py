@@ -95,6 +95,8 @@ OTHER_BLOCKS = (
     "columns could be held against the original only one by one: others stay together in this release than the "
     "algorithm keeps together, or their links are not those of the original"
 )
+UNCUT = "every row is a whole record of the original: nothing was exchanged inside groups"
+MANY_GROUPS = 20  # by chance, so many groups stay as they are once in a million times at most
 # Algorithms that choose, by the data, which columns stay together.
 CHOOSING_BLOCKS = {"slicing", "v-cold"}
 UNCERTAIN = "several originals fit the same published rows"
@@ -611,7 +613,8 @@ def _held_in_groups(
     if answer.is_possible is None:
         return lambda found: replace(found, unchecked=(*found.unchecked, GROUPS_OPEN))
     if answer.is_possible:
-        return lambda found: replace(found, covers=True)
+        uncut = [Failure(UNCUT)] if grouped.side is None and _is_uncut(grouped, blocks, equal) else []
+        return lambda found: _with_failures(replace(found, covers=True), uncut)
     alone = [*fixed, *([n] for block in moving for n in block)]
     if plan.algorithm.name in CHOOSING_BLOCKS and dealt([_shown(grouped, b, equal) for b in alone]).is_possible:
         return lambda found: replace(found, unchecked=(*found.unchecked, OTHER_BLOCKS))
@@ -650,6 +653,20 @@ def _shown(grouped: _Grouped, block: Sequence[str], equal: Mapping[str, Equal]) 
     numbers = numbered([np.concatenate([equal[n].published, equal[n].originals]) for n in block])
     codes = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return Shown(grouped.repeated(block[0], groups), grouped.repeated(block[0], codes[:n_rows]), codes[n_rows:])
+
+
+def _is_uncut(grouped: _Grouped, blocks: Sequence[Sequence[str]], equal: Mapping[str, Equal]) -> bool:
+    """Whether all rows are whole records of the original, though many groups could have been shuffled."""
+    whole = _shown(grouped, [n for block in blocks for n in block], equal)
+    if not np.array_equal(np.sort(whole.published), np.sort(whole.originals)):
+        return False
+    parts = [_shown(grouped, block, equal) for block in blocks]
+    groups = classes_in_order(whole.groups)
+    n_mixed = np.zeros(int(groups.max()) + 1, np.int64)  # blocks in which a group shows different rows
+    for part in parts:
+        pairs = np.unique(np.stack([groups, part.published]), axis=1)
+        n_mixed += np.bincount(pairs[0], minlength=len(n_mixed)) > 1
+    return int((n_mixed > 1).sum()) >= MANY_GROUPS
 
 
 def _wrong_group(grouped: _Grouped, group: int, block: Sequence[str]) -> Failure:

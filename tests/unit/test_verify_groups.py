@@ -114,6 +114,18 @@ def test_files_say_the_same_as_frames(kind, tmp_path):
         changed[part] = exchanged(changed[part], "dx")
 
 
+@pytest.mark.parametrize("kind", GROUPED)
+def test_records_with_a_number_of_a_group_are_not_exchanged(kind):
+    """Groups are diverse and all cells are those of the original, and yet every row tells all about its person."""
+    table = pl.DataFrame({"age": range(48), "dx": ["abcd"[i % 4] for i in range(48)]})
+    wanted = tc.Policy(columns=tc.roles(quasi=["age"], sensitive=["dx"]), goals=[tc.LDiversity(l=2)], algorithm=kind)
+    whole = table.with_columns(pl.Series("group_id", [1 + i // 2 for i in range(48)]))
+    found = tc.verify(whole, wanted, original=table)
+    assert [f.what for f in found.failures] == [
+        "every row is a whole record of the original: nothing was exchanged inside groups"
+    ]
+
+
 def test_equal_people_in_several_groups_are_no_reason_to_refuse():
     table = pl.DataFrame({"age": [30, 30, 40, 40] * 6, "dx": [f"{i % 8}" for i in range(24)]})
     wanted = tc.Policy(
