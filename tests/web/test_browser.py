@@ -286,7 +286,7 @@ def test_the_whole_journey_with_the_keyboard(page):
     settle(page)
     walk(page, "select[name='role:cost']")
     with sending(page, "roles"):
-        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowUp")
     assert page.evaluate("document.activeElement.name") == "role:cost"
     page.keyboard.press("Alt+4")
     page.wait_for_url("**/goals")

@@ -66,7 +66,7 @@ def test_from_dropped_baskets_to_an_export_that_verifies(page, tmp_path):
     done(page)
     press(page, "text=Next: compare before and after", "**/compare")
     page.click("text=Show values")
-    page.wait_for_selector("td.changed")
+    page.wait_for_selector("table.data")
     reloaded(page)
     assert "Ready to hand over" in page.inner_text("main")
     assert problems_of(page) == []
