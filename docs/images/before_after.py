@@ -12,6 +12,7 @@ import polars as pl
 
 import tablecloak as tc
 from tablecloak import sample
+from tablecloak.data.table import Order
 
 TARGET = Path(__file__).with_suffix(".svg")
 QUASI = ["birth_date", "sex", "zip"]
@@ -35,7 +36,9 @@ def one_class(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The originals and the published records of the first class of the smallest size, in the order of the file."""
     policy = tc.load_policy(sample.write_patients(folder))
     original = sample.patients()
-    published = tc.anonymize(original, policy).frame.with_columns(pl.col(QUASI).cast(pl.String)).with_row_index("row")
+    assert policy.output is not None
+    kept = policy.model_copy(update={"output": policy.output.model_copy(update={"order": Order.KEEP})})  # rows beside rows
+    published = tc.anonymize(original, kept).frame.with_columns(pl.col(QUASI).cast(pl.String)).with_row_index("row")
     sizes = published.with_columns(size=pl.len().over(QUASI), first=pl.col("row").min().over(QUASI))
     chosen = sizes.filter(size=N_SHOWN).filter(pl.col("first") == pl.col("first").min()).sort("row")
     return original[chosen["row"].to_list()], chosen
