@@ -37,7 +37,8 @@ def one_class(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     policy = tc.load_policy(sample.write_patients(folder))
     original = sample.patients()
     assert policy.output is not None
-    kept = policy.model_copy(update={"output": policy.output.model_copy(update={"order": Order.KEEP})})  # rows beside rows
+    output = policy.output.model_copy(update={"order": Order.KEEP})  # so that records stand beside their originals
+    kept = policy.model_copy(update={"output": output})
     published = tc.anonymize(original, kept).frame.with_columns(pl.col(QUASI).cast(pl.String)).with_row_index("row")
     sizes = published.with_columns(size=pl.len().over(QUASI), first=pl.col("row").min().over(QUASI))
     chosen = sizes.filter(size=N_SHOWN).filter(pl.col("first") == pl.col("first").min()).sort("row")
