@@ -82,5 +82,5 @@ def test_a_worker_that_is_lost_does_not_change_the_release(tmp_path: Path) -> No
         report = finished(cluster.address, tmp_path, POLICIES["mondrian"], "lost")
         is_gone = [worker.process.poll() is not None for worker in cluster.workers]
     assert sorted(is_gone) == [False, True]
-    assert len(list((tmp_path / "spark").iterdir())) >= 1
+    assert len(list((tmp_path / "spark").iterdir())) == 1  # a small table is sorted as one part
     same(report, tmp_path, POLICIES["mondrian"])
