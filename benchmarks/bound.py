@@ -73,7 +73,7 @@ def bounds(table: CodedTable, ks: list[int]) -> dict[int, float]:
     trees = [d for d in range(space.n_dims) if space.kind[d] == DomainKind.TREE]
     (number,) = set(range(space.n_dims)) - set(trees)
     codes, weights = table.quasi_codes(number), table.weights
-    position = space.position[space.start[number] : space.start[number] + space.n_codes[number]]
+    position = space.inner_lower[space.start[number] : space.start[number] + space.n_codes[number]]
     best = {k: np.full(table.n_tuples, float(space.n_dims)) for k in ks}
     for group, base in _nodes(table, trees):
         order = np.lexsort((codes, group))

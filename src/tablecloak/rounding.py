@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["is_continuous", "round_bounds", "shares"]
+__all__ = ["is_continuous", "nearest_gaps", "round_bounds", "shares"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -64,23 +64,25 @@ def round_bounds(
     """
     between = _BETWEEN[column_type]
     line = line if line.dtype.kind == "f" else line.astype(np.int64)
-    below, above = _nearest_gaps(line) if may_overlap else (np.arange(-1, len(line) - 1), np.arange(len(line)))
-    least, largest = _beyond(line, column_type, between)
-    lower, upper = np.full(len(first), least, line.dtype), np.full(len(last), largest, line.dtype)
-    inner = np.flatnonzero(below[first] >= 0)
-    gap = below[first[inner]]
-    lower[inner] = between(line[gap], line[gap + 1])[1]
-    inner = np.flatnonzero(above[last] < len(line) - 1)
-    gap = above[last[inner]]
-    upper[inner] = between(line[gap], line[gap + 1])[0]
-    return lower, upper
+    below, above = nearest_gaps(line) if may_overlap else (np.arange(-1, len(line) - 1), np.arange(len(line)))
+    below, above = below[first], above[last]
+    # what is asked for of every gap, each looked at once: where intervals below it end and those above it begin
+    is_asked = np.zeros(len(line) + 1, np.bool_)  # by gap, from that below all values on
+    is_asked[below + 1] = is_asked[above + 1] = True
+    is_asked[[0, -1]] = False
+    gaps = np.flatnonzero(is_asked) - 1
+    ends, begins = np.empty(len(line) + 1, line.dtype), np.empty(len(line) + 1, line.dtype)
+    ends[gaps + 1], begins[gaps + 1] = between(line[gaps], line[gaps + 1])
+    begins[0], ends[-1] = _beyond(line, column_type, between)
+    return begins[below + 1], ends[above + 1]
 
 
-def _nearest_gaps(line: Line) -> tuple[IntArray, IntArray]:
+def nearest_gaps(line: Line) -> tuple[IntArray, IntArray]:
     """The nearest gaps with a free place below and above every value, (n,) each; gap g is that above line[g].
 
     -1: there is none below; n - 1: there is none above.
     """
+    line = line if line.dtype.kind == "f" else line.astype(np.int64)
     n = len(line)
     has_room = np.append(_has_room(line), True)  # beyond the last value there is always room
     above = np.minimum.accumulate(np.where(has_room, np.arange(n), n)[::-1])[::-1]

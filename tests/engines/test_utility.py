@@ -40,7 +40,7 @@ def test_shards_report_the_utility_of_their_files(algorithm, tiny, tmp_path):
     policy, found = run_in_shards(tmp_path, algorithm, engine=tiny)
     expected = of_files(policy)
     for name in [*PAIRS, *DISTRIBUTIONS, *TARGETS, "query-error", "gcp"]:
-        assert found[name].value == pytest.approx(expected[name].value, abs=1e-3), name  # files have round bounds
+        assert found[name].value == pytest.approx(expected[name].value, abs=1e-9), name
         assert found[name].note is None
 
 
@@ -54,7 +54,7 @@ def test_a_sample_says_what_it_is_and_how_far_it_may_be_off(tiny, tmp_path, monk
         assert 0 < measured.error < 0.1
         assert abs(measured.value - expected[name].value) < 5 * measured.error
     for name in DISTRIBUTIONS:  # counts of columns are exact however many rows there are
-        assert found[name].value == pytest.approx(expected[name].value, abs=1e-3)  # files have round bounds
+        assert found[name].value == pytest.approx(expected[name].value, abs=1e-9)
     assert "a sample of" in (tmp_path / "report.html").read_text()
 
 

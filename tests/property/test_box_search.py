@@ -61,7 +61,8 @@ def two_codes(*, is_set):
     table = coded_table(np.random.default_rng(0), 30)
     space = table.space._replace(
         n_dims=1, kind=np.zeros(1, np.int64), has_missing=np.zeros(1, np.bool_), n_codes=np.full(1, 2),
-        weight=np.ones(1), start=np.zeros(1, np.int64), position=np.array([0.0, 1.0]), tree_start=np.zeros(1, np.int64),
+        weight=np.ones(1), start=np.zeros(1, np.int64), tree_start=np.zeros(1, np.int64),
+        lower=np.array([0.0, 1.0]), upper=np.array([0.0, 1.0]),
     )  # fmt: skip
     prices = make_prices(space, np.full(1, is_set))
     return space, prices, (lambda codes: np.left_shift(1, codes)) if is_set else np.array
@@ -98,8 +99,8 @@ def test_a_value_joins_a_set_where_another_can_then_be_left_out():
     table = coded_table(np.random.default_rng(0), 30)
     space = table.space._replace(
         n_dims=2, kind=np.zeros(2, np.int64), has_missing=np.zeros(2, np.bool_), n_codes=np.full(2, 8),
-        weight=np.ones(2), start=np.array([0, 8]), position=np.tile(np.arange(8.0), 2),
-        tree_start=np.zeros(2, np.int64),
+        weight=np.ones(2), start=np.array([0, 8]), lower=np.tile(np.arange(8.0), 2),
+        upper=np.tile(np.arange(8.0), 2), tree_start=np.zeros(2, np.int64),
     )  # fmt: skip
     prices = make_prices(space, np.ones(2, np.bool_))
     pairs = [(0, 0), (0, 0), (1, 1), (1, 2), (0, 3), (0, 3), (4, 4), (5, 5), (1, 1), (1, 2), (4, 4), (5, 5)]

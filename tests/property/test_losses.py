@@ -1,4 +1,4 @@
-"""Cuts that minimise a named loss do so: on average not worse by that metric than cuts by NCP, in both kernels."""
+"""Cuts that minimise a named loss do so: not worse by that metric than cuts by NCP, in both kernels."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def test_the_chosen_loss_is_not_worse_than_with_ncp_on_average(loss):
     pairs = [measured(drawn(seed), loss, k=2 + seed % 4) for seed in range(often(12))]
     assert all(m.reason is None for pair in pairs for m in pair)
     sign = -1 if pairs[0][0].higher_is_better else 1
-    ours, theirs = (sign * np.mean([m.value for m in side]) for side in zip(*pairs, strict=True))
-    # the search prices the values of a class, a release publishes round bounds around them
-    assert ours <= theirs + 0.03 * abs(theirs)
-    assert any(ours.value != theirs.value for ours, theirs in pairs)
+    worse = np.array([sign * (ours.value - theirs.value) for ours, theirs in pairs])
+    assert worse.any()
+    # both searches cut greedily, so that one table says little: the mean of all may be above 0 by chance alone
+    assert worse.mean() <= 2 * worse.std(ddof=1) / np.sqrt(len(worse))
 
 
 def coded(seed, makes):

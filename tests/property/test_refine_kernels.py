@@ -175,9 +175,7 @@ def test_prices_are_the_losses_of_the_domains():
     for d, domain in enumerate(table.domains):
         lo, hi = np.sort(random.integers(0, domain.n_codes, (2, 300)), axis=0)
         expected = domain.loss(lo, hi) * table.space.weight[d]
-        # bounds that are published round lie a little outside the values that the search prices
-        most = 0.03 if domain.is_continuous else 2 / FULL
-        assert np.abs(cell_prices(prices, d, lo, hi) / FULL - expected).max() < most
+        assert np.abs(cell_prices(prices, d, lo, hi) / FULL - expected).max() < 2 / FULL
 
 
 MODELS = [

@@ -39,9 +39,7 @@ def test_cost_of_a_box_is_the_loss_of_its_domains(seed):
     for rows in ([0, 5], [1, 2, 3], [7], list(range(70))):
         lo, hi = codes[:, rows].min(axis=1), codes[:, rows].max(axis=1)
         losses = [d.loss(lo[[i]], hi[[i]])[0] for i, (d, _) in enumerate(fitted)]
-        # bounds that are published round lie a little outside the values that clusters are priced by
-        most = max(1e-6, 0.06 * len(rows) * sum(d.is_continuous for d, _ in fitted))
-        assert table.total_loss([rows]) == pytest.approx(len(rows) * sum(losses), abs=most)
+        assert table.total_loss([rows]) == pytest.approx(len(rows) * sum(losses), abs=1e-6)
 
 
 @seeds

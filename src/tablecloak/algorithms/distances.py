@@ -54,7 +54,10 @@ def lines_of(
     weights = weights * len(weights) / max(weights.sum(), np.finfo(np.float64).tiny)
     unit = unit_of(priced, weights)
     depth = max((d.hierarchy.height + 1 for d in priced if d.hierarchy), default=1)
-    parts = [_part(d, p, float(w) * unit, depth) for d, p, w in zip(priced, present, weights, strict=True)]
+    parts = [
+        _part(d, p, float(w) * unit, depth, as_published=distance == "loss")
+        for d, p, w in zip(priced, present, weights, strict=True)
+    ]
     n_codes = np.array([len(p) for p in present], np.int64)
     lines = Lines(
         is_tree=np.array([d.hierarchy is not None for d in priced], np.bool_),
@@ -64,9 +67,11 @@ def lines_of(
         step=np.array([_step(d) * w * unit for d, w in zip(priced, weights, strict=True)]).round().astype(np.int64),
         full=(weights * unit).round().astype(np.int64),
         line=np.concatenate([p[0] for p in parts]),
-        begins=np.concatenate([p[1] for p in parts]),
-        ends=np.concatenate([p[2] for p in parts]),
-        costs=np.concatenate([p[3] for p in parts]),
+        lower=np.concatenate([p[1] for p in parts]),
+        upper=np.concatenate([p[2] for p in parts]),
+        begins=np.concatenate([p[3] for p in parts]),
+        ends=np.concatenate([p[4] for p in parts]),
+        costs=np.concatenate([p[5] for p in parts]),
     )
     return lines, unit
 
@@ -129,21 +134,27 @@ def _denominator(domain: Domain) -> int | None:
 
 
 def _part(
-    domain: Domain, present: IntArray, scale: float, depth: int
-) -> tuple[IntArray, NDArray[np.int32], NDArray[np.int32], IntArray]:
-    """Places, begins, ends and costs of the codes of one dimension that occur."""
+    domain: Domain, present: IntArray, scale: float, depth: int, *, as_published: bool
+) -> tuple[IntArray, IntArray, IntArray, NDArray[np.int32], NDArray[np.int32], IntArray]:
+    """Of the codes of one dimension that occur: line, lower, upper, begins, ends and costs."""
     if domain.hierarchy is None:
         none = np.zeros((len(present), depth), np.int32)
-        return (_places(domain)[present] * scale).round().astype(np.int64), none, none, none.astype(np.int64)
+        sides = _sides(domain, as_published=as_published)
+        line, lower, upper = ((side[present] * scale).round().astype(np.int64) for side in sides)
+        return line, lower, upper, none, none, none.astype(np.int64)
     ancestors = domain.hierarchy.ancestors_by_depth()[present]
     ancestors = np.concatenate([ancestors, np.repeat(ancestors[:, -1:], depth - ancestors.shape[1], axis=1)], axis=1)
     begins = np.searchsorted(present, domain.hierarchy.first[ancestors])
     ends = np.searchsorted(present, domain.hierarchy.last[ancestors], side="right") - 1
     costs = (domain.hierarchy.losses[ancestors] * scale).round().astype(np.int64)
-    return np.zeros(len(present), np.int64), begins.astype(np.int32), ends.astype(np.int32), costs
+    nowhere = np.zeros(len(present), np.int64)
+    return nowhere, nowhere, nowhere, begins.astype(np.int32), ends.astype(np.int32), costs
 
 
-def _places(domain: Domain) -> FloatArray:
+def _sides(domain: Domain, *, as_published: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The place of every code, and where intervals that begin and end with it begin and end."""
     if domain.kind is DomainKind.ORDERED:
-        return domain.positions()
-    return np.arange(domain.n_codes) / max(1, len(domain.values))
+        places = domain.positions()
+        return places, *(domain.reaches() if as_published else (places, places))
+    places = np.arange(domain.n_codes) / max(1, len(domain.values))
+    return places, places, places + _step(domain)

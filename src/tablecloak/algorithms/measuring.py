@@ -107,7 +107,8 @@ def _label_numbers(solution: Solution, i: int, domain: Domain) -> tuple[int, NDA
     """How many labels a column has, and the number of that of every class; texts are made only where they matter."""
     has_boxes = solution.sets is None and domain.name not in (solution.centers or {})
     if has_boxes and domain.tells_intervals_apart:
-        lo, _, place = distinct_intervals(solution.lo[:, i], solution.hi[:, i], domain.n_codes)
+        covered = domain.covered(solution.lo[:, i], solution.hi[:, i])
+        lo, _, place = distinct_intervals(*covered, domain.n_codes)
         return len(lo), place
     labels = solution.published_in(i, domain)
     return len(labels.names), labels.of_class

@@ -85,8 +85,8 @@ def _loss(space: Space, dim: int, lo: IntArray, hi: IntArray) -> FloatArray:
         return np.asarray(np.where(lo == hi, 0.0, space.end_losses[rows, deepest]))
     missing = int(space.has_missing[dim])
     if space.kind[dim] == DomainKind.ORDERED:
-        position = space.position[space.start[dim] :]
-        width = position[hi] - position[lo]
+        begin = space.start[dim]
+        width = np.minimum(1.0, space.upper[begin + hi] - space.lower[begin + lo])
     else:
         width = (hi - lo + 1) / max(1, int(space.n_codes[dim]) - missing)
     is_mixed = (lo < missing) & (hi >= missing)

@@ -49,5 +49,9 @@ def _priced(domain: Domain, loss: str, tallest: int, originals: IntArray) -> Dom
         n = len(domain.values)
         steps = pl.Series(domain.name, np.arange(n))  # values as far apart as their codes
         weight = domain.weight * (1.0 if loss == "iloss" else max(1, n - 1) / max(1, n))  # from n - 1 steps to n values
-        return replace(domain, kind=DomainKind.ORDERED, type=ColumnType.INTEGER, values=steps, weight=weight)
+        first, last = ((side - int(domain.has_missing)) / max(1, n - 1) for side in domain.covers())
+        spans = np.maximum(first, 0.0), np.maximum(last, 0.0)
+        return replace(
+            domain, kind=DomainKind.ORDERED, type=ColumnType.INTEGER, values=steps, weight=weight, spans=spans
+        )
     raise IncompatibleChoice(f"column '{domain.name}' needs a hierarchy for the loss {loss}", hint="loss: ncp")

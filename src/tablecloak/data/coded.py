@@ -109,7 +109,11 @@ def mixed(keys: Keys) -> NDArray[np.uint64]:
 
 def make_space(domains: Sequence[Domain], layout: Layout) -> Space:
     """Flatten domains for the kernels."""
-    ordered = [d.positions() if d.hierarchy is None and d.type.is_ordered else np.zeros(0) for d in domains]
+    lines = [
+        np.stack([*d.reaches(), *d.extents()]) if d.hierarchy is None and d.type.is_ordered else np.zeros((4, 0))
+        for d in domains
+    ]
+    lower, upper, inner_lower, inner_upper = np.concatenate([*lines, np.zeros((4, 0))], axis=1)
     trees = [d.hierarchy for d in domains]
     depth = max((t.height + 1 for t in trees if t), default=1)
     ends = [_deepened(t.ends(), depth) if t else np.zeros((0, depth), np.int32) for t in trees]
@@ -121,8 +125,11 @@ def make_space(domains: Sequence[Domain], layout: Layout) -> Space:
         has_missing=np.array([d.has_missing for d in domains], np.bool_),
         n_codes=np.array([d.n_codes for d in domains], np.int64),
         weight=_normalized(np.array([d.weight for d in domains], np.float64)),
-        start=_starts(ordered),
-        position=np.concatenate([*ordered, np.zeros(0)]),
+        start=_starts([line[0] for line in lines]),
+        lower=lower,
+        upper=upper,
+        inner_lower=inner_lower,
+        inner_upper=inner_upper,
         tree_start=_starts(ends),
         ends=np.ascontiguousarray(np.concatenate([*ends, np.zeros((0, depth), np.int32)]).astype(np.int32)),
         end_losses=np.ascontiguousarray(np.concatenate([*losses, np.zeros((0, depth))])),

@@ -19,7 +19,7 @@ from tablecloak.data.intervals import distinct_intervals
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.rounding import is_continuous, round_bounds, shares
+from tablecloak.rounding import is_continuous, nearest_gaps, round_bounds, shares
 from tablecloak.stats.classes import Counted, SensitiveDomain
 from tablecloak.values import format_exact, format_set, format_value, parse
 
@@ -71,7 +71,9 @@ class Domain:
     values: pl.Series  # distinct, ascending, without null; the text of the leaves where there is a hierarchy
     hierarchy: Hierarchy | None = None
     weight: float = 1.0
+    spans: tuple[FloatArray, FloatArray] | None = None  # what intervals are priced by, if not by published bounds
     is_continuous: bool = field(init=False)  # published intervals get round bounds, which are nobody's value
+    _bounds: list[NDArray[Any]] = field(init=False, default_factory=list, repr=False)  # found once: see `_ends`
 
     def __post_init__(self) -> None:
         is_line = self.kind is DomainKind.ORDERED
@@ -88,6 +90,45 @@ class Domain:
             return np.zeros(self.n_codes)
         line = self.values.to_physical().to_numpy()
         return np.concatenate([np.zeros(int(self.has_missing)), shares(line[:1], line, line)])
+
+    def reaches(self) -> tuple[FloatArray, FloatArray]:
+        """Where intervals of an ordered domain begin and end, as published, on a line, (n_codes,) each.
+
+        The first is by the code that an interval begins with, the second by the one it ends with. All values lie from 0
+        to 1, bounds a little beyond.
+        """
+        if self.spans is not None:
+            return self.spans
+        line, every = self.values.to_physical().to_numpy(), np.arange(self.n_codes)
+        lower, upper = self._ends(every, every)
+        if not len(line):
+            return np.zeros(self.n_codes), np.zeros(self.n_codes)
+        # whole numbers are subtracted without a sign: from the lowest bound on
+        below = shares(lower[:1], line[:1], line)
+        return shares(lower[:1], lower, line) - below, shares(lower[:1], upper, line) - below
+
+    def extents(self) -> tuple[FloatArray, FloatArray]:
+        """The same of the first and last values that intervals cover, without the gaps that their bounds lie in."""
+        if self.spans is not None:
+            return self.spans
+        places, (first, last) = self.positions(), self.covers()
+        return places[first], places[last]
+
+    def covered(self, lo: IntArray, hi: IntArray) -> tuple[IntArray, IntArray]:
+        """The code intervals that published ones cover: where values lie side by side, bounds are farther out."""
+        if not self.is_continuous:
+            return lo, hi
+        first, last = self.covers()
+        return np.where(lo == hi, lo, first[lo]), np.where(lo == hi, hi, last[hi])
+
+    def covers(self) -> tuple[IntArray, IntArray]:
+        """The first code that intervals cover by the code they begin with, and the last by the one they end with."""
+        every = np.arange(self.n_codes)
+        if not self.is_continuous:
+            return every, every
+        offset = int(self.has_missing)
+        below, above = nearest_gaps(self.values.to_physical().to_numpy())
+        return np.append(every[:offset], below + 1 + offset), np.append(every[:offset], above + offset)
 
     def line(self) -> FloatArray | None:
         """Place of every code of numbers or dates on a line from 0 to 1, NaN for the missing value; None for others.
@@ -113,23 +154,13 @@ class Domain:
         """Normalised certainty penalty of publishing code intervals, each in [0, 1]."""
         if self.hierarchy:
             return self.hierarchy.losses[self.nodes(lo, hi)]
-        if self.is_continuous:
-            width = self._published_widths(lo, hi)
-        elif self.kind is DomainKind.ORDERED:
-            positions = self.positions()
-            width = positions[hi] - positions[lo]
+        if self.kind is DomainKind.ORDERED:
+            lower, upper = self.reaches()
+            width = np.minimum(1.0, upper[hi] - lower[lo])
         else:
             width = (hi - lo + 1) / max(1, len(self.values))
         mixed = (lo == 0) & (hi > 0) if self.has_missing else np.zeros(len(lo), dtype=bool)
         return np.where(lo == hi, 0.0, np.where(mixed, 1.0, width))
-
-    def _published_widths(self, lo: IntArray, hi: IntArray) -> FloatArray:
-        """The parts of the range of the column that published intervals are as wide as, at most 1."""
-        line = self.values.to_physical().to_numpy()
-        begins, of_lo = np.unique(np.maximum(lo - int(self.has_missing), 0), return_inverse=True)
-        ends, of_hi = np.unique(np.maximum(hi - int(self.has_missing), 0), return_inverse=True)
-        lower, upper = round_bounds(line, begins, ends, self.type.value, may_overlap=True)
-        return np.minimum(1.0, shares(lower[of_lo], upper[of_hi], line))
 
     def set_loss(self, sets: NDArray[np.uint64]) -> FloatArray:
         """Normalised certainty penalty of publishing sets of codes (bit c: code c), each in [0, 1]."""
@@ -173,7 +204,7 @@ class Domain:
 
     @property
     def tells_intervals_apart(self) -> bool:
-        """Whether different intervals have different labels, each made of the texts of its ends."""
+        """Whether intervals that cover different codes have different labels, each made of the texts of its ends."""
         return self.hierarchy is None and self.kind is DomainKind.ORDERED and not self.has_missing
 
     def nodes(self, lo: IntArray, hi: IntArray) -> IntArray:
@@ -186,37 +217,39 @@ class Domain:
 
     def _interval_labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
         """Texts of intervals of an ordered column; where all values are one, of that."""
-        offset = int(self.has_missing)
         is_exact = lo == hi
         exact = np.unique(lo[is_exact])
         begins, ends = np.unique(lo[~is_exact]), np.unique(hi[~is_exact])
         of_exact = {code: self.text(code) for code in exact.tolist()}
-        lower, upper = self._bounds(np.maximum(begins - offset, 0), ends - offset)
+        line = self.values.to_physical().dtype
+        sides = self._ends(begins, ends)
+        lower, upper = (_texts(pl.Series(side).cast(line).cast(self.values.dtype)) for side in sides)
         of_begin = dict(zip(begins.tolist(), lower, strict=True))
         of_end = dict(zip(ends.tolist(), upper, strict=True))
         pairs = zip(lo.tolist(), hi.tolist(), strict=True)
         return [of_exact[a] if a == b else f"[{of_begin[a]}, {of_end[b]}]" for a, b in pairs]
 
-    def _bounds(self, first: IntArray, last: IntArray) -> tuple[list[str], list[str]]:
-        """Texts of where intervals begin and end that go from some values to others."""
+    def _ends(self, begins: IntArray, ends: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Where published intervals begin and end that begin and end with given codes, on the line of the values."""
+        line = self.values.to_physical().to_numpy()
+        first, last = (np.maximum(codes - int(self.has_missing), 0) for codes in (begins, ends))
+        if not len(line):  # nothing but missing values
+            return np.zeros(len(begins), line.dtype), np.zeros(len(ends), line.dtype)
         if not self.is_continuous:
-            return _texts(self.values.gather(first)), _texts(self.values.gather(last))
-        line = self.values.to_physical()
-        lower, upper = round_bounds(line.to_numpy(), first, last, self.type.value, may_overlap=True)
-        back = (pl.Series(bounds).cast(line.dtype).cast(self.values.dtype) for bounds in (lower, upper))
-        begin, end = map(_texts, back)
-        return begin, end
+            return line[first], line[last]
+        if not self._bounds:
+            every = np.arange(len(line))
+            self._bounds.extend(round_bounds(line, every, every, self.type.value, may_overlap=True))
+        lower, upper = self._bounds
+        return lower[first], upper[last]
 
     def interval_ends(self, lo: IntArray, hi: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """First and last place of published intervals of an ordered column, on the line of its values."""
-        line = self.values.to_physical().to_numpy()
-        first, last = (np.maximum(codes - int(self.has_missing), 0) for codes in (lo, hi))
-        if not len(line):  # nothing but missing values
-            return np.zeros(len(lo), line.dtype), np.zeros(len(hi), line.dtype)
+        lower, upper = self._ends(lo, hi)
         if not self.is_continuous:
-            return line[first], line[last]
-        lower, upper = round_bounds(line, first, last, self.type.value, may_overlap=True)
-        return np.where(lo == hi, line[first], lower), np.where(lo == hi, line[last], upper)
+            return lower, upper
+        exact = self.values.to_physical().to_numpy()[np.maximum(lo - int(self.has_missing), 0)]
+        return np.where(lo == hi, exact, lower), np.where(lo == hi, exact, upper)
 
     def _set_labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
         offset, every = int(self.has_missing), len(self.values)

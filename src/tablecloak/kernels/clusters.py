@@ -23,7 +23,7 @@ def interval_costs(lines: Lines, d: int, lo: Codes, hi: Codes) -> IntArray:
         depth = (lines.ends[low] >= hi[:, None]).sum(axis=1) - 1  # ancestors shrink with depth
         cost = lines.costs[low, depth]
     else:
-        cost = lines.line[high] - lines.line[low] + lines.step[d]
+        cost = np.minimum(lines.full[d], lines.upper[high] - lines.lower[low])
         if lines.has_missing[d]:
             cost = np.where(lo == 0, lines.full[d], cost)
     return np.where(lo >= hi, 0, cost)

@@ -19,17 +19,19 @@ FAR = 1 << 60  # dearer than any box
 class Lines(NamedTuple):
     """Dimensions one after the other; entry `start[d] + c` belongs to code `c` of dimension `d`.
 
-    The interval lo < hi of a line costs `line[hi] - line[lo] + step`, or `full` if it mixes missing and other values;
-    of a tree it costs what the lowest ancestor that reaches `hi` costs.
+    The interval lo < hi of a line costs `upper[hi] - lower[lo]`, but at most `full`, and `full` if it mixes missing and
+    other values; of a tree it costs what the lowest ancestor that reaches `hi` costs.
     """
 
     is_tree: NDArray[np.bool_]  # (n_dims,)
     has_missing: NDArray[np.bool_]  # (n_dims,) code 0 of a line is the missing value
     n_codes: IntArray  # (n_dims,)
     start: IntArray  # (n_dims,)
-    step: IntArray  # (n_dims,)
+    step: IntArray  # (n_dims,) what two neighboring values of a set cost beyond their distance; 0 of numbers and trees
     full: IntArray  # (n_dims,)
-    line: IntArray  # (sum of codes,)
+    line: IntArray  # (sum of codes,) the place of each code
+    lower: IntArray  # (sum of codes,) where an interval begins, as published, that begins with each code
+    upper: IntArray  # (sum of codes,) where one ends that ends with each code
     begins: NDArray[np.int32]  # (sum of codes, depth) first code of the ancestor at each depth, root first
     ends: NDArray[np.int32]  # (sum of codes, depth) last code of that ancestor
     costs: IntArray  # (sum of codes, depth) cost of that ancestor

@@ -26,7 +26,8 @@ class Prices(NamedTuple):
     """How a box of codes is priced in each dimension; all entries are in one table.
 
     TABLE   price of [lo, hi] at lo * n + hi
-    LINE    place of each code on a line, after the price of a box that mixes the missing value with others (or -1)
+    LINE    where boxes begin by their first code, then where they end by their last, on a line, then the most that one
+            costs; all after the price of a box that mixes the missing value with others (or -1)
     SPAN    price by hi - lo, after the same
     BRANCH  of each code: last code of its ancestor at n depths, root first, then their prices
     SET     price by number of values, after the price of a set that mixes the missing value with others (or -1);
@@ -71,7 +72,8 @@ def cell_prices(prices: Prices, d: int, lo: IntArray, hi: IntArray) -> IntArray:
         return np.where(mixed, table[start], table[start + 1 + count]).astype(np.int64)
     mixed = (lo == 0) & (table[start] >= 0)
     if kind == LINE:
-        price = np.where(mixed, table[start], table[start + 1 + hi].astype(np.int64) - table[start + 1 + lo])
+        width = table[start + 1 + n + hi].astype(np.int64) - table[start + 1 + lo]
+        price = np.where(mixed, table[start], np.minimum(width, table[start + 1 + 2 * n]))
     elif kind == SPAN:
         price = np.where(mixed, table[start], table[start + 1 + np.maximum(hi - lo, 0)])
     else:
@@ -100,7 +102,8 @@ def _entries(space: Space, d: int, *, is_set: bool) -> tuple[int, int, FloatArra
         branch = np.concatenate([space.ends[rows], _whole(space.end_losses[rows] * space.weight[d])], axis=1)
         return BRANCH, space.ends.shape[1], branch.reshape(-1)
     if space.kind[d] == ORDERED:
-        line = space.position[space.start[d] : space.start[d] + n]
+        part = slice(int(space.start[d]), int(space.start[d]) + n)
+        line = np.concatenate([space.lower[part], space.upper[part], [1.0]])
         return LINE, n, np.concatenate([mixed, _whole(line * space.weight[d])])
     by_width = np.where(np.arange(n) > 0, shares[1 : n + 1], 0.0)
     return SPAN, n, np.concatenate([mixed, _whole(by_width * space.weight[d])])
@@ -117,8 +120,7 @@ def _losses(space: Space, d: int, lo: IntArray, hi: IntArray) -> FloatArray:
         depth = holds.shape[-1] - 1 - np.argmax(holds[..., ::-1], axis=-1)
         losses = space.end_losses[row, depth]
     elif space.kind[d] == ORDERED:
-        position = space.position[space.start[d] : space.start[d] + space.n_codes[d]]
-        losses = position[hi] - position[lo]
+        losses = np.minimum(1.0, space.upper[space.start[d] + hi] - space.lower[space.start[d] + lo])
     else:
         losses = (hi - lo + 1) / max(1.0, float(space.n_codes[d] - space.has_missing[d]))
     mixed = (lo == 0) & bool(space.has_missing[d] and space.kind[d] != TREE)

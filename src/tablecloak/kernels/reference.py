@@ -56,7 +56,7 @@ def _losses(space: Space, d: int, lo: IntArray, hi: IntArray) -> FloatArray:
         losses = weight * np.where(holds.any(axis=1), space.end_losses[rows, deepest], 1.0)
     elif space.kind[d] == ORDERED:
         begin = space.start[d]
-        losses = weight * (space.position[begin + hi] - space.position[begin + lo])
+        losses = weight * (space.inner_upper[begin + hi] - space.inner_lower[begin + lo])
     else:
         losses = weight * (hi - lo + 1) / float(space.n_codes[d] - space.has_missing[d])
     if space.has_missing[d] and space.kind[d] != TREE:
@@ -77,7 +77,7 @@ def _loss(space: Space, d: int, lo: int, hi: int) -> float:
         return weight
     if space.kind[d] == ORDERED:
         begin = space.start[d]
-        return weight * float(space.position[begin + hi] - space.position[begin + lo])
+        return weight * float(space.inner_upper[begin + hi] - space.inner_lower[begin + lo])
     return weight * (hi - lo + 1) / float(space.n_codes[d] - space.has_missing[d])
 
 

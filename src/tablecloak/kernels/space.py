@@ -47,8 +47,13 @@ class Space(NamedTuple):
     has_missing: NDArray[np.bool_]  # (n_dims,)
     n_codes: IntArray  # (n_dims,)
     weight: FloatArray  # (n_dims,) importance of the attribute
-    start: IntArray  # (n_dims,) where the dimension's entries begin in `position`
-    position: FloatArray  # ordered dimensions: place of each code on a line from 0 to 1
+    start: IntArray  # (n_dims,) where the dimension's entries begin in the next four
+    lower: FloatArray  # ordered dimensions: where an interval begins, as published, that begins with each code
+    upper: FloatArray  # the same where one ends that ends with each code
+    # The same without the gaps to the next values, from 0 to 1. Cuts are priced by these: most parts are cut again, and
+    # of the last ones only those beside a wide gap pay for it; a cut in the gap must not look useless to both sides.
+    inner_lower: FloatArray
+    inner_upper: FloatArray
     tree_start: IntArray  # (n_dims,) where the dimension's rows begin in `ends` and `end_losses`
     ends: NDArray[np.int32]  # (sum of tree codes, depth) last code of the ancestor at each depth, root first
     end_losses: FloatArray  # same shape: loss of that ancestor

@@ -129,7 +129,7 @@ def column_of_boxes(
 ) -> ColumnDetails:
     """The details of a column whose classes are intervals of codes, or hierarchy nodes where `nodes` is given."""
     if domain.hierarchy is None:
-        begin, end, cell = distinct_intervals(lo, hi, domain.n_codes)
+        begin, end, cell = distinct_intervals(*domain.covered(lo, hi), domain.n_codes)
         losses = domain.loss(begin, end)
         begin, end = _as_published(domain, begin, end)
         levels, height = None, 0

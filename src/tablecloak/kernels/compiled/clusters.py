@@ -26,7 +26,7 @@ def _interval_cost(lines, d, lo, hi):  # type: ignore[no-untyped-def]
         return lines.full[d]
     if lines.has_missing[d] and lo == 0:
         return lines.full[d]
-    return lines.line[lines.start[d] + hi] - lines.line[low] + lines.step[d]
+    return min(lines.full[d], lines.upper[lines.start[d] + hi] - lines.lower[low])
 
 
 @jit

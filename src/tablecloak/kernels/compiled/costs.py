@@ -26,7 +26,7 @@ def loss(space, d, lo, hi):  # type: ignore[no-untyped-def]
     if space.has_missing[d] and lo == 0:
         return space.weight[d]
     if space.kind[d] == ORDERED:
-        return space.weight[d] * (space.position[space.start[d] + hi] - space.position[space.start[d] + lo])
+        return space.weight[d] * (space.inner_upper[space.start[d] + hi] - space.inner_lower[space.start[d] + lo])
     return space.weight[d] * (hi - lo + 1) / (space.n_codes[d] - space.has_missing[d])
 
 

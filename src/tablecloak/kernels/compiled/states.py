@@ -73,7 +73,8 @@ def interval_price(table, kind, n, start, lo, hi):  # type: ignore[no-untyped-de
     if lo == 0 and table[start] >= 0:
         return np.int64(table[start])
     if kind == LINE:
-        return np.int64(table[start + 1 + hi]) - np.int64(table[start + 1 + lo])
+        width = np.int64(table[start + 1 + n + hi]) - np.int64(table[start + 1 + lo])
+        return min(width, np.int64(table[start + 1 + 2 * n]))
     return np.int64(table[start + 1 + hi - lo])
 
 
