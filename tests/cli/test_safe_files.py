@@ -86,15 +86,6 @@ def through_a_linked_folder(file: Path) -> str:
 SPELLINGS = [spelled_as_it_is, spelled_with_detours, spelled_in_full, a_link, a_second_name, through_a_linked_folder]
 
 
-def test_force_does_not_replace_the_input_by_the_release(cloak, project):
-    """What 0.1.0 did."""
-    before = contents(project)
-    outcome = cloak("run", "policy.yaml", "-o", "people.csv", "--force")
-    assert outcome.code == 2
-    assert "is a file that the run reads" in outcome.err
-    assert contents(project) == before
-
-
 @pytest.mark.parametrize(
     ("name", "spelling"),
     [*(("people.csv", way) for way in SPELLINGS), *((name, a_link) for name in READ[1:])],

@@ -9,6 +9,7 @@ import pytest
 
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import Order
+from tablecloak.engines import order
 from tablecloak.engines.order import content_order, plain_text, random_order
 from tablecloak.engines.rundir import RunFolder
 from tablecloak.engines.sorting import KEY, RANK, Ranks, Sorter
@@ -49,6 +50,19 @@ def test_rows_are_sorted_as_python_sorts_them(seed):
     for form in (frame, frame.with_columns(pl.col("text").cast(pl.Categorical))):
         found = frame[content_order(form)].rows()
         assert texts(found) == texts(sorted(frame.rows(), key=key))
+
+
+@pytest.mark.parametrize("letters", ["ab", "a\0", "aé€😀", "0123456789."])
+def test_many_short_texts_are_sorted_as_python_sorts_them(letters, monkeypatch):
+    monkeypatch.setattr(order, "MANY_TEXTS", 4)
+    for seed in range(60):
+        r = Random(seed)
+        texts = ["".join(r.choices(letters, k=r.randrange(r.choice([3, 9, 17])))) for _ in range(r.randrange(4, 50))]
+        group = [r.randrange(2) for _ in texts]
+        texts = [None if r.random() < 0.1 else text for text in texts]
+        frame = pl.DataFrame({"group": group, "text": texts}, schema={"group": pl.Int64, "text": pl.String})
+        wanted = sorted(zip(group, texts, strict=True), key=lambda row: (row[0], row[1] is not None, row[1] or ""))
+        assert frame[content_order(frame)].rows() == wanted
 
 
 def test_columns_that_come_first_are_compared_first():

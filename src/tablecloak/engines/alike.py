@@ -110,9 +110,11 @@ def count_keys(keys: KeyArray) -> Alike:
     if not len(keys):
         return NOBODY
     ordered = pl.Series(keys).sort().to_numpy()
-    begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    sizes = np.diff(np.concatenate([[0], begins, [len(ordered)]]))
-    return Alike(len(keys), int(np.count_nonzero(sizes == 1)), len(sizes), int(sizes.min()))
+    is_edge = np.ones(len(keys) + 1, bool)  # before every key, and after the last
+    np.not_equal(ordered[1:], ordered[:-1], out=is_edge[1:-1])
+    n_alone = int(np.count_nonzero(is_edge[1:] & is_edge[:-1]))
+    smallest = 1 if n_alone else int(np.diff(np.flatnonzero(is_edge)).min())
+    return Alike(len(keys), n_alone, int(np.count_nonzero(is_edge[1:])), smallest)
 
 
 def _words(series: pl.Series, *, is_all: bool = False) -> KeyArray:
