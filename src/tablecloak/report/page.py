@@ -199,7 +199,7 @@ def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Html | None:
 OWNER = caption(
     "Whoever knows nearly all records could test guesses by exact figures, so this page rounds what needs the "
     f"original (loss to {LOSS_STEP:.0%}, accuracies to {LEARNED_STEP:.0%}) and leaves out what one record can move "
-    "far. The owner reads errors of queries, distances and correlations in tablecloak compare ORIGINAL RELEASE."
+    "far. Errors of queries, distances and correlations are told to the owner, by tablecloak run --json."
 )
 _GENERALIZED = (
     "The closer the two, the better analyses of this column keep their results. A generalized value counts evenly for "
