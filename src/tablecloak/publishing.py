@@ -21,6 +21,7 @@ from tablecloak.release import arranged, verified, write_release, write_separate
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     facts_of_groups,
+    in_groups,
     separate,
     verify_separated,
 )
@@ -88,7 +89,8 @@ def _publish_groups(engine: Engine, solved: Solved, plan: Plan, timed: Timed, fi
         separated = separate(table, solved.solution, solved.coding.table, plan)
     found = write_separated(engine, separated, files, plan, timed) if files else separated
     with timed.phase("verify") as notes:
-        verification = verify_separated(engine, found, plan, intended=separated, original=table)
+        before = in_groups(table, solved.solution, solved.coding.table, separated.blocks)
+        verification = verify_separated(engine, found, plan, original=before)
         notes.append(f"{verification.n_classes:,} groups recounted")
     originals = _originals(solved, None)
     facts = facts_of_groups(engine, found, plan, originals) if files and files.report else None

@@ -112,7 +112,7 @@ def test_noise_on_correlated_columns_is_filtered():
     """Ten columns that all are one number: averaging them removes nine tenths of the noise, as the filter must."""
     rng = np.random.default_rng(0)
     hidden = rng.normal(0, 10, 2_000)
-    before = pl.DataFrame({f"c{i}": hidden for i in range(10)}).with_columns(q=pl.Series(["*"] * 2_000))
+    before = pl.DataFrame({f"c{i}": hidden for i in range(10)}).with_columns(q=pl.Series(range(2_000)))
     after = before.with_columns(pl.Series(f"c{i}", hidden + rng.normal(0, 3, 2_000)) for i in range(10))
     found = reached("noise-filtering", before, after, ["q"])
     assert found.average == pytest.approx(0.9, abs=0.02)
@@ -264,6 +264,16 @@ def test_rows_that_nothing_but_their_order_could_tell_apart_are_not_told():
     wanted = tc.Policy(columns=tc.roles(quasi=["age"], sensitive=["pay"]), goals=[tc.KAnonymity(k=2)])
     found = figures(attack_frames(original, averages, policy=wanted, kinds=["distance-linkage", "noise-filtering"]))
     assert [f["applies"] for f in found.values()] == [False, False]
+
+
+def test_without_a_policy_only_cells_that_stay_in_place_tell_the_order():
+    original = pl.DataFrame({"age": [20, 30, 40, 50, 60, 70], "zip": ["b", "a", "c", "f", "e", "d"]})
+    means = original.with_columns(age=pl.Series([25.0, 25.0, 45.0, 45.0, 65.0, 65.0]))
+    assert build_case(means, quasi=["age"], original=original).row_of.tolist() == list(range(6))
+    moved = means[[1, 0, 2, 3, 4, 5]]
+    for release in (moved, means.drop("zip"), means[:5]):
+        assert build_case(release, quasi=["age"], original=original).row_of is None
+        assert refused("distance-linkage", original, release, ["age"])
 
 
 @pytest.mark.parametrize("newcomer", ["b", "c"])
