@@ -57,6 +57,7 @@ from tablecloak.separation import (
     unexchanged,
     verify_separated,
 )
+from tablecloak.stats.classes import Counted
 from tablecloak.values import format_value
 from tablecloak.verification import CENTERS_NOTE, ROWS_NAMED, Failure, Originals, Verification, verify
 
@@ -327,6 +328,10 @@ def _verify(engine: LocalEngine, cells: _Cells, plan: Plan, policy: Policy, befo
     if n_hidden:
         note = f"{n_hidden:,} rows show nothing, as suppressed records do, and were counted as such"
         found = replace(found, notes=(*found.notes, note), n_suppressed=max(found.n_suppressed, n_hidden))
+    if found.evidence.persons is not None:
+        whose = np.full(cells.texts.height, -1)
+        whose[numbers] = found.evidence.persons
+        found = replace(found, evidence=replace(found.evidence, persons=whose))
     moved = [replace(f, rows=tuple(int(numbers[row - 1]) + 1 for row in f.rows)) for f in found.failures]
     return _with_failures(replace(found, failures=tuple(moved)), failures)
 
@@ -406,6 +411,9 @@ def _beside(engine: LocalEngine, published: _Cells, plan: Plan, policy: Policy, 
         found = replace(found, unchecked=(*found.unchecked, CENTERS_NOTE), notes=())
     if plan.goal.counts_persons and not origins.is_certain:
         found = _without_persons(found, policy, UNCERTAIN)
+    codes = next((codes for domain, codes in persons if domain.kind is Counted.PERSON), None)
+    if codes is not None:
+        found = replace(found, evidence=replace(found.evidence, persons=codes[origins.row_of]))
     return _counted_beside(found, coding.n_rows, plan, before)
 
 

@@ -120,7 +120,10 @@ def _risk(subject: Subject) -> Html:
     sides = [published.get(side) for side in BEFORE_AFTER]
     if sides[1]:
         rows += [
-            [f"{name}, knowing everything published", *("–" if s is None else f"{s[key]:.1%}" for s in sides)]
+            [
+                f"{name.replace('records', sides[1].get('counted', 'records'))}, knowing everything published",
+                *("–" if s is None else f"{s[key]:.1%}" for s in sides),
+            ]
             for key, name in measures.items()
         ]
     chart = charts.paired_bars(
