@@ -42,6 +42,7 @@ SLOW = {
     "test_persons_conformance.py",
     "test_profile_commands.py",
     "test_profile_starter.py",
+    "test_public_figures.py",
     "test_random_cases.py",
     "test_ready.py",
     "test_records.py",

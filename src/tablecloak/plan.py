@@ -218,6 +218,7 @@ def make_plan(
     goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
     # whether persons have several rows is only known from the rows: `settle_persons` asks again
     algorithm = _algorithm_for(policy, replace(goal, counts_persons=False))
+    _refuse_groups_of_published_values(policy, algorithm)
     starred = starred_of(policy)
     shown = {*policy.columns_with(*PUBLISHED), *starred}
     if policy.others == "keep":
@@ -354,6 +355,15 @@ def given_groups(engine: Engine, table: Table, plan: Plan) -> NDArray[np.int64] 
             f"the column '{column}' that names the groups is not read", hint=f"columns.{column}.role: keep"
         )
     return engine.frame(table, [column])[column].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+
+
+def _refuse_groups_of_published_values(policy: Policy, algorithm: Algorithm) -> None:
+    column = algorithm.group_column
+    if column in policy.columns_with(Role.QUASI, Role.SENSITIVE):
+        raise IncompatibleChoice(
+            f"the column '{column}' names the groups, and their numbers are published instead of it",
+            hint=f"columns.{column}.role: keep",
+        )
 
 
 def _refuse_two_persons(policy: Policy) -> None:
