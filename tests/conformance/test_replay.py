@@ -17,13 +17,15 @@ from tablecloak.attacking import attack_frames, build_case
 from tablecloak.attacking.program import program_of
 from tablecloak.models.concealment import KConcealment
 from tablecloak.models.km_anonymity import KmAnonymity
+from tablecloak.models.m_confidentiality import MConfidentiality
+from tablecloak.plan import BY_VALUES
 from tablecloak.risks import replay
 from tablecloak.risks.base import run_attacks
 from tablecloak.rng import Secret
 
 IN_GROUPS = ["anatomy", "permutation", "slicing", "swapping", "v-cold"]
 # They exchange rows by their sensitive values, so goals must speak of these, and classes depend on them.
-BY_VALUES = ["pm-hca", "t-msn", "v-klt"]
+EXCHANGING = ["pm-hca", "t-msn", "v-klt"]
 QUASI = ["age", "sex"]
 TREE = {"all": {"lung": ["flu", "asthma"], "gut": ["ulcer", "gastritis"]}}
 TABLES = range(5)
@@ -65,7 +67,7 @@ def goals_of(kind):
         return [tc.LDiversity(l=2)]
     if kind == "ring":
         return [KConcealment(k=2)]
-    return [tc.KAnonymity(k=2), tc.LDiversity(l=2)] if kind in BY_VALUES else [tc.KAnonymity(k=2)]
+    return [tc.KAnonymity(k=2), tc.LDiversity(l=2)] if kind in EXCHANGING else [tc.KAnonymity(k=2)]
 
 
 def replayed(data, policy):
@@ -75,7 +77,7 @@ def replayed(data, policy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted(set(registry.known("algorithms")) - {"apriori", *BY_VALUES}))
+@pytest.mark.parametrize("kind", sorted(set(registry.known("algorithms")) - {"apriori", *EXCHANGING}))
 def test_replay_recovers_nothing_beyond_what_is_promised(kind, monkeypatch):
     monkeypatch.setattr(replay, "ENOUGH", 150)  # errors of 0.16, and a certain value is 0.5 above what is promised
     for seed in TABLES:
@@ -90,7 +92,7 @@ def test_replay_recovers_nothing_beyond_what_is_promised(kind, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", BY_VALUES)
+@pytest.mark.parametrize("kind", EXCHANGING)
 def test_rows_that_are_exchanged_by_their_values_are_not_linked(kind, monkeypatch):
     """What their classes tell of values is measured: it may pass 1/l, as with every class that values decide on."""
     monkeypatch.setattr(replay, "ENOUGH", 150)
@@ -117,6 +119,36 @@ def test_classes_that_values_decide_on_tell_more_than_one_in_l():
     told = next(f for s in range(40) if (f := replayed(people(s, 7), policy).finding) and f.n_victims)
     assert told.details["is_exact"]
     assert told.details["most_certain_value"] > 0.5
+    assert not told.details["is_promised"]
+    assert "no goal bounds it" in told.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "goals", "is_said"),
+    [
+        ("auto", [tc.KAnonymity(k=2), tc.LDiversity(l=2)], True),
+        ("pm-hca", [tc.KAnonymity(k=2), tc.LDiversity(l=2)], True),
+        ("auto", [MConfidentiality(m=2, k=4)], False),
+        ("auto", [tc.KAnonymity(k=2)], False),
+        ("tds", [tc.KAnonymity(k=2)], False),  # looks at values, and no goal promises anything of them
+        ("anatomy", [tc.LDiversity(l=2)], False),
+    ],
+)
+def test_a_run_says_once_where_values_decided_on_classes(kind, goals, is_said):
+    notes = tc.anonymize(people(3, 8), policy_for(kind, goals)).report.notes
+    assert notes.count(BY_VALUES) == is_said
+
+
+@pytest.mark.parametrize("kind", [*EXCHANGING, "tds"])
+def test_m_confidentiality_is_refused_where_the_search_looks_at_values(kind):
+    with pytest.raises(tc.IncompatibleChoice, match=f"as {kind} does"):
+        tc.anonymize(people(3, 8), policy_for(kind, [MConfidentiality(m=2, k=4)]))
+
+
+def test_m_confidentiality_may_predict_a_quasi_identifier():
+    policy = policy_for("tds", [MConfidentiality(m=2, k=4)])
+    policy = policy.model_copy(update={"algorithm": replace(policy.algorithm, class_column="sex")})
+    assert tc.anonymize(people(3, 8), policy).report.verification.holds
 
 
 def published(release):
@@ -166,6 +198,10 @@ class PublicSecret:
     inner: object
     secret: Secret
     is_drawn = False
+
+    @property
+    def is_promised(self):
+        return self.inner.is_promised
 
     @property
     def linkage(self):

@@ -55,6 +55,10 @@ class _Program:
         return algorithm.order is Order.SECRET or algorithm.publishes.is_bucketing or isinstance(algorithm, Dealing)
 
     @property
+    def is_promised(self) -> bool:
+        return self.plan.is_blind
+
+    @property
     def linkage(self) -> float | None:
         return None if self.plan.algorithm.publishes.is_bucketing else 1 / self.plan.goal.min_size
 

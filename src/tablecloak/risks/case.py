@@ -69,6 +69,10 @@ class Program(Protocol):
         """Whether the secret decides who is with whom."""
 
     @property
+    def is_promised(self) -> bool:
+        """Whether it is promised that running it again tells no value beyond what release and goal allow."""
+
+    @property
     def linkage(self) -> float | None:
         """The chance of finding somebody's row that the goal allows; None: it speaks of none."""
 

@@ -22,6 +22,7 @@ MOST_STEPS = 300_000  # of the search for worlds
 DRAWS = 3_000  # runs with a secret of the attacker's own
 ENOUGH = 500  # of them that gave the release; more are not needed
 FEWEST = 30  # below this many, nothing can be said
+BY_VALUES = "sensitive values decided who is in a class: what that tells of them is measured here; no goal bounds it"
 ERRORS = 4.0  # standard errors that a chance must lie above what is promised
 
 
@@ -35,8 +36,11 @@ def replay(case: Case) -> Finding:
     Where the secret decides who is with whom, 3,000 runs draw a way and a secret of their own, and the chances are
     those of the runs that gave the release. A victim's own value, or own row, is believed with more than the goal
     allows and the release itself says. Tried up to 12 people.
+    What is promised: where sensitive values do not decide who is with whom, or only together with the secret, nobody's
+    value is believed with more than its largest share in a class; where they do, the chance is measured, not bounded.
     By guessing: reads the release, and does not run the program.
-    Stopped by: a secret that is kept, and algorithms that look at quasi-identifiers only.
+    Stopped by: a secret that is kept, and classes formed without a look at sensitive values (m-confidentiality, or
+    goals that speak of none).
     Reference: Wong, Fu, Wang, Pei, Minimality attack in privacy preserving data publishing, VLDB 2007; Cormode, Li, Li,
     Srivastava, Minimizing minimality and maximizing utility, VLDB 2010.
     """
@@ -291,11 +295,13 @@ def _finding(case: Case, shown: _Shown, worlds: IntArray, replayed: _Replayed, p
             "runs": replayed.n_runs,
             "runs_that_gave_the_release": n_hits,
             "is_exact": not program.is_drawn,
+            "is_promised": program.is_promised,
             "allowed_value": allowed if shown.columns else None,
             "allowed_linkage": program.linkage,
             "most_certain_value": max((float(c.max()) for c in after), default=0.0),
             "most_certain_row": None if case.is_grouped else float(linked.max(initial=0.0)),
         },
+        notes=() if program.is_promised or not shown.columns else (BY_VALUES,),
     )
 
 
