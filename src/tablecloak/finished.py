@@ -30,6 +30,7 @@ from tablecloak.data.origins import (
     assigned,
     candidates_of,
     classes_in_order,
+    is_same_for_all,
     numbered,
 )
 from tablecloak.data.table import ColumnType, Role
@@ -404,14 +405,19 @@ def _beside(engine: LocalEngine, published: _Cells, plan: Plan, policy: Policy, 
         failures = _blamed(generalized, equal, candidates, origins)
         found = replace(verify(engine, table, plan), covers=False)
         return _counted_beside(_with_failures(found, failures), coding.n_rows, plan, before)
-    persons = coding.table.unpublished() if origins.is_certain else ()
-    originals = Originals(coding, origins.row_of, unpublished=persons)
-    found = verify(engine, table, plan, originals)
+    unpublished = tuple(
+        (domain, codes)
+        for domain, codes in coding.table.unpublished()
+        if origins.is_certain or is_same_for_all(candidates, equal, codes)
+    )
+    found = verify(engine, table, plan, Originals(coding, origins.row_of, unpublished=unpublished))
+    if len(unpublished) < len(coding.table.unpublished()):
+        found = _without_guards(found, {domain.name for domain, _ in unpublished})
     if plan.algorithm.publishes is Publishes.CENTERS:
         found = replace(found, unchecked=(*found.unchecked, CENTERS_NOTE), notes=())
-    if plan.goal.counts_persons and not origins.is_certain:
+    codes = next((codes for domain, codes in unpublished if domain.kind is Counted.PERSON), None)
+    if plan.goal.counts_persons and codes is None:
         found = _without_persons(found, policy, UNCERTAIN)
-    codes = next((codes for domain, codes in persons if domain.kind is Counted.PERSON), None)
     if codes is not None:
         found = replace(found, evidence=replace(found.evidence, persons=codes[origins.row_of]))
     return _counted_beside(found, coding.n_rows, plan, before)
@@ -516,6 +522,17 @@ def _without_persons(verification: Verification, policy: Policy, why: str) -> Ve
     unknown = {v.model for v in verdicts if v.unchecked}
     failures = tuple(f for f in verification.failures if f.model not in unknown)
     return replace(verification, verdicts=verdicts, failures=failures, notes=(*verification.notes, reason))
+
+
+def _without_guards(verification: Verification, known: Collection[str]) -> Verification:
+    """With the reason why what people guard is not known, though the original is here."""
+    why = f"what people guard could not be counted: {UNCERTAIN}"
+    verdicts = [
+        replace(v, unchecked=why) if v.unchecked and v.params.get("guard") not in (None, *known) else v
+        for v in verification.verdicts
+    ]
+    notes = tuple(n for n in verification.notes if "says what people guard" not in n)
+    return replace(verification, verdicts=verdicts, notes=notes)
 
 
 def _unknowable(verification: Verification) -> Verification:
