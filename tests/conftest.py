@@ -38,6 +38,7 @@ SLOW = {
     "test_labels.py",
     "test_losses.py",
     "test_one_attack_one_number.py",
+    "test_memory_limits.py",
     "test_odd_files.py",
     "test_persons_conformance.py",
     "test_profile_commands.py",
