@@ -30,6 +30,7 @@ from tablecloak.data.origins import (
     assigned,
     candidates_of,
     classes_in_order,
+    is_same_for_all,
     numbered,
 )
 from tablecloak.data.table import ColumnType, Role
@@ -57,6 +58,7 @@ from tablecloak.separation import (
     unexchanged,
     verify_separated,
 )
+from tablecloak.stats.classes import Counted
 from tablecloak.values import format_value
 from tablecloak.verification import CENTERS_NOTE, ROWS_NAMED, Failure, Originals, Verification, verify
 
@@ -327,6 +329,10 @@ def _verify(engine: LocalEngine, cells: _Cells, plan: Plan, policy: Policy, befo
     if n_hidden:
         note = f"{n_hidden:,} rows show nothing, as suppressed records do, and were counted as such"
         found = replace(found, notes=(*found.notes, note), n_suppressed=max(found.n_suppressed, n_hidden))
+    if found.evidence.persons is not None:
+        whose = np.full(cells.texts.height, -1)
+        whose[numbers] = found.evidence.persons
+        found = replace(found, evidence=replace(found.evidence, persons=whose))
     moved = [replace(f, rows=tuple(int(numbers[row - 1]) + 1 for row in f.rows)) for f in found.failures]
     return _with_failures(replace(found, failures=tuple(moved)), failures)
 
@@ -399,13 +405,21 @@ def _beside(engine: LocalEngine, published: _Cells, plan: Plan, policy: Policy, 
         failures = _blamed(generalized, equal, candidates, origins)
         found = replace(verify(engine, table, plan), covers=False)
         return _counted_beside(_with_failures(found, failures), coding.n_rows, plan, before)
-    persons = coding.table.unpublished() if origins.is_certain else ()
-    originals = Originals(coding, origins.row_of, unpublished=persons)
-    found = verify(engine, table, plan, originals)
+    unpublished = tuple(
+        (domain, codes)
+        for domain, codes in coding.table.unpublished()
+        if origins.is_certain or is_same_for_all(candidates, equal, codes)
+    )
+    found = verify(engine, table, plan, Originals(coding, origins.row_of, unpublished=unpublished))
+    if len(unpublished) < len(coding.table.unpublished()):
+        found = _without_guards(found, {domain.name for domain, _ in unpublished})
     if plan.algorithm.publishes is Publishes.CENTERS:
         found = replace(found, unchecked=(*found.unchecked, CENTERS_NOTE), notes=())
-    if plan.goal.counts_persons and not origins.is_certain:
+    codes = next((codes for domain, codes in unpublished if domain.kind is Counted.PERSON), None)
+    if plan.goal.counts_persons and codes is None:
         found = _without_persons(found, policy, UNCERTAIN)
+    if codes is not None:
+        found = replace(found, evidence=replace(found.evidence, persons=codes[origins.row_of]))
     return _counted_beside(found, coding.n_rows, plan, before)
 
 
@@ -508,6 +522,17 @@ def _without_persons(verification: Verification, policy: Policy, why: str) -> Ve
     unknown = {v.model for v in verdicts if v.unchecked}
     failures = tuple(f for f in verification.failures if f.model not in unknown)
     return replace(verification, verdicts=verdicts, failures=failures, notes=(*verification.notes, reason))
+
+
+def _without_guards(verification: Verification, known: Collection[str]) -> Verification:
+    """With the reason why what people guard is not known, though the original is here."""
+    why = f"what people guard could not be counted: {UNCERTAIN}"
+    verdicts = [
+        replace(v, unchecked=why) if v.unchecked and v.params.get("guard") not in (None, *known) else v
+        for v in verification.verdicts
+    ]
+    notes = tuple(n for n in verification.notes if "says what people guard" not in n)
+    return replace(verification, verdicts=verdicts, notes=notes)
 
 
 def _unknowable(verification: Verification) -> Verification:

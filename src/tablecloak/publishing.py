@@ -57,6 +57,7 @@ def publish(engine: Engine, solved: Solved, plan: Plan, timed: Timed, files: Doc
         handover = appraise(
             engine, published.main, plan, before=solved.before, apart=_apart(published),
             evidence=verification.evidence,
+            whose=engine.with_persons(published.main, solved.coding, published.originals.row_of),
         )  # fmt: skip
         notes.append(f"{len(handover.findings):,} found")
     verification = require_ready(verification.with_handover(handover), plan.policy)

@@ -76,31 +76,97 @@ def replayed(data, policy):
     return report.after[0]
 
 
+def few_values(seed, n, counts):
+    """People among whom every illness is as frequent as asked: the fewer illnesses, the fewer worlds."""
+    illness = [v for v, count in zip(["flu", "ulcer", "asthma"], counts, strict=False) for _ in range(count)]
+    random.Random(seed).shuffle(illness)
+    data = pl.concat([people(seed, min(n, 8)), people(seed + 100, 1)]).head(n)
+    return data.with_columns(pl.Series("illness", illness), pl.Series("pay", [len(v) for v in illness]))
+
+
+# Five tables for every algorithm: how many people have each illness, and goals that promise something under replay.
+IN_CLASSES = [
+    ((2, 2, 2), [tc.KAnonymity(k=2)]),
+    ((4, 3), [tc.KAnonymity(k=3)]),
+    ((4, 4), [MConfidentiality(m=2, k=4)]),
+    ((2, 2, 2), [MConfidentiality(m=2, k=3)]),
+    ((5, 4), [tc.KAnonymity(k=4)]),
+]
+BY_GROUP = [
+    ((2, 2, 2), [tc.LDiversity(l=2)]),
+    ((3, 3, 1), [tc.LDiversity(l=2)]),
+    ((3, 3), [tc.LDiversity(l=2, variant="entropy")]),
+    ((2, 2, 1), [tc.LDiversity(l=2)]),
+    ((2, 2, 2), [tc.LDiversity(l=3)]),
+]
+VARIANTS = {"mondrian, relaxed": {"mode": "relaxed"}}  # labels of its classes may overlap
+EVERY = sorted({*registry.known("algorithms"), *VARIANTS} - {"apriori", *EXCHANGING})
+
+
+def cases_of(kind):
+    if kind in IN_GROUPS:
+        return BY_GROUP
+    if kind == "ring":
+        return [((2, 2, 2), [KConcealment(k=2)])] * len(IN_CLASSES)
+    # what looks at values by itself cannot promise anything about them
+    return [case for case in IN_CLASSES if kind != "tds" or isinstance(case[1][0], tc.KAnonymity)]
+
+
+def told(kind, number, counts, goals):
+    """What replay tells of the first table that the goals can be reached on; seldom are too few runs the release."""
+    name = kind.partition(",")[0]
+    policy = policy_for(name, goals)
+    policy = policy.model_copy(update={"algorithm": replace(policy.algorithm, **VARIANTS.get(kind, {}))})
+    for seed in range(number, number + 500, 10):
+        try:
+            found = replayed(few_values(seed, sum(counts), counts), policy).finding
+        except (tc.GoalNotMet, tc.Infeasible):
+            continue
+        if found is not None:
+            return found
+    raise AssertionError("no table can be told")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted(set(registry.known("algorithms")) - {"apriori", *EXCHANGING}))
+@pytest.mark.parametrize("kind", EVERY)
 def test_replay_recovers_nothing_beyond_what_is_promised(kind, monkeypatch):
-    monkeypatch.setattr(replay, "ENOUGH", 150)  # errors of 0.16, and a certain value is 0.5 above what is promised
-    for seed in TABLES:
-        found = replayed(people(seed), policy_for(kind, goals_of(kind)))
-        assert found.finding is not None, found.reason
-        details = found.finding.details
-        assert found.finding.n_victims == 0
+    monkeypatch.setattr(replay, "ENOUGH", 100)  # errors of 0.2, and a certain value is 0.5 above what is promised
+    monkeypatch.setattr(replay, "DRAWS", 600)
+    for number, (counts, goals) in enumerate(cases_of(kind)):
+        found = told(kind, number, counts, goals)
+        details = found.details
+        assert details["is_promised"] == (kind != "tds")
+        assert found.n_victims == 0
         error = 0.0 if details["is_exact"] else 4 * (0.25 / details["runs_that_gave_the_release"]) ** 0.5
         assert details["most_certain_value"] <= details["allowed_value"] + error + 1e-9
+        if details["is_exact"] and details["is_promised"]:  # no way is ruled out: nothing at all is learned
+            assert details["runs_that_gave_the_release"] == details["worlds"]
         if details["allowed_linkage"] is not None:
             assert details["most_certain_row"] <= details["allowed_linkage"] + error + 1e-9
+        if isinstance(goals[0], MConfidentiality):
+            assert details["allowed_value"] == 0.5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", EXCHANGING)
 def test_rows_that_are_exchanged_by_their_values_are_not_linked(kind, monkeypatch):
     """What their classes tell of values is measured: it may pass 1/l, as with every class that values decide on."""
-    monkeypatch.setattr(replay, "ENOUGH", 150)
-    for seed in TABLES:
-        found = replayed(people(seed), policy_for(kind, goals_of(kind)))
-        assert found.finding is not None, found.reason
-        error = 4 * (0.25 / found.finding.details["runs_that_gave_the_release"]) ** 0.5
-        assert found.finding.details["most_certain_row"] <= 0.5 + error
+    monkeypatch.setattr(replay, "ENOUGH", 100)
+    monkeypatch.setattr(replay, "DRAWS", 600)
+    for number, counts in enumerate([(2, 2, 2), (3, 3), (2, 2, 1), (3, 2), (2, 2)]):
+        details = told(kind, number, counts, [tc.KAnonymity(k=2), tc.LDiversity(l=2)]).details
+        assert not details["is_promised"]
+        error = 4 * (0.25 / details["runs_that_gave_the_release"]) ** 0.5
+        assert details["most_certain_row"] <= 0.5 + error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "seed"), [("pm-hca", 2), ("t-msn", 0)])
+def test_exchanged_rows_may_tell_a_value_for_certain(kind, seed, monkeypatch):
+    """As docs/trust.md says: buckets begin as classes that values decided on, whatever is exchanged after that."""
+    monkeypatch.setattr(replay, "ENOUGH", 100)
+    goals = [tc.KAnonymity(k=2), tc.LDiversity(l=2)]
+    assert told(kind, seed, (3, 2, 2), goals).details["most_certain_value"] == 1.0
 
 
 def test_items_depend_on_neither_order_nor_seed():

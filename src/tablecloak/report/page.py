@@ -127,7 +127,7 @@ def _risk(subject: Subject) -> Html:
     if sides[1]:
         rows += [
             [
-                f"{name}, knowing everything published",
+                f"{name.replace('records', sides[1].get('counted', 'records'))}, knowing everything published",
                 *("–" if s is None or key not in s else charts.percent(s[key]) for s in sides),
             ]
             for key, name in measures.items()
