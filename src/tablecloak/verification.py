@@ -465,6 +465,8 @@ def require(verification: Verification) -> Verification:
     elif failed is None:
         grouped = "a column does not hold the values of its original"
         message = grouped if verification.is_grouped else "a published cell does not cover its original"
+    elif failed.unchecked:
+        message = f"{failed.model} could not be checked: {failed.unchecked}"
     else:
         plain = failed.to_dict()
         message = (

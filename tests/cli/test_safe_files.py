@@ -174,6 +174,33 @@ def test_pages_and_policies_do_not_go_over_data(cloak, project):
     assert contents(project) == before
 
 
+WORK = {
+    "tablecloak.contrast.judge_files": ["compare", "people.csv", "out.csv", "--policy", "policy.yaml"],
+    "tablecloak.contrast.contrast_files": ["compare", "a.csv", "out.csv", "--original", "people.csv"],
+    "tablecloak.attacking.attack_files": ["attack", "people.csv", "out.csv", "--policy", "policy.yaml"],
+    "tablecloak.exploration.explore_policy": ["explore", "policy.yaml", "--vary", "k=2..3"],
+    "tablecloak.pipeline.explore": ["lattice", "policy.yaml"],
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(cloak, project, monkeypatch, work):
+    def refuse(*_, **__):
+        raise AssertionError("worked")
+
+    monkeypatch.setattr(work, refuse)
+    (project / "page.html").write_text("mine")
+    before = contents(project)
+    refused = {"page.html": "exists already", "people.csv": "is a file that the run reads", "people.csv/p.html": ""}
+    for page, why in refused.items():
+        outcome = cloak(*WORK[work], "--html", page)
+        assert outcome.code in (2, 5), (page, outcome.err)
+        assert why in outcome.err
+    assert contents(project) == before
+    assert "AssertionError" in cloak(*WORK[work], "--html", "new.html").err  # the test would notice
+    assert contents(project) == before
+
+
 def test_a_release_from_python_keeps_the_files_of_its_policy(project):
     import polars as pl
 
