@@ -311,9 +311,9 @@ def test_replay_says_how_many_people_it_can_try():
     assert found.reason == "too large: replay is tried up to 12 people"
 
 
-@pytest.mark.parametrize("kind", sorted(set(registry.known("algorithms")) - {"apriori", "disk-clustering"}))
+@pytest.mark.parametrize("kind", sorted(set(registry.known("algorithms")) - {"apriori"}))
 def test_neither_order_of_rows_nor_their_numbers_decide_what_is_published(kind):
-    """With the same secret, the same people in any order give the same rows (`disk-clustering` deals as they come)."""
+    """With the same secret, the same people in any order give the same rows."""
     rng = np.random.default_rng(5)
     data = pl.concat([people(s, 8) for s in range(5)])
     policy = policy_for(kind, goals_of(kind))

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tablecloak.algorithms import hiding
 from tablecloak.algorithms.base import Order, Problem, Solution
-from tablecloak.algorithms.dealing import Dealing
 from tablecloak.data.coded import CodedTable, tuples_of
 from tablecloak.data.labels import ClassLabels
 from tablecloak.engines.local import LocalEngine, table_of
@@ -52,7 +51,7 @@ class _Program:
     @property
     def is_drawn(self) -> bool:
         algorithm = self.plan.algorithm
-        return algorithm.order is Order.SECRET or algorithm.publishes.is_bucketing or isinstance(algorithm, Dealing)
+        return algorithm.order is Order.SECRET or algorithm.publishes.is_bucketing
 
     @property
     def is_promised(self) -> bool:
