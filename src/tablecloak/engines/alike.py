@@ -179,8 +179,8 @@ def _only_persons(keys: KeyArray, whose: KeyArray) -> KeyArray:
     order = pl.Series(keys).arg_sort().to_numpy()
     ordered, whose = keys[order], whose[order]
     begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    first, last = np.minimum.reduceat(whose, begins), np.maximum.reduceat(whose, begins)
-    return first[first == last]
+    first: KeyArray = np.minimum.reduceat(whose, begins)
+    return first[first == np.maximum.reduceat(whose, begins)]
 
 
 def words_of(series: pl.Series, *, is_all: bool = False) -> KeyArray:
