@@ -205,6 +205,12 @@ def test_a_run_says_once_where_values_decided_on_classes(kind, goals, is_said):
     assert notes.count(BY_VALUES) == is_said
 
 
+def test_nothing_is_promised_where_a_value_is_too_frequent_to_draw_groups():
+    data = few_values(1, 5, (3, 2))
+    found = replayed(data, policy_for("slicing", [tc.LDiversity(l=2)])).finding
+    assert not found.details["is_promised"]
+
+
 @pytest.mark.parametrize("kind", [*EXCHANGING, "tds"])
 def test_m_confidentiality_is_refused_where_the_search_looks_at_values(kind):
     with pytest.raises(tc.IncompatibleChoice, match=f"as {kind} does"):
