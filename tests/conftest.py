@@ -51,6 +51,7 @@ SLOW = {
     "test_records.py",
     "test_refine_kernels.py",
     "test_releases.py",
+    "test_report_kinds.py",
     "test_robust.py",
     "test_public_documents.py",
     "test_run_commands.py",
@@ -61,6 +62,7 @@ SLOW = {
     "test_sources.py",
     "test_stopping.py",
     "test_utility.py",
+    "test_web_canaries.py",
 }
 
 

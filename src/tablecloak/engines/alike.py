@@ -163,17 +163,25 @@ def count_persons(parts: Iterable[tuple[KeyArray, KeyArray]], n_persons: int) ->
     """The groups of equal keys by whose they are: keys and persons of rows, no key in two parts."""
     n_records, found = 0, NOBODY
     alone = [pl.Series([], dtype=pl.UInt64)]
-    who = pl.col("who")
     for keys, whose in parts:
         # everybody once in every group
         is_first = pl.Series(_mixed_in(keys.copy(), [whose])).is_first_distinct().to_numpy()
         appearances = count_keys(keys[is_first])
         n_records, found = n_records + len(keys), found + appearances
         if appearances.n_alone:
-            groups = pl.DataFrame({"key": keys, "who": whose}).group_by("key").agg(who.min(), last=who.max())
-            alone.append(groups.filter(who == pl.col("last"))["who"])
+            alone.append(pl.Series(_only_persons(keys, whose)))
     n_alone = pl.concat(alone).n_unique()
     return Alike(n_records, n_alone, found.n_groups, found.smallest, n_persons, found.n_records)
+
+
+def _only_persons(keys: KeyArray, whose: KeyArray) -> KeyArray:
+    """The persons of the groups of equal keys that hold one person's rows."""
+    order = pl.Series(keys).arg_sort().to_numpy()
+    ordered, whose = keys[order], whose[order]
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    first = np.minimum.reduceat(whose, begins)
+    only: KeyArray = first[first == np.maximum.reduceat(whose, begins)]
+    return only
 
 
 def words_of(series: pl.Series, *, is_all: bool = False) -> KeyArray:

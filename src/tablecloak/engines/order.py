@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from tablecloak.data.table import Order
 from tablecloak.rng import Secret
 
-__all__ = ["BLOCK", "content_order", "drawn_words", "plain_text", "published_order", "random_order", "sortable"]
+__all__ = ["content_order", "plain_text", "published_order", "random_order", "sortable"]
 
 IntArray = NDArray[np.int64]
 Words = NDArray[np.uint64]
-BLOCK = 1 << 16  # rows whose random words are drawn at once, so that a worker can draw those of any rows
 MANY_TEXTS = 4096
 SHORT_TEXT = 16  # bytes
 _SIGN = np.uint64(1 << 63)
@@ -53,14 +52,7 @@ def published_order(frame: pl.DataFrame, order: Order, secret: Secret, *, first:
 
 def random_order(n_rows: int, secret: Secret) -> IntArray:
     """A permutation that only the secret tells; of rows in the order of their content, it is the same for any input."""
-    blocks = [drawn_words(secret.derived("order"), block) for block in range(-(-n_rows // BLOCK))]
-    words = np.concatenate([np.zeros(0, np.uint64), *blocks])[:n_rows]
-    return np.argsort(words, kind="stable")
-
-
-def drawn_words(key: bytes, block: int) -> Words:
-    """The random words of the rows of one block; a row with a smaller word comes earlier."""
-    return Secret(key).stream(f"block {block}").words(BLOCK)
+    return secret.order("order", n_rows)
 
 
 def plain_text(series: pl.Series) -> pl.Series:

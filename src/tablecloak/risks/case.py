@@ -59,6 +59,7 @@ class Rerun:
     classes: IntArray  # (n_originals,) the class or group of every person
     labels: Mapping[str, Sequence[str | None]]  # (n_classes,) by quasi-identifier; none where cells are exact
     blocks: tuple[tuple[str, ...], ...] = ()  # quasi-identifiers whose exact cells still belong together
+    is_by_values: bool = False  # groups could not be drawn: sensitive values decided where they part
 
 
 class Program(Protocol):

@@ -64,6 +64,7 @@ class _Replayed:
     worlds: IntArray  # (n_hits,)
     classes: IntArray  # (n_hits, n_people) published classes
     n_runs: int
+    is_by_values: bool = False  # in some of them, sensitive values decided where groups part
 
 
 class _Shown:
@@ -253,18 +254,20 @@ def _drawn(case: Case, shown: _Shown, worlds: IntArray) -> _Replayed:
     rng = child(case.attacker.seed, "replay")
     hits: list[int] = []
     classes: list[IntArray] = []
-    n_runs = 0
+    n_runs, is_by_values = 0, False
     while n_runs < DRAWS and len(hits) < ENOUGH:
         number = int(rng.integers(len(worlds)))
         secret = Secret.of(f"replay/{case.attacker.seed}/{n_runs}".encode())
         n_runs += 1
-        found = shown.classes_in(case.program.run(shown.first[worlds[number]], secret), worlds[number])
-        if found is not None:
+        rerun = case.program.run(shown.first[worlds[number]], secret)
+        found = shown.classes_in(rerun, worlds[number])
+        if rerun is not None and found is not None:
+            is_by_values |= rerun.is_by_values
             hits.append(number)
             classes.append(found)
     if len(hits) < FEWEST:
         raise DoesNotApplyError(f"cannot be told: {len(hits)} of {n_runs:,} runs with other secrets gave the release")
-    return _Replayed(np.array(hits), np.stack(classes), n_runs)
+    return _Replayed(np.array(hits), np.stack(classes), n_runs, is_by_values)
 
 
 def _finding(case: Case, shown: _Shown, worlds: IntArray, replayed: _Replayed, program: Program) -> Finding:
@@ -275,6 +278,7 @@ def _finding(case: Case, shown: _Shown, worlds: IntArray, replayed: _Replayed, p
     linked = _linked(shown, replayed)
     allowed = max(read, program.value or 0.0)
     n_hits = len(replayed.worlds)
+    is_promised = program.is_promised and not replayed.is_by_values
     is_victim = own > _limit(allowed, n_hits, program)
     own_row = np.zeros(shown.n_people)
     if case.row_of is not None and not case.is_grouped:
@@ -295,13 +299,13 @@ def _finding(case: Case, shown: _Shown, worlds: IntArray, replayed: _Replayed, p
             "runs": replayed.n_runs,
             "runs_that_gave_the_release": n_hits,
             "is_exact": not program.is_drawn,
-            "is_promised": program.is_promised,
+            "is_promised": is_promised,
             "allowed_value": allowed if shown.columns else None,
             "allowed_linkage": program.linkage,
             "most_certain_value": max((float(c.max()) for c in after), default=0.0),
             "most_certain_row": None if case.is_grouped else float(linked.max(initial=0.0)),
         },
-        notes=() if program.is_promised or not shown.columns else (BY_VALUES,),
+        notes=() if is_promised or not shown.columns else (BY_VALUES,),
     )
 
 

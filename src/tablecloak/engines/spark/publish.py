@@ -19,7 +19,7 @@ from tablecloak.data.domain import ANYTHING
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import PERSON, Publication
-from tablecloak.engines.order import BLOCK, drawn_words, sortable
+from tablecloak.engines.order import sortable
 from tablecloak.engines.spark.codes import CodeTask, person_keys, words_of
 from tablecloak.engines.spark.rows import ROW, batches_of, frame_of
 from tablecloak.engines.spelling import Spelling
@@ -27,6 +27,7 @@ from tablecloak.io.frames import normalize
 from tablecloak.io.tabular import write_frame
 from tablecloak.kernels.space import Layout as Packing
 from tablecloak.kernels.space import unpack
+from tablecloak.rng import BLOCK, drawn_words
 
 __all__ = [
     "RANK", "SIZES", "WORD", "WRITTEN", "CombineTask", "DrawTask", "KeyTask", "Lookup", "PlacedShard", "PublishTask",
