@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
+import effort
+
 # A deadline would be an assertion about time. Where nobody watches, a failure must come back when it is run again.
 settings.register_profile("tablecloak", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
-settings.register_profile("fast", settings.get_profile("tablecloak"), max_examples=30)
+settings.register_profile("fast", settings.get_profile("tablecloak"), max_examples=20)
 settings.load_profile("tablecloak")
 
 # They start processes, servers or databases, compile kernels, or follow them in plain Python step by step.
@@ -82,6 +84,8 @@ def is_fast(config):
 def pytest_configure(config):
     if is_fast(config):
         settings.load_profile("fast")
+        effort.factor = min(effort.factor, 0.5)
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")  # tables are tiny, and pytest-xdist uses the processors
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -183,6 +183,7 @@ def test_foreground_knowledge_uses_what_other_groups_show():
     assert found.n_victims == 2
 
 
+@pytest.mark.slow
 def test_a_model_learns_more_about_members_of_an_exact_table_than_about_others():
     pytest.importorskip("sklearn")
     rng = np.random.default_rng(0)

@@ -96,23 +96,26 @@ def test_classes_with_the_same_labels_share_a_place():
     assert ranks.sizes(np.array([5, 1, 2, 7, 4])).tolist() == [7, 4, 3, 5]
 
 
+N_ROWS = 200
+
+
 @pytest.mark.parametrize("order", [Order.CONTENT, Order.RANDOM])
 @pytest.mark.parametrize("most_bytes", [400, 3_000, 10**9])
 def test_beyond_memory_rows_are_sorted_the_same_way(order, most_bytes):
-    frame = table(1, 500).with_columns(pl.Series(RANK, np.random.default_rng(2).integers(0, 3, 500), pl.UInt32))
+    frame = table(1, N_ROWS).with_columns(pl.Series(RANK, np.random.default_rng(2).integers(0, 3, N_ROWS), pl.UInt32))
     frame = frame.select(RANK, pl.exclude(RANK))
     folder = RunFolder.temporary()
     sizes = np.bincount(frame[RANK].to_numpy(), minlength=3)
-    keyed = frame.with_columns(pl.Series(f"{KEY}0", np.arange(500, dtype=np.uint64)))
+    keyed = frame.with_columns(pl.Series(f"{KEY}0", np.arange(N_ROWS, dtype=np.uint64)))
     sorter = Sorter(folder, sizes, most_bytes, order, SECRET, lambda _: None)
     found = sorter.sort(keyed.iter_slices(64), frame.columns[1:], 1)
     rows = pl.concat([part.with_columns(pl.Series(RANK, ranks)).select(frame.columns)
                       for part, ranks in found.frames(frame.columns[1:])])  # fmt: skip
     expected = frame[content_order(frame)]
-    expected = expected if order is Order.CONTENT else expected[random_order(500, SECRET)]
+    expected = expected if order is Order.CONTENT else expected[random_order(N_ROWS, SECRET)]
     assert texts(rows.rows()) == texts(expected.rows())
     originals = found.keys.load()[0].astype(np.int64)
-    assert sorted(originals) == list(range(500))
+    assert sorted(originals) == list(range(N_ROWS))
     assert texts(frame[originals].rows()) == texts(expected.rows())
     if most_bytes < 10**9:
         again = Sorter(folder, sizes, most_bytes, order, SECRET, lambda _: None).sort(iter(()), frame.columns[1:], 1)

@@ -179,8 +179,9 @@ def _only_persons(keys: KeyArray, whose: KeyArray) -> KeyArray:
     order = pl.Series(keys).arg_sort().to_numpy()
     ordered, whose = keys[order], whose[order]
     begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    first: KeyArray = np.minimum.reduceat(whose, begins)
-    return first[first == np.maximum.reduceat(whose, begins)]
+    first = np.minimum.reduceat(whose, begins)
+    only: KeyArray = first[first == np.maximum.reduceat(whose, begins)]
+    return only
 
 
 def words_of(series: pl.Series, *, is_all: bool = False) -> KeyArray:
