@@ -65,6 +65,7 @@ class CensusResult:
     run_cpu_seconds: float
     load: float  # processes that wanted a processor while this was measured, these included
     kept_cpu_seconds: float | None = None  # of the same run whose rows stay in the order of the input
+    before_cpu_seconds: float | None = None  # of an earlier version
 
     @property
     def solve_seconds(self) -> float:
@@ -93,17 +94,31 @@ class CensusResult:
         return (self.run_cpu_seconds - self.kept_cpu_seconds) / self.floor_cpu_seconds
 
     @property
+    def findings_ratio(self) -> float:
+        """Seconds for counting the published table and looking for findings as a multiple of the floor's."""
+        return self.run_parts["findings"] / self.floor_seconds
+
+    @property
+    def before_ratio(self) -> float | None:
+        """Processor time of an earlier version as a multiple of the floor's."""
+        return None if self.before_cpu_seconds is None else self.before_cpu_seconds / self.floor_cpu_seconds
+
+    @property
     def peak_ratio(self) -> float:
         """Peak memory as a multiple of the table read plainly."""
         return self.run_peak_bytes / self.table_plain_bytes
 
 
-def measure(kind: str, *arguments: object) -> dict[str, Any]:
-    """One measurement in a fresh process; raises RuntimeError with what it said if it fails."""
-    command = [sys.executable, "-m", "benchmarks.measure", kind, *map(str, arguments)]
-    found = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1], env=environment()
-    )
+def measure(kind: str, *arguments: object, checkout: Path | None = None) -> dict[str, Any]:
+    """One measurement in a fresh process; raises RuntimeError with what it said if it fails.
+
+    Args:
+        checkout: of an earlier version, which has a .venv of its own.
+    """
+    python = checkout / ".venv/bin/python" if checkout else sys.executable
+    command = [str(python), "-m", "benchmarks.measure", kind, *map(str, arguments)]
+    root = checkout or Path(__file__).parents[1]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root, env=environment())
     if found.returncode:
         raise RuntimeError(f"measuring {kind} failed:\n{found.stderr}")
     return {**json.loads(found.stdout), "load": os.getloadavg()[0]}
@@ -133,14 +148,15 @@ def write_policy(folder: Path, source: Path) -> Path:
     return path
 
 
-def warm_up(folder: Path) -> None:
+def warm_up(folder: Path, before: Path | None = None) -> None:
     """Compile the kernels once; later processes load them from the cache."""
     policy = write_policy(folder, census_file(folder, 50_000))
     for changes in CASES.values():
-        measure("release", policy, *changes)
+        for checkout in [None, before] if before else [None]:
+            measure("release", policy, *changes, checkout=checkout)
 
 
-def census_results(folder: Path, n_rows: int, repeat: int) -> list[CensusResult]:
+def census_results(folder: Path, n_rows: int, repeat: int, before: Path | None = None) -> list[CensusResult]:
     """Every case on a census of one size; floor and runs take turns, so that a busy machine slows both."""
     source = census_file(folder, n_rows)
     policy = write_policy(folder, source)
@@ -148,14 +164,23 @@ def census_results(folder: Path, n_rows: int, repeat: int) -> list[CensusResult]
     floors: list[dict[str, Any]] = []
     cases = {**CASES, KEPT: [*next(iter(CASES.values())), f"output={{path: {target.name}, order: keep}}"]}
     runs: dict[str, list[dict[str, Any]]] = {case: [] for case in cases}
+    earlier: dict[str, list[float]] = {case: [] for case in CASES}
     for _ in range(repeat):
         floors.append(measure("floor", source, target))
         for case, changes in cases.items():
             runs[case].append(measure("release", policy, *changes))
+            if before and case in CASES:
+                earlier[case].append(measure("release", policy, *changes, checkout=before)["cpu_seconds"])
     target.unlink()
     table = measure("sizes", source)
-    found = [census_result(n_rows, case, best_of(floors), best_of(runs[case]), table) for case in CASES]
-    return [replace(found[0], kept_cpu_seconds=best_of(runs[KEPT])["cpu_seconds"]), *found[1:]]
+    results = [
+        replace(
+            census_result(n_rows, case, best_of(floors), best_of(runs[case]), table),
+            before_cpu_seconds=min(earlier[case], default=None),
+        )
+        for case in CASES
+    ]
+    return [replace(results[0], kept_cpu_seconds=best_of(runs[KEPT])["cpu_seconds"]), *results[1:]]
 
 
 def census_result(
@@ -212,7 +237,9 @@ def ratio_table(results: Sequence[CensusResult]) -> Table:
         "run/floor",
         "solve/floor",
         "cpu/floor",
+        "before",
         "order/floor",
+        "findings/floor",
         "peak/table",
         "load",
     ):
@@ -221,9 +248,14 @@ def ratio_table(results: Sequence[CensusResult]) -> Table:
         table.add_row(
             f"{r.rows:,}", r.case, f"{r.floor_seconds:.2f} s", f"{r.run_seconds:.2f} s", f"{r.solve_seconds:.2f} s",
             f"{r.run_ratio:.2f}", f"{r.solve_ratio:.2f}", f"{r.cpu_ratio:.2f}",
-            "" if r.order_ratio is None else f"{r.order_ratio:.2f}", f"{r.peak_ratio:.2f}", f"{r.load:.1f}",
+            _or_nothing(r.before_ratio), _or_nothing(r.order_ratio), f"{r.findings_ratio:.2f}", f"{r.peak_ratio:.2f}",
+            f"{r.load:.1f}",
         )  # fmt: skip
     return table
+
+
+def _or_nothing(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f}"
 
 
 def detail_table(results: Sequence[CensusResult]) -> Table:
@@ -296,6 +328,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, nargs="+", default=list(ROWS), help="sizes of the census")
     parser.add_argument("--repeat", type=int, default=3, help="measure this often, the least time counts")
     parser.add_argument("--quick", action="store_true", help="100,000 rows, once")
+    parser.add_argument("--before", type=Path, help="checkout of an earlier version, with its .venv")
     parser.add_argument("--output", type=Path, help="JSON lines file to append the figures to")
     chosen = parser.parse_args(given)
     if chosen.quick:
@@ -307,12 +340,12 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Measure, print tables, and keep the figures if asked."""
-    chosen, console = arguments(given), Console(width=max(Console().width, 130))
+    chosen, console = arguments(given), Console(width=max(Console().width, 160))
     census: list[CensusResult] = []
     with data_folder() as folder:
-        warm_up(folder)
+        warm_up(folder, chosen.before)
         for n_rows in chosen.rows:
-            census += census_results(folder, n_rows, chosen.repeat)
+            census += census_results(folder, n_rows, chosen.repeat, chosen.before)
         source = adult.find_adult()
         on_adult = adult_results(source, folder, chosen.repeat) if source else []
     console.print(ratio_table(census), detail_table(census))

@@ -32,8 +32,8 @@ from tablecloak.progress import Silent
 ROWS = (1_000_000, 10_000_000, 100_000_000)
 MEMORY = "2GB"
 COLUMNS = (
-    "table", "rows", "goal", "limit", "floor", "run", "run/floor", "cpu/floor", "peak of the tree", "load", "loss",
-    "coded",
+    "table", "rows", "goal", "limit", "floor", "run", "run/floor", "cpu/floor", "order/floor", "peak of the tree",
+    "load", "loss", "coded",
 )  # fmt: skip
 BLOCK = 250_000
 DATES_QUASI = ["born", "postcode", "sex", "occupation"]
@@ -201,13 +201,17 @@ def results_of(folder: Path, kind: str, n_rows: int, memory: str) -> Iterator[di
     policy, target = write_policy(folder, source), folder / f"{source.stem}-release.parquet"
     with spill_folder(folder) as spill:
         bottom = measure("floor", source, target, memory, spill)
+    with spill_folder(folder) as spill:  # the first case without its order, to tell what that costs
+        kept = measure("release", policy, "duckdb", memory, spill, f"output={{path: {target.name}, order: keep}}")
     cases = CASES if kind == "census" else {"k=10": []}
     for case, changes in cases.items():
         with spill_folder(folder) as spill:
             run = measure("release", policy, "duckdb", memory, spill, *changes)
         if not run["holds"]:
             raise ValueError(f"the release of {case} on {n_rows} rows was not verified")
-        yield {"table": kind, "rows": n_rows, "case": case, "memory": memory, "floor": bottom, "run": run}
+        order = None if changes else (run["cpu_seconds"] - kept["cpu_seconds"]) / bottom["cpu_seconds"]
+        about = {"table": kind, "rows": n_rows, "case": case, "memory": memory, "floor": bottom, "run": run}
+        yield {**about, "order_ratio": order}
     target.unlink(missing_ok=True)
 
 
@@ -239,6 +243,7 @@ def shown(results: Sequence[dict[str, Any]]) -> Table:
             r["table"], f"{r['rows']:,}", r["case"], r["memory"],
             f"{bottom['seconds']:.1f} s", f"{run['seconds']:.1f} s",
             f"{run['seconds'] / bottom['seconds']:.2f}", f"{run['cpu_seconds'] / bottom['cpu_seconds']:.2f}",
+            "" if r["order_ratio"] is None else f"{r['order_ratio']:.2f}",
             f"{run['peak_bytes'] / 1e9:.2f} GB", f"{run['load']:.1f}", f"{run['loss']:.4f}", run["coded"],
         )  # fmt: skip
     return table

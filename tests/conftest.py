@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
+import effort
+
 # A deadline would be an assertion about time. Where nobody watches, a failure must come back when it is run again.
 settings.register_profile("tablecloak", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
-settings.register_profile("fast", settings.get_profile("tablecloak"), max_examples=30)
+settings.register_profile("fast", settings.get_profile("tablecloak"), max_examples=20)
 settings.load_profile("tablecloak")
 
 # They start processes, servers or databases, compile kernels, or follow them in plain Python step by step.
@@ -38,15 +40,18 @@ SLOW = {
     "test_labels.py",
     "test_losses.py",
     "test_one_attack_one_number.py",
+    "test_memory_limits.py",
     "test_odd_files.py",
     "test_persons_conformance.py",
     "test_profile_commands.py",
     "test_profile_starter.py",
+    "test_public_figures.py",
     "test_random_cases.py",
     "test_ready.py",
     "test_records.py",
     "test_refine_kernels.py",
     "test_releases.py",
+    "test_report_kinds.py",
     "test_robust.py",
     "test_public_documents.py",
     "test_run_commands.py",
@@ -57,6 +62,7 @@ SLOW = {
     "test_sources.py",
     "test_stopping.py",
     "test_utility.py",
+    "test_web_canaries.py",
 }
 
 
@@ -78,6 +84,8 @@ def is_fast(config):
 def pytest_configure(config):
     if is_fast(config):
         settings.load_profile("fast")
+        effort.factor = min(effort.factor, 0.5)
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")  # tables are tiny, and pytest-xdist uses the processors
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -76,7 +76,7 @@ def apply_file(
             verification = require_ready(verification.with_handover(handover), policy)
     return RunReport(
         verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
-        n_dropped, plan.goal.notes, str(place),
+        n_dropped, plan.notes, str(place),
     )  # fmt: skip
 
 

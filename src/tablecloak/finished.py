@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Publishes
 from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import ANYTHING, distinct_of
-from tablecloak.data.grouping import Shown, dealt
+from tablecloak.data.grouping import Shown, dealt, kept_links
 from tablecloak.data.origins import (
     Candidates,
     Equal,
@@ -29,6 +30,7 @@ from tablecloak.data.origins import (
     assigned,
     candidates_of,
     classes_in_order,
+    is_same_for_all,
     numbered,
 )
 from tablecloak.data.table import ColumnType, Role
@@ -53,8 +55,10 @@ from tablecloak.separation import (
     counts_of,
     read_separated,
     side_path,
+    unexchanged,
     verify_separated,
 )
+from tablecloak.stats.classes import Counted
 from tablecloak.values import format_value
 from tablecloak.verification import CENTERS_NOTE, ROWS_NAMED, Failure, Originals, Verification, verify
 
@@ -95,8 +99,10 @@ OTHER_BLOCKS = (
     "columns could be held against the original only one by one: others stay together in this release than the "
     "algorithm keeps together, or their links are not those of the original"
 )
-UNCUT = "every row is a whole record of the original: nothing was exchanged inside groups"
-MANY_GROUPS = 20  # by chance, so many groups stay as they are once in a million times at most
+UNSEEN_EXCHANGE = (
+    "whether rows were exchanged inside groups, on which every goal rests here, cannot be seen without the original: "
+    "--original FILE"
+)
 # Algorithms that choose, by the data, which columns stay together.
 CHOOSING_BLOCKS = {"slicing", "v-cold"}
 UNCERTAIN = "several originals fit the same published rows"
@@ -323,6 +329,10 @@ def _verify(engine: LocalEngine, cells: _Cells, plan: Plan, policy: Policy, befo
     if n_hidden:
         note = f"{n_hidden:,} rows show nothing, as suppressed records do, and were counted as such"
         found = replace(found, notes=(*found.notes, note), n_suppressed=max(found.n_suppressed, n_hidden))
+    if found.evidence.persons is not None:
+        whose = np.full(cells.texts.height, -1)
+        whose[numbers] = found.evidence.persons
+        found = replace(found, evidence=replace(found.evidence, persons=whose))
     moved = [replace(f, rows=tuple(int(numbers[row - 1]) + 1 for row in f.rows)) for f in found.failures]
     return _with_failures(replace(found, failures=tuple(moved)), failures)
 
@@ -395,13 +405,21 @@ def _beside(engine: LocalEngine, published: _Cells, plan: Plan, policy: Policy, 
         failures = _blamed(generalized, equal, candidates, origins)
         found = replace(verify(engine, table, plan), covers=False)
         return _counted_beside(_with_failures(found, failures), coding.n_rows, plan, before)
-    persons = coding.table.unpublished() if origins.is_certain else ()
-    originals = Originals(coding, origins.row_of, unpublished=persons)
-    found = verify(engine, table, plan, originals)
+    unpublished = tuple(
+        (domain, codes)
+        for domain, codes in coding.table.unpublished()
+        if origins.is_certain or is_same_for_all(candidates, equal, codes)
+    )
+    found = verify(engine, table, plan, Originals(coding, origins.row_of, unpublished=unpublished))
+    if len(unpublished) < len(coding.table.unpublished()):
+        found = _without_guards(found, {domain.name for domain, _ in unpublished})
     if plan.algorithm.publishes is Publishes.CENTERS:
         found = replace(found, unchecked=(*found.unchecked, CENTERS_NOTE), notes=())
-    if plan.goal.counts_persons and not origins.is_certain:
+    codes = next((codes for domain, codes in unpublished if domain.kind is Counted.PERSON), None)
+    if plan.goal.counts_persons and codes is None:
         found = _without_persons(found, policy, UNCERTAIN)
+    if codes is not None:
+        found = replace(found, evidence=replace(found.evidence, persons=codes[origins.row_of]))
     return _counted_beside(found, coding.n_rows, plan, before)
 
 
@@ -506,6 +524,17 @@ def _without_persons(verification: Verification, policy: Policy, why: str) -> Ve
     return replace(verification, verdicts=verdicts, failures=failures, notes=(*verification.notes, reason))
 
 
+def _without_guards(verification: Verification, known: Collection[str]) -> Verification:
+    """With the reason why what people guard is not known, though the original is here."""
+    why = f"what people guard could not be counted: {UNCERTAIN}"
+    verdicts = [
+        replace(v, unchecked=why) if v.unchecked and v.params.get("guard") not in (None, *known) else v
+        for v in verification.verdicts
+    ]
+    notes = tuple(n for n in verification.notes if "says what people guard" not in n)
+    return replace(verification, verdicts=verdicts, notes=notes)
+
+
 def _unknowable(verification: Verification) -> Verification:
     """Without a yes to what no finished release can show."""
     why = "a release does not show whether classes were formed without looking at sensitive values"
@@ -572,6 +601,8 @@ def _verify_groups(
     if before is None or not _is_one_each(before.table, policy):
         found = _without_persons(found, policy, "groups count records, and a person may have several")
     failures = _wrong_group_columns(grouped.release, policy, plan)
+    if before is None and grouped.side is None:
+        found = replace(found, unchecked=(*found.unchecked, UNSEEN_EXCHANGE))
     if before is None or found.covers is False:
         return _with_failures(found, failures)
     columns = _group_columns(grouped, policy)
@@ -609,15 +640,20 @@ def _held_in_groups(
         return lambda found: _with_failures(replace(found, covers=False), foreign)
     fixed, moving = _linked_columns(engine, grouped, plan, before.table, columns)
     blocks = [*fixed, *moving]
-    answer = dealt([_shown(grouped, block, equal) for block in blocks])
+
+    def shown(block: Sequence[str]) -> Shown:
+        return _shown(grouped, block, equal)
+
+    uncut = unexchanged(grouped.release, blocks, plan, shown)
+    answer = dealt([shown(block) for block in blocks])
     if answer.is_possible is None:
-        return lambda found: replace(found, unchecked=(*found.unchecked, GROUPS_OPEN))
+        return lambda found: _with_failures(replace(found, unchecked=(*found.unchecked, GROUPS_OPEN)), uncut)
     if answer.is_possible:
-        uncut = [Failure(UNCUT)] if grouped.side is None and _is_uncut(grouped, blocks, equal) else []
         return lambda found: _with_failures(replace(found, covers=True), uncut)
     alone = [*fixed, *([n] for block in moving for n in block)]
-    if plan.algorithm.name in CHOOSING_BLOCKS and dealt([_shown(grouped, b, equal) for b in alone]).is_possible:
-        return lambda found: replace(found, unchecked=(*found.unchecked, OTHER_BLOCKS))
+    is_chosen = plan.algorithm.name in CHOOSING_BLOCKS and not any(_stays_together(b, shown) for b in moving)
+    if is_chosen and dealt([shown(b) for b in alone]).is_possible:
+        return lambda found: _with_failures(replace(found, unchecked=(*found.unchecked, OTHER_BLOCKS)), uncut)
     failures = [_wrong_group(grouped, group, blocks[block]) for group, block in answer.wrong[:ROWS_NAMED]]
     return lambda found: _with_failures(replace(found, covers=False), failures or [Failure(NO_GROUPS)])
 
@@ -655,18 +691,10 @@ def _shown(grouped: _Grouped, block: Sequence[str], equal: Mapping[str, Equal]) 
     return Shown(grouped.repeated(block[0], groups), grouped.repeated(block[0], codes[:n_rows]), codes[n_rows:])
 
 
-def _is_uncut(grouped: _Grouped, blocks: Sequence[Sequence[str]], equal: Mapping[str, Equal]) -> bool:
-    """Whether all rows are whole records of the original, though many groups could have been shuffled."""
-    whole = _shown(grouped, [n for block in blocks for n in block], equal)
-    if not np.array_equal(np.sort(whole.published), np.sort(whole.originals)):
-        return False
-    parts = [_shown(grouped, block, equal) for block in blocks]
-    groups = classes_in_order(whole.groups)
-    n_mixed = np.zeros(int(groups.max()) + 1, np.int64)  # blocks in which a group shows different rows
-    for part in parts:
-        pairs = np.unique(np.stack([groups, part.published]), axis=1)
-        n_mixed += np.bincount(pairs[0], minlength=len(n_mixed)) > 1
-    return int((n_mixed > 1).sum()) >= MANY_GROUPS
+def _stays_together(block: Sequence[str], shown: Callable[[Sequence[str]], Shown]) -> bool:
+    """Whether the columns of a block were moved together, though some of their links may be wrong."""
+    pairs = [kept_links(shown([one]), shown([other])) for one, other in pairwise(block)]
+    return bool(pairs) and all(links.are_kept for links in pairs)
 
 
 def _wrong_group(grouped: _Grouped, group: int, block: Sequence[str]) -> Failure:

@@ -15,7 +15,7 @@ import polars as pl
 
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.alike import Alike
-from tablecloak.engines.base import Engine, Table
+from tablecloak.engines.base import PERSON, Engine, Table
 from tablecloak.engines.local import LocalEngine, LocalTable
 from tablecloak.findings.base import Evidence, Finding, Shown, find_all, protected_columns, unmatched_acceptances
 from tablecloak.io.places import Place
@@ -82,15 +82,17 @@ def appraise(
     before: Attackers | None = None,
     evidence: Evidence = NO_EVIDENCE,
     apart: Sequence[str] = (),
+    whose: Table | None = None,
 ) -> Handover:
     """Count and look at a release, all of it.
 
     Args:
+        whose: the same release with whose every record is, where somebody has several: persons are counted then.
         before: what attackers could do with the original.
         evidence: what the recount knows.
         apart: published columns whose cells are not linked to the rows of `release`.
     """
-    shown = look_at(engine, release, _shown(plan, release, apart), stars=_stars(plan, release))
+    shown = look_at(engine, release, _shown(plan, release, apart), stars=_stars(plan, release), whose=whose)
     # what findings will ask for, too, so that rows are read once
     quasi = shown.quasi
     everything = (*quasi, *shown.linked, *(name for name in shown.protected if name not in apart))
@@ -121,24 +123,45 @@ def appraise_finished(release: LocalTable, policy: Policy, evidence: Evidence = 
     accepted = tuple(a for a in policy.accepted if a.column is None or a.column in release.types)
     plan = make_plan(policy.model_copy(update={"columns": there, "accepted": accepted}), list(release.types))
     apart = plan.sensitive if plan.algorithm.publishes.is_bucketing else ()
-    return appraise(LocalEngine(), release, plan, apart=apart, evidence=evidence)
+    whose = None
+    if evidence.persons is not None:
+        named = release.frame.with_columns(pl.Series(PERSON, evidence.persons))
+        whose = replace(release, frame=named, types={**release.types, PERSON: ColumnType.INTEGER})
+    return appraise(LocalEngine(), release, plan, apart=apart, evidence=evidence, whose=whose)
 
 
 def findings_before(plan: Plan, table: Table, engine: Engine) -> tuple[Finding, ...]:
     """The findings that a release of a table would have whatever its classes are; nothing is written or changed."""
     published = [name for name in plan.publication.columns if name in table.types]
     shown = replace(_shown(plan, table, ()), is_released=False, n_records=table.n_rows)
-    return find_all(look_at(engine, engine.select(table, published), shown))
+    person = plan.person if plan.person in table.types else None
+    whose = None if person is None else engine.select(table, [*published, person])
+    return find_all(look_at(engine, engine.select(table, published), shown, whose=whose, person=person))
 
 
-def look_at(engine: Engine, table: Table, shown: Shown, *, stars: Sequence[str] = ()) -> Shown:
-    """What is published, with the counts and rows of a table; each set of columns is counted once."""
+def look_at(
+    engine: Engine,
+    table: Table,
+    shown: Shown,
+    *,
+    stars: Sequence[str] = (),
+    whose: Table | None = None,
+    person: str | None = PERSON,
+) -> Shown:
+    """What is published, with the counts and rows of a table; each set of columns is counted once.
+
+    Args:
+        whose: the same table with the column `person`, where persons are counted.
+    """
     counted: dict[frozenset[str], Alike] = {}
+    source, by = (table, None) if whose is None else (whose, person)
 
     def count(sets: Sequence[tuple[str, ...]]) -> list[Alike]:
         wanted = {frozenset(chosen): tuple(chosen) for chosen in sets if frozenset(chosen) not in counted}
         if wanted:
-            counted.update(zip(wanted, engine.alike(table, list(wanted.values()), stars=stars), strict=True))
+            counted.update(
+                zip(wanted, engine.alike(source, list(wanted.values()), stars=stars, person=by), strict=True)
+            )
         return [counted[frozenset(chosen)] for chosen in sets]
 
     def sample(columns: Sequence[str], together: str | None) -> pl.DataFrame:
@@ -151,9 +174,9 @@ def look_at(engine: Engine, table: Table, shown: Shown, *, stars: Sequence[str] 
 def risk_of(alike: Alike) -> Risk:
     """Groups of equal records as the risk of whoever knows what they are equal in."""
     if not alike.n_records:
-        return Risk(0, 0, 0.0, 0.0)
-    average = alike.n_groups / alike.n_records
-    return Risk(alike.n_records, alike.n_alone, 1 / alike.smallest, average, alike.n_groups)
+        return Risk(0, 0, 0.0, 0.0, counted=alike.counted)
+    average = alike.n_groups / (alike.n_appearances or alike.n_records)
+    return Risk(alike.n_counted, alike.n_alone, 1 / alike.smallest, average, alike.n_groups, alike.counted)
 
 
 def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
@@ -190,5 +213,6 @@ def risk_before(engine: Engine, original: Table, plan: Plan) -> Attackers:
     """What both attackers could do with the columns that a plan publishes, as they were."""
     publication = plan.publication
     others = [n for n in publication.columns if n not in (*publication.starred, *plan.quasi) and n in original.types]
-    on_quasi, on_all = engine.alike(original, [plan.quasi, [*plan.quasi, *others]])
+    person = plan.person if plan.person in original.types else None
+    on_quasi, on_all = engine.alike(original, [plan.quasi, [*plan.quasi, *others]], person=person)
     return Attackers(risk_of(on_quasi), risk_of(on_all))

@@ -261,7 +261,7 @@ def _check_on(engine: Engine, policy: Policy, timed: Timed) -> CheckReport:
         tuples=coding.n_tuples,
         feasible=_is_feasible(plan.goal, coding, tried),
         loss=loss_of(coding, plan, tried) if tried else None,
-        notes=(*plan.goal.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
+        notes=(*plan.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
         findings=findings_before(plan, table, engine),
     )
 
@@ -339,7 +339,7 @@ def _report(
         plan.algorithm.name,
         choice.name,
         solved.n_missing_dropped,
-        plan.goal.notes,
+        plan.notes,
         engine_reason=choice.why,
     )
 

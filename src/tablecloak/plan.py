@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import Algorithm
+from tablecloak.algorithms.base import Order as SearchOrder
 from tablecloak.algorithms.mondrian import Mondrian
 from tablecloak.amounts import most_of
 from tablecloak.data.domain import MakeHierarchy
@@ -47,6 +48,10 @@ POPULATION = "\0population"
 PUBLISHED = (Role.QUASI, Role.SENSITIVE, Role.WEIGHT, Role.KEEP)
 # Text of digits, of one length and with this many values or more, is masked digit by digit unless the policy says else.
 MASK_FROM = 20
+BY_VALUES = (
+    "sensitive values decide who is in a class: the goal bounds what the release says of them, not what someone learns "
+    "who runs the program again; m-confidentiality bounds both"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,25 @@ class Plan:
         # what a goal links to persons may turn out to be a sensitive attribute
         is_asked = self.is_reported or self.goal.needs & (Needs.SENSITIVE | Needs.PERSONS)
         return self.sensitive if is_asked or self.algorithm.needs_sensitive else []
+
+    @property
+    def is_blind(self) -> bool:
+        """Sensitive values did not decide who is with whom, or only together with the secret.
+
+        Where they did, a class tells by what it is which values it has: whoever runs the program again on all that
+        people may have rules out what would have given other classes.
+        """
+        algorithm = self.algorithm
+        if algorithm.publishes.is_bucketing:  # groups are drawn; a published variant follows the order of rows
+            return algorithm.order is SearchOrder.SECRET
+        return not _seeing(self.policy, self.goal, algorithm)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What enforcing the goal with this algorithm means beyond the usual."""
+        if self.is_blind or Needs.SENSITIVE not in self.goal.needs:
+            return self.goal.notes
+        return (*self.goal.notes, BY_VALUES)
 
     @property
     def stars_are_suppressed(self) -> bool:
@@ -218,11 +242,12 @@ def make_plan(
     goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
     # whether persons have several rows is only known from the rows: `settle_persons` asks again
     algorithm = _algorithm_for(policy, replace(goal, counts_persons=False))
+    _refuse_groups_of_published_values(policy, algorithm)
     starred = starred_of(policy)
     shown = {*policy.columns_with(*PUBLISHED), *starred}
     if policy.others == "keep":
         shown |= {c for c in columns if c not in policy.columns}
-    _refuse_leaks(goal)
+    _refuse_leaks(policy, goal, algorithm)
     _refuse_target(policy)
     read = shown.difference(starred) | set(policy.columns_with(Role.PERSON)) | set(guards_of(goal))
     output = policy.output
@@ -264,15 +289,24 @@ def guards_of(goal: Goal) -> list[str]:
     return [name for m in goal.models if (name := getattr(m, "guard", None)) is not None]
 
 
-def _refuse_leaks(goal: Goal) -> None:
-    """Where classes must not depend on sensitive values, no other model may look at them in the search."""
+def _refuse_leaks(policy: Policy, goal: Goal, algorithm: Algorithm) -> None:
+    """Where classes must not depend on sensitive values, neither another model nor the search may look at them."""
     blind = [m.name for m in goal.models if m.name == "m-confidentiality"]
-    seeing = [m.name for m in goal.models if Needs.SENSITIVE in m.in_search.needs]
+    seeing = _seeing(policy, goal, algorithm)
     if blind and seeing:
         raise IncompatibleChoice(
             f"m-confidentiality forms classes without looking at sensitive values, as {', '.join(seeing)} does",
             hint="ask for one of them; a larger k makes m-confidentiality easier to reach",
         )
+
+
+def _seeing(policy: Policy, goal: Goal, algorithm: Algorithm) -> list[str]:
+    """Models, and the algorithm, that look at sensitive values while classes are formed."""
+    seeing = [m.name for m in goal.models if Needs.SENSITIVE in m.in_search.needs]
+    predicted = getattr(algorithm, "class_column", None)  # of tds, which may predict a quasi-identifier
+    if algorithm.needs_sensitive and predicted not in policy.columns_with(Role.QUASI):
+        seeing.append(algorithm.name)
+    return seeing
 
 
 def _refuse_target(policy: Policy) -> None:
@@ -354,6 +388,15 @@ def given_groups(engine: Engine, table: Table, plan: Plan) -> NDArray[np.int64] 
             f"the column '{column}' that names the groups is not read", hint=f"columns.{column}.role: keep"
         )
     return engine.frame(table, [column])[column].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+
+
+def _refuse_groups_of_published_values(policy: Policy, algorithm: Algorithm) -> None:
+    column = algorithm.group_column
+    if column in policy.columns_with(Role.QUASI, Role.SENSITIVE):
+        raise IncompatibleChoice(
+            f"the column '{column}' names the groups, and their numbers are published instead of it",
+            hint=f"columns.{column}.role: keep",
+        )
 
 
 def _refuse_two_persons(policy: Policy) -> None:

@@ -21,6 +21,7 @@ from tablecloak.release import arranged, verified, write_release, write_separate
 from tablecloak.report.facts import Facts
 from tablecloak.separation import (
     facts_of_groups,
+    in_groups,
     separate,
     verify_separated,
 )
@@ -56,6 +57,7 @@ def publish(engine: Engine, solved: Solved, plan: Plan, timed: Timed, files: Doc
         handover = appraise(
             engine, published.main, plan, before=solved.before, apart=_apart(published),
             evidence=verification.evidence,
+            whose=engine.with_persons(published.main, solved.coding, published.originals.row_of),
         )  # fmt: skip
         notes.append(f"{len(handover.findings):,} found")
     verification = require_ready(verification.with_handover(handover), plan.policy)
@@ -88,7 +90,8 @@ def _publish_groups(engine: Engine, solved: Solved, plan: Plan, timed: Timed, fi
         separated = separate(table, solved.solution, solved.coding.table, plan)
     found = write_separated(engine, separated, files, plan, timed) if files else separated
     with timed.phase("verify") as notes:
-        verification = verify_separated(engine, found, plan, intended=separated, original=table)
+        before = in_groups(table, solved.solution, solved.coding.table, separated.blocks)
+        verification = verify_separated(engine, found, plan, original=before)
         notes.append(f"{verification.n_classes:,} groups recounted")
     originals = _originals(solved, None)
     facts = facts_of_groups(engine, found, plan, originals) if files and files.report else None

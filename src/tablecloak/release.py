@@ -98,8 +98,12 @@ class VerifiedRelease:
     def _appraised(self, engine: LocalEngine, written: Table, verification: Verification) -> Verification:
         """What was recounted, with what the whole written table says."""
         apart = [name for block in self._blocks[1:] for name in block]
-        handover = appraise(engine, written, self._plan, apart=apart, evidence=verification.evidence)
         seen = self.report.verification.handover
+        whose = engine.with_persons(written, self._originals.coding, self._originals.row_of)
+        if whose is None and seen is not None and seen.after.published.counted == "persons":
+            handover = seen  # only the engine that made the release knows whose its rows are
+        else:
+            handover = appraise(engine, written, self._plan, apart=apart, evidence=verification.evidence, whose=whose)
         before = seen.before if seen else None
         return require_ready(verification.with_handover(replace(handover, before=before)), self._plan.policy)
 

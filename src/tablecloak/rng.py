@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SECRET_BYTES", "Secret", "Stream", "child"]
+__all__ = ["BLOCK", "SECRET_BYTES", "Secret", "Stream", "child", "drawn_words"]
 
 SECRET_BYTES = 32
+BLOCK = 1 << 16  # rows whose random words are drawn at once, so that those of any rows can be drawn alone
 _SALT = b"tablecloak hiding randomness"
 
 
@@ -63,9 +64,19 @@ class Secret:
         """Numbers for a search that must not be done again by others; they must never be published themselves."""
         return np.random.default_rng(int.from_bytes(self.derived(name), "big"))
 
+    def order(self, name: str, n: int) -> NDArray[np.int64]:
+        """A permutation of n rows, by words that are drawn block by block."""
+        blocks = [drawn_words(self.derived(name), block) for block in range(-(-n // BLOCK))]
+        return np.argsort(np.concatenate([np.zeros(0, np.uint64), *blocks])[:n], kind="stable")
+
     def stream(self, name: str) -> Stream:
         """The hiding randomness of one named use."""
         return Stream(self.derived(name))
+
+
+def drawn_words(key: bytes, block: int) -> NDArray[np.uint64]:
+    """The random words of the rows of one block; a row with a smaller word comes earlier."""
+    return Secret(key).stream(f"block {block}").words(BLOCK)
 
 
 class Stream:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,8 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import Bucketing, Publishes, Solution
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import ANYTHING
+from tablecloak.data.grouping import Shown, dealt, kept_links
+from tablecloak.data.origins import numbered
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Recount
 from tablecloak.engines.local import LocalEngine, LocalTable, table_of
@@ -23,18 +27,20 @@ from tablecloak.io.sources import Source
 from tablecloak.plan import Plan
 from tablecloak.policy.schema import Policy
 from tablecloak.report.facts import Before, Facts, collect_groups
-from tablecloak.verification import Originals, Verification, evidence_of
+from tablecloak.verification import Failure, Originals, Verification, evidence_of
 
 __all__ = [
     "GROUP",
     "Separated",
     "counts_of",
     "facts_of_groups",
+    "in_groups",
     "read_separated",
     "refuse_persons",
     "refuse_recoding",
     "separate",
     "side_path",
+    "unexchanged",
     "verify_separated",
 ]
 
@@ -109,6 +115,14 @@ def separate(table: LocalTable, solution: Solution, coded: CodedTable, plan: Pla
     )
 
 
+def in_groups(
+    table: LocalTable, solution: Solution, coded: CodedTable, blocks: tuple[tuple[str, ...], ...]
+) -> Separated:
+    """The records that a release was made from, in its groups, before anything moved."""
+    groups = pl.Series(GROUP, solution.class_of_row(coded) + 1)
+    return Separated(table_of(table.frame.with_columns(groups), table.name), None, blocks)
+
+
 def _moved(frame: pl.DataFrame, bucketing: Bucketing) -> pl.DataFrame:
     """The table after each block was carried to other rows of its group."""
     return frame.with_columns(
@@ -165,21 +179,22 @@ def verify_separated(
     plan: Plan,
     *,
     intended: Separated | None = None,
-    original: LocalTable | None = None,
+    original: Separated | None = None,
 ) -> Verification:
     """Recount the groups of a separated release from its own cells.
 
     Args:
         intended: the release that was to be written; every block of every group must hold the same rows.
-        original: the table it was made from; every column must hold the same values.
+        original: the records it was made from, in their groups; the same, and rows must have been exchanged.
     """
     judged = _judged(found, plan)
     recount = _recount(engine, judged, plan)
     agrees = _groups_agree(found, judged)
-    if intended is not None:
-        agrees = agrees and _holds_the_same(found, intended)
-    if original is not None:
-        agrees = agrees and _keeps_values(found, original, plan)
+    for known in (intended, original):
+        agrees = agrees and (known is None or _holds_the_same(found, known))
+    failures = []
+    if agrees and original is not None:
+        failures = unexchanged(found, original.blocks, plan, lambda block: _shown(found, original, block))
     is_known = intended is not None or original is not None
     return Verification(
         verdicts=plan.goal.verdicts(recount.stats),
@@ -190,6 +205,7 @@ def verify_separated(
         notes=(NOTE,),
         is_grouped=True,
         evidence=evidence_of(recount, plan.goal),
+        failures=tuple(failures),
     )
 
 
@@ -239,41 +255,88 @@ def _groups_agree(found: Separated, judged: LocalTable) -> bool:
     return sizes[0].equals(sizes[1])
 
 
-def _holds_the_same(found: Separated, intended: Separated) -> bool:
-    """Whether both releases have the same rows of every block in every group, in any order."""
-    return all(_rows_of(found, block).equals(_rows_of(intended, block)) for block in intended.blocks)
+def _holds_the_same(found: Separated, known: Separated) -> bool:
+    """Whether every group has the same rows of every block, in any order."""
+    return all(dealt([_shown(found, known, b)], _groups(known, b)).is_possible for b in known.blocks)
 
 
-def _rows_of(separated: Separated, block: Sequence[str]) -> pl.DataFrame:
-    table = separated.main if block[0] in separated.main.frame.columns else separated.side
-    assert table is not None
-    counted = [COUNT] if separated.side is table and COUNT in table.frame.columns else []
-    return _sorted(table.frame.select(GROUP, *block, *counted))
+def _holder(separated: Separated, block: Sequence[str]) -> LocalTable:
+    is_main = separated.side is None or block[0] in separated.main.frame.columns
+    return separated.main if is_main or separated.side is None else separated.side
 
 
-def _keeps_values(found: Separated, original: LocalTable, plan: Plan) -> bool:
-    """Whether every column holds the values of the original, each as often."""
-    return all(_column(found, name).equals(_sorted(original.frame.select(name))) for name in _published(plan))
+def _repeats(separated: Separated, block: Sequence[str]) -> IntArray:
+    """The rows that show a block, one for every record: a table may list equal rows once."""
+    table = _holder(separated, block)
+    rows = np.arange(table.n_rows)
+    return np.repeat(rows, counts_of(table)) if table is separated.side and COUNT in table.types else rows
 
 
-def _published(plan: Plan) -> list[str]:
-    return [*plan.quasi, *plan.sensitive]
+def _groups(separated: Separated, block: Sequence[str]) -> IntArray:
+    groups: IntArray = _holder(separated, block).frame[GROUP].cast(pl.Int64).to_numpy()
+    return groups[_repeats(separated, block)]
 
 
-def _column(found: Separated, name: str) -> pl.DataFrame:
-    table = found.main if name in found.main.frame.columns else found.side
-    assert table is not None
-    frame = table.frame
-    if found.side is table and COUNT in frame.columns:
-        frame = frame[np.repeat(np.arange(frame.height), counts_of(table))]
-    return _sorted(frame.select(name))
+def _shown(found: Separated, known: Separated, block: Sequence[str]) -> Shown:
+    """The rows of a block in a release, beside those that are known to be right."""
+    sides = [_holder(separated, block).frame for separated in (found, known)]
+    codes = []
+    for name in block:
+        texts = pl.concat([side[name].cast(pl.String) for side in sides]).cast(pl.Categorical)
+        codes.append(texts.to_physical().cast(pl.Int64).fill_null(texts.len()).to_numpy())
+    numbers = np.unique(numbered(codes), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    n_shown = sides[0].height
+    return Shown(
+        _groups(found, block),
+        numbers[:n_shown][_repeats(found, block)],
+        numbers[n_shown:][_repeats(known, block)],
+    )
 
 
-def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows in the order of their texts, so that equal contents are equal frames whatever holds them."""
-    texts = frame.select(
-        pl.col(name).cast(pl.Int64) if dtype.is_integer() else pl.col(name).cast(pl.String)
-        if dtype in (pl.Categorical, pl.Enum) else pl.col(name)
-        for name, dtype in frame.schema.items()
-    )  # fmt: skip
-    return texts.sort(texts.columns, nulls_last=True)
+# What must be exchanged -----------------------------------------------------------------------------------------------
+
+
+def unexchanged(
+    found: Separated, blocks: Sequence[Sequence[str]], plan: Plan, shown: Callable[[Sequence[str]], Shown]
+) -> list[Failure]:
+    """Blocks of the main table that should have been exchanged and are linked as in the original.
+
+    Goals depend on the links of sensitive columns; where these have a table of their own, all others were exchanged.
+    """
+    here = [block for block in blocks if block[0] in found.main.frame.columns]
+    is_free, shown = _is_free(found.main.frame, plan), cache(shown)
+    return [
+        Failure(f"{said} as the original does: they were not exchanged inside groups")
+        for one, other in combinations(here, 2)
+        if found.side is not None or {*one, *other}.intersection(plan.sensitive)
+        if (said := _linked(one, other, shown, is_free))
+    ]
+
+
+def _linked(
+    one: Sequence[str],
+    other: Sequence[str],
+    shown: Callable[[Sequence[str]], Shown],
+    is_free: NDArray[np.bool_] | None,
+) -> str | None:
+    """Which columns of two blocks, all or two of them, nobody exchanged."""
+    for left, right in dict.fromkeys(
+        [(tuple(one), tuple(other)), *product(((n,) for n in one), ((n,) for n in other))]
+    ):
+        links = kept_links(shown(left), shown(right), is_free)
+        if links.are_kept:
+            return f"{links.n_kept:,} of {links.n_rows:,} rows link {' + '.join(left)} with {' + '.join(right)}"
+    return None
+
+
+def _is_free(main: pl.DataFrame, plan: Plan) -> NDArray[np.bool_] | None:
+    """Rows of groups that could be exchanged in every way, which forbidden combinations do not allow; None: all."""
+    rules: Sequence[Mapping[str, str]] = getattr(plan.algorithm, "forbidden", ())
+    ruled = []
+    for rule in rules:
+        parts = [[n for n in rule if n in plan.quasi], [n for n in rule if n not in plan.quasi]]
+        holds = [
+            pl.all_horizontal(pl.lit(value=True), *(pl.col(n).cast(pl.String) == rule[n] for n in p)) for p in parts
+        ]
+        ruled.append(pl.all_horizontal(holds[0].any().over(GROUP), holds[1].any().over(GROUP)))
+    return main.select(~pl.any_horizontal(ruled)).to_series().to_numpy() if ruled else None

@@ -460,9 +460,13 @@ def require(verification: Verification) -> Verification:
     if verification.holds:
         return verification
     failed = next((v for v in verification.verdicts if not v.holds), None)
-    if failed is None:
+    if failed is None and verification.covers is not False and verification.failures:
+        message = verification.failures[0].what
+    elif failed is None:
         grouped = "a column does not hold the values of its original"
         message = grouped if verification.is_grouped else "a published cell does not cover its original"
+    elif failed.unchecked:
+        message = f"{failed.model} could not be checked: {failed.unchecked}"
     else:
         plain = failed.to_dict()
         message = (

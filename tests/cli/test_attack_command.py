@@ -45,6 +45,7 @@ def by_name(outcome):
     return {found["attack"]: found for found in outcome.data["attacks"]}
 
 
+@pytest.mark.slow
 def test_our_own_release_before_and_after(cloak, data):
     assert cloak("run", "policy.yaml").code == 0
     outcome = cloak("attack", "people.csv", "release.csv", "--policy", "policy.yaml", "--json")

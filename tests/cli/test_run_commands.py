@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -229,7 +230,9 @@ def test_demo_shows_risk_and_rows(cloak, monkeypatch, tmp_path):
     outcome = cloak("demo")
     assert outcome.code == 0, outcome.err
     assert "unique" in outcome.out
-    assert "as published" in outcome.out
+    shown = outcome.out.split("as published")[1].splitlines()[2:6]
+    assert all(len(re.split(r" {2,}", line.strip())) == 4 for line in shown)  # no empty cell
+    assert len({line.split()[0] for line in shown}) > 1
     assert "Open tablecloak-demo/out/report.html" in outcome.out
     assert (tmp_path / "tablecloak-demo/out/report.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "tablecloak-demo/out/certificate.json").exists()

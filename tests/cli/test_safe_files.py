@@ -86,15 +86,6 @@ def through_a_linked_folder(file: Path) -> str:
 SPELLINGS = [spelled_as_it_is, spelled_with_detours, spelled_in_full, a_link, a_second_name, through_a_linked_folder]
 
 
-def test_force_does_not_replace_the_input_by_the_release(cloak, project):
-    """What 0.1.0 did."""
-    before = contents(project)
-    outcome = cloak("run", "policy.yaml", "-o", "people.csv", "--force")
-    assert outcome.code == 2
-    assert "is a file that the run reads" in outcome.err
-    assert contents(project) == before
-
-
 @pytest.mark.parametrize(
     ("name", "spelling"),
     [*(("people.csv", way) for way in SPELLINGS), *((name, a_link) for name in READ[1:])],
@@ -180,6 +171,33 @@ def test_pages_and_policies_do_not_go_over_data(cloak, project):
         outcome = cloak(*words, "--force")
         assert outcome.code == 2, (words, outcome.err)
         assert "is a file that the run reads" in outcome.err, words
+    assert contents(project) == before
+
+
+WORK = {
+    "tablecloak.contrast.judge_files": ["compare", "people.csv", "out.csv", "--policy", "policy.yaml"],
+    "tablecloak.contrast.contrast_files": ["compare", "a.csv", "out.csv", "--original", "people.csv"],
+    "tablecloak.attacking.attack_files": ["attack", "people.csv", "out.csv", "--policy", "policy.yaml"],
+    "tablecloak.exploration.explore_policy": ["explore", "policy.yaml", "--vary", "k=2..3"],
+    "tablecloak.pipeline.explore": ["lattice", "policy.yaml"],
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(cloak, project, monkeypatch, work):
+    def refuse(*_, **__):
+        raise AssertionError("worked")
+
+    monkeypatch.setattr(work, refuse)
+    (project / "page.html").write_text("mine")
+    before = contents(project)
+    refused = {"page.html": "exists already", "people.csv": "is a file that the run reads", "people.csv/p.html": ""}
+    for page, why in refused.items():
+        outcome = cloak(*WORK[work], "--html", page)
+        assert outcome.code in (2, 5), (page, outcome.err)
+        assert why in outcome.err
+    assert contents(project) == before
+    assert "AssertionError" in cloak(*WORK[work], "--html", "new.html").err  # the test would notice
     assert contents(project) == before
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import effort
 import oracle
 import tablecloak as tc
 from tablecloak.pipeline import run, verify_file
@@ -98,7 +99,7 @@ every_shape = pytest.mark.parametrize(
 @pytest.mark.parametrize("kind", EVERY)
 @every_shape
 def test_oracle_accepts_the_release(kind, shape, tree):
-    for seed in range(3):
+    for seed in range(effort.often(3)):
         data = people(seed, **TABLES[shape])
         goals = goals_for(kind)
         try:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import effort
 import oracle
 import tablecloak as tc
 from tablecloak.algorithms.base import Problem
@@ -51,7 +52,7 @@ VARIANTS = [
     ("disk-clustering", {"size_weight": 1, "distance": "height"}),
 ]
 every_variant = pytest.mark.parametrize(("name", "params"), VARIANTS, ids=lambda v: v if isinstance(v, str) else str(v))
-some = settings(max_examples=6, deadline=None, derandomize=True)
+some = settings(max_examples=effort.often(6), deadline=None, derandomize=True)
 
 a_row = st.fixed_dictionaries(
     {

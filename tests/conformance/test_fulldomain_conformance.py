@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import effort
 import oracle
 from tablecloak import Policy, anonymize
 from tablecloak.errors import IncompatibleChoice, Infeasible
@@ -64,7 +65,7 @@ a_row = st.fixed_dictionaries(
 )
 TYPES = {"age": pl.Int64, "zip": pl.String, "job": pl.String, "one": pl.String, "illness": pl.String}
 often = settings(
-    max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.often(12), derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 every = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: "-".join(map(str, a.values())))
 

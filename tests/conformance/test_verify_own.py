@@ -1,7 +1,5 @@
 """Own releases of every algorithm beside their originals: yes or an honest unknown; what is changed is found."""
 
-import json
-
 import polars as pl
 import pytest
 
@@ -10,12 +8,12 @@ from tablecloak import registry
 from tablecloak.models.concealment import KConcealment
 from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.pipeline import run, verify_certificate, verify_file
-from tablecloak.policy.load import load_policy
 
 ALGORITHMS = sorted(set(registry.known("algorithms")) - {"apriori"})  # for sets: tests/unit/test_verify_sets.py
 IN_GROUPS = ["anatomy", "permutation", "slicing", "swapping", "v-cold"]
 CENTERS = ["mdav", "v-mdav", "univariate"]
 BY_VALUES = ["pm-hca", "t-msn", "v-klt"]
+GENERALIZING = sorted(set(ALGORITHMS) - {*IN_GROUPS, *CENTERS})
 ILLS = {"lung": ["a", "b"], "gut": ["c", "d"]}
 TABLE = pl.DataFrame({
     "age": [20 + i * 7 % 40 if i % 9 else None for i in range(60)], "zip": [f"{130 + i * 11 % 37}" for i in range(60)],
@@ -32,9 +30,13 @@ HIERARCHIES = {
 }
 
 
+def sensitive_of(kind):
+    return "pay" if kind == "t-msn" else "dx"
+
+
 def policy_of(kind, *, goals=None, columns=None, **more):
     quasi = ["age"] if kind == "univariate" else ["age", "zip", "sex"]
-    known = {**tc.roles(quasi=quasi, sensitive=["pay" if kind == "t-msn" else "dx"], keep=["ward"]), **(columns or {})}
+    known = {**tc.roles(quasi=quasi, sensitive=[sensitive_of(kind)], keep=["ward"]), **(columns or {})}
     if kind in ("pm-hca", "v-klt"):
         known["dx"] = {"role": "sensitive", "hierarchy": {"kind": "tree", "tree": ILLS}}
     algorithm = {"kind": kind}
@@ -83,9 +85,9 @@ def with_two_exchanged(frame, column, classes):
     return None  # one class
 
 
-def corrupted(frame, side, classes):
+def corrupted(frame, side, classes, sensitive="dx"):
     """Each wrong release by the name of what is wrong with it: main table and the one beside it."""
-    apart = with_two_exchanged(frame if side is None else side, "dx", classes)
+    apart = with_two_exchanged(frame if side is None else side, sensitive, classes)
     ages = ["77", *frame["age"].cast(pl.String).to_list()[1:]]
     wards = [frame["ward"][1], *frame["ward"].to_list()[1:]]
     if apart is not None:
@@ -97,66 +99,66 @@ def corrupted(frame, side, classes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted(set(ALGORITHMS) - set(CENTERS) - {"t-msn"}))
+@pytest.mark.parametrize("kind", ALGORITHMS)
 def test_what_is_changed_is_found(kind):
-    policy = policy_of(kind)
-    release = tc.anonymize(TABLE, policy)
-    classes = ["group_id"] if kind in IN_GROUPS else ["age", "zip", "sex"]
-    for what, frame, side in corrupted(release.frame, release.side, classes):
-        assert tc.verify(frame, policy, original=TABLE, side=side).fails, what
+    policy, table = policy_of(kind), data_of(kind)
+    release = tc.anonymize(table, policy)
+    classes = ["group_id"] if kind in IN_GROUPS else policy.columns_with("quasi")
+    for what, frame, side in corrupted(release.frame, release.side, classes, sensitive_of(kind)):
+        assert tc.verify(frame, policy, original=table, side=side).fails, what
     # the first row may be left out only where the algorithm may leave out so many
-    found = tc.verify(release.frame[1:], policy, original=TABLE, side=release.side)
+    found = tc.verify(release.frame[1:], policy, original=table, side=release.side)
     may_leave_out = getattr(policy.algorithm, "suppression_limit", 0) != 0
     assert found.fails or may_leave_out
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["auto", "mondrian", "flash", "datafly", "k-member"])
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize(("number", "kind"), [(i % 3, kind) for i, kind in enumerate(GENERALIZING)])
 def test_every_kind_of_hierarchy(kind, number):
     columns = {n: {"role": "quasi", "hierarchy": kinds[number]} for n, kinds in HIERARCHIES.items()}
     policy = policy_of(kind, columns=columns)
     release = tc.anonymize(TABLE, policy)
-    assert tc.verify(release.frame, policy, original=TABLE).holds
-    changed = with_two_exchanged(release.frame, "dx", ["age", "zip", "sex"])
+    assert is_honest(tc.verify(release.frame, policy, original=TABLE), kind)
+    changed = with_two_exchanged(release.frame, sensitive_of(kind), ["age", "zip", "sex"])
     assert changed is None or tc.verify(changed, policy, original=TABLE).fails
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["auto", "mondrian", "flash", "datafly"])
+@pytest.mark.parametrize("kind", sorted({*GENERALIZING, *CENTERS}))
 def test_persons_with_several_records(kind):
-    policy = policy_of(kind, columns=tc.roles(person=["who"]))
-    release = tc.anonymize(TABLE, policy)
+    policy, table = policy_of(kind, columns=tc.roles(person=["who"])), data_of(kind)
+    quasi = policy.columns_with("quasi")
+    if kind == "ring":
+        with pytest.raises(tc.GoalNotMet, match="could not be checked: persons have several records"):
+            tc.anonymize(table, policy)
+        return
+    release = tc.anonymize(table, policy)
     alone = tc.verify(release.frame, policy)
     assert not alone.fails
     assert not alone.holds  # only the original says whose rows they are
-    assert tc.verify(release.frame, policy, original=TABLE).holds  # every row has a ward of its own
-    named = release.frame.join(TABLE.select("ward", "who"), on="ward").with_columns(
-        pl.col("age", "zip", "sex").cast(str)
-    )
-    sizes = named.group_by("age", "zip", "sex").agg(pl.col("who").n_unique())["who"]
-    assert tc.verify(release.frame, policy, original=TABLE).verdicts[0].achieved == sizes.min()
+    found = tc.verify(release.frame, policy, original=table)
+    assert is_honest(found, kind)  # every row has a ward of its own
+    named = release.frame.join(table.select("ward", "who"), on="ward").with_columns(pl.col(quasi).cast(str))
+    if kind not in CENTERS:
+        assert found.verdicts[0].achieved == named.group_by(quasi).agg(pl.col("who").n_unique())["who"].min()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["auto", "flash", "ring", "anatomy", "slicing"])
+@pytest.mark.parametrize("kind", ALGORITHMS)
 def test_certificates_and_files(kind, tmp_path):
-    TABLE.write_csv(tmp_path / "people.csv")
-    columns = {"age": "quasi", "zip": {"role": "quasi", "type": "text"}, "sex": "quasi", "dx": "sensitive",
-               "pay": "drop", "ward": "drop", "who": "drop"}  # fmt: skip
-    goals = [{"model": g.name, **({"l": g.l} if kind in IN_GROUPS else {"k": g.k})} for g in goals_of(kind)]
-    text = {"version": 1, "input": "people.csv", "columns": columns, "goals": goals, "algorithm": kind,
-            "output": {"path": "release.csv", "certificate": "c.json"}}  # fmt: skip
-    (tmp_path / "policy.yaml").write_text(json.dumps(text))
-    policy = load_policy(tmp_path / "policy.yaml")
+    data_of(kind).write_csv(tmp_path / "people.csv")
+    original, path = tmp_path / "people.csv", tmp_path / "release.csv"
+    columns = {} if kind in CENTERS else {"zip": {"role": "quasi", "type": "text"}}
+    files = {"path": str(path), "certificate": str(tmp_path / "c.json")}
+    policy = policy_of(kind, columns=columns, input=str(original), output=files)
     run(policy)
-    original = tmp_path / "people.csv"
-    assert verify_file(tmp_path / "release.csv", policy, original=original).holds
-    certified = verify_certificate(tmp_path / "release.csv", tmp_path / "c.json", original=original)
-    assert certified.holds
-    changed = pl.read_csv(tmp_path / "release.csv", infer_schema=False)[1:]
-    changed.write_csv(tmp_path / "release.csv")
-    assert not verify_certificate(tmp_path / "release.csv", tmp_path / "c.json", original=original).holds
+    assert is_honest(verify_file(path, policy, original=original), kind)
+    certified = verify_certificate(path, tmp_path / "c.json", original=original)
+    assert certified.holds or kind in CENTERS
+    assert certified.status != "fails"
+    changed = pl.read_csv(path, infer_schema=False)[1:]
+    changed.write_csv(path)
+    assert verify_certificate(path, tmp_path / "c.json", original=original).status == "fails"
 
 
 def test_whether_classes_were_formed_without_looking_at_values_cannot_be_known():

@@ -39,6 +39,23 @@ def test_records_that_stand_alone_are_those_of_a_plain_loop(any_engine, table):
     assert any_engine.alike(read, SETS) == expected
 
 
+def test_persons_who_stand_alone_are_those_of_a_plain_loop(any_engine, table):
+    frame, read = table
+    expected = []
+    for columns in SETS[:3]:
+        persons = {}
+        for row, person in zip(frame.select(columns).rows(), frame["note"].to_list(), strict=True):
+            persons.setdefault(row, set()).add(person)
+        alone = {person for of_row in persons.values() if len(of_row) == 1 for person in of_row}
+        sizes = [len(of_row) for of_row in persons.values()]
+        n_persons = frame["note"].n_unique()
+        expected.append(Alike(frame.height, len(alone), len(sizes), min(sizes), n_persons, sum(sizes)))
+    assert any_engine.alike(read, SETS[:3], person="note") == expected
+    if isinstance(any_engine, DuckEngine):  # in parts
+        any_engine.work = 20_000
+        assert any_engine.alike(read, SETS[:3], person="note") == expected
+
+
 def test_some_rows_are_whole_keys(any_engine, table):
     frame, read = table
     some = any_engine.some_rows(read, ["age", "town"], most=frame.height // 3, together="age")

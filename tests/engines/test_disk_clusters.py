@@ -21,6 +21,7 @@ from tablecloak.engines.duck import DuckEngine
 from tablecloak.engines.stored import StoredCoder
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.policy.load import load_policy
+from tablecloak.rng import Secret
 
 GOALS = {
     "k": [{"model": "k-anonymity", "k": 4}],
@@ -56,6 +57,17 @@ def test_releases_equal_those_in_memory(mode, goals, buffer, monkeypatch):
         assert other.report.verification.covers
 
 
+@pytest.mark.parametrize("goals", GOALS)
+def test_neither_order_of_rows_nor_their_numbers_decide_what_is_published_beyond_memory(goals, monkeypatch):
+    small_buffer(monkeypatch, 40)
+    frame = people(250).drop("note", "id")
+    roles = tc.roles(quasi=["age", "born", "town", "weight"], sensitive=["illness"])
+    asked = tc.Policy(columns=roles, goals=GOALS[goals], algorithm="disk-clustering")
+    orders = [np.arange(250), np.random.default_rng(5).permutation(250)]
+    one, other = (tc.anonymize(frame[order], asked, engine="duckdb").frame for order in orders)
+    assert one.equals(other)
+
+
 def test_metrics_that_look_at_records_find_what_they_find_in_memory():
     frame = people(300).select("born", "illness")
     days = {"kind": "dates", "levels": ["month", "year"]}
@@ -81,7 +93,7 @@ def coding_of(tmp_path, frame, quasi):
 def test_the_clusters_table_has_one_row_for_each_record(tmp_path):
     # V-CLUSTERTABLE-1: rows of a record, its cluster and its distance, 0 for a record equal to the centroid
     engine, coding = coding_of(tmp_path, people(300).fill_null(strategy="forward"), ["age", "born", "weight"])
-    records = DiskRecords(coding, tmp_path, buffer=64)
+    records = DiskRecords(coding, tmp_path, secret=Secret.fresh(), buffer=64)
     dealt = deal_records(records, 5, np.random.default_rng(0), is_optimized=lambda _: False)
     records.table.flush()
     found = records._fetch("SELECT * FROM clusters ORDER BY id_data")
@@ -107,7 +119,7 @@ def test_v_clustertable_1_rows(tmp_path):
         (616, 21, 0.0184), (8, 15579, 0.000025), (285624, 2141, 0.014), (83889, 142, 0.002875), (57442, 19200, 0.0093),
     ]  # fmt: skip
     engine, coding = coding_of(tmp_path, people(20), ["weight"])
-    records = DiskRecords(coding, tmp_path)
+    records = DiskRecords(coding, tmp_path, secret=Secret.fresh())
     ids, clusters, distances = (np.array(column) for column in zip(*rows, strict=True))
     records.store(ids, clusters, distances * records.costs.unit)
     found = records._fetch("SELECT * FROM clusters ORDER BY rowid")
@@ -184,6 +196,7 @@ import resource, signal, sys
 from pathlib import Path
 from tablecloak import pipeline
 from tablecloak.policy.load import load_policy
+from tablecloak.rng import Secret
 sys.dont_write_bytecode = True  # it would be cut off, and the next to import it would fail
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (32_768, 32_768))

@@ -27,7 +27,9 @@ def spilled(monkeypatch):
     return "duckdb"
 
 
-@pytest.fixture(params=["local", "duckdb", "duckdb-spilled", pytest.param("spark", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["local", "duckdb-spilled", *(pytest.param(name, marks=pytest.mark.slow) for name in ("duckdb", "spark"))]
+)
 def any_engine(request, monkeypatch):
     name, _, how = request.param.partition("-")
     if name == "spark":

@@ -9,6 +9,7 @@ import pytest
 import clusters
 import oracle_persons
 import tablecloak as tc
+from tablecloak.pipeline import check, verify_file
 
 QUASI = ["age", "town"]
 GOALS = [
@@ -139,3 +140,75 @@ def test_algorithms_that_unite_classes_refuse_what_a_union_may_break(tmp_path):
     with pytest.raises(tc.IncompatibleChoice, match="where persons have several rows"):
         released(tmp_path, GOALS[0], "local", "k-member")
     released(tmp_path, GOALS[1], "local", "k-member")  # a union keeps everybody's values
+
+
+def stays(n_persons=60, n_rows=3):
+    """Every person comes three times, with one number that nobody else has; no row stands alone."""
+    who = np.repeat(np.arange(n_persons), n_rows)
+    return pl.DataFrame(
+        {"who": [f"p{w}" for w in who], "age": 20 + who % 6, "number": 1000 + who, "ward": who % 2}
+    ).sample(fraction=1.0, shuffle=True, seed=1)
+
+
+def stays_policy(folder, name, algorithm="mondrian", **more):
+    roles = {"who": "person", "age": "quasi", "number": "keep", "ward": "keep"}
+    return tc.Policy(
+        columns={n: {"role": role} for n, role in roles.items()},
+        input={"path": str(folder / "stays.csv")},
+        output={"path": str(folder / f"{name}.csv"), **more},
+        goals=[{"model": "k-anonymity", "k": 4}],
+        algorithm=algorithm,
+    )
+
+
+def numbers(handover):
+    found = [f for f in handover.findings if f.kind == "standing-alone"]
+    return [(f.column, f.count, f.share) for f in found], handover.risk()
+
+
+@pytest.mark.parametrize("name", ["local", "duckdb", pytest.param("spark", marks=clusters.ON_SPARK)])
+def test_persons_whose_records_look_like_nobody_elses_stand_alone(name, tmp_path, request):
+    stays().write_csv(tmp_path / "stays.csv")
+    policy = stays_policy(tmp_path, name)
+    engine = request.getfixturevalue("spark") if name == "spark" else name
+    report = tc.run(policy, engine=engine)
+    found, risk = numbers(report.verification.handover)
+    assert found == [("number", 60, 1.0)]
+    assert [f.what for f in report.verification.findings if f.column == "number"][-1].startswith("60 of 60 persons")
+    assert risk["published"]["after"] == {
+        "records": 60, "unique": 60, "unique_share": 1.0, "highest": 1.0, "average": 1.0, "classes": 60,
+        "counted": "persons",
+    }  # fmt: skip
+    assert risk["published"]["before"] == risk["published"]["after"]
+    assert risk["quasi"]["before"] == {
+        "records": 60, "unique": 0, "unique_share": 0.0, "highest": 0.1, "average": 0.1, "classes": 6,
+        "counted": "persons",
+    }  # fmt: skip
+
+
+def test_suppressed_rows_are_nobodys(tmp_path):
+    extra = pl.DataFrame({"who": ["p99"] * 3, "age": [90] * 3, "number": [1] * 3, "ward": [0] * 3})
+    pl.concat([stays(), extra]).write_csv(tmp_path / "stays.csv")
+    risks = []
+    for name in ("local", "duckdb"):
+        limited = {"kind": "flash", "suppression_limit": 0.1}
+        policy = stays_policy(tmp_path, name, limited, suppressed="star")
+        report = tc.run(policy, engine=name)
+        assert report.verification.n_suppressed == 3
+        risks.append(numbers(report.verification.handover))
+    assert risks[0] == risks[1]
+    assert risks[0][1]["published"]["after"]["records"] == 60
+
+
+def test_verify_counts_persons_where_the_original_says_whose_rows_they_are(tmp_path):
+    stays().write_csv(tmp_path / "stays.csv")
+    policy = stays_policy(tmp_path, "local")
+    run = numbers(tc.run(policy).verification.handover)
+    beside = verify_file(policy.output_place, policy, original=tmp_path / "stays.csv")
+    assert numbers(beside.handover)[0] == run[0]
+    assert numbers(beside.handover)[1]["published"]["after"] == run[1]["published"]["after"]
+    alone = numbers(verify_file(policy.output_place, policy).handover)
+    assert alone[0] == []
+    assert alone[1]["published"]["after"]["counted"] == "records"
+    (found,) = [f for f in check(policy).findings if f.kind == "standing-alone"]
+    assert found.what.startswith("60 of 60 persons (100.0%) would stand alone on 'number'")

@@ -101,7 +101,7 @@ def as_sets(labels):
     return [set(np.flatnonzero(labels == c).tolist()) for c in range(int(labels.max(initial=-1)) + 1)]
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_mdav_is_the_slow_one(compiled):
     rng = np.random.default_rng(5)
     for _ in range(often(60)):

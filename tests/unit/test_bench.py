@@ -243,9 +243,10 @@ def test_a_table_of_dates_is_released_and_shown_against_its_floor(tmp_path):
     assert len(published) == found["classes"]
     about = {"table": "dates", "rows": 600, "case": "k=10", "memory": "1GB", "floor": floor}
     run_ = {**found, "seconds": 2 * floor["seconds"], "peak_bytes": measure.tree_peak_bytes(), "load": 0.5}
-    shown = scale.shown([{**about, "run": run_}])
+    shown = scale.shown([{**about, "run": run_, "order_ratio": 0.25}])
     cells = {str(column.header): list(column.cells) for column in shown.columns}
     assert cells["run/floor"] == ["2.00"]
+    assert cells["order/floor"] == ["0.25"]
     assert list(cells) == list(scale.COLUMNS)
 
 

@@ -81,6 +81,7 @@ def test_equal_rows_grouped_or_not_say_the_same(rows):
         assert grouped.admissible_rows().min() == single.admissible_rows().min()
 
 
+@pytest.mark.slow
 def test_compiled_graph_kernels_say_the_same():
     from tablecloak.kernels.compiled import graph as compiled
 

@@ -18,6 +18,7 @@ from tablecloak.metrics.details import column_of_boxes
 from tablecloak.metrics.iloss import iloss
 from tablecloak.metrics.loss import gcp, ncp
 from tablecloak.metrics.non_uniform_entropy import non_uniform_entropy
+from tablecloak.metrics.records import unit_line
 from tablecloak.metrics.star_count import star_count
 
 LOSSES = np.array([[0.5, 0.0], [1.0, 0.25]])
@@ -122,3 +123,17 @@ def test_details_are_counted_only_on_request():
 def test_a_target_that_was_not_counted():
     (found,) = [classification(release(look_closer=lambda: Details((), {"s": None})), target="other")]
     assert found.reason == "column 'other' was not counted"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "places"),
+    [
+        ([-1.7e308, 0.0, 1.7e308], [0, 0.5, 1]),  # further apart than a float can say
+        ([0.0, 5e-324], [0, 1]),  # of which there is no half
+        ([3.0, np.nan, 3.0], [0, np.nan, 0]),
+        ([1.0, np.nan, 5.0, 2.0], [0, np.nan, 1, 0.25]),
+    ],
+)
+def test_every_number_has_a_place_between_0_and_1(numbers, places):
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        assert np.array_equal(unit_line(np.array(numbers)), places, equal_nan=True)

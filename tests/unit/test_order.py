@@ -9,6 +9,7 @@ import pytest
 
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import Order
+from tablecloak.engines import order
 from tablecloak.engines.order import content_order, plain_text, random_order
 from tablecloak.engines.rundir import RunFolder
 from tablecloak.engines.sorting import KEY, RANK, Ranks, Sorter
@@ -51,6 +52,19 @@ def test_rows_are_sorted_as_python_sorts_them(seed):
         assert texts(found) == texts(sorted(frame.rows(), key=key))
 
 
+@pytest.mark.parametrize("letters", ["ab", "a\0", "aé€😀", "0123456789."])
+def test_many_short_texts_are_sorted_as_python_sorts_them(letters, monkeypatch):
+    monkeypatch.setattr(order, "MANY_TEXTS", 4)
+    for seed in range(60):
+        r = Random(seed)
+        texts = ["".join(r.choices(letters, k=r.randrange(r.choice([3, 9, 17])))) for _ in range(r.randrange(4, 50))]
+        group = [r.randrange(2) for _ in texts]
+        texts = [None if r.random() < 0.1 else text for text in texts]
+        frame = pl.DataFrame({"group": group, "text": texts}, schema={"group": pl.Int64, "text": pl.String})
+        wanted = sorted(zip(group, texts, strict=True), key=lambda row: (row[0], row[1] is not None, row[1] or ""))
+        assert frame[content_order(frame)].rows() == wanted
+
+
 def test_columns_that_come_first_are_compared_first():
     frame = pl.DataFrame({"a": [1, 2, 3], "b": ["y", "x", "x"]})
     assert content_order(frame, ["b"]).tolist() == [1, 2, 0]
@@ -82,23 +96,26 @@ def test_classes_with_the_same_labels_share_a_place():
     assert ranks.sizes(np.array([5, 1, 2, 7, 4])).tolist() == [7, 4, 3, 5]
 
 
+N_ROWS = 200
+
+
 @pytest.mark.parametrize("order", [Order.CONTENT, Order.RANDOM])
 @pytest.mark.parametrize("most_bytes", [400, 3_000, 10**9])
 def test_beyond_memory_rows_are_sorted_the_same_way(order, most_bytes):
-    frame = table(1, 500).with_columns(pl.Series(RANK, np.random.default_rng(2).integers(0, 3, 500), pl.UInt32))
+    frame = table(1, N_ROWS).with_columns(pl.Series(RANK, np.random.default_rng(2).integers(0, 3, N_ROWS), pl.UInt32))
     frame = frame.select(RANK, pl.exclude(RANK))
     folder = RunFolder.temporary()
     sizes = np.bincount(frame[RANK].to_numpy(), minlength=3)
-    keyed = frame.with_columns(pl.Series(f"{KEY}0", np.arange(500, dtype=np.uint64)))
+    keyed = frame.with_columns(pl.Series(f"{KEY}0", np.arange(N_ROWS, dtype=np.uint64)))
     sorter = Sorter(folder, sizes, most_bytes, order, SECRET, lambda _: None)
     found = sorter.sort(keyed.iter_slices(64), frame.columns[1:], 1)
     rows = pl.concat([part.with_columns(pl.Series(RANK, ranks)).select(frame.columns)
                       for part, ranks in found.frames(frame.columns[1:])])  # fmt: skip
     expected = frame[content_order(frame)]
-    expected = expected if order is Order.CONTENT else expected[random_order(500, SECRET)]
+    expected = expected if order is Order.CONTENT else expected[random_order(N_ROWS, SECRET)]
     assert texts(rows.rows()) == texts(expected.rows())
     originals = found.keys.load()[0].astype(np.int64)
-    assert sorted(originals) == list(range(500))
+    assert sorted(originals) == list(range(N_ROWS))
     assert texts(frame[originals].rows()) == texts(expected.rows())
     if most_bytes < 10**9:
         again = Sorter(folder, sizes, most_bytes, order, SECRET, lambda _: None).sort(iter(()), frame.columns[1:], 1)

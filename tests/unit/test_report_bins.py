@@ -141,3 +141,8 @@ def test_narrow_intervals_beside_wide_ones_are_spread_without_overflow():
     bins = bins_of(values, ["[0.0, 5e-324]"] * 8 + ["1e300"] * 8, column=ColumnType.FLOAT)
     assert bins.before == pytest.approx((0.5, 0.5))
     assert bins.after == pytest.approx((0.5, 0.5))
+
+
+def test_labels_that_are_all_sets_name_no_value_to_compare():
+    """Found by a random case: without any interval, counts were whole numbers to which no share could be added."""
+    assert bins_of(["a", "b", "c", "d"] * 5, ["{a, c}", "{b, d}"] * 10, column=ColumnType.TEXT) is None

@@ -1,9 +1,13 @@
 """Finished releases in groups beside their originals: what groups show must come from the same records."""
 
+import numpy as np
 import polars as pl
 import pytest
 
 import tablecloak as tc
+from tablecloak.algorithms import slicing
+from tablecloak.algorithms.base import Block
+from tablecloak.algorithms.slicing import Swapping
 from tablecloak.pipeline import verify_file
 from tablecloak.separation import side_path
 
@@ -114,16 +118,79 @@ def test_files_say_the_same_as_frames(kind, tmp_path):
         changed[part] = exchanged(changed[part], "dx")
 
 
+PAIRS = pl.DataFrame({"age": range(80), "zip": [f"{i * 7 % 80}" for i in range(80)], "dx": list("abcdefgh") * 10})
+PAIRED = PAIRS.with_columns(pl.Series("group_id", [1 + i // 2 for i in range(80)]))
+
+
+def pairs(kind):
+    return tc.Policy(
+        columns=tc.roles(quasi=["age", "zip"], sensitive=["dx"]), goals=[tc.LDiversity(l=2)], algorithm={"kind": kind}
+    )
+
+
 @pytest.mark.parametrize("kind", GROUPED)
 def test_records_with_a_number_of_a_group_are_not_exchanged(kind):
     """Groups are diverse and all cells are those of the original, and yet every row tells all about its person."""
-    table = pl.DataFrame({"age": range(48), "dx": ["abcd"[i % 4] for i in range(48)]})
-    wanted = tc.Policy(columns=tc.roles(quasi=["age"], sensitive=["dx"]), goals=[tc.LDiversity(l=2)], algorithm=kind)
-    whole = table.with_columns(pl.Series("group_id", [1 + i // 2 for i in range(48)]))
-    found = tc.verify(whole, wanted, original=table)
+    found = tc.verify(PAIRED, pairs(kind), original=PAIRS)
     assert [f.what for f in found.failures] == [
-        "every row is a whole record of the original: nothing was exchanged inside groups"
+        "80 of 80 rows link age + zip with dx as the original does: they were not exchanged inside groups"
     ]
+    few = PAIRED[:20]  # ten groups of two stay as they are once in a thousand times
+    assert tc.verify(few, pairs(kind), original=PAIRS[:20]).holds
+
+
+def test_slices_exchanged_with_each_other_may_leave_the_sensitive_ones_where_they_were():
+    moved = PAIRED.with_columns(PAIRED.sort("group_id", pl.col("zip").cast(int))["zip"])
+    found = tc.verify(moved, pairs("slicing"), original=PAIRS)
+    assert found.fails
+
+
+def test_quasi_identifiers_that_permutation_left_together_are_found():
+    side = PAIRED.select("group_id", "dx").sort("group_id", "dx")
+    found = tc.verify(PAIRED.drop("dx"), pairs("permutation"), original=PAIRS, side=side)
+    assert [f.what for f in found.failures] == [
+        "80 of 80 rows link age with zip as the original does: they were not exchanged inside groups"
+    ]
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_what_an_exchange_must_hide_is_no_yes_without_the_original(kind):
+    """Where sensitive columns have a table of their own, groups alone are enough."""
+    release = tc.anonymize(TABLE, policy(kind))
+    found = tc.verify(release.frame, policy(kind), side=release.side)
+    assert not found.fails
+    assert found.holds is (kind in SEPARATED)
+    assert [r[:32] for r in found.unchecked] == ["whether rows were exchanged insi"] * (kind in GROUPED)
+
+
+def test_forbidden_combinations_leave_fewer_exchanges_and_no_alarm():
+    """Only one exchange of every group is allowed: none."""
+    table = pl.DataFrame({"sex": ["f", "m", "m"] * 40, "age": range(120), "dx": ["x", "y", "z"] * 40})
+    rules = ({"sex": "f", "dx": "y"}, {"sex": "f", "dx": "z"})
+    columns = tc.roles(quasi=["sex", "age"], sensitive=["dx"])
+    free, ruled = (
+        tc.Policy(columns=columns, goals=[tc.LDiversity(l=2)], algorithm=Swapping(forbidden=f)) for f in ((), rules)
+    )
+    release = table.with_columns(pl.Series("group_id", [1 + i // 3 for i in range(120)]))
+    assert not tc.verify(release, ruled, original=table).fails
+    assert tc.verify(release, free, original=table).fails
+
+
+def test_a_run_that_exchanges_nothing_publishes_nothing(monkeypatch):
+    def unmoved(problem, groups, columns):
+        return Block(columns, np.arange(len(groups)))
+
+    monkeypatch.setattr(slicing, "shuffled", unmoved)
+    with pytest.raises(tc.GoalNotMet, match="not exchanged inside groups"):
+        tc.anonymize(PAIRS, pairs("swapping"))
+
+
+def test_wrong_links_inside_slices_that_stay_together_are_found():
+    release = tc.anonymize(PAIRS, pairs("slicing"))
+    assert tc.verify(release.frame, pairs("slicing"), original=PAIRS).holds
+    found = tc.verify(exchanged(release.frame, "zip", same_group=True), pairs("slicing"), original=PAIRS)
+    assert found.fails
+    assert "do not come from the same records" in found.failures[0].what
 
 
 def test_equal_people_in_several_groups_are_no_reason_to_refuse():

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tablecloak.algorithms.base import Order, Problem, Solution, algorithm
+from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.cluster_table import ClusterTable, Members
 from tablecloak.algorithms.clusters import Points, points_of
 from tablecloak.algorithms.dealing import Dealt, Records, deal_records
@@ -52,10 +52,6 @@ class DiskClustering(Clustering):
     ] = 0.0
     distance: Distance = "loss"
     beta: Beta = 1.0
-
-    @property
-    def order(self) -> Order:
-        return Order.GIVEN  # records may be too many to be put in order; which of them begin a cluster is secret
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)

@@ -11,8 +11,9 @@ from tablecloak.algorithms.base import Algorithm, Block, Order, Problem, Solutio
 from tablecloak.progress import Progress
 from tablecloak.rng import Secret
 
-__all__ = ["renamed", "solve"]
+__all__ = ["ROWS", "renamed", "solve"]
 
+ROWS = "rows"  # the name of the draw that puts rows in order, in memory or on disk
 IntArray = NDArray[np.int64]
 
 
@@ -28,7 +29,7 @@ def solve(algorithm: Algorithm, problem: Problem, progress: Progress) -> Solutio
     table = problem.table
     order = np.lexsort(table.keys[::-1])
     if algorithm.order is Order.SECRET:
-        order = order[problem.secret.stream("rows").permutation(len(order))]
+        order = order[problem.secret.order(ROWS, len(order))]
     given = None if problem.given is None else problem.given[order]
     found = algorithm.solve(replace(problem, table=table.reordered(order), given=given), progress)
     return _in_old_order(found, order)

@@ -88,6 +88,10 @@ class _Variants:
 class _ByRow(_Variants):
     """What the steps that exchange rows share."""
 
+    @property
+    def needs_sensitive(self) -> bool:
+        return True
+
     def refuses(self, goal: Goal) -> str | None:
         return _refusal(goal, needs_sensitive=True)
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.attacking.columns import Attribute, attribute_of, quasi_of
-from tablecloak.attacking.order import IntArray, are_single_values, in_order
+from tablecloak.attacking.order import IntArray, are_single_values, in_order, stays_in_place
 from tablecloak.data.table import Role
 from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.local import LocalEngine, table_of
@@ -59,7 +59,7 @@ def build_case(
     assert recount.classes is not None
     classes = recount.classes.astype(np.int64)
     groups, group_stats = _groups(classes, recount, attributes, rows, side, is_grouped=is_grouped)
-    is_in_order = policy is None or str(getattr(policy.output, "order", "")) == "keep"
+    is_in_order = str(getattr(policy.output, "order", "")) == "keep" if policy else stays_in_place(rows, original)
     whose = None
     if is_original:
         whose = _Whose(np.arange(len(rows)), is_certain=True, is_covering=True)

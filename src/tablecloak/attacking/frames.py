@@ -23,7 +23,7 @@ from tablecloak.risks.replay import MOST_PEOPLE
 
 __all__ = ["attack_frames"]
 
-IN_ORDER = "cells do not cover the original, so rows are taken to be in its order"
+IN_ORDER = "cells do not cover the original; rows are in its order, so that says whose they are"
 SEVERAL_WAYS = (
     "which row is whose is not certain, since cells of several classes cover some people: one way that fits was taken{}"
 )

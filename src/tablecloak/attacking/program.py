@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tablecloak.algorithms import hiding
 from tablecloak.algorithms.base import Order, Problem, Solution
-from tablecloak.algorithms.dealing import Dealing
+from tablecloak.algorithms.slicing import BY_VALUES
 from tablecloak.data.coded import CodedTable, tuples_of
 from tablecloak.data.labels import ClassLabels
 from tablecloak.engines.local import LocalEngine, table_of
@@ -52,7 +52,11 @@ class _Program:
     @property
     def is_drawn(self) -> bool:
         algorithm = self.plan.algorithm
-        return algorithm.order is Order.SECRET or algorithm.publishes.is_bucketing or isinstance(algorithm, Dealing)
+        return algorithm.order is Order.SECRET or algorithm.publishes.is_bucketing
+
+    @property
+    def is_promised(self) -> bool:
+        return self.plan.is_blind
 
     @property
     def linkage(self) -> float | None:
@@ -73,7 +77,7 @@ class _Program:
             return None
         classes = solution.class_of_row(table)
         if solution.bucketing is not None:
-            return Rerun(classes, {}, _blocks(solution, plan.quasi))
+            return Rerun(classes, {}, _blocks(solution, plan.quasi), BY_VALUES in solution.notes)
         labels = {name: _texts(found) for name, found in solution.published(table.domains).items()}
         return Rerun(classes, labels)
 

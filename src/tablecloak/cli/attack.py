@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tablecloak.cli.columns import column_names
-from tablecloak.cli.output import emit, remark
+from tablecloak.cli.output import emit, page_at, remark
 from tablecloak.cli.policies import read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.errors import PolicyError
@@ -56,37 +55,24 @@ def attack(
     from tablecloak.report import attack_lines
 
     wanted = None if policy is None else read_policy(policy, None, settings)
-    report = attack_files(
-        None if release is None else original,
-        original if release is None else release,
-        policy=wanted,
-        quasi=column_names(quasi) if quasi is not None else (),
-        sensitive=column_names(sensitive) if sensitive is not None else (),
-        population=population,
-        others=release2 or (),
-        facts=facts,
-        control=control,
-        kinds=kind or None,
-    ).to_dict()
-    if html is not None:
-        read: list[Place | None] = [
-            original,
-            release,
-            population,
-            facts,
-            control,
-            *(release2 or ()),
-            *(wanted.reads if wanted else ()),
-        ]
-        _write(html, attack_lines.page(report, str(release or original)), read, force=force)
-        remark(settings, f"Wrote {html}")
+    others = release2 or []
+    reads: list[Place | None] = [original, release, population, facts, control, *others]
+    reads += [policy, *(wanted.reads if wanted else ())]
+    with page_at(html, reads, force=force) as write:
+        report = attack_files(
+            None if release is None else original,
+            original if release is None else release,
+            policy=wanted,
+            quasi=column_names(quasi) if quasi is not None else (),
+            sensitive=column_names(sensitive) if sensitive is not None else (),
+            population=population,
+            others=others,
+            facts=facts,
+            control=control,
+            kinds=kind or None,
+        ).to_dict()
+        if html is not None:
+            write(attack_lines.page(report, str(release or original)))
     emit(settings, report, attack_lines.lines(report))
-
-
-def _write(path: Path, text: str, read: Sequence[Place | None], *, force: bool) -> None:
-    from tablecloak.io.atomic import Outputs, writing
-
-    with Outputs(reads=read, force=force) as outputs:
-        target = outputs.add(path)
-        with writing(target):
-            target.write_text(text, encoding="utf-8")
+    if html is not None:
+        remark(settings, f"Wrote {html}.")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tablecloak.cli.columns import column_names
-from tablecloak.cli.output import emit, remark
+from tablecloak.cli.output import emit, page_at, remark
 from tablecloak.cli.policies import read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
@@ -49,24 +48,22 @@ def compare(
             "target": target,
             "learner": learner,
         }
-        if original is None:
-            report = judge_files(place_of(a), published, **options).to_dict()
-            lines = contrast_lines.judged_lines(report)
-        else:
-            report = contrast_files(place_of(a), published, place_of(original), **options).to_dict()
-            lines = contrast_lines.contrast_lines(report)
-    if html is not None:
-        read: list[Place | None] = [place_of(a), place_of(original) if original else None, published, policy]
-        _write_page(html, report, read, force=force)
+        reads: list[Place | None] = [place_of(a), place_of(original) if original else None, published, policy]
+        with page_at(html, reads, force=force) as write:
+            if original is None:
+                report = judge_files(place_of(a), published, **options).to_dict()
+                lines = contrast_lines.judged_lines(report)
+            else:
+                report = contrast_files(place_of(a), published, place_of(original), **options).to_dict()
+                lines = contrast_lines.contrast_lines(report)
+            if html is not None:
+                write(_page(report))
     emit(settings, report, lines)
     if html is not None:
         remark(settings, f"Wrote {html}.")
 
 
-def _write_page(path: Path, report: dict[str, Any], read: Sequence[Place | None], *, force: bool) -> None:
-    from tablecloak.io.atomic import replace_when_done
+def _page(report: dict[str, Any]) -> str:
     from tablecloak.report.contrast_page import contrast_page, judged_page
 
-    write = contrast_page if "rows" in report else judged_page
-    with replace_when_done(path, reads=read, force=force) as partial:
-        partial.write_text(write(report), encoding="utf-8")
+    return contrast_page(report) if "rows" in report else judged_page(report)

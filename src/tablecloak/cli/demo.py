@@ -14,10 +14,12 @@ from tablecloak.cli.settings import Settings
 from tablecloak.errors import PolicyError
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import RenderableType
     from rich.text import Text
 
 FOLDER = Path("tablecloak-demo")
+N_SHOWN = 4
 
 
 def demo(
@@ -70,13 +72,21 @@ def _in_terminal(directory: Path, settings: Settings) -> None:
         after = read_frame(policy.output_path)
         lines: list[RenderableType] = [
             *terminal.run_lines(report),
-            terminal.rows_table("The first records before", before.head(4).rows(named=True)),
-            terminal.rows_table("and some as published", after.head(4).rows(named=True)),
+            terminal.rows_table("The first records before", before.head(N_SHOWN).rows(named=True)),
+            terminal.rows_table("and some as published", _spread_over(after).rows(named=True)),
             *_finding(careless),
             *terminal.next_steps(policy_file, report),
         ]
         shown = {key: careless[key] for key in ("status", "findings")}
         emit(settings, {**report, "with_cost_kept": shown}, lines)
+
+
+def _spread_over(release: pl.DataFrame) -> pl.DataFrame:
+    """Some complete records from all over a release, which is in the order of its content, empty cells first."""
+    complete = release.drop_nulls()
+    return complete.gather_every(max(1, complete.height // N_SHOWN), offset=complete.height // (2 * N_SHOWN)).head(
+        N_SHOWN
+    )
 
 
 def _finding(careless: Mapping[str, Any]) -> Iterator[Text]:

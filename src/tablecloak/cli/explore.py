@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.output import emit, progress_for, remark
+from tablecloak.cli.output import emit, page_at, progress_for, remark
 from tablecloak.cli.policies import PolicyFile, Set, read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
@@ -41,15 +41,14 @@ def explore(
         from tablecloak.report import frontier
 
         axes = [parse_axis(text) for text in vary]
-        report = explore_policy(
-            wanted, axes, risk=risk, utility=utility, threads=settings.threads, progress=progress
-        ).to_dict()
-        if html is not None:
-            from tablecloak.io.atomic import replace_when_done
-            from tablecloak.report.frontier_page import page
+        with page_at(html, [policy, *wanted.reads], force=force) as write:
+            report = explore_policy(
+                wanted, axes, risk=risk, utility=utility, threads=settings.threads, progress=progress
+            ).to_dict()
+            if html is not None:
+                from tablecloak.report.frontier_page import page
 
-            with replace_when_done(html, reads=wanted.reads, force=force) as partial:
-                partial.write_text(page(report, policy.name), encoding="utf-8")
+                write(page(report, policy.name))
     emit(settings, report, frontier.lines(report))
     if html is not None:
         remark(settings, f"Wrote {html}.")

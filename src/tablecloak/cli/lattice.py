@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.output import emit, progress_for, remark
+from tablecloak.cli.output import emit, page_at, progress_for, remark
 from tablecloak.cli.policies import PolicyFile, Set, read_policy
 from tablecloak.cli.settings import Settings
 from tablecloak.cli.streams import readable
@@ -34,13 +34,11 @@ def lattice(
         from tablecloak import pipeline
         from tablecloak.report import lattice as picture
 
-        view, search = pipeline.explore(wanted, algorithm=algorithm, progress=progress)
-        report = {"algorithm": search.name, **view.to_dict()}
-        if html is not None:
-            from tablecloak.io.atomic import replace_when_done
-
-            with replace_when_done(html, reads=wanted.reads, force=force) as partial:
-                partial.write_text(picture.page(report), encoding="utf-8")
+        with page_at(html, [policy, *wanted.reads], force=force) as write:
+            view, search = pipeline.explore(wanted, algorithm=algorithm, progress=progress)
+            report = {"algorithm": search.name, **view.to_dict()}
+            if html is not None:
+                write(picture.page(report))
     emit(settings, report, picture.lines(report))
     if html is not None:
         remark(settings, f"Wrote {html}.")

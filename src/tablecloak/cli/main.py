@@ -6,6 +6,7 @@ Exit codes: 0 ok, 1 bug or engine, 2 usage or policy, 3 goal not met, 4 infeasib
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
+from tablecloak.amounts import show_bytes
 from tablecloak.cleanup import discard_unfinished
 from tablecloak.cli import (
     apply,
@@ -40,6 +42,7 @@ from tablecloak.cli import (
     verify,
 )
 from tablecloak.cli.interrupts import wish
+from tablecloak.cli.limits import STARVED, is_starved, memory_limit, watched
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
 from tablecloak.errors import CloakError, EngineError, PolicyError
@@ -108,20 +111,32 @@ def _before_command(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    is_watched = arguments is None and memory_limit() is not None
+    if is_watched and (code := watched()) is not None:
+        return _explain_plainly(_out_of_memory(), given) if code == STARVED else code
     if arguments is None:
         _prepare_process()
     try:
         return int(app(given, standalone_mode=False, prog_name="tablecloak") or 0)
-    except CloakError as error:
-        return _explain(error, given)
-    except TyperException as error:
-        if not error.format_message().strip():  # no command was named, and the help is already on the screen
-            return PolicyError.exit_code
-        return _explain(_usage(error), given)
     except (Abort, Cancelled, KeyboardInterrupt):
         return INTERRUPTED
-    except Exception as error:  # a bug ends in a short message, not in a page of frames
-        return _explain(_out_of_memory(), given) if _is_out_of_memory(error) else _bug(error, given)
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # panics of polars are no Exceptions
+        if is_watched and is_starved(error):
+            os._exit(STARVED)  # there may be no memory to say so here
+        return _failed(error, given)
+
+
+def _failed(error: BaseException, given: Sequence[str]) -> int:
+    """Say what went wrong; a bug ends in a short message, not in a page of frames."""
+    if isinstance(error, TyperException):
+        if not error.format_message().strip():  # no command was named, and the help is already on the screen
+            return PolicyError.exit_code
+        error = _usage(error)
+    if is_starved(error):
+        error = _out_of_memory()
+    return _explain(error, given) if isinstance(error, CloakError) else _bug(error, given)
 
 
 def _prepare_process() -> None:
@@ -165,22 +180,27 @@ def _explain(error: CloakError, given: Sequence[str]) -> int:
     return error.exit_code
 
 
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether the system, or a library in its own words, refused more memory."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
-        return True
-    text = str(error).lower()  # which is looked at and never shown
-    return any(
-        words in text for words in ("start new thread", "cannot allocate memory", "out of memory", "os error 12")
-    )
-
-
 def _out_of_memory() -> CloakError:
-    hint = "--engine duckdb --memory 1GB works on disk; or fewer --threads, fewer columns, a machine with more of it"
-    return EngineError("there is not enough memory", hint=hint)
+    limit = memory_limit()
+    if limit is None:
+        hint = (
+            "--engine duckdb --memory 1GB works on disk; or fewer --threads, fewer columns, a machine with more of it"
+        )
+        return EngineError("there is not enough memory", hint=hint)
+    message = f"there is not enough memory: this process may have {show_bytes(limit)} (ulimit -v)"
+    return EngineError(message, hint="allow more, at least 4 GB; then --engine duckdb --memory 1GB works on disk")
 
 
-def _bug(error: Exception, given: Sequence[str]) -> int:
+def _explain_plainly(error: CloakError, given: Sequence[str]) -> int:
+    """The same without any library that would have to be loaded."""
+    if "--json" in given:
+        sys.stdout.write(json.dumps(error.to_dict()) + "\n")
+    else:
+        sys.stderr.write(f"{error}\n")
+    return error.exit_code
+
+
+def _bug(error: BaseException, given: Sequence[str]) -> int:
     """An unexpected error: its type and places only, because its text might hold a cell of the data."""
     if {"-v", "--verbose"} & set(given):
         stderr().print("Traceback:", "".join(traceback.format_tb(error.__traceback__)), sep="\n", markup=False)

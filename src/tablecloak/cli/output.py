@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from tablecloak.cli.settings import Settings
+    from tablecloak.io.places import Place
     from tablecloak.progress import Progress
 
-__all__ = ["emit", "emit_bytes", "emit_json", "emit_text", "progress_for", "remark", "stderr"]
+__all__ = ["emit", "emit_bytes", "emit_json", "emit_text", "page_at", "progress_for", "remark", "stderr"]
 
 
 def emit(settings: Settings, data: Any, lines: Iterable[RenderableType]) -> None:
@@ -66,6 +68,28 @@ def remark(settings: Settings, text: str | Text) -> None:
     """Say something on stderr unless asked to be quiet."""
     if not settings.quiet:
         stderr().print(text, soft_wrap=True, markup=False, highlight=False)
+
+
+@contextmanager
+def page_at(path: Path | None, reads: Iterable[Place | None], *, force: bool) -> Iterator[Callable[[str], None]]:
+    """What writes a page, put in place at the end; a place where it must not or cannot be is refused before the work.
+
+    Args:
+        path: None: no page is asked for.
+    """
+    if path is None:
+        yield lambda _: None
+        return
+    from tablecloak.io.atomic import Outputs, writing
+
+    with Outputs(reads=reads, force=force) as outputs:
+        target = outputs.add(path)
+
+        def write(text: str) -> None:
+            with writing(target):
+                target.write_text(text, encoding="utf-8")
+
+        yield write
 
 
 def stderr() -> Console:

@@ -28,7 +28,7 @@ def verify(
     ] = None,
     original: Annotated[
         str | None,
-        typer.Option("--original", metavar=DATA, help="Also check that every cell covers the original of its row."),
+        typer.Option("--original", metavar=DATA, help="Also find an original for every row, which it covers."),
     ] = None,
     recoding: Annotated[
         Path | None,

@@ -3,12 +3,16 @@
 A release is honest if its originals can be dealt out so that every group shows, in every block of columns, just what
 its originals hold there. Equal originals are one kind; a demand is a row of a block that a group shows so many times.
 An original that fits one group only is there, which leaves less for the others: this decides most releases. What stays
-open is tried out, as far as that goes: in general the question is as hard as three-dimensional matching.
+open is tried out, as far as that goes: in general the question is as hard as three-dimensional matching. Where it is
+known which original is in which group, comparing is enough.
+
+Whether blocks were exchanged inside groups is another question: links that originals have too may be there by chance.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,12 +21,16 @@ from numpy.typing import NDArray
 
 from tablecloak.data.origins import MOST_PAIRS, numbered, transported
 
-__all__ = ["Dealt", "Shown", "dealt"]
+__all__ = ["Dealt", "Links", "Shown", "dealt", "kept_links"]
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 MOST_TRIALS = 2_000  # of one part of the release
 MOST_WORK = 100_000_000  # pairs looked at by all trials
+MOST_ROWS = 20_000  # that are looked at for links that originals have
+MOST_LINKED = 500_000  # pairs of rows of two blocks in the same group
+HARDLY = 0.6  # groups that are likelier than this to stay as they are say little
+NEVER = math.log(1e-9)  # what chance does so seldom is no chance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +62,17 @@ class Dealt:
         return None if self.answer is Answer.OPEN else self.answer is Answer.YES
 
 
-def dealt(blocks: Sequence[Shown]) -> Dealt:
-    """Deal out all originals to the groups of a release."""
+def dealt(blocks: Sequence[Shown], home: IntArray | None = None) -> Dealt:
+    """Deal out all originals to the groups of a release.
+
+    Args:
+        home: (n_originals,) the group of every original, where that is known.
+    """
     if len({len(b.groups) for b in blocks} | {len(blocks[0].originals)}) > 1:
         return Dealt(Answer.NO)
+    if home is not None:
+        differing = tuple((group, i) for i, block in enumerate(blocks) for group in _differing(block, home))
+        return Dealt(Answer.NO if differing else Answer.YES, differing)
     kinds, kind_of = np.unique(numbered([b.originals for b in blocks]), return_inverse=True)
     first = np.zeros(len(kinds), np.int64)
     first[kind_of[::-1]] = np.arange(len(kind_of))[::-1]
@@ -72,6 +87,13 @@ def dealt(blocks: Sequence[Shown]) -> Dealt:
         return Dealt(Answer.OPEN if Answer.OPEN in answers else Answer.YES)
     named = tuple(dict.fromkeys((int(groups[names[0][c]]), int(names[1][c])) for c in wrong.cells.tolist()))
     return Dealt(Answer.NO, named, np.flatnonzero(np.isin(kind_of, wrong.kinds)))
+
+
+def _differing(block: Shown, home: IntArray) -> list[int]:
+    """Groups that do not show just the rows of their originals."""
+    order, other = np.lexsort((block.published, block.groups)), np.lexsort((block.originals, home))
+    differs = (block.groups[order] != home[other]) | (block.published[order] != block.originals[other])
+    return [int(group) for group in np.unique(block.groups[order][differs])]
 
 
 # What must be so ------------------------------------------------------------------------------------------------------
@@ -245,3 +267,122 @@ def _can_flow(part: _State, cells: IntArray) -> bool:
     wanted, left = np.unique(cells, return_inverse=True)
     amounts = transported(left.astype(np.int64), part.kind, part.demand[wanted], part.supply)
     return int(amounts.sum()) == int(part.demand[wanted].sum())
+
+
+# What was exchanged ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Rows that show together, in two blocks, what an original holds together."""
+
+    n_rows: int  # in groups where an exchange can be seen
+    n_kept: int
+    chance: float  # logarithm of a bound on how likely so many are after every group was shuffled
+
+    @property
+    def are_kept(self) -> bool:
+        """Nobody shuffled these rows."""
+        return self.chance <= NEVER
+
+
+def kept_links(one: Shown, other: Shown, is_free: BoolArray | None = None) -> Links:
+    """How many links of two blocks, shown by the same rows, are those of originals; of large tables, in a sample.
+
+    After a shuffle, a row has a link that originals have with the share of rows of its group that would make it one.
+    Two bounds, both for groups of any sizes: on the number of such rows, and on the number of groups in which all are
+    such, which says more of small tables.
+    Reference: Chatterjee, Stein's method for concentration inequalities, PTRF 138, 2007 (proposition 1.1; its bound
+    on the generating function adds up over groups). Bregman, Minc: permanents of matrices of zeros and ones.
+    Hoeffding, Probability inequalities for sums of bounded random variables, JASA 58, 1963 (theorem 1).
+
+    Args:
+        is_free: (n_shown,) rows of groups in which every exchange was allowed; None: all.
+    """
+    rows, group = _some_groups(one.groups, is_free)
+    left, right = _Kinds.of(group, one.published[rows]), _Kinds.of(group, other.published[rows])
+    # every kind of the left block, or some, beside every kind of the right one in its group
+    some = np.flatnonzero((left.n_kinds > 1)[left.group] & (right.n_kinds > 1)[left.group])
+    some = np.random.default_rng(0).permutation(some)
+    some = np.sort(some[: max(1, np.searchsorted(np.cumsum(right.n_kinds[left.group[some]]), MOST_LINKED))])
+    n_beside = right.n_kinds[left.group[some]]
+    step = np.arange(int(n_beside.sum())) - np.repeat(np.cumsum(n_beside) - n_beside, n_beside)
+    beside = np.repeat((np.cumsum(right.n_kinds) - right.n_kinds)[left.group[some]], n_beside) + step
+
+    n_codes, width = (1 + int(max(b.published.max(initial=0), b.originals.max(initial=0))) for b in (one, other))
+    is_looked_at = np.zeros(n_codes, bool)
+    is_looked_at[left.code[some]] = True
+    originals = is_looked_at[one.originals]
+    known = np.unique(one.originals[originals] * width + other.originals[originals])
+    is_link = _are_among(np.repeat(left.code[some] * width, n_beside) + right.code[beside], known)
+    n_linked = np.zeros(len(left.code), np.int64)  # rows of its group that would be a link, for every left kind
+    np.add.at(n_linked, np.repeat(some, n_beside), is_link * right.count[beside])
+    size = np.bincount(group)
+    expected = float((left.count * n_linked / size[left.group]).sum())
+
+    counts = np.zeros(len(left.code), bool)
+    counts[some] = True
+    is_kept = _are_among(one.published[rows] * width + other.published[rows], known)
+    is_counted = counts[left.kind_of_row]
+    n_kept = int((is_kept & is_counted).sum())
+    is_whole = np.ones(len(size), bool)
+    is_whole[group[~is_kept]] = False
+    is_seen = np.ones(len(size), bool)
+    is_seen[group[~is_counted]] = False
+    chance = min(_so_many(n_kept, expected), _so_whole(is_whole, is_seen, size, left, n_linked))
+    return Links(int(is_counted.sum()), n_kept, chance)
+
+
+def _some_groups(groups: IntArray, is_free: BoolArray | None) -> tuple[IntArray, IntArray]:
+    """Rows of groups that may be looked at, of so many as there is time for, and the groups numbered from 0."""
+    rows = np.arange(len(groups)) if is_free is None else np.flatnonzero(is_free)
+    names, group = np.unique(groups[rows], return_inverse=True)
+    group = group.reshape(-1)
+    order = np.random.default_rng(0).permutation(len(names))
+    n_rows = np.cumsum(np.bincount(group, minlength=len(names))[order])
+    chosen = np.zeros(len(names), bool)
+    chosen[order[: 1 + int(np.searchsorted(n_rows, MOST_ROWS))]] = True
+    rows = rows[chosen[group]]
+    return rows, (np.cumsum(chosen) - 1)[group[chosen[group]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kinds:
+    """The different rows of a block in every group, group by group."""
+
+    group: IntArray  # (n_kinds,)
+    code: IntArray  # (n_kinds,)
+    count: IntArray  # (n_kinds,)
+    kind_of_row: IntArray  # (n_rows,)
+    n_kinds: IntArray  # (n_groups,)
+
+    @classmethod
+    def of(cls, group: IntArray, codes: IntArray) -> _Kinds:
+        width = 1 + int(codes.max(initial=0))
+        names, kind_of_row, count = np.unique(group * width + codes, return_inverse=True, return_counts=True)
+        return cls(names // width, names % width, count, kind_of_row.reshape(-1), np.bincount(names // width))
+
+
+def _are_among(numbers: IntArray, known: IntArray) -> BoolArray:
+    """Whether each number is one of those known, which ascend."""
+    return np.searchsorted(known, numbers, side="right") > np.searchsorted(known, numbers)
+
+
+def _so_many(n_kept: int, expected: float) -> float:
+    """How likely so many rows, at least, are links of originals."""
+    more = n_kept - expected
+    return -(more**2) / (4 * expected + 2 * more) if more > 0 else 0.0
+
+
+def _so_whole(is_whole: BoolArray, is_seen: BoolArray, size: IntArray, kinds: _Kinds, n_linked: IntArray) -> float:
+    """How likely so many groups have nothing but links of originals, among those that hardly ever do."""
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2 + size.max(initial=0))))])
+    of_row = np.where(n_linked > 0, factorials[n_linked] / np.maximum(n_linked, 1), -np.inf)
+    likely = np.bincount(kinds.group, kinds.count * of_row, len(size)) - factorials[size]
+    is_hard = is_seen & (likely < math.log(HARDLY))
+    n, n_whole = int(is_hard.sum()), int((is_whole & is_hard).sum())
+    mean = max(float(np.exp(likely[is_hard]).sum()), 1e-300)
+    if n_whole <= mean:
+        return 0.0
+    p, q = n_whole / n, mean / n
+    return -n * (p * math.log(p / q) + ((1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0))

@@ -28,6 +28,7 @@ __all__ = [
     "assigned",
     "candidates_of",
     "classes_in_order",
+    "is_same_for_all",
     "numbered",
     "transported",
 ]
@@ -278,6 +279,28 @@ def assigned(candidates: Candidates, equal: Sequence[Equal]) -> Origins:
         originals = np.flatnonzero((class_of_original >= 0) & is_open[class_of_original])
         is_certain &= _transported(candidates, row_key, original_key, rows, originals, row_of)
     return Origins(row_of, is_certain)
+
+
+def is_same_for_all(candidates: Candidates, equal: Sequence[Equal], codes: IntArray) -> bool:
+    """Whether every original that a published row can come from has the same code, (n_originals,), whichever is taken.
+
+    No also where there are too many to look at.
+    """
+    row_key, original_key = _keys(candidates, equal)
+    columns = (candidates.point_of_original, original_key, codes.astype(np.int64))
+    kinds = np.unique(numbered(columns), return_index=True)[1]
+    point, key, code = (column[kinds] for column in columns)
+    starts = np.searchsorted(candidates.points, point)
+    n_classes = np.searchsorted(candidates.points, point, side="right") - starts
+    if int(n_classes.sum()) > MOST_PAIRS:
+        return False
+    step = np.arange(int(n_classes.sum())) - np.repeat(np.cumsum(n_classes) - n_classes, n_classes)
+    width = int(max(row_key.max(initial=0), original_key.max(initial=0))) + 1
+    places = candidates.classes[np.repeat(starts, n_classes) + step] * width + np.repeat(key, n_classes)
+    is_shown = np.isin(places, candidates.class_of_row * width + row_key)
+    places, found = places[is_shown], np.repeat(code, n_classes)[is_shown]
+    different = np.unique(numbered([places, found]), return_index=True)[1]
+    return len(different) == len(np.unique(places))
 
 
 def _keys(candidates: Candidates, equal: Sequence[Equal]) -> tuple[IntArray, IntArray]:

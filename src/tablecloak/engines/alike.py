@@ -19,7 +19,18 @@ from tablecloak.data.coded import MIX
 from tablecloak.data.domain import ANYTHING
 from tablecloak.engines.partitions import KeyPartitions
 
-__all__ = ["NOBODY", "Alike", "count_alike", "count_in_parts", "count_keys", "keys_of", "shown_rows", "some_of"]
+__all__ = [
+    "NOBODY",
+    "Alike",
+    "count_alike",
+    "count_in_parts",
+    "count_keys",
+    "count_persons",
+    "keys_of",
+    "shown_rows",
+    "some_of",
+    "words_of",
+]
 
 KeyArray = NDArray[np.uint64]
 # Bytes that the key of a row takes while it is sorted.
@@ -28,20 +39,31 @@ BYTES_PER_KEY = 32
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Records by how many others look the same on some columns."""
+    """Records, or persons with several of them, by how many others look the same on some columns."""
 
     n_records: int
-    n_alone: int  # records that no other looks like
+    n_alone: int  # records that no other looks like; persons one of whose records only their own look like
     n_groups: int  # different combinations of values
-    smallest: int  # records in the smallest group; 0 where there are none
+    smallest: int  # records, or persons, in the smallest group; 0 where there are none
+    n_persons: int | None = None  # None: records are counted
+    n_appearances: int | None = None  # of persons in groups, each counted once in every group
+
+    @property
+    def counted(self) -> str:
+        """What is counted, in the words of reports."""
+        return "records" if self.n_persons is None else "persons"
+
+    @property
+    def n_counted(self) -> int:
+        return self.n_records if self.n_persons is None else self.n_persons
 
     @property
     def share_alone(self) -> float:
-        """The share of records that no other looks like."""
-        return self.n_alone / max(1, self.n_records)
+        """The share of records, or persons, that no other looks like."""
+        return self.n_alone / max(1, self.n_counted)
 
     def __add__(self, other: Alike) -> Alike:
-        """Both parts, where no record of one looks like one of the other."""
+        """Both parts in records, where no record of one looks like one of the other."""
         smallest = min((a.smallest for a in (self, other) if a.n_records), default=0)
         return Alike(
             self.n_records + other.n_records, self.n_alone + other.n_alone, self.n_groups + other.n_groups, smallest
@@ -51,27 +73,47 @@ class Alike:
 NOBODY = Alike(0, 0, 0, 0)
 
 
-def count_alike(frame: pl.DataFrame, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
-    """The groups of a frame on every set of columns."""
-    return [count_keys(keys) for keys in keys_of(shown_rows(frame, stars), sets, is_all=True)]
+def count_alike(
+    frame: pl.DataFrame, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = (), person: str | None = None
+) -> list[Alike]:
+    """The groups of a frame on every set of columns.
+
+    Args:
+        person: the column that says whose a record is, where somebody has several; persons are counted then.
+    """
+    shown = shown_rows(frame, stars)
+    every = keys_of(shown, sets, is_all=True)
+    if person is None:
+        return [count_keys(keys) for keys in every]
+    whose = words_of(shown[person], is_all=True)
+    n_persons = pl.Series(whose).n_unique()
+    return [count_persons([(keys, whose)], n_persons) for keys in every]
 
 
 def count_in_parts(
     batches: Iterable[pl.DataFrame], sets: Sequence[Sequence[str]], folder: Path, *, n_rows: int, work: int,
-    stars: Sequence[str] = (),
+    stars: Sequence[str] = (), person: str | None = None,
 ) -> list[Alike]:  # fmt: skip
     """The same for rows that come in batches and may be more than memory holds: keys wait in files, in parts."""
-    n_parts = 1 + n_rows * BYTES_PER_KEY * len(sets) // max(1, work)
-    whole = np.full(1, np.iinfo(np.uint64).max, np.uint64)
+    n_words = 1 if person is None else 2
+    n_parts = 1 + n_rows * BYTES_PER_KEY * n_words * len(sets) // max(1, work)
+    of_key = np.array([np.iinfo(np.uint64).max, 0], np.uint64)[:n_words]
+    everybody = pl.Series([], dtype=pl.UInt64)  # persons are in memory where they are coded, too
     stores = []
     for number in range(len(sets)):
         place = folder / f"alike-{number}"
         place.mkdir(exist_ok=True)
-        stores.append(KeyPartitions(place, whole, n_parts))
+        stores.append(KeyPartitions(place, of_key, n_parts))
     try:
         for batch in batches:
-            for store, keys in zip(stores, keys_of(shown_rows(batch, stars), sets), strict=True):
-                store.add(keys[None, :])
+            shown = shown_rows(batch, stars)
+            whose = [] if person is None else [words_of(shown[person])]
+            everybody = pl.concat([everybody, *map(pl.Series, whose)]).unique() if whose else everybody
+            for store, keys in zip(stores, keys_of(shown, sets), strict=True):
+                store.add(np.stack([keys, *whose]))
+        if person is not None:
+            loaded = ((part.load() for part in store.parts()) for store in stores)
+            return [count_persons(((keys, of) for keys, of in each), len(everybody)) for each in loaded]
         return [sum((count_keys(part.load()[0]) for part in store.parts()), NOBODY) for store in stores]
     finally:
         for store in stores:
@@ -84,7 +126,7 @@ def keys_of(frame: pl.DataFrame, sets: Sequence[Sequence[str]], *, is_all: bool 
     Args:
         is_all: the frame is the whole table, so that keys need not be those of other batches or processes.
     """
-    words = {name: _words(frame[name], is_all=is_all) for name in dict.fromkeys(n for chosen in sets for n in chosen)}
+    words = {name: words_of(frame[name], is_all=is_all) for name in dict.fromkeys(n for chosen in sets for n in chosen)}
     # sets mostly begin with the quasi-identifiers, whose keys are made once
     shortest = min(sets, key=len, default=())
     n_common = next((i for i, name in enumerate(shortest) if any(s[i] != name for s in sets)), len(shortest))
@@ -110,12 +152,39 @@ def count_keys(keys: KeyArray) -> Alike:
     if not len(keys):
         return NOBODY
     ordered = pl.Series(keys).sort().to_numpy()
-    begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    sizes = np.diff(np.concatenate([[0], begins, [len(ordered)]]))
-    return Alike(len(keys), int(np.count_nonzero(sizes == 1)), len(sizes), int(sizes.min()))
+    is_edge = np.ones(len(keys) + 1, bool)  # before every key, and after the last
+    np.not_equal(ordered[1:], ordered[:-1], out=is_edge[1:-1])
+    n_alone = int(np.count_nonzero(is_edge[1:] & is_edge[:-1]))
+    smallest = 1 if n_alone else int(np.diff(np.flatnonzero(is_edge)).min())
+    return Alike(len(keys), n_alone, int(np.count_nonzero(is_edge[1:])), smallest)
 
 
-def _words(series: pl.Series, *, is_all: bool = False) -> KeyArray:
+def count_persons(parts: Iterable[tuple[KeyArray, KeyArray]], n_persons: int) -> Alike:
+    """The groups of equal keys by whose they are: keys and persons of rows, no key in two parts."""
+    n_records, found = 0, NOBODY
+    alone = [pl.Series([], dtype=pl.UInt64)]
+    for keys, whose in parts:
+        # everybody once in every group
+        is_first = pl.Series(_mixed_in(keys.copy(), [whose])).is_first_distinct().to_numpy()
+        appearances = count_keys(keys[is_first])
+        n_records, found = n_records + len(keys), found + appearances
+        if appearances.n_alone:
+            alone.append(pl.Series(_only_persons(keys, whose)))
+    n_alone = pl.concat(alone).n_unique()
+    return Alike(n_records, n_alone, found.n_groups, found.smallest, n_persons, found.n_records)
+
+
+def _only_persons(keys: KeyArray, whose: KeyArray) -> KeyArray:
+    """The persons of the groups of equal keys that hold one person's rows."""
+    order = pl.Series(keys).arg_sort().to_numpy()
+    ordered, whose = keys[order], whose[order]
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    first = np.minimum.reduceat(whose, begins)
+    only: KeyArray = first[first == np.maximum.reduceat(whose, begins)]
+    return only
+
+
+def words_of(series: pl.Series, *, is_all: bool = False) -> KeyArray:
     """A number for every cell that looks like chance: that of the same value in every batch and every process."""
     if isinstance(series.dtype, pl.Categorical | pl.Enum):
         # codes of categories are those of one table, their texts those of all
@@ -139,4 +208,4 @@ def some_of(frame: pl.DataFrame, together: str | None, share: float) -> pl.DataF
         return frame
     if together is None:
         return frame.gather_every(max(1, round(1 / share)))
-    return frame.filter(pl.Series(_words(frame[together]) < np.uint64(share * (2**64 - 1))))
+    return frame.filter(pl.Series(words_of(frame[together]) < np.uint64(share * (2**64 - 1))))

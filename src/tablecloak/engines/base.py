@@ -31,6 +31,7 @@ from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, one_class
 
 __all__ = [
+    "PERSON",
     "Answer",
     "Coding",
     "Engine",
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 IntArray = NDArray[np.int64]
+PERSON = "__tablecloak_person__"  # the column that says whose a record is
 # Which parts of a table, given as classes, satisfy the goal, so that each may be a shard.
 StandsAlone = Callable[[ClassStats], NDArray[np.bool_]]
 
@@ -294,11 +296,23 @@ class Engine(Protocol):
                 rows are not in memory, it holds every cell against its original and counts the persons of classes.
         """
 
-    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
+    def with_persons(self, release: Table, originals: Coding, row_of: IntArray | None) -> Table | None:
+        """A release of this engine with the column PERSON: whose every record is, which no release publishes.
+
+        None where nobody has several records, or where it is not known.
+
+        Args:
+            row_of: the original of every row, where rows are in memory.
+        """
+
+    def alike(
+        self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = (), person: str | None = None
+    ) -> list[Alike]:
         """How many records stand alone on each set of columns, and how many groups of equal ones there are.
 
         Args:
             stars: records in which all of these are `*` or empty are suppressed ones, and not counted.
+            person: the column that says whose a record is; persons are counted instead of records then.
         """
 
     def some_rows(

@@ -1,7 +1,8 @@
 """The disk-based clustering algorithm on disk: an original table and one clusters table in DuckDB, centroids in memory.
 
-The original table holds the quasi-identifiers of every row, the clusters table one row (id_data, cluster_id, distance)
-for each of them. Sets of equal records that are large enough have the cluster ids -1, -2, ..; they stay as they are.
+The original table holds the quasi-identifiers of every row, numbered in an order that the secret draws, the clusters
+table one row (id_data, cluster_id, distance) for each of them. Sets of equal records that are large enough have the
+cluster ids -1, -2, ..; they stay as they are.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ from tablecloak.algorithms.cluster_table import ClusterTable, Members
 from tablecloak.algorithms.clusters import Costs, cluster_kernels
 from tablecloak.algorithms.dealing import Dealt
 from tablecloak.algorithms.distances import lines_of
+from tablecloak.algorithms.hiding import ROWS
 from tablecloak.algorithms.uniting import merged, united
 from tablecloak.engines.base import Answer, Coding, OnDisk
-from tablecloak.engines.keys import ClassFile
+from tablecloak.engines.keys import ClassFile, KeyFile
 from tablecloak.engines.rows import Rows
 from tablecloak.engines.sql import LEAST_MEMORY, failing, open_database, remove_database
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.space import Keys, unpack
 from tablecloak.models.base import Goal
+from tablecloak.rng import BLOCK, Secret, drawn_words
 from tablecloak.stats.classes import ClassStats, count_classes
 
 __all__ = ["DiskRecords", "solve_on_disk"]
@@ -46,6 +49,7 @@ class DiskRecords:
     """Records of a key file, with the tables of the algorithm in a database beside it.
 
     Args:
+        secret: draws the order in which records are dealt.
         buffer: rows of the clusters table, and of a batch of records, that are held in memory.
     """
 
@@ -54,6 +58,7 @@ class DiskRecords:
         coding: Coding,
         folder: Path,
         *,
+        secret: Secret,
         distance: str = "loss",
         beta: float = 1.0,
         memory: int = LEAST_MEMORY,
@@ -69,6 +74,9 @@ class DiskRecords:
         self._n_dims = len(coding.domains)
         self._names = [f"q{d}" for d in range(self._n_dims)]
         self._open(folder, memory, threads)
+        self._keys = KeyFile(folder / "dealt.keys", self.rows.keys.n_words)
+        self._keys.path.unlink(missing_ok=True)  # what a killed run left
+        self._put_in_order(secret)
 
     def _open(self, folder: Path, memory: int, threads: int) -> None:
         self._path = folder / "clusters.duckdb"
@@ -78,12 +86,39 @@ class DiskRecords:
             self._run(f"CREATE TABLE original (id_data BIGINT, {columns})")
             self._run(f"CREATE TABLE same ({columns}, cluster_id INTEGER)")
             self._run("CREATE TABLE clusters (id_data BIGINT, cluster_id INTEGER, distance DOUBLE)")
+
+    def _put_in_order(self, secret: Secret) -> None:
+        """Number records in the order of their keys, which forgets that of the input, shuffled by the secret.
+
+        The same order as in memory (`hiding.solve`), by sorts of the database, which need not fit memory.
+        """
+        words = [f"k{i}" for i in range(self._keys.n_words)]
+        listed = ", ".join(words)
+        self._run(f"CREATE TABLE given (row_number BIGINT, {', '.join(f'{w} UBIGINT' for w in words)})")
+        self._run("CREATE TABLE drawn (place BIGINT, word UBIGINT)")
         begin = 0
         for keys in self.rows.keys.chunks(self.buffer):
-            codes = self._codes(keys)
-            ids = np.arange(begin, begin + codes.shape[1])
-            self._insert("original", {"id_data": ids, **dict(zip(self._names, codes, strict=True))})
-            begin += len(ids)
+            rows = np.arange(begin, begin + keys.shape[1])
+            self._insert("given", {"row_number": rows, **dict(zip(words, keys, strict=True))})
+            begin += len(rows)
+        for block in range(-(-self.n // BLOCK)):
+            places = np.arange(block * BLOCK, min(self.n, (block + 1) * BLOCK))
+            drawn = drawn_words(secret.derived(ROWS), block)[: len(places)]
+            self._insert("drawn", {"place": places, "word": drawn})
+        self._run(
+            "CREATE TABLE sorted AS SELECT row_number() OVER (ORDER BY word, place) - 1 AS id_data, row_number, "
+            f"{listed} FROM drawn JOIN (SELECT row_number() OVER (ORDER BY {listed}, row_number) - 1 AS place, * "
+            "FROM given) USING (place)"
+        )
+        for where in self._slices():
+            found = self._fetch(f"SELECT id_data, {listed} FROM sorted WHERE {where} ORDER BY id_data")
+            keys = np.stack([np.asarray(found[w], np.uint64) for w in words])
+            self._keys.append(keys)
+            codes = dict(zip(self._names, self._codes(keys), strict=True))
+            self._insert("original", {"id_data": np.asarray(found["id_data"], np.int64), **codes})
+        self._run("CREATE TABLE origins AS SELECT id_data, row_number FROM sorted")
+        for table in ("given", "drawn", "sorted"):
+            self._run(f"DROP TABLE {table}")
 
     def _run(self, statement: str, values: Any = None) -> Any:
         with failing("working with the clusters table", self._path.parent):
@@ -110,6 +145,7 @@ class DiskRecords:
     def close(self) -> None:
         """Remove the tables."""
         self._connection.close()
+        self._keys.path.unlink(missing_ok=True)
         remove_database(self._path)
 
     # Records ----------------------------------------------------------------------------------------------------------
@@ -141,9 +177,9 @@ class DiskRecords:
             if len(found["id_data"]):
                 yield np.asarray(found["id_data"], np.int64), self._stacked(found)
 
-    def _slices(self) -> Iterator[str]:
+    def _slices(self, by: str = "id_data") -> Iterator[str]:
         for begin in range(0, self.n, self.buffer):
-            yield f"id_data >= {begin} AND id_data < {begin + self.buffer}"
+            yield f"{by} >= {begin} AND {by} < {begin + self.buffer}"
 
     def equal_to(self, seeds: Codes) -> Iterator[tuple[IntArray, Members]]:
         self._note(seeds, np.arange(seeds.shape[1]))
@@ -193,7 +229,7 @@ class DiskRecords:
             self._connection.unregister("chosen")
 
     def codes(self, ids: IntArray) -> Codes:
-        file = self.rows.keys
+        file = self._keys
         if len(ids) <= ONE_BY_ONE:
             return self._codes(file.rows_at(ids))
         order = np.argsort(ids)
@@ -207,10 +243,12 @@ class DiskRecords:
         return found
 
     def clusters(self) -> Iterator[IntArray]:
-        """The cluster of every record in their order, a batch at a time; sets are -1, -2, .."""
+        """The cluster of every row of the input in its order, a batch at a time; sets are -1, -2, .."""
         self.table.flush()
-        for where in self._slices():
-            found = self._fetch(f"SELECT cluster_id FROM clusters WHERE {where} ORDER BY id_data")
+        for where in self._slices("row_number"):
+            found = self._fetch(
+                f"SELECT cluster_id FROM clusters JOIN origins USING (id_data) WHERE {where} ORDER BY row_number"
+            )
             yield np.asarray(found["cluster_id"], np.int64)
 
 
@@ -236,8 +274,9 @@ def solve_on_disk(
     _refuse_many(coding, size, work)
     per_row = 2 * (32 + 12 * len(coding.domains))
     records = DiskRecords(
-        coding, folder, distance=search.dealing.distance, beta=search.dealing.beta, memory=work // DUCK_SHARE,
-        threads=threads, buffer=buffer or max(4 * size, LEAST_BUFFER, work // BUFFER_SHARE // per_row),
+        coding, folder, secret=search.secret, distance=search.dealing.distance, beta=search.dealing.beta,
+        memory=work // DUCK_SHARE, threads=threads,
+        buffer=buffer or max(4 * size, LEAST_BUFFER, work // BUFFER_SHARE // per_row),
     )  # fmt: skip
     try:
         dealt = search.dealing.deal(records, size, search.secret, search.progress)

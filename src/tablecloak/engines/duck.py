@@ -35,7 +35,7 @@ from tablecloak.engines.disk_clusters import solve_on_disk
 from tablecloak.engines.lookup import places_of
 from tablecloak.engines.order import content_order
 from tablecloak.engines.publish import Publisher, Unordered
-from tablecloak.engines.recount import Recounter
+from tablecloak.engines.recount import Recounter, with_persons
 from tablecloak.engines.rows import Rows, Shards
 from tablecloak.engines.rundir import RowsPrint, RunFolder, changed_since
 from tablecloak.engines.solutions import compact, join, load_answer, save_answer
@@ -346,12 +346,18 @@ class DuckEngine:
         )  # fmt: skip
         return recounter.count(stars_are_suppressed=stars_are_suppressed)
 
-    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
+    def with_persons(self, release: Table, originals: Coding, row_of: IntArray | None) -> StreamTable | None:  # noqa: ARG002
+        return with_persons(_stream(release), originals)
+
+    def alike(
+        self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = (), person: str | None = None
+    ) -> list[Alike]:
         stream = _stream(table)
-        columns = list(dict.fromkeys([*(name for chosen in sets for name in chosen), *stars]))
+        named = [*(name for chosen in sets for name in chosen), *stars, *([person] if person else [])]
         return count_in_parts(
-            stream.batches(columns), sets, self.folder.path, n_rows=stream.n_rows, work=self.work, stars=stars
-        )
+            stream.batches(list(dict.fromkeys(named))), sets, self.folder.path, n_rows=stream.n_rows, work=self.work,
+            stars=stars, person=person,
+        )  # fmt: skip
 
     def some_rows(
         self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None

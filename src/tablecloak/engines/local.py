@@ -17,6 +17,7 @@ from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.alike import Alike, count_alike, some_of
 from tablecloak.engines.base import (
+    PERSON,
     Answer,
     Coding,
     Publication,
@@ -39,7 +40,7 @@ from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
-from tablecloak.stats.classes import SensitiveDomain, count_classes
+from tablecloak.stats.classes import Counted, SensitiveDomain, count_classes
 from tablecloak.stats.joint import combine
 
 __all__ = ["LocalEngine", "LocalTable", "starred", "table_of"]
@@ -213,8 +214,22 @@ class LocalEngine:
             cells=labels, is_suppressed=is_star, classes=classes, codes={d.name: column for d, column in counted},
         )  # fmt: skip
 
-    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
-        return count_alike(_local(table).frame, sets, stars=stars)
+    def with_persons(self, release: Table, originals: Coding, row_of: IntArray | None) -> LocalTable | None:
+        unpublished = originals.table.unpublished() if originals.codes else ()
+        codes = next((codes for domain, codes in unpublished if domain.kind is Counted.PERSON), None)
+        if codes is None:
+            return None
+        whose, table = codes if row_of is None else codes[row_of], _local(release)
+        return LocalTable(
+            table.frame.with_columns(pl.Series(PERSON, whose)),
+            {**table.types, PERSON: ColumnType.INTEGER},
+            table.name,
+        )
+
+    def alike(
+        self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = (), person: str | None = None
+    ) -> list[Alike]:
+        return count_alike(_local(table).frame, sets, stars=stars, person=person)
 
     def some_rows(
         self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from tablecloak.data.table import Order
 from tablecloak.rng import Secret
 
-__all__ = ["BLOCK", "content_order", "drawn_words", "plain_text", "published_order", "random_order", "sortable"]
+__all__ = ["content_order", "plain_text", "published_order", "random_order", "sortable"]
 
 IntArray = NDArray[np.int64]
 Words = NDArray[np.uint64]
-BLOCK = 1 << 16  # rows whose random words are drawn at once, so that a worker can draw those of any rows
+MANY_TEXTS = 4096
+SHORT_TEXT = 16  # bytes
 _SIGN = np.uint64(1 << 63)
 
 
@@ -51,14 +52,7 @@ def published_order(frame: pl.DataFrame, order: Order, secret: Secret, *, first:
 
 def random_order(n_rows: int, secret: Secret) -> IntArray:
     """A permutation that only the secret tells; of rows in the order of their content, it is the same for any input."""
-    blocks = [drawn_words(secret.derived("order"), block) for block in range(-(-n_rows // BLOCK))]
-    words = np.concatenate([np.zeros(0, np.uint64), *blocks])[:n_rows]
-    return np.argsort(words, kind="stable")
-
-
-def drawn_words(key: bytes, block: int) -> Words:
-    """The random words of the rows of one block; a row with a smaller word comes earlier."""
-    return Secret(key).stream(f"block {block}").words(BLOCK)
+    return secret.order("order", n_rows)
 
 
 def plain_text(series: pl.Series) -> pl.Series:
@@ -88,10 +82,32 @@ def _fields(series: pl.Series) -> list[Field]:
         if series.null_count() == len(series):
             return []
         series = series.fill_null(series.drop_nulls()[0])
-    numbers = _numbers(series)
-    if len(numbers) and (width := int(numbers.max() - (least := numbers.min())).bit_length()):
-        fields.append((numbers - least, width))
+    fields.extend(map(_narrowed, _letters(series) or [_numbers(series)]))
     return fields
+
+
+def _narrowed(numbers: Words) -> Field:
+    least = numbers.min(initial=np.iinfo(np.uint64).max)
+    return numbers - least, int(numbers.max(initial=least) - least).bit_length()
+
+
+def _letters(series: pl.Series) -> list[Words]:
+    """Short texts, most of which differ, as eight bytes after the other and their length; nothing for other columns.
+
+    Places among the sorted texts need fewer bits, and take longer to find the more of them there are.
+    """
+    if series.dtype != pl.String or len(series) < MANY_TEXTS:
+        return []
+    longest = int(series.str.len_bytes().max())  # type: ignore[arg-type]  # a number
+    if longest > SHORT_TEXT or series.head(MANY_TEXTS).n_unique() < MANY_TEXTS // 2:
+        return []
+    padded = (pl.lit(series) + "\0" * (SHORT_TEXT + 7)).cast(pl.Binary)
+    eight = [
+        padded.bin.slice(begin, 8).bin.reinterpret(dtype=pl.UInt64, endianness="big").alias(str(begin))
+        for begin in range(0, longest, 8)
+    ]  # fmt: skip
+    lengths = series.str.len_bytes().cast(pl.UInt64)  # tells texts apart that end in characters of code 0
+    return [words.to_numpy() for words in (*pl.select(eight), lengths)]
 
 
 def _numbers(series: pl.Series) -> Words:

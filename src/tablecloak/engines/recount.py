@@ -17,7 +17,7 @@ from tablecloak.data.coder import Coder
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Coding, Recount, SensitiveColumn
+from tablecloak.engines.base import PERSON, Coding, Recount, SensitiveColumn
 from tablecloak.engines.batches import Coders, collect_values, sensitive_coders
 from tablecloak.engines.partitions import KeyPartitions
 from tablecloak.engines.rows import Rows
@@ -27,7 +27,7 @@ from tablecloak.progress import Progress
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, count_classes
 from tablecloak.stats.persons import as_published
 
-__all__ = ["Recounter"]
+__all__ = ["Recounter", "with_persons"]
 
 IntArray = NDArray[np.int64]
 # A part may have so many rows that counting them takes a third of the memory: keys, their classes, codes of attributes.
@@ -220,6 +220,24 @@ class Recounter:
         # keys are loaded in the call, so that those of two parts are never held together
         found = (_stats(part.load(), layout, self.quasi, domains, totals) for part in keys.parts())
         return list(found) if keys.n_parts == 1 else _Stored(self.folder, found)
+
+
+def with_persons(release: StreamTable, coding: Coding) -> StreamTable | None:
+    """A release with whose every row is, from the keys of its originals; None where that is not known."""
+    rows: Rows | None = coding.rows
+    kinds = [domain.kind for domain in coding.sensitive]
+    if rows is None or Counted.PERSON not in kinds or not _Originals(rows, release.n_rows).is_aligned:
+        return None
+    dim = len(coding.domains) + kinds.index(Counted.PERSON)
+
+    def batches(columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        originals = _Originals(rows, release.n_rows)
+        others = [name for name in columns if name != PERSON]
+        for batch in release.batches(others or list(release.types)[:1]):
+            persons = unpack(originals.next(batch.height), rows.space.layout, dim)
+            yield batch.with_columns(pl.Series(PERSON, persons.astype(np.int64))).select(columns)
+
+    return replace(release, types={**release.types, PERSON: ColumnType.INTEGER}, open=batches)
 
 
 class _Originals:

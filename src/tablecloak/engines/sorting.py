@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import Order
 from tablecloak.engines.keys import KeyFile
-from tablecloak.engines.order import content_order, drawn_words, sortable
+from tablecloak.engines.order import content_order, sortable
 from tablecloak.engines.rundir import RunFolder
 from tablecloak.io.atomic import writing
-from tablecloak.rng import Secret
+from tablecloak.rng import Secret, drawn_words
 
 __all__ = ["KEY", "RANK", "Ordered", "Ranks", "Sorter"]
 

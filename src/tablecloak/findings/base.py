@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak.data.table import Role
 from tablecloak.engines.alike import Alike
@@ -124,6 +126,7 @@ class Evidence:
     values: Mapping[str, Histogram] = field(default_factory=dict)  # of what goals count; totals are those of the table
     attacks: Sequence[Exposure] = ()
     rare_bounds: Mapping[str, RareBounds] = field(default_factory=dict)  # by quasi-identifier
+    persons: NDArray[np.int64] | None = None  # (n_rows,) whose each row is, where somebody has several
 
 
 def _nothing(columns: Sequence[str], together: str | None) -> pl.DataFrame:  # noqa: ARG001

@@ -67,7 +67,7 @@ def _agreement(rows: pl.DataFrame, key: str, other: str) -> float | None:
 def _found(shown: Shown, name: str, alike: Alike) -> Finding:
     has_person = any(spec.role == "person" for spec in shown.policy.columns.values())
     role = "drop" if has_person or not shown.quasi else "person"
-    count = alike.n_records - alike.n_alone
+    count = alike.n_counted - alike.n_alone
     meaning = "its rows are then counted as one person's, and it is not published" if role == "person" else "left out"
     return Finding(
         "repeated-key",
@@ -76,5 +76,5 @@ def _found(shown: Shown, name: str, alike: Alike) -> Finding:
         Fix(f"role: {role} for {name} ({meaning})", (Change(f"columns.{name}.role", role),)),
         column=name,
         count=count,
-        share=count / max(1, shown.n_records),
+        share=count / max(1, alike.n_counted),
     )

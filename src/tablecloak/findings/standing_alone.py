@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tablecloak.engines.alike import Alike
 from tablecloak.findings.base import MOST_ALONE, Change, Finding, Fix, Shown, finding
@@ -15,13 +16,16 @@ KIND = "standing-alone"
 def standing_alone(shown: Shown) -> Iterator[Finding]:
     """More than 1 % of the records stand alone on columns outside the goals, by themselves or with quasi-identifiers.
 
+    Where persons have several records, and it is known who, persons are counted: those of whom a record looks like
+    nobody else's, however often they have it.
+
     Who knows such a value, the amount of a bill, the day of a visit, finds the record of the person and everything else
     in it, however large the classes are. Counted are the published columns that no goal speaks of: kept ones, weights,
     others that a policy keeps unnamed, and sensitive columns that no goal names. Columns are counted one by one; where
     each alone is fine, all of them together. Sensitive columns that a goal protects are taken to be unknown.
     """
     whole = _whole(shown)
-    is_shared = whole.n_alone <= MOST_ALONE * whole.n_records
+    is_shared = whole.n_alone <= MOST_ALONE * whole.n_counted
     if not is_shared and _must_be_shared(shown):
         yield _on_quasi(shown, whole)
     if not shown.linked:
@@ -29,9 +33,9 @@ def standing_alone(shown: Shown) -> Iterator[Finding]:
     if not _exceeds(shown, whole, shown.linked):
         return
     counts = _by_column(shown, whole)
-    alone = [name for name in shown.linked if counts[name] > MOST_ALONE * whole.n_records]
+    alone = [name for name in shown.linked if counts[name] > MOST_ALONE * whole.n_counted]
     for name in sorted(alone, key=lambda n: -counts[n]):
-        yield _on_column(shown, name, counts[name])
+        yield _on_column(shown, whole, name, counts[name])
     rest = sorted((name for name in shown.linked if name not in alone), key=lambda n: -counts[n])
     yield from _together(shown, whole, rest)
 
@@ -40,7 +44,8 @@ def _whole(shown: Shown) -> Alike:
     """How many records the published quasi-identifiers alone leave alone; before a release that is not known: none."""
     if shown.is_released and shown.quasi:
         return shown.count([shown.quasi])[0]
-    return Alike(shown.n_records, 0, 1, shown.n_records)
+    counted = shown.count([shown.linked])[0] if shown.linked else Alike(shown.n_records, 0, 1, shown.n_records)
+    return replace(counted, n_alone=0)
 
 
 def _must_be_shared(shown: Shown) -> bool:
@@ -55,11 +60,11 @@ def _known(shown: Shown) -> tuple[str, ...]:
 
 
 def _exceeds(shown: Shown, whole: Alike, columns: Sequence[str]) -> bool:
-    return _n_alone(shown, whole, [tuple(columns)])[0] > MOST_ALONE * whole.n_records
+    return _n_alone(shown, whole, [tuple(columns)])[0] > MOST_ALONE * whole.n_counted
 
 
 def _n_alone(shown: Shown, whole: Alike, sets: Sequence[tuple[str, ...]]) -> list[int]:
-    """Records that each set of columns singles out, beyond those that quasi-identifiers single out without it."""
+    """Who each set of columns singles out, beyond those that quasi-identifiers single out without it."""
     known = _known(shown)
     with_known = [counted.n_alone - whole.n_alone for counted in shown.count([(*known, *s) for s in sets])]
     if not known or whole.n_alone == 0:  # alone on a set means alone on more columns
@@ -73,22 +78,22 @@ def _by_column(shown: Shown, whole: Alike) -> dict[str, int]:
     return dict(zip(shown.linked, _n_alone(shown, whole, [(name,) for name in shown.linked]), strict=True))
 
 
-def _said(shown: Shown, count: int) -> str:
+def _said(shown: Shown, whole: Alike, count: int) -> str:
     stand = "stand" if shown.is_released else "would stand"
-    return f"{count:,} of {shown.n_records:,} records ({count / max(1, shown.n_records):.1%}) {stand} alone"
+    return f"{count:,} of {whole.n_counted:,} {whole.counted} ({count / max(1, whole.n_counted):.1%}) {stand} alone"
 
 
-def _on_column(shown: Shown, name: str, count: int) -> Finding:
+def _on_column(shown: Shown, whole: Alike, name: str, count: int) -> Finding:
     beside = " with the published quasi-identifiers" if _known(shown) else ""
     fix = shown.drop(name)
     text = f"{fix.text}; or role: quasi, if it may be known and coarser values will do"
     return Finding(
         KIND,
-        f"{_said(shown, count)} on '{name}'{beside}, and no goal looks at it",
+        f"{_said(shown, whole, count)} on '{name}'{beside}, and no goal looks at it",
         Fix(text, fix.changes),
         column=name,
         count=count,
-        share=count / max(1, shown.n_records),
+        share=count / max(1, whole.n_counted),
     )
 
 
@@ -97,27 +102,27 @@ def _together(shown: Shown, whole: Alike, columns: Sequence[str]) -> Iterator[Fi
     if len(columns) < 2:
         return
     count = _n_alone(shown, whole, [tuple(columns)])[0]
-    if count <= MOST_ALONE * whole.n_records:
+    if count <= MOST_ALONE * whole.n_counted:
         return
     left_out, kept = [columns[0]], list(columns[1:])
     while len(kept) > 1 and _exceeds(shown, whole, kept):
         left_out.append(kept.pop(0))
     yield Finding(
         KIND,
-        f"{_said(shown, count)} on {len(columns)} columns together that no goal looks at",
+        f"{_said(shown, whole, count)} on {len(columns)} columns together that no goal looks at",
         shown.drop(*left_out),
         column=columns[0],
         count=count,
-        share=count / max(1, shown.n_records),
+        share=count / max(1, whole.n_counted),
     )
 
 
 def _on_quasi(shown: Shown, whole: Alike) -> Finding:
-    at = len(shown.policy.goals)
+    at, said = len(shown.policy.goals), _said(shown, whole, whole.n_alone)
     goal = {"model": "k-anonymity", "k": 5}
     return Finding(
         KIND,
-        f"{_said(shown, whole.n_alone)} on the published quasi-identifiers: the goals allow classes of one record",
+        f"{said} on the published quasi-identifiers: the goals allow classes of one",
         Fix("ask for k-anonymity, too", (Change(f"goals.{at}", goal),)),
         count=whole.n_alone,
         share=whole.share_alone,

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tablecloak.data.given_names import has_given_name
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, columns_hint
 from tablecloak.io.cells import infer_type
@@ -323,18 +324,40 @@ def _is_header(first: Sequence[str], below: Sequence[set[str]], types: Sequence[
     return True
 
 
+# Of the values below a cell: how many must have its outline, and how many must name somebody if it does.
+MOST_ALIKE, MANY_NAMES = 0.8, 0.2
 _made_name = re.compile(r"column_[1-9]\d*").fullmatch
 _forms = str.maketrans(string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "9" * 10)
 
 
 def _is_like(cell: str, below: set[str]) -> bool:
-    """Whether a cell looks like a value of its column: it occurs there, or has the form that all values have there."""
+    """Whether a cell looks like a value of its column.
+
+    It occurs there, has the form that all values have there letter by letter, has digits where most values have some
+    (`Main Street 5`), or names somebody as many values do.
+    """
     if not cell:
         return False
     if cell in below or "@" in cell or infer_type({cell}) not in (ColumnType.TEXT, ColumnType.INTEGER):
         return True
+    if len(below) <= 2:
+        return False
     form = cell.translate(_forms)
-    return len(form) > 2 and len(below) > 2 and all(c.translate(_forms) == form for c in below)
+    if len(form) > 2 and all(c.translate(_forms) == form for c in below):
+        return True
+    outline = _outline(cell)
+    if "9" in outline and infer_type({cell}) is ColumnType.TEXT:
+        return sum(_outline(c) == outline for c in below) >= MOST_ALIKE * len(below)
+    return has_given_name(cell) and sum(map(has_given_name, below)) >= MANY_NAMES * len(below)
+
+
+def _outline(text: str) -> str:
+    """The form of a text with every word and number in one character.
+
+    >>> _outline("Main Street 5"), _outline("Élan 17b")
+    ('a a 9', 'a 9a')
+    """
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text))
 
 
 _numbers = {ColumnType.INTEGER, ColumnType.FLOAT}

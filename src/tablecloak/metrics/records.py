@@ -264,7 +264,11 @@ def unit_line(numbers: FloatArray | None) -> FloatArray | None:
     if numbers is None or np.isnan(numbers).all():
         return None
     low, high = np.nanmin(numbers), np.nanmax(numbers)
-    return (numbers - low) / (high - low) if high > low else numbers * 0.0
+    if not high > low:
+        return numbers * 0.0
+    if high / 2 - low / 2 > np.finfo(np.float64).max / 2:  # they are further apart than a float can say
+        numbers, low, high = numbers / 2, low / 2, high / 2
+    return (numbers - low) / (high - low)
 
 
 def weighted_counts(codes: Codes, weights: IntArray, n_codes: int) -> FloatArray:

@@ -24,7 +24,8 @@ class MConfidentiality(PrivacyModel):
     Formula: |E| >= k and n_E(s) / |E| <= 1/m for every class E and every protected value s, where n_E(s) are the
     persons of E with s in any of their records there, |E| all its persons, and classes are chosen without looking at s.
     If it fails, nothing is published; a larger `k` makes it likelier to hold. Other models that look at sensitive
-    values are refused beside it. How the classes of a release made elsewhere were chosen cannot be known.
+    values, and algorithms that do, are refused beside it. How the classes of a release made elsewhere were chosen
+    cannot be known.
 
     Protects from: attribute linkage, the minimality attack included. Not from: learning a share of up to 1/m.
     Reference: Wong, Fu, Wang, Pei, Minimality attack in privacy preserving data publishing, VLDB 2007.

@@ -86,9 +86,16 @@ class Column:
         """Whether the name contains one of the words."""
         return not self.words.isdisjoint(words)
 
-    def share(self, fits: Callable[[str], object]) -> float:
-        """Share of the sampled values that fit."""
-        return sum(bool(fits(value)) for value in self.sample) / max(1, len(self.sample))
+    def share(self, fits: Callable[[str], object], at_least: float = 0.0) -> float:
+        """Share of the sampled values that fit; 0 as soon as it cannot reach `at_least`."""
+        left = (1 - at_least) * len(self.sample) + 1e-9  # that may not fit
+        n_wrong = 0
+        for value in self.sample:
+            if not fits(value):
+                n_wrong += 1
+                if n_wrong > left:
+                    return 0.0
+        return (len(self.sample) - n_wrong) / max(1, len(self.sample))
 
 
 def words_of(name: str) -> frozenset[str]:

@@ -28,11 +28,12 @@ MOST_SETS = 10
 class Risk:
     """How exposed the records of a table are to someone who knows all quasi-identifiers of a person."""
 
-    n_records: int
+    n_records: int  # or persons
     n_unique: int  # records that no other record shares its quasi-identifiers with
     highest: float  # chance of singling out the most exposed record
     average: float  # chance of singling out a record, on average
     n_classes: int = 0
+    counted: str = "records"  # or persons, where somebody has several records and it is known who
 
     @property
     def unique_share(self) -> float:
@@ -40,7 +41,7 @@ class Risk:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_unique:,} of {self.n_records:,} records ({self.unique_share:.1%}) are unique. "
+            f"{self.n_unique:,} of {self.n_records:,} {self.counted} ({self.unique_share:.1%}) are unique. "
             f"Chance to single out a record: highest {self.highest:.2f}, average {self.average:.2f}"
         )
 
@@ -53,6 +54,7 @@ class Risk:
             "highest": self.highest,
             "average": self.average,
             "classes": self.n_classes,
+            "counted": self.counted,
         }
 
 

@@ -105,7 +105,7 @@ def _coarse(subject: Subject) -> Iterator[Alert]:
         yield Alert(
             "note",
             f"Never published exactly: {', '.join(names)}",
-            "The policy names the finest detail that may be shown. Risk before, and values before, are counted in that "
+            "The policy names the finest detail that may be shown. Risk before is counted in that "
             "detail: the original itself is more exposed.",
         )
 

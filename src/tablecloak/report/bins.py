@@ -121,7 +121,7 @@ def _spread_over_codes(published: Coverage, counts: IntArray, n_codes: int) -> F
     lo, hi = published.lo[is_interval], published.hi[is_interval]
     each = counts[is_interval] / (hi - lo + 1)
     steps = np.bincount(lo, each, n_codes + 1) - np.bincount(hi + 1, each, n_codes + 1)
-    spread = np.cumsum(steps)[:n_codes]
+    spread = np.cumsum(steps, dtype=np.float64)[:n_codes]  # without any interval, steps are whole numbers
     for label, members in published.sets.items():
         spread[list(members)] += counts[label] / len(members)
     return spread

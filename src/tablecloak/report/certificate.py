@@ -20,6 +20,7 @@ from typing import Any
 
 from tablecloak.errors import DataError
 from tablecloak.io.parts import is_many, parts_of
+from tablecloak.report.public import level, public_run
 
 __all__ = [
     "Check",
@@ -112,10 +113,11 @@ def make_certificate(
         keyed: HMAC-SHA-256 of the input, with a key that is not published; None: no such file.
         created: time of the run, ISO 8601 in UTC.
     """
+    public = public_run(run)
     return {
         "format": FORMAT,
         "created": created,
-        **{key: run[key] for key in COUNTED},
+        **{key: public[key] for key in COUNTED},
         **({"risk": _risk_after(run["risk"])} if run.get("risk") else {}),
         "algorithm": dict(algorithm),
         "engine": run["engine"],
@@ -169,7 +171,10 @@ def check_counts(certificate: Mapping[str, Any], recount: Mapping[str, Any]) -> 
         if counted.get("unchecked"):
             yield Check(f"{counted['model']}: level as certified", None, counted["unchecked"])
             continue
-        is_same = (verdict.get("holds"), verdict.get("achieved")) == (counted["holds"], counted["achieved"])
+        # older versions wrote all digits
+        certified = verdict.get("achieved")
+        certified = level(certified) if isinstance(certified, int | float) else certified
+        is_same = verdict.get("holds") == counted["holds"] and certified == level(counted["achieved"])
         yield Check(f"{counted['model']}: level as certified", is_same, "" if is_same else "recounted differently")
     for key in ("classes", "rows"):
         is_same = certificate[key] == recount[key]

@@ -24,8 +24,8 @@ Show = Callable[[float], str]
 
 
 def percent(value: float) -> str:
-    """A share with one decimal."""
-    return f"{value:.1%}"
+    """A share with one decimal, or none where it is 0."""
+    return f"{value:.1%}".replace(".0%", "%")
 
 
 def number(value: float) -> str:

@@ -16,7 +16,7 @@ from tablecloak.report.judged import (
     learning_part,
     utility_parts,
 )
-from tablecloak.report.parts import caption, chart_figure, document, listed, number, section, table
+from tablecloak.report.parts import caption, chart_figure, document, listed, number, owners_note, section, table
 
 __all__ = ["contrast_page", "judged_page"]
 
@@ -46,6 +46,7 @@ def judged_page(report: Mapping[str, Any]) -> str:
         section("Columns", _columns(report["columns"])),
         section("All metrics", _metrics(report["metrics"])),
         *([section("Notes", el("ul", [el("li", note) for note in report["notes"]]))] if report["notes"] else []),
+        owners_note(),
     )  # fmt: skip
 
 
@@ -64,6 +65,7 @@ def contrast_page(report: Mapping[str, Any]) -> str:
         f"{a['release']} and {b['release']}",
         _header("Two releases side by side", f"{a['release']} and {b['release']}", summary),
         *(section(titles[axis], *_axis(report, axis, names)) for axis in axes),
+        owners_note(),
     )
 
 

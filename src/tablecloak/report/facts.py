@@ -22,6 +22,7 @@ from tablecloak.kernels.space import pack, plan_layout
 from tablecloak.models.base import PrivacyModel
 from tablecloak.report.attacked import Background, attacks_on
 from tablecloak.report.bins import Bins, category_bins, ordered_bins, quasi_bins
+from tablecloak.report.public import floor_of
 from tablecloak.risks.base import Exposure as Attacked
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain
 from tablecloak.values import parse
@@ -29,8 +30,6 @@ from tablecloak.values import parse
 __all__ = ["Before", "Exposure", "Facts", "QuasiFacts", "SensitiveFacts", "collect", "collect_groups", "exposure"]
 
 IntArray = NDArray[np.int64]
-# Without a goal that asks for larger classes, nothing about fewer records than this is shown.
-LEAST_FLOOR = 5
 MOST_VALUES = 12
 # A class is near the limit up to this many times the smallest size allowed.
 NEAR = 1.2
@@ -127,7 +126,7 @@ def collect(
     Args:
         background: the originals, as attackers may know them.
     """
-    floor = _floor(models)
+    floor = floor_of(models, before.n_rows)
     quasi = tuple(_quasi(name, recount, coverage[name], before, floor) for name in recount.labels)
     alike = np.concatenate([part.size for part in recount.parts])
     facts = _facts(recount.parts, alike, quasi, before, models, types)
@@ -156,10 +155,6 @@ def collect_groups(
     return _facts([stats], alike, quasi, before, models, types)
 
 
-def _floor(models: Sequence[PrivacyModel]) -> int:
-    return max(LEAST_FLOOR, *(m.min_size for m in models)) if models else LEAST_FLOOR
-
-
 def _facts(
     parts: Sequence[ClassStats],
     alike: IntArray,
@@ -169,7 +164,7 @@ def _facts(
     types: Mapping[str, ColumnType],
 ) -> Facts:
     smallest = max((m.min_size for m in models), default=1)
-    floor, sizes = _floor(models), np.concatenate([part.size for part in parts])
+    floor, sizes = floor_of(models, before.n_rows), np.concatenate([part.size for part in parts])
     is_near = sizes <= NEAR * smallest
     values, n_classes = np.unique(sizes, return_counts=True)
     return Facts(
@@ -260,14 +255,16 @@ def _records_by_label(stats: ClassStats, name: str, n_labels: int) -> IntArray:
 
 
 def _is_exact(names: Sequence[str | None], coverage: Coverage, domain: Domain) -> NDArray[np.bool_]:
-    """Labels that publish an original value as it was."""
+    """Labels that publish an original value as it was; `[20, 24]` does not, though 22 be the only one inside."""
     is_one: NDArray[np.bool_] = coverage.lo == coverage.hi
     tree = domain.hierarchy
     if tree is not None and tree.inside:
         return np.zeros(len(names), bool)
-    if tree is not None:
-        for i in np.flatnonzero(is_one).tolist():
+    for i in np.flatnonzero(is_one).tolist():
+        if tree is not None:
             is_one[i] = names[i] == tree.labels[int(coverage.lo[i])]
+        else:
+            is_one[i] = parse(names[i], domain.type.value).kind == "exact"
     return is_one
 
 

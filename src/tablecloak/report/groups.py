@@ -18,11 +18,7 @@ RISK = (
     "occurs there. Who is in the table is not hidden at all."
 )
 SIZES = "Number of groups by size. A guess at a value of a group is right once in so many records at best."
-UTILITY = (
-    "Lower is better. Every column is published exactly; what is lost is which of its values belong to which record. "
-    "Here a reader gives every record any row of its group in the blocks that stand apart, at random. ± is the "
-    "standard error where queries or records were drawn at random."
-)
+UTILITY = "Every column is published exactly; what is lost is which of its values belong to which record."
 GUESS_HEADS = ("sensitive column", "best guess without the table's groups", "best guess in the worst group")
 
 
@@ -38,7 +34,7 @@ def summary(subject: Subject) -> str:
     )
     seen = (
         f"{facts.after.unique_share:.1%} of the records can still be singled out by their quasi-identifiers "
-        f"(before: {facts.before.unique_share:.1%}): that a person is in the table is not hidden."
+        f"(before: about {facts.before.unique_share:.0%}): that a person is in the table is not hidden."
     )
     return f"{hidden} {seen} {COVERED[subject.run['covers']]}"
 

@@ -22,8 +22,9 @@ from tablecloak.report.alerts import alerts
 from tablecloak.report.bins import Bins
 from tablecloak.report.facts import Facts
 from tablecloak.report.html import Html, Node, el
-from tablecloak.report.judged import READ, attack_parts, distance_charts, learning_part, utility_parts
+from tablecloak.report.judged import READ, attack_parts, learning_part, utility_parts
 from tablecloak.report.parts import caption, chart_figure, document, listed, number, section, table
+from tablecloak.report.public import LEARNED_STEP, LOSS_STEP, public_subject, step_of
 from tablecloak.report.subject import Subject
 
 __all__ = ["page", "sections", "summary"]
@@ -35,7 +36,8 @@ COVERED = {True: "Every published cell covers its original.", False: "A publishe
 
 
 def page(subject: Subject) -> str:
-    """The whole report."""
+    """The whole report, as everybody may read it."""
+    subject = public_subject(subject)
     parts = [_banner, _alerts, _goals, _risk, _attacks, _utility, _changes, _method, _reproduction]
     written = [write(subject) for write in parts]
     return document(f"{subject.name}: privacy report", written, _footer(subject))
@@ -65,7 +67,7 @@ def _banner(subject: Subject) -> Html:
         figure(f"{facts.after.n_records:,}", "records published"),
         figure(f"{run['classes']:,}", "groups" if subject.blocks else "classes"),
         surest or figure(f"{facts.after.highest:.1%}", "highest risk"),
-        figure("–" if run["loss"] is None else f"{run['loss']:.1%}", "detail lost"),
+        figure("–" if run["loss"] is None else charts.percent(run["loss"]), "detail lost"),
     )
 
 
@@ -83,13 +85,13 @@ def _plain_summary(subject: Subject) -> str:
         COVERED[run["covers"]],
     ]
     if run["loss"] is not None:
-        parts.append(f"The price is {run['loss']:.1%} of the detail in these columns.")
+        parts.append(f"The price is {charts.percent(run['loss'])} of the detail in these columns.")
     return " ".join(parts)
 
 
 def _singled_out(facts: Facts) -> str:
-    before, after = facts.before.unique_share, facts.after.unique_share
-    return f"Before, {before:.1%} of the records could be singled out by these columns; now {after:.1%} can."
+    before, after = (charts.percent(side.unique_share) for side in (facts.before, facts.after))
+    return f"Before, about {before} of the records could be singled out by these columns; now {after} can."
 
 
 def _alerts(subject: Subject) -> Html:
@@ -115,18 +117,25 @@ def _risk(subject: Subject) -> Html:
         "average": "average risk",
         "unique_share": "unique records",
     }
-    rows = [[name, *(f"{getattr(e, key):.1%}" for e in (before, after))] for key, name in measures.items()]
+    rows = [
+        # the most exposed record of the original is one person
+        [name, "–" if key == "highest" else charts.percent(getattr(before, key)), f"{getattr(after, key):.1%}"]
+        for key, name in measures.items()
+    ]
     published = (subject.run.get("risk") or {}).get("published") or {}
     sides = [published.get(side) for side in BEFORE_AFTER]
     if sides[1]:
         rows += [
-            [f"{name}, knowing everything published", *("–" if s is None else f"{s[key]:.1%}" for s in sides)]
+            [
+                f"{name.replace('records', sides[1].get('counted', 'records'))}, knowing everything published",
+                *("–" if s is None or key not in s else charts.percent(s[key]) for s in sides),
+            ]
             for key, name in measures.items()
         ]
     chart = charts.paired_bars(
         "Risk before and after",
-        list(measures.values()),
-        *([getattr(e, key) for key in measures] for e in (before, after)),
+        list(measures.values())[1:],
+        *([getattr(e, key) for key in list(measures)[1:]] for e in (before, after)),
     )
     return section(
         "Risk",
@@ -151,7 +160,8 @@ def _risk(subject: Subject) -> Html:
 def _attacks(subject: Subject) -> Html:
     exposures = [exposure.to_dict() for exposure in subject.facts.attacks]
     before = dict.fromkeys(("prosecutor", "marketer"), subject.facts.before.average)
-    return section("Attacks", *attack_parts(exposures, before))
+    how = caption(f"Chances are rounded to {charts.percent(step_of(subject.facts.before.n_records))}.")
+    return section("Attacks", *attack_parts(exposures, before), how)
 
 
 def _utility(subject: Subject) -> Html:
@@ -159,16 +169,16 @@ def _utility(subject: Subject) -> Html:
     if subject.blocks:
         metrics = {name: m for name, m in subject.run["metrics"].items() if m["value"] is not None and name != "gcp"}
         return section(
-            "Utility", *utility_parts(metrics, groups.UTILITY), learning_part(subject.run),
-            el("div", _sizes_chart(facts, "group", groups.SIZES), class_="charts"), _further_metrics(metrics),
+            "Utility", el("p", groups.UTILITY), learning_part(subject.run),
+            el("div", _sizes_chart(facts, "group", groups.SIZES), class_="charts"), _further_metrics(metrics), OWNER,
         )  # fmt: skip
-    shown = [_loss_chart(subject), *distance_charts(subject.run["metrics"]), _sizes_chart(facts)]
+    shown = [_loss_chart(subject), _sizes_chart(facts)]
     shown += [_bins_chart(f"{q.name}, before and after", q.bins, facts.floor, _GENERALIZED) for q in facts.quasi]
     shown += [_bins_chart(f"{s.name} (sensitive)", s.bins, facts.floor, _SENSITIVE) for s in facts.sensitive]
     metrics = subject.run["metrics"]
     return section(
         "Utility", *utility_parts(metrics), learning_part(subject.run), el("div", shown, class_="charts"),
-        _further_metrics(metrics),
+        _further_metrics(metrics), OWNER,
     )  # fmt: skip
 
 
@@ -186,6 +196,11 @@ def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Html | None:
     return el("div", el("h3", "Information metrics"), table(heads, rows, class_="measures"), how)
 
 
+OWNER = caption(
+    "Whoever knows nearly all records could test guesses by exact figures, so this page rounds what needs the "
+    f"original (loss to {LOSS_STEP:.0%}, accuracies to {LEARNED_STEP:.0%}) and leaves out what one record can move "
+    "far. Errors of queries, distances and correlations are told to the owner, by tablecloak run --json."
+)
 _GENERALIZED = (
     "The closer the two, the better analyses of this column keep their results. A generalized value counts evenly for "
     "all it covers."
@@ -235,22 +250,22 @@ def _bins_chart(title: str, bins: Bins | None, floor: int, how: str) -> Html:
         return el("figure", el("h3", title), el("p", text, class_="nothing"))
     draw = charts.steps if bins.edges else charts.paired_bars
     chart = draw(title, bins.edges or bins.labels, bins.before, bins.after)
-    how = f"{how} Groups of fewer than {floor} records are joined."
+    how = f"{how} Groups of fewer than {floor} records are joined, and shares are rounded."
     return chart_figure(chart, how, names=BEFORE_AFTER, title=title)
 
 
 def _changes(subject: Subject) -> Html:
     loss = (subject.run["metrics"].get("gcp") or {}).get("per_column") or {}
     rows: list[list[Node]] = [
-        [q.name, _happened(subject, q.name, "generalized"), f"{q.distinct_before:,}", f"{q.distinct_after:,}",
-         f"{q.changed:.1%}", f"{loss[q.name]:.1%}" if q.name in loss else "–"]
+        [q.name, _happened(subject, q.name, "generalized"), f"{q.distinct_after:,}", charts.percent(q.changed),
+         charts.percent(loss[q.name]) if q.name in loss else "–"]
         for q in subject.facts.quasi
     ]  # fmt: skip
-    rows += [[s.name, _happened(subject, s.name, "sensitive, as it is"), f"{s.distinct_before:,}",
-              f"{s.distinct_after:,}", "0%", "–"] for s in subject.facts.sensitive]  # fmt: skip
+    rows += [[s.name, _happened(subject, s.name, "sensitive, as it is"), f"{s.distinct_after:,}", "0%", "–"]
+             for s in subject.facts.sensitive]  # fmt: skip
     for names, what in ((subject.kept, "kept as it is"), (subject.starred, "starred"), (subject.left_out, "left out")):
-        rows += [[name, what, "–", "–", "0%" if what == "kept as it is" else "100%", "–"] for name in names]
-    heads = ("column", "what happened", "values before", "values after", "cells changed", "detail lost")
+        rows += [[name, what, "–", "0%" if what == "kept as it is" else "100%", "–"] for name in names]
+    heads = ("column", "what happened", "different values", "cells changed", "detail lost")
     return section(
         "What changed",
         table(heads, rows),
@@ -266,5 +281,8 @@ def _happened(subject: Subject, column: str, otherwise: str) -> str:
 def _footer(subject: Subject) -> Html:
     made = f"Made by tablecloak {subject.certificate['versions']['tablecloak']} on {subject.certificate['created']}."
     floor = subject.facts.floor
-    shown = f"No value of the original is named; what charts show are shares of groups of at least {floor} records."
+    step = charts.percent(step_of(subject.facts.before.n_records))
+    shown = (
+        f"No value of the original is named; charts show groups of at least {floor} of its records, in steps of {step}."
+    )
     return el("footer", el("p", f"{made} {shown}"))

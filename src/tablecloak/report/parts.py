@@ -7,7 +7,18 @@ from importlib.resources import files
 
 from tablecloak.report.html import Html, Node, el
 
-__all__ = ["caption", "chart_figure", "document", "legend", "listed", "number", "section", "style", "table"]
+__all__ = [
+    "caption",
+    "chart_figure",
+    "document",
+    "legend",
+    "listed",
+    "number",
+    "owners_note",
+    "section",
+    "style",
+    "table",
+]
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -33,6 +44,12 @@ def style() -> Html:
 def section(title: str, *content: Node) -> Html:
     """A titled part of a page."""
     return el("section", el("h2", title), *content)
+
+
+def owners_note() -> Html:
+    """What a page says that compares with the original in exact figures."""
+    text = "Figures on this page are exact. It is for the owner of the original; the report of a run is for everybody."
+    return el("footer", el("p", text))
 
 
 def caption(text: str) -> Html:

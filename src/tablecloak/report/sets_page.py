@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tablecloak.report import charts
@@ -18,6 +18,7 @@ from tablecloak.report.account import (
 from tablecloak.report.alerts import Alert
 from tablecloak.report.html import Html, Node, el
 from tablecloak.report.parts import caption, chart_figure, document, section, table
+from tablecloak.report.public import public_run, rounded, step_of
 from tablecloak.report.subject import Step
 
 __all__ = ["SetSubject", "sets_page"]
@@ -50,7 +51,8 @@ class SetSubject:
 
 
 def sets_page(subject: SetSubject) -> str:
-    """The whole report."""
+    """The whole report, as everybody may read it."""
+    subject = replace(subject, run=public_run(subject.run))
     written = [
         _banner(subject),
         alert_section(list(_alerts(subject))),
@@ -73,7 +75,7 @@ def _banner(subject: SetSubject) -> Html:
         figure(f"{run['rows']:,}", "sets published"),
         figure(f"{counted['published_items']:,}", "different items"),
         figure(_highest(subject), "highest risk"),
-        figure(f"{run['loss']:.1%}", "detail lost"),
+        figure(charts.percent(run["loss"]), "detail lost"),
     )
 
 
@@ -91,8 +93,8 @@ def _summary(subject: SetSubject) -> str:
                 None: "Whether items cover their originals was not checked."}[run["covers"]]  # fmt: skip
     return (
         f"{run['rows']:,} sets are published. Whoever knows up to {asked['m']} items of somebody finds {found}. "
-        f"{counted['items']:,} items became {counted['published_items']:,}. {covering} "
-        f"The price is {run['loss']:.1%} of the detail in the items."
+        f"{counted['published_items']:,} different items are published. {covering} "
+        f"The price is {charts.percent(run['loss'])} of the detail in the items."
     )
 
 
@@ -107,27 +109,21 @@ def _alerts(subject: SetSubject) -> Iterator[Alert]:
 
 def _risk(subject: SetSubject) -> Html:
     counted, k = subject.counted, subject.model.parameters["k"]
-    before, after = counted["before"], counted["after"]
+    after = counted["after"]
     rows: list[list[Node]] = [
-        [f"{size + 1}", *_counts(before, size), *_counts(after, size)] for size in range(len(after["itemsets"]))
+        [f"{size + 1}", *(f"{after[key][size]:,}" for key in ("itemsets", "lowest", "rare"))]
+        for size in range(len(after["itemsets"]))
     ]
-    heads = ("items known", "combinations before", "rarest before", f"below {k} before", "combinations after",
-             "rarest after", f"below {k} after")  # fmt: skip
+    heads = ("items known", "combinations", "rarest", f"below {k}")
     return section(
         "Risk",
         table(heads, rows),
         caption(
             "Somebody who knows that many items of a person looks for the records that hold them all. Combinations are "
-            "the different ones that occur; rarest is the number of records that hold the rarest of them, and the risk "
-            "is 1 divided by that."
+            "the different ones that are published; rarest is the number of records that hold the rarest of them, and "
+            "the risk is 1 divided by that."
         ),
     )
-
-
-def _counts(counts: Mapping[str, Any] | None, size: int) -> list[Node]:
-    if counts is None:
-        return ["not counted", "–", "–"]
-    return [f"{counts[key][size]:,}" for key in ("itemsets", "lowest", "rare")]
 
 
 def _utility(subject: SetSubject) -> Html:
@@ -139,8 +135,8 @@ def _utility(subject: SetSubject) -> Html:
     how = "The most frequent items as they are published; an item that stands for several counts where one of them is."
     return section(
         "Utility",
-        el("p", f"{subject.run['loss']:.1%} of the detail in the items is lost. 0% means that every item is "
-                "published as it is, 100% that nothing is said about any."),
+        el("p", f"{charts.percent(subject.run['loss'])} of the detail in the items is lost. 0% means that every item "
+                "is published as it is, 100% that nothing is said about any."),
         el("div", chart_figure(chart, how), class_="charts") if frequent else None,
     )  # fmt: skip
 
@@ -148,11 +144,11 @@ def _utility(subject: SetSubject) -> Html:
 def _changes(subject: SetSubject) -> Html:
     counted = subject.counted
     total = max(1, sum(level["occurrences"] for level in counted["levels"]))
+    step = step_of(subject.run["rows"])
     rows: list[list[Node]] = [
-        [_level_name(level["height"]), f"{level['items']:,}", f"{level['occurrences']:,}",
-         f"{level['occurrences'] / total:.1%}"]
+        [_level_name(level["height"]), charts.percent(rounded(level["occurrences"] / total, step))]
         for level in counted["levels"]
-    ]  # fmt: skip
+    ]
     others: list[list[Node]] = [
         [name, what]
         for names, what in (
@@ -164,9 +160,12 @@ def _changes(subject: SetSubject) -> Html:
     ]
     return section(
         "What changed",
-        table(("items", "different ones", "in sets", "share"), rows),
+        table(("items", "share"), rows),
         table(("column", "what happened"), others) if others else None,
-        caption("An item is published the same way in all sets. A level is how far up its hierarchy it went."),
+        caption(
+            "An item is published the same way in all sets. A level is how far up its hierarchy it went. "
+            f"Shares of what sets held are rounded to {charts.percent(step)}."
+        ),
     )
 
 

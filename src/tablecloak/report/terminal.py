@@ -186,7 +186,8 @@ def _risk(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
         return f"{format(before[key], form)} → {format(after[key], form)}" if before else format(after[key], form)
 
     measures = (("unique", "unique_share", ".1%"), ("highest", "highest", ".2f"), ("average", "average", ".2f"))
-    return "    ".join(f"{name} {shown(key, form)}" for name, key, form in measures)
+    said = "    ".join(f"{name} {shown(key, form)}" for name, key, form in measures)
+    return f"{said}    of persons" if after.get("counted") == "persons" else said
 
 
 def check_lines(report: Mapping[str, Any]) -> Iterator[Text]:

@@ -59,6 +59,7 @@ class Rerun:
     classes: IntArray  # (n_originals,) the class or group of every person
     labels: Mapping[str, Sequence[str | None]]  # (n_classes,) by quasi-identifier; none where cells are exact
     blocks: tuple[tuple[str, ...], ...] = ()  # quasi-identifiers whose exact cells still belong together
+    is_by_values: bool = False  # groups could not be drawn: sensitive values decided where they part
 
 
 class Program(Protocol):
@@ -67,6 +68,10 @@ class Program(Protocol):
     @property
     def is_drawn(self) -> bool:
         """Whether the secret decides who is with whom."""
+
+    @property
+    def is_promised(self) -> bool:
+        """Whether it is promised that running it again tells no value beyond what release and goal allow."""
 
     @property
     def linkage(self) -> float | None:

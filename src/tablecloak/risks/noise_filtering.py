@@ -61,7 +61,7 @@ def _numbers(case: Case) -> tuple[list[str], FloatArray, FloatArray]:
     if before is None or after is None or before.height != after.height:
         raise DoesNotApplyError("needs the original, and a release with the same rows")
     if not case.is_in_order:
-        raise DoesNotApplyError("cannot be told: rows are not in the order of the original")
+        raise DoesNotApplyError("cannot be told: nothing says that rows are in the order of the original")
     names, left, right = [], [], []
     for name in after.columns:
         if name not in before.columns or not before[name].dtype.is_numeric():

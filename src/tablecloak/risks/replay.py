@@ -22,6 +22,7 @@ MOST_STEPS = 300_000  # of the search for worlds
 DRAWS = 3_000  # runs with a secret of the attacker's own
 ENOUGH = 500  # of them that gave the release; more are not needed
 FEWEST = 30  # below this many, nothing can be said
+BY_VALUES = "sensitive values decided who is in a class: what that tells of them is measured here; no goal bounds it"
 ERRORS = 4.0  # standard errors that a chance must lie above what is promised
 
 
@@ -35,8 +36,11 @@ def replay(case: Case) -> Finding:
     Where the secret decides who is with whom, 3,000 runs draw a way and a secret of their own, and the chances are
     those of the runs that gave the release. A victim's own value, or own row, is believed with more than the goal
     allows and the release itself says. Tried up to 12 people.
+    What is promised: where sensitive values do not decide who is with whom, or only together with the secret, nobody's
+    value is believed with more than its largest share in a class; where they do, the chance is measured, not bounded.
     By guessing: reads the release, and does not run the program.
-    Stopped by: a secret that is kept, and algorithms that look at quasi-identifiers only.
+    Stopped by: a secret that is kept, and classes formed without a look at sensitive values (m-confidentiality, or
+    goals that speak of none).
     Reference: Wong, Fu, Wang, Pei, Minimality attack in privacy preserving data publishing, VLDB 2007; Cormode, Li, Li,
     Srivastava, Minimizing minimality and maximizing utility, VLDB 2010.
     """
@@ -60,6 +64,7 @@ class _Replayed:
     worlds: IntArray  # (n_hits,)
     classes: IntArray  # (n_hits, n_people) published classes
     n_runs: int
+    is_by_values: bool = False  # in some of them, sensitive values decided where groups part
 
 
 class _Shown:
@@ -249,18 +254,20 @@ def _drawn(case: Case, shown: _Shown, worlds: IntArray) -> _Replayed:
     rng = child(case.attacker.seed, "replay")
     hits: list[int] = []
     classes: list[IntArray] = []
-    n_runs = 0
+    n_runs, is_by_values = 0, False
     while n_runs < DRAWS and len(hits) < ENOUGH:
         number = int(rng.integers(len(worlds)))
         secret = Secret.of(f"replay/{case.attacker.seed}/{n_runs}".encode())
         n_runs += 1
-        found = shown.classes_in(case.program.run(shown.first[worlds[number]], secret), worlds[number])
-        if found is not None:
+        rerun = case.program.run(shown.first[worlds[number]], secret)
+        found = shown.classes_in(rerun, worlds[number])
+        if rerun is not None and found is not None:
+            is_by_values |= rerun.is_by_values
             hits.append(number)
             classes.append(found)
     if len(hits) < FEWEST:
         raise DoesNotApplyError(f"cannot be told: {len(hits)} of {n_runs:,} runs with other secrets gave the release")
-    return _Replayed(np.array(hits), np.stack(classes), n_runs)
+    return _Replayed(np.array(hits), np.stack(classes), n_runs, is_by_values)
 
 
 def _finding(case: Case, shown: _Shown, worlds: IntArray, replayed: _Replayed, program: Program) -> Finding:
@@ -271,6 +278,7 @@ def _finding(case: Case, shown: _Shown, worlds: IntArray, replayed: _Replayed, p
     linked = _linked(shown, replayed)
     allowed = max(read, program.value or 0.0)
     n_hits = len(replayed.worlds)
+    is_promised = program.is_promised and not replayed.is_by_values
     is_victim = own > _limit(allowed, n_hits, program)
     own_row = np.zeros(shown.n_people)
     if case.row_of is not None and not case.is_grouped:
@@ -291,11 +299,13 @@ def _finding(case: Case, shown: _Shown, worlds: IntArray, replayed: _Replayed, p
             "runs": replayed.n_runs,
             "runs_that_gave_the_release": n_hits,
             "is_exact": not program.is_drawn,
+            "is_promised": is_promised,
             "allowed_value": allowed if shown.columns else None,
             "allowed_linkage": program.linkage,
             "most_certain_value": max((float(c.max()) for c in after), default=0.0),
             "most_certain_row": None if case.is_grouped else float(linked.max(initial=0.0)),
         },
+        notes=() if is_promised or not shown.columns else (BY_VALUES,),
     )
 
 

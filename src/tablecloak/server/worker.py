@@ -112,9 +112,11 @@ def _done(task: Callable[..., Any], arguments: dict[str, Any], progress: Telling
         return "failed", (error.to_dict(), error.exit_code)
     except MemoryError:
         return "failed", ({"error": "engine", "message": "there is not enough memory", "hint": None}, 1)
-    except (EOFError, BrokenPipeError):
+    except (EOFError, BrokenPipeError, SystemExit, KeyboardInterrupt):
         raise
-    except Exception as error:  # its text might hold a cell of the data: only its type and place are told
+    except (
+        BaseException
+    ) as error:  # also a panic of polars; its text might hold a cell of the data: only its type and place are told
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
         message = f"unexpected {type(error).__name__} in {frame.name} ({place})"

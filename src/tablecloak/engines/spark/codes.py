@@ -16,7 +16,7 @@ from tablecloak.engines.spark.rows import ROW, Rows, batches_of
 from tablecloak.kernels.space import Layout as Packing
 from tablecloak.kernels.space import pack
 
-__all__ = ["CodeTask", "words_in", "words_of"]
+__all__ = ["CodeTask", "person_keys", "words_in", "words_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class CodeTask:
         codes = [coder.codes(frame[coder.name]) for coder in self.coders]
         packed = pack(codes, self.packing) if codes else np.zeros((1, frame.height), np.uint64)
         keys = pl.DataFrame({f"w{i}": word.view(np.int64) for i, word in enumerate(packed)})
-        return keys if self.person is None else keys.with_columns(_person_keys(frame[self.person]))
+        return keys if self.person is None else keys.with_columns(person_keys(frame[self.person]))
 
 
-def _person_keys(series: pl.Series) -> pl.Series:
+def person_keys(series: pl.Series) -> pl.Series:
     """A number for every person: equal for equal keys on every worker; an empty cell is one person."""
     if series.dtype == pl.Int64:
         return series.fill_null(-(1 << 62)).alias("person")

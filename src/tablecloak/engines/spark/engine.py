@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from tablecloak.cleanup import unfinished
 from tablecloak.data.labels import ClassLabels
-from tablecloak.data.table import Order
+from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.alike import Alike
 from tablecloak.engines.base import (
+    PERSON,
     Answer,
     Coding,
     Publication,
@@ -240,9 +241,10 @@ class SparkEngine:
         publish = PublishTask(rows.task, lookup, labels, publication, rows.table.types)
         n_rows = coding.n_rows if publication.keeps_suppressed else int(answer.sizes.sum())
         source = replace(rows.table, types={**rows.table.types, **kept.types})
-        return replace(
+        rows.release = replace(
             source, types=types, name="the release", n_rows=n_rows, publish=publish, classes=rows.classes
-        ), None
+        )
+        return rows.release, None
 
     def arrange(
         self,
@@ -327,8 +329,17 @@ class SparkEngine:
 
     # What stands alone ----------------------------------------------------------------------------------------------
 
-    def alike(self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = ()) -> list[Alike]:
-        return jobs.alike(self.session, spark_table(table), sets, stars)
+    def with_persons(self, release: Table, originals: Coding, row_of: IntArray | None) -> SparkTable | None:  # noqa: ARG002
+        rows: Remembered | None = originals.rows
+        if rows is None or rows.release is None or rows.task.person is None:
+            return None
+        # as it was made: what was written does not tell whose its rows are
+        return replace(rows.release, types={**rows.release.types, PERSON: ColumnType.INTEGER})
+
+    def alike(
+        self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = (), person: str | None = None
+    ) -> list[Alike]:
+        return jobs.alike(self.session, spark_table(table), sets, stars, person)
 
     def some_rows(
         self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from tablecloak.engines.alike import NOBODY, Alike
+from tablecloak.engines.base import PERSON
 from tablecloak.engines.spark.codes import CodeTask, words_in
 from tablecloak.engines.spark.rows import ROW, FileRows, Guarded, frame_of
 from tablecloak.engines.spark.session import explained
@@ -106,14 +108,21 @@ def counted(session: Any, table: SparkTable, task: CodeTask, *, most: int) -> pl
     return found.group_by(_names(task)).agg(pl.col("n").sum(), pl.col("first").min())
 
 
-def alike(session: Any, table: SparkTable, sets: Sequence[Sequence[str]], stars: Sequence[str]) -> list[Alike]:
+def alike(
+    session: Any, table: SparkTable, sets: Sequence[Sequence[str]], stars: Sequence[str], person: str | None = None
+) -> list[Alike]:
     """Groups of equal records on every set of columns; workers send keys of rows to each other, and sums come back."""
     from pyspark.sql import functions as f
 
-    columns = tuple(dict.fromkeys([*(name for chosen in sets for name in chosen), *stars]))
-    task = AlikeTask(table.rows, columns, tuple(map(tuple, sets)), tuple(stars))
+    named = [*(name for chosen in sets for name in chosen), *stars, *([person] if person else [])]
+    columns = tuple(dict.fromkeys(named))
+    made = table.publish if person == PERSON else None
+    task = AlikeTask(made or table.rows, columns, tuple(map(tuple, sets)), tuple(stars), person)
+    read = made.needed if made else columns
     with explained("counting equal records", table.name):
-        keys = mapped(session, table, task, "set int, key bigint, n bigint", columns)
+        keys = mapped(session, table, task, "set int, key bigint, who bigint, n bigint", read)
+        if person is not None:
+            return _alike_persons(keys, len(sets))
         groups = keys.groupBy("set", "key").agg(f.sum("n").alias("n"))
         found = groups.groupBy("set").agg(
             f.sum("n").alias("records"), f.sum((f.col("n") == 1).cast("bigint")).alias("alone"),
@@ -123,6 +132,27 @@ def alike(session: Any, table: SparkTable, sets: Sequence[Sequence[str]], stars:
     return [
         Alike(*(int(by_set[i][name]) for name in ("records", "alone", "groups", "smallest"))) if i in by_set else NOBODY
         for i in range(len(sets))
+    ]
+
+
+def _alike_persons(keys: Any, n_sets: int) -> list[Alike]:
+    """The same in persons: who stands alone in one group may do so in others."""
+    from pyspark.sql import functions as f
+
+    pairs = keys.groupBy("set", "key", "who").agg(f.sum("n").alias("n"))
+    groups = pairs.groupBy("set", "key").agg(
+        f.sum("n").alias("n"), f.count("who").alias("persons"), f.min("who").alias("who")
+    )
+    found = groups.groupBy("set").agg(
+        f.sum("n").alias("records"), f.countDistinct(f.when(f.col("persons") == 1, f.col("who"))).alias("alone"),
+        f.count("n").alias("groups"), f.min("persons").alias("smallest"), f.sum("persons").alias("appearances"),
+    )  # fmt: skip
+    found = found.join(pairs.groupBy("set").agg(f.countDistinct("who").alias("persons")), "set").toArrow()
+    by_set = {row["set"]: row for row in found.to_pylist()}
+    names = ("records", "alone", "groups", "smallest", "persons", "appearances")
+    return [
+        Alike(*(int(by_set[i][name]) for name in names)) if i in by_set else replace(NOBODY, n_persons=0)
+        for i in range(n_sets)
     ]
 
 

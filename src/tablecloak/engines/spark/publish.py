@@ -18,15 +18,16 @@ from tablecloak.algorithms.base import CutTree
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Publication
-from tablecloak.engines.order import BLOCK, drawn_words, sortable
-from tablecloak.engines.spark.codes import CodeTask, words_of
+from tablecloak.engines.base import PERSON, Publication
+from tablecloak.engines.order import sortable
+from tablecloak.engines.spark.codes import CodeTask, person_keys, words_of
 from tablecloak.engines.spark.rows import ROW, batches_of, frame_of
 from tablecloak.engines.spelling import Spelling
 from tablecloak.io.frames import normalize
 from tablecloak.io.tabular import write_frame
 from tablecloak.kernels.space import Layout as Packing
 from tablecloak.kernels.space import unpack
+from tablecloak.rng import BLOCK, drawn_words
 
 __all__ = [
     "RANK", "SIZES", "WORD", "WRITTEN", "CombineTask", "DrawTask", "KeyTask", "Lookup", "PlacedShard", "PublishTask",
@@ -125,12 +126,22 @@ class PublishTask:
 
     def frames(self, batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
         """Published cells, with the numbers of their rows or what sorts them."""
-        shown = self.publication
-        for rows, classes in self._classified(batches):
-            is_shown = (classes >= 0) | shown.keeps_suppressed
-            frame = rows if is_shown.all() else rows.filter(pl.Series(is_shown))
-            cells = pl.DataFrame([self._cells(name, frame, classes[is_shown]) for name in shown.columns])
-            yield cells.with_columns(self._places(cells, frame, classes[is_shown]))
+        for cells, rows, classes in self._shown(batches):
+            yield cells.with_columns(self._places(cells, rows, classes))
+
+    def with_persons(self, batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
+        """Published cells, with whose they are."""
+        assert self.code.person is not None
+        for cells, rows, _ in self._shown(batches):
+            yield cells.with_columns(person_keys(rows[self.code.person]).alias(PERSON))
+
+    def _shown(self, batches: Iterator[Any]) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, IntArray]]:
+        """Published cells, the rows of the original that they show, and the classes of these."""
+        for every, classes in self._classified(batches):
+            is_shown = (classes >= 0) | self.publication.keeps_suppressed
+            rows = every if is_shown.all() else every.filter(pl.Series(is_shown))
+            of_rows = classes[is_shown]
+            yield pl.DataFrame([self._cells(n, rows, of_rows) for n in self.publication.columns]), rows, of_rows
 
     def _places(self, cells: pl.DataFrame, frame: pl.DataFrame, classes: IntArray) -> list[pl.Series]:
         if self.ranks is None:

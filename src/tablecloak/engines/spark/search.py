@@ -46,6 +46,7 @@ class Remembered:
     solved: tuple[Solved, ...] = ()  # of every shard
     classes: Any = None  # a DataFrame: the class of tuples that no cuts lead to; None: there are none
     lookup: Lookup | ShardLookup | None = None
+    release: SparkTable | None = None  # as it was made, before rows got another order
 
     def classes_at(self, shard: int, keys: Keys) -> IntArray:
         """The class of packed tuples of a shard (-1: suppressed)."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak.data.coder import Values
-from tablecloak.engines.alike import keys_of, shown_rows, some_of
+from tablecloak.engines.alike import KeyArray, keys_of, shown_rows, some_of, words_of
+from tablecloak.engines.spark.publish import PublishTask
 from tablecloak.engines.spark.rows import Rows, batches_of
 
 __all__ = ["VALUES", "AlikeTask", "SomeRowsTask", "SummaryTask", "ValuesTask", "decoded"]
@@ -50,18 +52,26 @@ class SummaryTask:
 
 @dataclass(frozen=True, slots=True)
 class AlikeTask:
-    """Keys of rows on sets of columns, equal ones of a slice united: (set, key, number)."""
+    """Keys of rows on sets of columns and whose they are, equal ones of a slice united: (set, key, who, number)."""
 
-    rows: Rows
+    rows: Rows | PublishTask  # as they lie in a table, or as a release was made of them
     columns: tuple[str, ...]
     sets: tuple[tuple[str, ...], ...]
     stars: tuple[str, ...]
+    person: str | None = None  # None: everybody is 0
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        for frame in self.rows.frames(batches, self.columns):
-            for number, keys in enumerate(keys_of(shown_rows(frame, self.stars), self.sets)):
-                found = pl.DataFrame({"key": keys.view(np.int64)}).group_by("key").agg(n=pl.len().cast(pl.Int64))
-                yield from batches_of(found.select(pl.lit(number, pl.Int32).alias("set"), "key", "n"))
+        if isinstance(self.rows, PublishTask):
+            frames = self.rows.with_persons(batches)
+        else:
+            frames = self.rows.frames(batches, self.columns)
+        for frame in frames:
+            shown = shown_rows(frame, self.stars)
+            whose = pl.lit(0, pl.Int64) if self.person is None else pl.Series(_signed(words_of(shown[self.person])))
+            for number, keys in enumerate(keys_of(shown, self.sets)):
+                pairs = pl.DataFrame({"key": _signed(keys)}).with_columns(whose.alias("who"))
+                found = pairs.group_by("key", "who").agg(n=pl.len().cast(pl.Int64))
+                yield from batches_of(found.select(pl.lit(number, pl.Int32).alias("set"), "key", "who", "n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,11 @@ class SomeRowsTask:
         for frame in self.rows.frames(batches, self.columns):
             some = some_of(frame, self.together, self.share)
             yield from batches_of(some.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
+
+
+def _signed(words: KeyArray) -> NDArray[np.int64]:
+    """Numbers of 64 bits as Spark has them."""
+    return words.view(np.int64)
 
 
 def _encoded(column: int, values: pl.Series) -> pl.DataFrame:

@@ -25,7 +25,7 @@ def national_id(column: Column) -> Match | None:
     if column.type not in (ColumnType.TEXT, ColumnType.INTEGER) or len(column.sample) < FEWEST:
         return None
     for name, check in {**NUMBERS, **_more()}.items():
-        share = column.share(check)
+        share = column.share(check, at_least=ENOUGH)
         if share >= ENOUGH and (column.is_near_unique or column.named(WORDS)):
             looks_like = f"{name} ({percent(share)} with a valid checksum)"
             return Match(looks_like, Role.IDENTIFIER, "names one person", 0.97 if share > 0.98 else 0.93)

@@ -22,12 +22,12 @@ def written_date(column: Column) -> Match | None:
     """Dates as 31.12.1999, 12/31/1999 or 19991231, decided by all values; the policy gets their format."""
     if column.type not in (ColumnType.TEXT, ColumnType.INTEGER) or len(column.sample) < ENOUGH_VALUES:
         return None
-    fitting = [form for form in FORMATS if column.share(partial(_is_date, form)) == 1]
+    fitting = [form for form in FORMATS if column.share(partial(_is_date, form), at_least=1) == 1]
     looks_like = "date of birth" if column.named(BIRTH) else "date"
     if len(fitting) == 1:
         why = "known to many about a person" if column.named(BIRTH) else "others may know when something happened"
         return Match(looks_like, Role.QUASI, why, 0.85, {"type": "date", "format": fitting[0]})
-    if fitting or any(column.share(partial(_is_date, form)) == 1 for form in UNDECIDED):
+    if fitting or any(column.share(partial(_is_date, form), at_least=1) == 1 for form in UNDECIDED):
         why = "dates of which day, month or century cannot be told; type: date with a format makes it quasi"
         return Match(looks_like, Role.DROP, why, 0.85)
     return None

@@ -21,7 +21,7 @@ __all__ = ["TEXTS", "earlier", "files_of", "formats_of", "has_images", "path_of"
 WHAT = {
     "release": "the table to hand over",
     "side": "the sensitive columns, in a table of their own",
-    "report": "for whoever approves the release: one page that needs nothing else",
+    "report": "one page for everybody who may see the release; it needs nothing else",
     "certificate": "what holds, by what recount, for exactly which bytes",
     "recoding": "publishes new rows in the same way later",
 }
