@@ -4,6 +4,10 @@ An interval of published values ends somewhere in the gap between its last value
 roundest place of the gap is taken, so that readers learn nothing about where values lie in it, and neighbors never
 share a bound unless the gap has a single place: `[10, 19.5]` and `[20, 42]`, `[1933-01-01, 1941-12-31]`.
 
+Where values lie side by side there is no gap, as in birth dates of which every day occurs. There an interval begins at
+the nearest public place below, the 1st, 5th, 10th, .. of a month or a multiple of ten: places that are the same whoever
+is in the table.
+
 Values are numbers on the line of their type: floats, whole numbers, days or microseconds since 1970-01-01.
 """
 
@@ -17,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["is_continuous", "nearest_gaps", "round_bounds", "shares"]
+__all__ = ["is_continuous", "is_public", "nearest_gaps", "round_bounds", "shares"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -32,6 +36,8 @@ HUGE = 1e300
 DAY = 24 * 60 * 60 * 1_000_000  # microseconds
 SPANS = {"integer": (-(2**63), 2**63 - 1), "date": (-719_162, 2_932_896)}  # what a column can hold; years 1 to 9999
 SPANS["datetime"] = (SPANS["date"][0] * DAY, (SPANS["date"][1] + 1) * DAY - 1)
+PUBLIC_DAYS = (1, 5, 10, 15, 20, 25)  # of a month
+PUBLIC_UNIT = 10  # of whole numbers
 MONTHS = (12_000, 1200, 120, 60, 12, 6, 3, 1)
 CLOCK = tuple(DAY // n for n in (1, 2, 4, 24, 48, 144, 288, 1440, 2880, 8640, 17_280, 86_400))  # a day, 12 h, .., 1 s
 
@@ -60,11 +66,13 @@ def round_bounds(
 
     Args:
         may_overlap: where values lie side by side, so that no place is free between them, a bound goes on to the next
-            gap that has one; otherwise it is the value itself.
+            gap that has one, or to the next public place; otherwise it is the value itself.
     """
     between = _BETWEEN[column_type]
     line = line if line.dtype.kind == "f" else line.astype(np.int64)
-    below, above = nearest_gaps(line) if may_overlap else (np.arange(-1, len(line) - 1), np.arange(len(line)))
+    below, above = (
+        nearest_gaps(line, column_type) if may_overlap else (np.arange(-1, len(line) - 1), np.arange(len(line)))
+    )
     below, above = below[first], above[last]
     # what is asked for of every gap, each looked at once: where intervals below it end and those above it begin
     is_asked = np.zeros(len(line) + 1, np.bool_)  # by gap, from that below all values on
@@ -77,14 +85,25 @@ def round_bounds(
     return begins[below + 1], ends[above + 1]
 
 
-def nearest_gaps(line: Line) -> tuple[IntArray, IntArray]:
-    """The nearest gaps with a free place below and above every value, (n,) each; gap g is that above line[g].
+def is_public(begins: Line, column_type: str) -> BoolArray:
+    """Whether intervals may begin at a place, and end before it, whoever has that value: it follows from no data."""
+    if column_type == "date":
+        days = begins.astype(np.int64).astype("datetime64[D]")
+        of_month = (days - days.astype("datetime64[M]").astype("datetime64[D]")).astype(np.int64) + 1
+        return np.isin(of_month, PUBLIC_DAYS)
+    return begins.astype(np.int64) % PUBLIC_UNIT == 0 if column_type == "integer" else np.zeros(len(begins), np.bool_)
+
+
+def nearest_gaps(line: Line, column_type: str) -> tuple[IntArray, IntArray]:
+    """The nearest gaps with a free or a public place below and above every value, (n,) each; gap g is above line[g].
 
     -1: there is none below; n - 1: there is none above.
     """
     line = line if line.dtype.kind == "f" else line.astype(np.int64)
     n = len(line)
-    has_room = np.append(_has_room(line), True)  # beyond the last value there is always room
+    has_room = np.append(
+        _has_room(line) | is_public(line[1:], column_type), True
+    )  # beyond the last value there is always room
     above = np.minimum.accumulate(np.where(has_room, np.arange(n), n)[::-1])[::-1]
     below = np.maximum.accumulate(np.where(has_room, np.arange(n), -1))
     return np.append(-1, below[:-1]), above

@@ -31,6 +31,7 @@ from tablecloak.progress import Progress, silent
 from tablecloak.report.attacked import WITH_REGISTER, Background, attacks_on
 from tablecloak.report.facts import Before, Facts, collect
 from tablecloak.risks.base import run_attacks
+from tablecloak.rounding import is_public
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs, SensitiveDomain, histogram_of
 from tablecloak.stats.consistency import Consistency
 from tablecloak.stats.joint import combine
@@ -283,10 +284,10 @@ def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, R
         is_rare = _is_few(n_originals[i][int(domain.has_missing) :], goal.min_size)
         ends = _ends(recount.labels[domain.name], domain.values.dtype)
         rare = domain.values.filter(pl.Series(is_rare))
-        is_told = ends.select(pl.any_horizontal(pl.all().is_in(rare.implode()).fill_null(value=False))).to_series()
-        n_bounds = pl.concat([ends["lo"], ends["hi"]]).filter(pl.concat([is_told, is_told])).unique().is_in(rare).sum()
+        tells = {end: _tells(ends[end], rare, domain.type, is_last=end == "hi") for end in ends.columns}
+        told = np.logical_or.reduce(list(tells.values()))
+        n_bounds = pl.concat([ends[end].filter(pl.Series(tells[end])) for end in ends.columns]).n_unique()
         if n_bounds:
-            told = is_told.to_numpy()
             n_records = sum(int(part.size[told[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
             found[domain.name] = RareBounds(int(n_bounds), n_records, goal.min_size, _even_hierarchy(domain))
     return found
@@ -299,6 +300,14 @@ def _is_continuous(domain: Domain) -> bool:
 
 def _is_few(n_originals: IntArray, k: int) -> NDArray[np.bool_]:
     return (n_originals > 0) & (n_originals < k)
+
+
+def _tells(ends: pl.Series, rare: pl.Series, column: ColumnType, *, is_last: bool) -> NDArray[np.bool_]:
+    """Whether an end of each interval is a value of few people, and not a place that follows from no data."""
+    places = ends.to_physical().fill_null(0).to_numpy()
+    begins = places + 1 if is_last and column in (ColumnType.DATE, ColumnType.INTEGER) else places
+    is_rare: NDArray[np.bool_] = ends.is_in(rare.implode()).fill_null(value=False).to_numpy()
+    return is_rare & ~is_public(begins, column.value)
 
 
 def _ends(labels: pl.Series, dtype: pl.DataType) -> pl.DataFrame:

@@ -151,3 +151,28 @@ def test_without_overlap_a_bound_that_has_no_free_place_is_the_value():
     line = np.array([10, 1307, 1308, 9000])
     lower, upper = round_bounds(line, np.array([0, 2]), np.array([1, 3]), "integer")
     assert (upper[0], lower[1]) == (1307, 1308)
+
+
+def test_where_every_day_occurs_bounds_are_public_places():
+    """Without them an interval of neighbouring days would reach to the ends of the table."""
+    line = np.arange(7000, 9000)  # every day from 1989-03-02 on
+    first = np.arange(100, 1900, 7)
+    lower, upper = round_bounds(line, first, first + 20, "date", may_overlap=True)
+    days = {str(day)[8:] for day in lower.astype("datetime64[D]")}
+    after = {str(day)[8:] for day in (upper + 1).astype("datetime64[D]")}
+    assert days == after == {"01", "05", "10", "15", "20", "25"}
+    assert (lower <= line[first]).all()
+    assert (upper >= line[first + 20]).all()
+    assert (upper - lower).max() <= 20 + 2 * 6
+
+
+def test_bounds_at_public_places_follow_from_the_values_of_the_interval_alone():
+    """Who is in the table elsewhere, and whether anybody has the bound itself, does not move it."""
+    line = np.arange(7000, 7400)
+    at = int(np.flatnonzero(line == 7214)[0])  # 1989-10-02
+    lower, _ = round_bounds(line, np.array([at]), np.array([at + 9]), "date", may_overlap=True)
+    assert str(lower.astype("datetime64[D]")[0]) == "1989-10-01"
+    sparse = np.delete(line, np.arange(0, at - 30, 2))
+    moved = int(np.flatnonzero(sparse == 7214)[0])
+    again, _ = round_bounds(sparse, np.array([moved]), np.array([moved + 9]), "date", may_overlap=True)
+    assert again[0] == lower[0]

@@ -127,7 +127,7 @@ class Domain:
         if not self.is_continuous:
             return every, every
         offset = int(self.has_missing)
-        below, above = nearest_gaps(self.values.to_physical().to_numpy())
+        below, above = nearest_gaps(self.values.to_physical().to_numpy(), self.type.value)
         return np.append(every[:offset], below + 1 + offset), np.append(every[:offset], above + offset)
 
     def line(self) -> FloatArray | None:
