@@ -8,6 +8,7 @@ one such order, whatever engine sorts it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -71,7 +72,8 @@ def sortable(numbers: NDArray[np.float64]) -> Words:
 
 # Packing --------------------------------------------------------------------------------------------------------------
 
-Field = tuple[Words, int]  # numbers of rows, and how many bits they have
+Numbers = NDArray[np.unsignedinteger[Any]]
+Field = tuple[Numbers, int]  # numbers of rows, and how many bits they have
 
 
 def _fields(series: pl.Series) -> list[Field]:
@@ -86,12 +88,12 @@ def _fields(series: pl.Series) -> list[Field]:
     return fields
 
 
-def _narrowed(numbers: Words) -> Field:
-    least = numbers.min(initial=np.iinfo(np.uint64).max)
-    return numbers - least, int(numbers.max(initial=least) - least).bit_length()
+def _narrowed(numbers: Numbers) -> Field:
+    least = numbers.min(initial=np.iinfo(numbers.dtype).max)
+    return numbers - least if least else numbers, int(numbers.max(initial=least) - least).bit_length()
 
 
-def _letters(series: pl.Series) -> list[Words]:
+def _letters(series: pl.Series) -> list[Numbers]:
     """Short texts, most of which differ, as eight bytes after the other and their length; nothing for other columns.
 
     Places among the sorted texts need fewer bits, and take longer to find the more of them there are.
@@ -101,20 +103,21 @@ def _letters(series: pl.Series) -> list[Words]:
     longest = int(series.str.len_bytes().max())  # type: ignore[arg-type]  # a number
     if longest > SHORT_TEXT or series.head(MANY_TEXTS).n_unique() < MANY_TEXTS // 2:
         return []
-    padded = (pl.lit(series) + "\0" * (SHORT_TEXT + 7)).cast(pl.Binary)
+    # a character has a byte at least, so that every text fills its words
+    padded = pl.lit(series).str.pad_end(-(-longest // 8) * 8, "\0").cast(pl.Binary)
     eight = [
         padded.bin.slice(begin, 8).bin.reinterpret(dtype=pl.UInt64, endianness="big").alias(str(begin))
         for begin in range(0, longest, 8)
     ]  # fmt: skip
-    lengths = series.str.len_bytes().cast(pl.UInt64)  # tells texts apart that end in characters of code 0
+    lengths = series.str.len_bytes()  # tells texts apart that end in characters of code 0
     return [words.to_numpy() for words in (*pl.select(eight), lengths)]
 
 
-def _numbers(series: pl.Series) -> Words:
+def _numbers(series: pl.Series) -> Numbers:
     if isinstance(series.dtype, pl.Categorical | pl.Enum):
         return _ranks(series)
     if series.dtype == pl.String:
-        return series.cast(pl.Enum(series.unique().sort())).to_physical().to_numpy().astype(np.uint64)
+        return series.cast(pl.Enum(series.unique().sort())).to_physical().to_numpy()
     if series.dtype.is_float():
         return sortable(series.cast(pl.Float64).to_numpy())
     if series.dtype.is_unsigned_integer():
@@ -123,15 +126,16 @@ def _numbers(series: pl.Series) -> Words:
     return physical.to_numpy().view(np.uint64) ^ _SIGN
 
 
-def _ranks(series: pl.Series) -> Words:
+def _ranks(series: pl.Series) -> Numbers:
     """Places of texts among the sorted ones that occur."""
     is_sorted = isinstance(series.dtype, pl.Enum) and series.dtype.categories.is_sorted()
-    return (series if is_sorted else plain_text(series)).to_physical().to_numpy().astype(np.uint64)
+    return (series if is_sorted else plain_text(series)).to_physical().to_numpy()
 
 
 def _packed(fields: Sequence[Field], n_rows: int) -> list[Words]:
     """All fields one after the other, in words of 64 bits that sort rows from the first word on."""
     words: list[Words] = []
+    part = np.empty(n_rows if fields else 0, np.uint64)  # one for all fields: new memory costs more than the work
     free = 0
     for numbers, width in fields:
         left = width
@@ -140,10 +144,11 @@ def _packed(fields: Sequence[Field], n_rows: int) -> list[Words]:
                 words.append(np.zeros(n_rows, np.uint64))
                 free = 64
             taken = min(free, left)
-            part = numbers >> np.uint64(left - taken)
-            if taken < 64:
-                part = part & np.uint64((1 << taken) - 1)
-            words[-1] |= part << np.uint64(free - taken)
+            np.right_shift(numbers, np.uint64(left - taken), out=part, dtype=np.uint64)
+            if left < width and taken < 64:
+                part &= np.uint64((1 << taken) - 1)
+            part <<= np.uint64(free - taken)
+            words[-1] |= part
             free, left = free - taken, left - taken
     return words
 
