@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 KeyArray = NDArray[np.uint64]
+NO_TEXT = pl.Series([None], dtype=pl.String)
 # Bytes that the key of a row takes while it is sorted.
 BYTES_PER_KEY = 32
 
@@ -186,7 +187,11 @@ def _only_persons(keys: KeyArray, whose: KeyArray) -> KeyArray:
 
 def words_of(series: pl.Series, *, is_all: bool = False) -> KeyArray:
     """A number for every cell that looks like chance: that of the same value in every batch and every process."""
-    if isinstance(series.dtype, pl.Categorical | pl.Enum):
+    if isinstance(series.dtype, pl.Enum):
+        words: KeyArray = pl.concat([series.dtype.categories, NO_TEXT]).hash(seed=0).to_numpy()
+        codes = series.to_physical().cast(pl.UInt32).fill_null(len(words) - 1)
+        return words.take(codes.to_numpy())
+    if isinstance(series.dtype, pl.Categorical):
         # codes of categories are those of one table, their texts those of all
         series = series.to_physical() if is_all else series.cast(pl.String)
     return series.hash(seed=0).to_numpy()

@@ -28,6 +28,8 @@ IntArray = NDArray[np.int64]
 PHASE = "order"
 RANK, WORD, KEY = "\0rank", "\0word", "\0key"  # no column of a table has such a name
 SAMPLE = 4096
+QUICK_ROWS = 1 << 18  # are sorted within the caches of a processor
+MOST_PARTS = 64  # for that reason alone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +87,8 @@ class Parts:
     def add(self, rows: pl.DataFrame, part: NDArray[np.integer]) -> None:
         """Add rows, given the part of each."""
         counts = np.bincount(part, minlength=len(self))
-        moved = rows if len(self) == 1 else rows[np.argsort(part, kind="stable")]
+        number = part.astype(np.min_scalar_type(len(self)))  # small numbers are sorted by counting
+        moved = rows if len(self) == 1 else rows[np.argsort(number, kind="stable")]
         begin = 0
         for i, n in enumerate(counts.tolist()):
             if n:
@@ -175,7 +178,7 @@ class Sorter:
         for number, frame in enumerate(rows):
             if number == 0:
                 most_rows = max(1, int(self.most_bytes * frame.height / max(1, frame.estimated_size())))
-                of_rank = _neighbours(self.sizes, most_rows)
+                of_rank = _neighbours(self.sizes, min(most_rows, max(QUICK_ROWS, int(self.sizes.sum()) // MOST_PARTS)))
                 parts = Parts(self.folder.path, "order", int(of_rank.max(initial=0)) + 1, self.most_bytes)
             parts.add(frame, of_rank[frame[RANK].to_numpy()])
             self.seen(frame.height)
