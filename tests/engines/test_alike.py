@@ -7,7 +7,7 @@ import pytest
 
 import clusters
 from engine_tables import people
-from tablecloak.engines.alike import Alike
+from tablecloak.engines.alike import Alike, words_of
 from tablecloak.engines.duck import DuckEngine
 from tablecloak.engines.local import LocalEngine
 from tablecloak.io.sources import Source
@@ -70,3 +70,12 @@ def test_rows_of_stars_are_left_out(any_engine, tmp_path):
     pl.DataFrame({"a": ["x", "*", "y", "*"], "n": [1, None, 2, 3]}).write_parquet(tmp_path / "a.parquet")
     read = any_engine.read(Source(tmp_path / "a.parquet"), columns=["a", "n"], categorical=[])
     assert any_engine.alike(read, [("a", "n")], stars=("a", "n")) == [Alike(3, 3, 3, 1)]
+
+
+def test_a_text_has_the_same_word_however_it_is_stored():
+    """Batches of one release may list other categories, and workers hold plain text."""
+    texts = pl.Series("town", ["Bern", None, "Thun", "Bern"])
+    words = words_of(texts)
+    assert (words_of(texts.cast(pl.Enum(["Thun", "Biel", "Bern"]))) == words).all()
+    assert (words_of(texts.cast(pl.Categorical)) == words).all()
+    assert len(set(words.tolist())) == 3

@@ -187,13 +187,15 @@ def _only_persons(keys: KeyArray, whose: KeyArray) -> KeyArray:
 
 def words_of(series: pl.Series, *, is_all: bool = False) -> KeyArray:
     """A number for every cell that looks like chance: that of the same value in every batch and every process."""
-    if isinstance(series.dtype, pl.Enum):
+    is_coded = isinstance(series.dtype, pl.Categorical | pl.Enum)
+    if is_coded and is_all:  # codes of categories are those of one table, their texts those of all
+        series = series.to_physical()
+    elif isinstance(series.dtype, pl.Enum):
         words: KeyArray = pl.concat([series.dtype.categories, NO_TEXT]).hash(seed=0).to_numpy()
         codes = series.to_physical().cast(pl.UInt32).fill_null(len(words) - 1)
         return words.take(codes.to_numpy())
-    if isinstance(series.dtype, pl.Categorical):
-        # codes of categories are those of one table, their texts those of all
-        series = series.to_physical() if is_all else series.cast(pl.String)
+    elif is_coded:
+        series = series.cast(pl.String)
     return series.hash(seed=0).to_numpy()
 
 
