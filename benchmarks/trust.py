@@ -30,6 +30,7 @@ __all__ = ["main"]
 POLICIES = Path(__file__).parent / "trust_policies"
 MARK = "twelve tables"
 MOST_ALONE = 0.01
+UNREADABLE = 5  # exit code where a file does not say how it is to be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,10 @@ def _names(value: Any) -> list[str]:
 def init_and_run(command: Sequence[str], folder: Path, file: str) -> Handed:
     """What somebody gets who edits nothing."""
     done = _call([*command, "init", file, "--output", "init.yaml", "--force"], folder)
-    return run(command, folder, "init.yaml") if done.returncode == 0 else Handed("init asks how it is written")
+    if done.returncode == UNREADABLE:
+        return Handed("init asks how it is written")
+    done.check_returncode()
+    return run(command, folder, "init.yaml")
 
 
 def results(data: Path, commands: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
