@@ -442,7 +442,8 @@ def opened_to_others(folder: Path) -> list[str]:
         return all(mode_of(above) & 0o011 for above in path.parents if folder in above.parents)
 
     found = []
-    for path in folder.rglob("*"):
+    # rglob ends where a folder is gone, walk goes on
+    for path in (Path(above) / name for above, _, names in os.walk(folder) for name in names):
         try:
             if path.is_file() and mode_of(path) & 0o044 and reachable(path):
                 found.append(str(path.relative_to(folder)))
