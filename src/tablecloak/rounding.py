@@ -70,9 +70,8 @@ def round_bounds(
     """
     between = _BETWEEN[column_type]
     line = line if line.dtype.kind == "f" else line.astype(np.int64)
-    below, above = (
-        nearest_gaps(line, column_type) if may_overlap else (np.arange(-1, len(line) - 1), np.arange(len(line)))
-    )
+    every = np.arange(len(line))
+    below, above = nearest_gaps(line, column_type) if may_overlap else (every - 1, every)
     below, above = below[first], above[last]
     # what is asked for of every gap, each looked at once: where intervals below it end and those above it begin
     is_asked = np.zeros(len(line) + 1, np.bool_)  # by gap, from that below all values on
@@ -101,9 +100,8 @@ def nearest_gaps(line: Line, column_type: str) -> tuple[IntArray, IntArray]:
     """
     line = line if line.dtype.kind == "f" else line.astype(np.int64)
     n = len(line)
-    has_room = np.append(
-        _has_room(line) | is_public(line[1:], column_type), True
-    )  # beyond the last value there is always room
+    # beyond the last value there is always room
+    has_room = np.append(_has_room(line) | is_public(line[1:], column_type), True)
     above = np.minimum.accumulate(np.where(has_room, np.arange(n), n)[::-1])[::-1]
     below = np.maximum.accumulate(np.where(has_room, np.arange(n), -1))
     return np.append(-1, below[:-1]), above

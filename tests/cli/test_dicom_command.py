@@ -35,3 +35,12 @@ def test_from_a_folder_of_images_to_another(tmp_path, monkeypatch, capsys):
     (tmp_path / "empty").mkdir()
     assert main(["dicom", "table", "empty", "-o", "other.parquet"]) == 5
     assert not (tmp_path / "other.parquet").exists()
+
+
+def test_files_that_are_passed_by_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    a_folder(tmp_path / "in", n_patients=3)  # and a text
+    whole = next(path for path in sorted((tmp_path / "in").rglob("*")) if path.is_file())
+    whole.with_name("damaged.dcm").write_bytes(whole.read_bytes()[:140])
+    assert main(["dicom", "table", "in", "-o", "images.parquet"]) == 0
+    assert "2 files were passed by" in capsys.readouterr().out

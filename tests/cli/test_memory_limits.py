@@ -56,6 +56,9 @@ def test_other_errors_and_results_are_those_without_a_limit(tmp_path):
     missing = limited(tmp_path, 4000, "run", "nothing.yaml")
     assert missing.returncode == 2
     assert "memory" not in missing.stderr
+    mistyped = limited(tmp_path, 60, "run", "--no-such-option")  # though little is left
+    assert mistyped.returncode == 2
+    assert "No such option" in mistyped.stderr
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,8 @@ def table(
     written = {"table": str(target), "policy": None if policy is None else str(policy), "images": images.frame.height,
                "tags": images.frame.width - 1, "others": images.n_others}  # fmt: skip
     lines = [f"Wrote {target}: {written['images']:,} images, {written['tags']:,} tags"]
+    if images.n_others:
+        lines.append(f"Note: {images.n_others:,} files were passed by: they are no images, or damaged")
     emit(settings, written, [*lines, *([f"Wrote {policy}: read every role before you trust it"] if policy else [])])
 
 

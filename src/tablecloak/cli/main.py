@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # panics of polars are no Exceptions
-        if is_watched and is_starved(error):
+        if is_watched and not isinstance(error, TyperException) and is_starved(error):
             os._exit(STARVED)  # there may be no memory to say so here
         return _failed(error, given)
 

@@ -289,6 +289,7 @@ class Links:
 def kept_links(one: Shown, other: Shown, is_free: BoolArray | None = None) -> Links:
     """How many links of two blocks, shown by the same rows, are those of originals; of large tables, in a sample.
 
+    The sample is another one every time: who makes a release must not know which rows will be looked at.
     After a shuffle, a row has a link that originals have with the share of rows of its group that would make it one.
     Two bounds, both for groups of any sizes: on the number of such rows, and on the number of groups in which all are
     such, which says more of small tables.
@@ -303,7 +304,7 @@ def kept_links(one: Shown, other: Shown, is_free: BoolArray | None = None) -> Li
     left, right = _Kinds.of(group, one.published[rows]), _Kinds.of(group, other.published[rows])
     # every kind of the left block, or some, beside every kind of the right one in its group
     some = np.flatnonzero((left.n_kinds > 1)[left.group] & (right.n_kinds > 1)[left.group])
-    some = np.random.default_rng(0).permutation(some)
+    some = np.random.default_rng().permutation(some)
     some = np.sort(some[: max(1, np.searchsorted(np.cumsum(right.n_kinds[left.group[some]]), MOST_LINKED))])
     n_beside = right.n_kinds[left.group[some]]
     step = np.arange(int(n_beside.sum())) - np.repeat(np.cumsum(n_beside) - n_beside, n_beside)
@@ -338,7 +339,7 @@ def _some_groups(groups: IntArray, is_free: BoolArray | None) -> tuple[IntArray,
     rows = np.arange(len(groups)) if is_free is None else np.flatnonzero(is_free)
     names, group = np.unique(groups[rows], return_inverse=True)
     group = group.reshape(-1)
-    order = np.random.default_rng(0).permutation(len(names))
+    order = np.random.default_rng().permutation(len(names))
     n_rows = np.cumsum(np.bincount(group, minlength=len(names))[order])
     chosen = np.zeros(len(names), bool)
     chosen[order[: 1 + int(np.searchsorted(n_rows, MOST_ROWS))]] = True

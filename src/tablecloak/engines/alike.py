@@ -99,7 +99,7 @@ def count_in_parts(
     n_words = 1 if person is None else 2
     n_parts = 1 + n_rows * BYTES_PER_KEY * n_words * len(sets) // max(1, work)
     of_key = np.array([np.iinfo(np.uint64).max, 0], np.uint64)[:n_words]
-    everybody = pl.Series([], dtype=pl.UInt64)  # persons are in memory where they are coded, too
+    everybody = [pl.Series([], dtype=pl.UInt64)]  # persons are in memory where they are coded, too
     stores = []
     for number in range(len(sets)):
         place = folder / f"alike-{number}"
@@ -109,12 +109,15 @@ def count_in_parts(
         for batch in batches:
             shown = shown_rows(batch, stars)
             whose = [] if person is None else [words_of(shown[person])]
-            everybody = pl.concat([everybody, *map(pl.Series, whose)]).unique() if whose else everybody
+            everybody += [pl.Series(persons).unique() for persons in whose]
+            if sum(map(len, everybody[1:])) > len(everybody[0]):  # as many again: united so seldom, each costs little
+                everybody = [pl.concat(everybody).unique()]
             for store, keys in zip(stores, keys_of(shown, sets), strict=True):
                 store.add(np.stack([keys, *whose]))
         if person is not None:
             loaded = ((part.load() for part in store.parts()) for store in stores)
-            return [count_persons(((keys, of) for keys, of in each), len(everybody)) for each in loaded]
+            n_persons = pl.concat(everybody).n_unique()
+            return [count_persons(((keys, of) for keys, of in each), n_persons) for each in loaded]
         return [sum((count_keys(part.load()[0]) for part in store.parts()), NOBODY) for store in stores]
     finally:
         for store in stores:
