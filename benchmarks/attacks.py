@@ -1,6 +1,6 @@
 """What every attack reaches on Adult before and after six ways to protect it, measured in one run.
 
-    python -m benchmarks.attacks [--write docs/attacks.md] [--json FILE]
+    python -m benchmarks.attacks [--write docs/concepts/attacks.md] [--json FILE]
     python -m benchmarks.attacks --rows 1000000
 
 Adult and its hierarchies are looked for in $TABLECLOAK_DATA, else in ../shared/data. Every second record is the table;
@@ -26,19 +26,20 @@ from typing import Any
 import polars as pl
 
 from benchmarks.adult import find_adult
-from tablecloak import attacking, load_policy, run
+from tablecloak import load_policy, run
 from tablecloak.algorithms.base import Problem
-from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.attacks.base import counting, every
+from tablecloak.attacks.case import Attacker
+from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame
-from tablecloak.plan import make_plan
+from tablecloak.measure import attack as attacking
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import silent
-from tablecloak.risks.base import counting, every
-from tablecloak.risks.case import Attacker
+from tablecloak.release.plan import make_plan
+from tablecloak.release.shapes.groups import separate
 from tablecloak.sample.census import census_policy, census_to_file
-from tablecloak.separation import separate
 
 QUASI = ["sex", "race", "marital-status", "education", "native-country", "workclass", "salary-class"]
 K, KL = "{model: k-anonymity, k: 5}", "{model: l-diversity, l: 3, variant: entropy}"
@@ -113,7 +114,7 @@ def table_text(found: Mapping[str, Mapping[str, Any]]) -> str:
     for name in every():
         cells = [_cell(found[way][name]) for way in found]
         if any(cell != "–" for cell in cells):
-            lines.append(f"| [{name}](reference/attack-{name}.md) | " + " | ".join(cells) + " |")
+            lines.append(f"| [{name}](../reference/attacks/{name}.md) | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -23,12 +23,12 @@ import polars as pl
 
 from benchmarks.quality import data_folder, hierarchy_of, measured
 from benchmarks.tables import replace_between
-from tablecloak.algorithms.auto import Auto
 from tablecloak.algorithms.base import Problem
+from tablecloak.algorithms.topdown.auto import Auto
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
-from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.hierarchy.files import read_hierarchy
+from tablecloak.engines.local.engine import LocalEngine, table_of
+from tablecloak.hierarchy.hierarchy_files import read_hierarchy
 from tablecloak.models.base import Goal, PrivacyModel
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity

@@ -44,14 +44,14 @@ class Growth:
 
 
 def search(effort: str, k: int, n_rows: int) -> Growth:
-    from tablecloak.algorithms.auto import Auto
     from tablecloak.algorithms.base import Problem
-    from tablecloak.engines.local import LocalEngine, table_of
+    from tablecloak.algorithms.topdown.auto import Auto
+    from tablecloak.engines.local.engine import LocalEngine, table_of
     from tablecloak.models.base import Goal
     from tablecloak.models.k_anonymity import KAnonymity
-    from tablecloak.plan import make_plan
     from tablecloak.policy.load import parse_policy
     from tablecloak.progress import silent
+    from tablecloak.release.plan import make_plan
     from tablecloak.sample.census import census, census_policy
 
     frame = census(n_rows)

@@ -22,13 +22,13 @@ import polars as pl
 
 from benchmarks.adult import QUASI, find_adult
 from tablecloak.algorithms.base import Algorithm, Problem, Solution
-from tablecloak.algorithms.k_member import KMember
-from tablecloak.algorithms.k_member_parallel import KMemberParallel
+from tablecloak.algorithms.clustering.k_member import KMember
+from tablecloak.algorithms.clustering.k_member_parallel import KMemberParallel
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
-from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.hierarchy.files import read_hierarchy
+from tablecloak.engines.local.engine import LocalEngine, table_of
+from tablecloak.hierarchy.hierarchy_files import read_hierarchy
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import silent

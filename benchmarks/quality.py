@@ -31,9 +31,9 @@ from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.engines.base import QuasiColumn
-from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.errors import CloakError
-from tablecloak.hierarchy.files import read_hierarchy
+from tablecloak.hierarchy.hierarchy_files import read_hierarchy
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import silent

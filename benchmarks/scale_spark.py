@@ -129,8 +129,8 @@ def session_results(policy: Path, source: Path, small: Path, master: str) -> lis
 
 def _session_results(policy: Path, source: Path, small: Path, address: str) -> list[dict[str, Any]]:
     from tablecloak import pipeline
-    from tablecloak.engines.rundir import RunFolder
-    from tablecloak.engines.spark import SparkEngine
+    from tablecloak.engines.run_folder import RunFolder
+    from tablecloak.engines.spark.engine import SparkEngine
     from tablecloak.policy.load import load_policy
 
     opened = SparkEngine(address, memory=MEMORY)

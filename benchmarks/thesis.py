@@ -109,14 +109,16 @@ def cells_of(rows: int, chosen: argparse.Namespace) -> Iterator[Cell]:
 def release(policy: str, memory: str, spill: str, limit: str) -> Result:
     """Carry out a policy in this process, which the system ends after so many processor seconds."""
     from tablecloak import pipeline
-    from tablecloak.algorithms.disk_clustering import DiskClustering
-    from tablecloak.engines.duck import DuckEngine
+    from tablecloak.algorithms.one_pass.disk_clustering import DiskClustering
+    from tablecloak.engines.disk.engine import DuckEngine
     from tablecloak.metrics.base import measure
     from tablecloak.policy.load import load_policy
+    from tablecloak.release import outcome
+    from tablecloak.release.shapes import classes
 
     resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
     found: Result = {"mode": None}
-    counts_of, solve, is_optimized = vars(pipeline)["counts_of"], DuckEngine.solve, DiskClustering._is_optimized
+    counts_of, solve, is_optimized = outcome.counts_of, DuckEngine.solve, DiskClustering._is_optimized
 
     def counted(*given: Any) -> Any:
         """Measure what a run does not, while its files are there."""
@@ -138,7 +140,7 @@ def release(policy: str, memory: str, spill: str, limit: str) -> Result:
 
     cpu, begin = time.process_time(), time.perf_counter()
     with (
-        patch.object(pipeline, "counts_of", counted),
+        patch.object(classes, "counts_of", counted),
         patch.object(DuckEngine, "solve", solved),
         patch.object(DiskClustering, "_is_optimized", decided),
     ):

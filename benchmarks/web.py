@@ -23,7 +23,7 @@ import httpx2
 from rich.console import Console
 
 from tablecloak.sample import census_to_file
-from tablecloak.server.serve import free_port
+from tablecloak.server.app import free_port
 
 TOKEN = "benchmark"
 PAGES = ("load", "roles", "goals", "run", "policy")

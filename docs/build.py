@@ -1,4 +1,7 @@
-"""Write docs/reference from docstrings and fields: models, algorithms, metrics, attacks and findings of tablecloak."""
+"""Write the pages of docs/reference that follow from the code: the catalogue, and a page for everything registered.
+
+`make docs` runs it.
+"""
 
 from __future__ import annotations
 
@@ -7,56 +10,85 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak import registry
-from tablecloak.report.reference import Description, Parameter, describe
+from tablecloak.cli.list import ListedKind, summary_of, things_of
+from tablecloak.report.explain import Explanation, Parameter, describe
 
 REFERENCE = Path(__file__).parent / "reference"
-SINGULAR = {
-    "models": "model",
-    "algorithms": "algorithm",
-    "metrics": "metric",
-    "attacks": "attack",
-    "findings": "finding",
-}
+# Kinds in the order of the catalogue, with their titles; the folder of their pages is called like the kind.
 TITLES = {
-    "models": "Privacy models",
-    "algorithms": "Algorithms",
-    "metrics": "Information metrics",
-    "attacks": "Attacks",
-    "findings": "Findings",
+    ListedKind.MODELS: "Privacy models",
+    ListedKind.ALGORITHMS: "Algorithms",
+    ListedKind.METRICS: "Information metrics",
+    ListedKind.ATTACKS: "Attacks",
+    ListedKind.FINDINGS: "Findings",
+    ListedKind.HIERARCHIES: "Hierarchies",
+    ListedKind.DETECTORS: "Detectors",
+    ListedKind.PRESETS: "Presets",
+    ListedKind.FORMATS: "Formats of files",
+    ListedKind.ENGINES: "Engines",
 }
+INTRO = """Everything there is to choose from, with one sentence about it. Names lead to a page: formula, protection,
+parameters and source; `tablecloak explain NAME` prints it. `tablecloak list` prints the names, `tablecloak schema` the
+parameters of policies."""
+ABOUT = {
+    ListedKind.MODELS: "What must hold. Models combine: a release satisfies all that its policy names. "
+    "[Models in one page](../concepts/models.md) says which one to take.",
+    ListedKind.ALGORITHMS: "How to get there. `auto` is what runs if a policy names none.",
+    ListedKind.METRICS: "What was lost, and what is still of use. A run measures `gcp`, `ncp`, `discernibility`, "
+    "`average-class-size` and `suppressed-records`; `tablecloak compare` and `release.measure()` measure all. "
+    "A metric that does not apply, because a column has no hierarchy or nothing is sensitive, says why.",
+    ListedKind.ATTACKS: "What attackers reach, before and after: [attacks](../concepts/attacks.md).",
+    ListedKind.FINDINGS: "What besides the goals singles people out: [ready to hand over](../concepts/ready.md).",
+    ListedKind.HIERARCHIES: "How values become coarser: [hierarchy](policy.md#hierarchy) has their parameters. "
+    "Or a file: CSV from leaf to root, `parent: child` lists, JSON.",
+    ListedKind.DETECTORS: "What `inspect` and `init` recognize in a column. A suggestion, not a verdict.",
+    ListedKind.PRESETS: "Goals and roles that `tablecloak init --preset NAME` starts from.",
+    ListedKind.FORMATS: "What can be read, and mostly written: [sources](sources.md).",
+    ListedKind.ENGINES: "What does the work: [engines](../concepts/engines.md).",
+}
+# Kinds whose things have a page each.
+WITH_PAGES = (ListedKind.MODELS, ListedKind.ALGORITHMS, ListedKind.METRICS, ListedKind.ATTACKS, ListedKind.FINDINGS)
 USE = {
-    "models": "goals:\n  - {{model: {inside}}}",
-    "algorithms": "algorithm: {{kind: {inside}}}",
-    "findings": 'accepted:\n  - {{finding: {inside}, because: "..."}}',
+    ListedKind.MODELS: "goals:\n  - {{model: {inside}}}",
+    ListedKind.ALGORITHMS: "algorithm: {{kind: {inside}}}",
+    ListedKind.FINDINGS: 'accepted:\n  - {{finding: {inside}, because: "..."}}',
 }
 MADE = "<!-- Made by `make docs` from the docstring in {module}; change it there. -->"
 
 
 def pages() -> dict[str, str]:
-    """The text of every page by file name."""
-    found = {"index.md": _index()}
-    for kind in TITLES:
-        for name, thing in _ours(kind).items():
-            found[f"{SINGULAR[kind]}-{name}.md"] = _page(kind, describe(name, thing), thing.__module__)
-    return found
+    """The text of every page by its path below docs/reference."""
+    of_things = {
+        f"{kind}/{name}.md": _page(kind, describe(kind.removesuffix("s"), name, thing), thing.__module__)
+        for kind in WITH_PAGES
+        for name, thing in _ours(kind).items()
+    }
+    return {"index.md": _index(), **of_things}
 
 
-def _ours(kind: str) -> dict[str, Any]:
+def _ours(kind: ListedKind) -> dict[str, Any]:
     """What tablecloak itself offers; plug-ins have docs of their own."""
-    return {n: t for n, t in registry.known(kind).items() if t.__module__.startswith("tablecloak.")}
+    things = things_of(kind)
+    if kind not in registry.KINDS:
+        return things
+    return {n: t for n, t in things.items() if t.__module__.startswith("tablecloak.")}
 
 
 def _index() -> str:
-    lines = ["# Reference", "", "`tablecloak list` prints the same names; `tablecloak schema` the same parameters."]
+    lines = ["<!-- Made by `make docs` from what is registered. -->", "# Catalogue", "", INTRO]
     for kind, title in TITLES.items():
-        lines += ["", f"## {title}", "", "| name | what it is |", "|---|---|"]
+        lines += ["", f"## {title}", "", ABOUT[kind], "", "| name | what it is |", "|---|---|"]
         for name, thing in _ours(kind).items():
-            lines.append(f"| [{name}]({SINGULAR[kind]}-{name}.md) | {_cell(describe(name, thing).summary)} |")
+            lines.append(f"| {_linked(kind, name)} | {_cell(summary_of(thing))} |")
     return "\n".join(lines) + "\n"
 
 
-def _page(kind: str, about: Description, module: str) -> str:
-    lines = [MADE.format(module=module), f"# {about.name}", "", about.summary, *_body(about.body)]
+def _linked(kind: ListedKind, name: str) -> str:
+    return f"[`{name}`]({kind}/{name}.md)" if kind in WITH_PAGES else f"`{name}`"
+
+
+def _page(kind: ListedKind, about: Explanation, module: str) -> str:
+    lines = [MADE.format(module=module), f"# {about.name}", "", about.definition, *_body(about.body)]
     for part, text in about.parts.items():
         lines += ["", f"**{part}:** {text}"]
     if about.parameters:
@@ -64,7 +96,7 @@ def _page(kind: str, about: Description, module: str) -> str:
         lines += [_row(p) for p in about.parameters]
     if kind in USE:
         lines += ["", "## In a policy", "", "```yaml", USE[kind].format(inside=_inside(about)), "```"]
-    lines += ["", "[All models, algorithms, metrics and attacks](index.md)"]
+    lines += ["", f"[All {kind}](../index.md#{_anchor(TITLES[kind])})"]
     return "\n".join(lines) + "\n"
 
 
@@ -84,13 +116,17 @@ def _body(body: str) -> Iterator[str]:
 
 
 def _row(parameter: Parameter) -> str:
-    default = "must be given" if parameter.default is None else f"`{parameter.default}`"
-    return f"| `{parameter.name}` | {_cell(parameter.description)} | {_cell(parameter.choices)} | {default} |"
+    default = "must be given" if parameter.written_default is None else f"`{parameter.written_default}`"
+    return f"| `{parameter.name}` | {_cell(parameter.plain_description)} | {_cell(parameter.choices)} | {default} |"
 
 
-def _inside(about: Description) -> str:
-    given = [f"{p.name}: ..." for p in about.parameters if p.default is None]
+def _inside(about: Explanation) -> str:
+    given = [f"{p.name}: ..." for p in about.parameters if p.written_default is None]
     return ", ".join([about.name, *given])
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
 
 
 def _cell(text: str) -> str:
@@ -99,12 +135,13 @@ def _cell(text: str) -> str:
 
 def main() -> None:
     """Write every page and remove pages of what is gone."""
-    REFERENCE.mkdir(exist_ok=True)
     wanted = pages()
-    for old in REFERENCE.glob("*.md"):
-        if old.name not in wanted:
-            old.unlink()
+    for kind in WITH_PAGES:
+        for old in (REFERENCE / kind).glob("*.md"):
+            if f"{kind}/{old.name}" not in wanted:
+                old.unlink()
     for name, text in wanted.items():
+        (REFERENCE / name).parent.mkdir(parents=True, exist_ok=True)
         (REFERENCE / name).write_text(text, encoding="utf-8")
 
 

@@ -92,7 +92,7 @@ def running(n_workers: int = 2, *, memory: str = "1g", java: str = LIGHT) -> Ite
 @contextmanager
 def connect_server() -> Iterator[str]:
     """The address of a Spark Connect server, which runs on the Java that comes with the extra."""
-    from tablecloak.engines.java import bundled_java
+    from tablecloak.engines.spark.session import bundled_java
 
     folder = Path(tempfile.mkdtemp(prefix="tablecloak-connect-"))
     options = ("--master", "local[2]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false",
@@ -121,7 +121,7 @@ def start(
     """A class of Spark in a process group of its own."""
     import pyspark
 
-    from tablecloak.engines.java import provide_java
+    from tablecloak.engines.spark.session import provide_java
 
     provide_java()
     home = Path(pyspark.__file__).parent

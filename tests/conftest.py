@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -16,54 +17,8 @@ settings.register_profile("tablecloak", deadline=None, derandomize=bool(os.envir
 settings.register_profile("fast", settings.get_profile("tablecloak"), max_examples=20)
 settings.load_profile("tablecloak")
 
-# They start processes, servers or databases, compile kernels, or follow them in plain Python step by step.
-SLOW = {
-    "test_api.py",
-    "test_auto.py",
-    "test_box_search.py",
-    "test_browser.py",
-    "test_canaries.py",
-    "test_chosen_losses.py",
-    "test_cluster_kernels.py",
-    "test_conformance.py",
-    "test_databases.py",
-    "test_dealing.py",
-    "test_disk_clusters.py",
-    "test_explore.py",
-    "test_faults.py",
-    "test_fuzz.py",
-    "test_images.py",
-    "test_io_postgres.py",
-    "test_jobs.py",
-    "test_journey.py",
-    "test_kernels.py",
-    "test_labels.py",
-    "test_losses.py",
-    "test_one_attack_one_number.py",
-    "test_memory_limits.py",
-    "test_odd_files.py",
-    "test_persons_conformance.py",
-    "test_profile_commands.py",
-    "test_profile_starter.py",
-    "test_public_figures.py",
-    "test_random_cases.py",
-    "test_ready.py",
-    "test_records.py",
-    "test_refine_kernels.py",
-    "test_releases.py",
-    "test_report_kinds.py",
-    "test_robust.py",
-    "test_public_documents.py",
-    "test_run_commands.py",
-    "test_safe_files.py",
-    "test_security.py",
-    "test_sets.py",
-    "test_shards.py",
-    "test_sources.py",
-    "test_stopping.py",
-    "test_utility.py",
-    "test_web_canaries.py",
-}
+# The line with which a module says that all of its tests are slow.
+SLOW_MODULE = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +36,10 @@ def is_fast(config):
     return config.option.markexpr == "not slow"
 
 
+def pytest_addoption(parser):
+    parser.addoption("--package", help="only tests of modules that import this package of tablecloak, as in models")
+
+
 def pytest_configure(config):
     if is_fast(config):
         settings.load_profile("fast")
@@ -89,12 +48,14 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Modules of which nothing would run are not even imported."""
-    return True if collection_path.name in SLOW and is_fast(config) else None
+    """Modules of which nothing would run are not even imported: `make check` is to end within minutes."""
+    if not collection_path.match("test_*.py"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    is_of_others = config.option.package is not None and not speaks_of(config.option.package, text)
+    return True if is_of_others or (is_fast(config) and SLOW_MODULE.search(text)) else None
 
 
-def pytest_collection_modifyitems(items):
-    """Tests that take seconds each are left to `make test`, so that `make check` ends within two minutes."""
-    for item in items:
-        if item.path.name in SLOW:
-            item.add_marker(pytest.mark.slow)
+def speaks_of(package, text):
+    """Whether a module of tests imports a package, or says so in the place of one."""
+    return re.search(rf"\btablecloak(\.| import (\w+, )*){package}\b", text) is not None

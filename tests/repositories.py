@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tablecloak.io.remote import Remote, public_address
+from tablecloak.io.repositories import Remote, public_address
 
 TABLE = b"age,sex,illness\n" + b"".join(
     f"{20 + i % 40},{'fm'[i % 2]},{['flu', 'cold', 'asthma'][i % 3]}\n".encode() for i in range(240)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from counted import table
-from tablecloak.algorithms.vklt.buckets import buckets_of
-from tablecloak.algorithms.vklt.pm_hca import is_consecutive, is_one_category
+from tablecloak.algorithms.buckets._v_klt_shared import buckets_of
+from tablecloak.algorithms.buckets.pm_hca import is_consecutive, is_one_category
 
 # T3.3: letter, name, code; the category of a leaf is its code without the last digit
 DISEASES = {

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tablecloak import sample
-    from tablecloak.algorithms.mondrian import Mondrian
-    from tablecloak.attacking import attack_frames as attack
-    from tablecloak.comparison import compare_frames as compare
+    from tablecloak.algorithms.topdown.mondrian import Mondrian
+    from tablecloak.api import compare, inspect, is_valid_generalisation, risk, roles, verify
     from tablecloak.errors import (
         CloakError,
         DataError,
@@ -26,21 +25,19 @@ if TYPE_CHECKING:
         Infeasible,
         PolicyError,
     )
-    from tablecloak.exploration import explore
-    from tablecloak.hierarchy.files import read_hierarchy
     from tablecloak.hierarchy.hierarchy import Hierarchy
+    from tablecloak.hierarchy.hierarchy_files import read_hierarchy
+    from tablecloak.measure.attack import attack_frames as attack
     from tablecloak.models.k_anonymity import KAnonymity
     from tablecloak.models.l_diversity import LDiversity
     from tablecloak.models.t_closeness import TCloseness
     from tablecloak.pipeline import anonymize, check, run
-    from tablecloak.pipeline import apply_file as apply
-    from tablecloak.pipeline import verify_frame as verify
     from tablecloak.policy.load import load_policy
     from tablecloak.policy.schema import Policy
-    from tablecloak.profile.profile import inspect_frame as inspect
     from tablecloak.profile.starter import suggest_policy
-    from tablecloak.quick import is_valid_generalisation, risk, roles
-    from tablecloak.release import VerifiedRelease
+    from tablecloak.release.apply import apply_file as apply
+    from tablecloak.release.explore import explore
+    from tablecloak.release.verified import VerifiedRelease
 
 __version__ = "0.1.0"
 
@@ -87,26 +84,26 @@ _HOMES = {
     "Infeasible": "errors",
     "KAnonymity": "models.k_anonymity",
     "LDiversity": "models.l_diversity",
-    "Mondrian": "algorithms.mondrian",
+    "Mondrian": "algorithms.topdown.mondrian",
     "Policy": "policy.schema",
     "PolicyError": "errors",
     "TCloseness": "models.t_closeness",
-    "VerifiedRelease": "release",
+    "VerifiedRelease": "release.verified",
     "anonymize": "pipeline",
     "apply": "pipeline:apply_file",
-    "attack": "attacking:attack_frames",
+    "attack": "measure.attack:attack_frames",
     "check": "pipeline",
-    "compare": "comparison:compare_frames",
-    "explore": "exploration",
-    "inspect": "profile.profile:inspect_frame",
-    "is_valid_generalisation": "quick",
+    "compare": "api",
+    "explore": "release.explore",
+    "inspect": "api",
+    "is_valid_generalisation": "api",
     "load_policy": "policy.load",
     "read_hierarchy": "hierarchy.files",
-    "risk": "quick",
-    "roles": "quick",
+    "risk": "api",
+    "roles": "api",
     "run": "pipeline",
     "suggest_policy": "profile.starter",
-    "verify": "pipeline:verify_frame",
+    "verify": "api",
 }
 
 

@@ -19,18 +19,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-__all__ = [
-    "CloakError",
-    "DataError",
-    "EngineError",
-    "GoalNotMet",
-    "IncompatibleChoice",
-    "Infeasible",
-    "MissingExtra",
-    "PolicyError",
-    "did_you_mean",
-]
-
 
 class CloakError(Exception):
     """An error with a hint about what to do next and, where known, a location."""
@@ -125,6 +113,13 @@ class Infeasible(CloakError):
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "best": self.best, "relaxations": self.relaxations}
+
+
+class DoesNotApplyError(Exception):
+    """A metric has no meaning for a release, or an attack cannot be tried on it; the text says why.
+
+    It never reaches a user: whoever asks for the metric or the attack shows the text in place of the number.
+    """
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -1,133 +1,51 @@
-"""The pipeline: read, plan, solve, recode, verify, write. Read this file first.
+"""The pipeline: open, read, prepare, search, publish, write, read back, recount, measure, document. Read it first.
 
-Data flows one way. A release reaches its final name only after it was read back and recounted.
+Data flows one way. Every verb begins with `read` and `prepare` (release/prepare.py), so they agree on what is refused;
+what is published is the business of a shape (release/shapes). A release reaches its final name only after it was read
+back and recounted.
 """
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, cast
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from tablecloak import finished
-from tablecloak.algorithms.base import Problem, Solution
-from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
-from tablecloak.algorithms.fulldomain import FullDomain
-from tablecloak.algorithms.fulldomain.view import LatticeView
-from tablecloak.amounts import parse_bytes
-from tablecloak.applying import apply_file
-from tablecloak.baskets import (
-    SetRelease,
-    anonymize_sets,
-    check_sets,
-    has_sets,
-    run_sets,
-    verify_set_file,
-    verify_set_frame,
-)
-from tablecloak.documents import Certified, Documents, write_documents
-from tablecloak.engines.base import Coding, Engine, Table
-from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose, open_engine
-from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.algorithms.base import Problem
+from tablecloak.algorithms.fulldomain.base import FullDomain
+from tablecloak.algorithms.fulldomain.lattice_view import LatticeView
+from tablecloak.engines.base import Engine
+from tablecloak.engines.choose import Choice, Demand, EngineOptions, bytes_in_memory, working_engine
+from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.handover import appraise_file, appraise_finished, findings_before
-from tablecloak.io.atomic import Outputs, writing
-from tablecloak.io.digest import digest_of_table
-from tablecloak.io.frames import from_frame
+from tablecloak.io.atomic import Outputs
+from tablecloak.io.database import digest_of_table
 from tablecloak.io.parts import files_of
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
-from tablecloak.io.sources import Source
-from tablecloak.metrics.base import ReleaseCounts, measure
+from tablecloak.io.sources import Source, is_place
+from tablecloak.measure.subject import Subject
 from tablecloak.models.base import Goal
-from tablecloak.outcome import (
-    CheckReport,
-    RunReport,
-    counts_of,
-    loss_of,
-    sentence,
-    with_files,
-    with_targets,
-    with_utility,
-)
-from tablecloak.plan import Plan, given_groups, make_plan, settle_persons, source_of, without_missing
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.secrets import secret_of
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.publishing import publish
-from tablecloak.recoding import Recoding
 from tablecloak.registry import find
-from tablecloak.release import VerifiedRelease, reserve
-from tablecloak.report.certificate import sha256_text
-from tablecloak.separation import (
-    refuse_recoding,
-)
-from tablecloak.solving import Solved, code, in_memory, read, solve, try_plan
-from tablecloak.verification import Verification
+from tablecloak.release import verify as finished
+from tablecloak.release.apply import apply_file
+from tablecloak.release.certificate import sha256_text
+from tablecloak.release.documents import Certified, Documents, write_documents
+from tablecloak.release.handover import findings_before, risk_before
+from tablecloak.release.outcome import CheckReport, RunReport, sentence, with_files, with_targets, with_utility
+from tablecloak.release.plan import source_of
+from tablecloak.release.prepare import nothing, prepare, read
+from tablecloak.release.publish import Published, publish, recounted
+from tablecloak.release.recount import Verification
+from tablecloak.release.search import Solved, search
+from tablecloak.release.shapes.base import Shape, refuse_without_classes, shape_of
+from tablecloak.release.verified import VerifiedRelease, reserve, write_recoding
 
-__all__ = [
-    "CheckReport",
-    "RunReport",
-    "VerifiedRelease",
-    "anonymize",
-    "apply_file",
-    "check",
-    "explore",
-    "run",
-    "verify_certificate",
-    "verify_file",
-    "verify_frame",
-]
-
-IntArray = NDArray[np.int64]
-
-
-def anonymize(
-    data: Any,
-    policy: Policy,
-    *,
-    threads: int | None = None,
-    engine: str = "auto",
-    memory: str | int | None = None,
-    progress: Progress = silent,
-) -> VerifiedRelease | SetRelease:
-    """A verified release of a polars, pandas or Arrow frame; one of sets if the policy speaks of them.
-
-    Args:
-        engine: auto, local or duckdb; auto takes duckdb where the frame is large for the memory.
-        memory: what the run may take, as in "8GB"; None: the memory of the machine.
-
-    Raises: Infeasible, DataError, IncompatibleChoice.
-    """
-    if has_sets(policy):
-        return anonymize_sets(data, policy, progress=progress)
-    frame = from_frame(data)
-    demand = Demand(engine, None if memory is None else parse_bytes(memory), threads=threads)
-    choice = choose(demand, int(frame.estimated_size()))
-    with closing(open_engine(choice, demand)) as opened:
-        return _anonymize(opened, frame, policy, choice, Timed(progress), threads)
-
-
-def _anonymize(
-    engine: Engine, frame: pl.DataFrame, policy: Policy, choice: Choice, timed: Timed, threads: int | None
-) -> VerifiedRelease:
-    plan = make_plan(policy, frame.columns, is_reported=True, secret=secret_of(policy))
-    table: Table = engine.read(frame, columns=plan.wanted, categorical=[*plan.quasi, *plan.sensitive])
-    worker, table = in_memory(engine, table, plan)
-    solved = solve(worker, table, plan, timed, threads)
-    published = publish(worker, solved, plan, timed)
-    counts = counts_of(solved.coding, solved.answer, plan)
-    report = _report(solved, counts, plan, published.verification, timed, choice)
-    recoding = None if solved.solution.bucketing else _recoding(solved, plan)
-    side = worker.frame(published.side) if published.side else None
-    return VerifiedRelease(
-        worker.frame(published.main), report, recoding, plan, published.originals, counts, side, published.blocks
-    )
+__all__ = ["anonymize", "apply_file", "check", "explore", "run", "verify_certificate", "verify_file", "verify_frame"]
 
 
 def run(
@@ -152,128 +70,200 @@ def run(
         resume: go on where a killed run of the same policy and input stopped.
         spark: address of a cluster, as in spark://host:port, local[2] or sc://host:port.
     """
-    if has_sets(policy):
-        name = engine if isinstance(engine, str) else engine.name
-        return run_sets(policy, progress=progress, force=force, dry_run=dry_run, engine=name)
-    source = source_of(policy)
+    source, shape, timed = source_of(policy), shape_of(policy), Timed(progress)
     if policy.output_place is None and not dry_run:
         raise IncompatibleChoice("the policy names no output", hint="add `output: FILE` to it, or use --output FILE")
-    if not isinstance(engine, str):
-        return _run_on(
-            engine, source, policy, Choice(engine.name, "given", 0), Timed(progress), threads, force, dry_run
-        )
-    demand = Demand(engine, None if memory is None else parse_bytes(memory), spill, threads, resume, spark)
-    choice = choose(demand, 0 if source.is_on_spark else bytes_in_memory(sniff(source)))
-    opened = open_engine(
-        choice, demand, output=None if dry_run else policy.output_path, inputs=files_of(source),
-        identity={"the policy": sha256_text(policy.model_dump_json(exclude_defaults=True, by_alias=True))},
-    )  # fmt: skip
-    with closing(opened):
-        return _run_on(opened, source, policy, choice, Timed(progress), threads, force, dry_run)
-
-
-def _run_on(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    choice: Choice,
-    timed: Timed,
-    threads: int | None,
-    force: bool,
-    dry_run: bool,
-) -> RunReport:
-    with Outputs(reads=policy.reads, force=force) as outputs:
+    if isinstance(engine, str):
+        demand = Demand.of(engine, memory=memory, spill=spill, threads=threads, resume=resume, spark=spark)
+        opened = _engine_for(shape, source, demand, output=None if dry_run else policy.output_path, policy=policy)
+    else:
+        opened = _given(shape, engine)
+    with opened as (worker, choice), Outputs(reads=policy.reads, force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
-        return _run(engine, source, policy, choice, timed, threads, files)
+        made = _made(worker, source, policy, timed=timed, threads=threads, files=files)
+        report = made.report(choice, timed)
+        return report if made.files is None else _documented(made, report, made.files, policy, timed)
 
 
-def _run(
-    engine: Engine,
-    source: Source,
+def anonymize(
+    data: Any,
     policy: Policy,
-    choice: Choice,
-    timed: Timed,
-    threads: int | None,
-    files: Documents | None,
-) -> RunReport:
-    plan, table = read(engine, source, policy, timed)
-    refuse_recoding(plan, files.recoding if files else None)
-    if files and files.are_wanted and source.table is not None:
-        files = replace(files, source_digest=digest_of_table(source.table))
-    worker, table = in_memory(engine, table, plan)
-    solved = solve(worker, table, plan, timed, threads)
-    del table
-    published = publish(worker, solved, plan, timed, files)
-    if files and files.recoding:
-        with writing(files.recoding):
-            _recoding(solved, plan).write(files.recoding)
-    counts = counts_of(solved.coding, solved.answer, plan)
-    report = _report(solved, counts, plan, published.verification, timed, choice)
-    if files and files.are_wanted:
-        if files.report is not None:
-            with timed.phase("utility"):
-                report = with_utility(report, with_targets(counts, solved.coding, published.classes), plan)
-        with timed.phase("report"):
-            said = with_files(report, policy).to_dict()
-            write_documents(files, said, plan, published.facts, published.blocks)
-    return report if files is None else with_files(report, policy)
+    *,
+    threads: int | None = None,
+    engine: str = "auto",
+    memory: str | int | None = None,
+    progress: Progress = silent,
+) -> VerifiedRelease:
+    """A verified release of a polars, pandas or Arrow frame, as a frame of the same library.
 
-
-def check(
-    policy: Policy, *, engine: str = "auto", memory: str | int | None = None, progress: Progress = silent
-) -> CheckReport:
-    """Whether a policy fits its input and its goal can be reached there; writes nothing.
+    It is one of sets if the policy speaks of them. Data may also be a place, such as the path of a file.
 
     Args:
-        engine: auto, local or duckdb; auto decides by the size of the input.
-        memory: what the check may take, as in "8GB"; None: the memory of the machine.
+        engine: auto, local or duckdb; auto takes duckdb where the frame is large for the memory.
+        memory: what the run may take, as in "8GB"; None: the memory of the machine.
 
     Raises: Infeasible, DataError, IncompatibleChoice.
     """
-    if has_sets(policy):
-        return check_sets(policy, progress=progress)
-    if policy.input is None:
-        goals, algorithm = [sentence(m) for m in policy.goals], policy.algorithm.name
-        return CheckReport(goals, algorithm, LocalEngine.name, notes=Goal(tuple(policy.goals)).notes)
-    demand = Demand(engine, None if memory is None else parse_bytes(memory))
-    choice = choose(demand, bytes_in_memory(sniff(source_of(policy))))
-    with closing(open_engine(choice, demand)) as opened:
-        return _check_on(opened, policy, Timed(progress))
+    shape, timed = shape_of(policy), Timed(progress)
+    data = shape.frame_of(data, policy)
+    source = source_of(policy.with_files(source=data)) if is_place(data) else Source.of(data)
+    demand = Demand.of(engine, memory=memory, threads=threads)
+    with _engine_for(shape, source, demand) as (worker, choice):
+        made = _made(worker, source, policy, timed=timed, threads=threads, is_reported=True)
+        solved, release = made.solved, made.published.release
+        return VerifiedRelease(
+            solved.engine.frame(release.main), made.report(choice, timed), shape.recoding(solved), shape, solved.plan,
+            release.originals, shape.counts(solved), solved.engine.frame(release.side) if release.side else None,
+            release.blocks, source.kind,
+        )  # fmt: skip
 
 
-def _check_on(engine: Engine, policy: Policy, timed: Timed) -> CheckReport:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    """A release that was recounted, and how it was made."""
+
+    solved: Solved
+    published: Published
+    files: Documents | None
+
+    def report(self, choice: Choice, timed: Timed) -> RunReport:
+        """What the run found, did and cost."""
+        solved, prepared = self.solved, self.solved.prepared
+        is_chosen = prepared.engine.name == choice.name
+        return RunReport(
+            self.published.verification,
+            solved.shape.measurements(solved),
+            timed.seconds,
+            [sentence(m) for m in solved.plan.goal.models],
+            solved.plan.algorithm.name,
+            prepared.engine.name,
+            prepared.n_missing_dropped,
+            solved.shape.notes(solved),
+            engine_reason=choice.why if is_chosen else f"{choice.name} was chosen, and all rows are needed in memory",
+        )
+
+
+def _made(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    *,
+    timed: Timed,
+    threads: int | None,
+    files: Documents | None = None,
+    is_reported: bool | None = None,
+) -> _Made:
+    """The release of a source: written, if files are wanted, and recounted."""
+    plan, table = read(engine, source, policy, timed, is_reported=is_reported)
+    if files and files.recoding:
+        shape_of(policy).refuse_recoding(plan)
+    if files and files.are_wanted and source.table is not None:
+        files = replace(files, source_digest=digest_of_table(source.table))
+    prepared = prepare(engine, table, plan, timed=timed, look=risk_before, tries_relaxations=True)
+    del table  # what remains to be published is prepared
+    solved = search(prepared, timed, threads)
+    return _Made(solved, publish(solved, timed, files), files)
+
+
+def _documented(made: _Made, report: RunReport, files: Documents, policy: Policy, timed: Timed) -> RunReport:
+    """The report of a run, after recoding, report and certificate were written where they are wanted."""
+    solved, counted, shape = made.solved, made.published.counted, made.solved.shape
+    write_recoding(files, shape.recoding(solved) if files.recoding else None)
+    if not files.are_wanted:
+        return with_files(report, policy)
+    counts = shape.counts(solved) if files.report is not None else None
+    if counts is not None:
+        with timed.phase("utility"):
+            report = with_utility(report, with_targets(counts, solved.coding, counted.classes), solved.plan)
+    report = with_files(report, policy)
+    with timed.phase("report"):
+        run_dict = report.to_dict()
+
+        def subject_of(certificate: Mapping[str, Any]) -> Subject:
+            blocks = made.published.release.blocks
+            return shape.subject(files.name, run_dict, solved.plan, certificate, counted.facts, blocks)
+
+        return replace(report, subject=write_documents(files, run_dict, solved.plan, subject_of))
+
+
+def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[EngineOptions]) -> CheckReport:
+    """Whether a policy fits its input and its goal can be reached there; writes nothing.
+
+    Args:
+        options: engine, memory, spill, threads and spark, as `run` takes them.
+
+    Raises: Infeasible, GoalNotMet, DataError, IncompatibleChoice.
+    """
+    shape, timed, demand = shape_of(policy), Timed(progress), Demand.of(**options)
     goals = [sentence(m) for m in policy.goals]
-    plan, table = read(engine, source_of(policy), policy, timed)
-    table, _ = without_missing(engine, table, plan)
-    table, plan = settle_persons(engine, table, plan)
-    coding = code(engine, table, plan)
-    require_feasible(coding.whole(), plan.goal)
-    is_small = coding.n_tuples <= TRY_LOSS_UP_TO
-    tried = try_plan(coding, plan, given_groups(engine, table, plan)) if is_small else None
-    whole = coding.whole()
+    if policy.input is None:
+        notes = Goal(tuple(policy.goals)).notes
+        return CheckReport(goals, shape.algorithm_name(policy), LocalEngine.name, notes=notes)
+    source = source_of(policy)
+    with _engine_for(shape, source, demand) as (engine, _):
+        plan, table = read(engine, source, policy, timed)
+        prepared = prepare(engine, table, plan, timed=timed, look=findings_before)
+        plan, solved, is_recounted = prepared.plan, None, False
+        if shape.is_quick(prepared.coding):  # all that a run does but write
+            solved = search(prepared, timed, demand.threads)
+            if solved.engine.room != 0:  # an engine whose rows lie elsewhere recounts only what was written
+                recounted(solved, timed)
+                is_recounted = True
+        loss = next(m.value for m in shape.measurements(solved) if m.name == "gcp") if solved else None
     return CheckReport(
         goals,
         plan.algorithm.name,
-        engine.name,
-        rows=table.n_rows,
+        prepared.engine.name,
+        rows=prepared.coding.n_rows,
         columns=len(plan.publication.columns),
-        quasi=tuple(plan.quasi),
-        tuples=coding.n_tuples,
-        feasible=_is_feasible(plan.goal, coding, tried),
-        loss=loss_of(coding, plan, tried) if tried else None,
-        notes=(*plan.notes, *(remark for m in plan.goal.models for remark in m.remarks(whole))),
-        findings=findings_before(plan, table, engine),
+        quasi=(*plan.quasi, *plan.itemised),
+        tuples=prepared.coding.n_tuples,
+        feasible=True if is_recounted or plan.goal.is_monotone else None,
+        loss=loss,
+        notes=(*(shape.notes(solved) if solved else plan.notes), *shape.remarks(prepared)),
+        findings=prepared.look_result,
     )
 
 
+def explore(
+    policy: Policy,
+    *,
+    algorithm: str | None = None,
+    progress: Progress = silent,
+    **options: Unpack[EngineOptions],
+) -> tuple[LatticeView, FullDomain]:
+    """The lattice of a policy's full-domain generalisations after a search, and the algorithm that searched it.
+
+    Args:
+        algorithm: the search; None takes that of the policy if it searches the lattice, and otherwise one that can.
+        options: engine, memory, spill, threads and spark, as `run` takes them.
+    """
+    refuse_without_classes("lattice", policy)
+    demand, timed, searcher = Demand.of(**options), Timed(progress), _lattice_search(policy, algorithm)
+    policy = policy.model_copy(update={"algorithm": searcher})
+    source = source_of(policy)
+    with _engine_for(shape_of(policy), source, demand) as (engine, _):
+        plan, table = read(engine, source, policy, timed)
+        prepared = prepare(engine, table, plan, timed=timed, look=nothing)
+        with timed.phase("solve") as notes:
+            problem = Problem(prepared.coding.table, prepared.plan.goal, demand.threads or 1, policy.seed)
+            view = searcher.view(problem, timed.inner)
+            notes.append(f"{view.checks:,} of {view.lattice.size:,} nodes counted")
+    return view, searcher
+
+
 def verify_file(
-    release: Place, policy: Policy, *, original: Place | None = None, progress: Progress = silent
+    release: Place,
+    policy: Policy,
+    *,
+    original: Place | None = None,
+    progress: Progress = silent,
+    demand: Demand | None = None,
 ) -> Verification:
     """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
-    if has_sets(policy):
-        return verify_set_file(release, policy, original=original, progress=progress)
-    found = finished.verify_file(release, policy, original=original, progress=progress)
-    return found.with_handover(appraise_file(release, policy, found.evidence))
+    return shape_of(policy).verify_file(
+        release, policy, original=original, progress=progress, demand=demand or Demand()
+    )
 
 
 def verify_certificate(
@@ -283,6 +273,7 @@ def verify_certificate(
     original: Place | None = None,
     recoding: Path | None = None,
     progress: Progress = silent,
+    demand: Demand | None = None,
 ) -> Certified:
     """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show.
 
@@ -291,88 +282,81 @@ def verify_certificate(
             policy says it was written.
     """
     return finished.verify_certificate(
-        release, certificate, original=original, recoding=recoding, progress=progress, recount=verify_file
-    )
+        release, certificate, original=original, recoding=recoding, progress=progress, recount=verify_file,
+        demand=demand,
+    )  # fmt: skip
 
 
-def verify_frame(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:
+def verify_frame(
+    release: Any,
+    policy: Policy,
+    *,
+    original: Any = None,
+    side: Any = None,
+    **options: Unpack[EngineOptions],
+) -> Verification:
     """Recount a finished frame, whoever made it; with the original, also check that every cell covers its own.
 
     Args:
         side: the sensitive columns, where the release has them in a table of their own.
+        options: engine, memory, spill and threads as for `run`; auto takes duckdb where the frames are large for it.
     """
-    if has_sets(policy):
-        return verify_set_frame(release, policy, original=original)
-    found = finished.verify_frame(release, policy, original=original, side=side)
-    return found.with_handover(appraise_finished(table_of(from_frame(release)), policy, found.evidence))
+    demand = Demand.of(**options)
+    return shape_of(policy).verify_frame(release, policy, original=original, side=side, demand=demand)
 
 
-def explore(
-    policy: Policy, *, algorithm: str | None = None, progress: Progress = silent
-) -> tuple[LatticeView, FullDomain]:
-    """The lattice of a policy's full-domain generalisations after a search, and the algorithm that searched it.
+@contextmanager
+def _engine_for(
+    shape: Shape,
+    source: Source,
+    demand: Demand,
+    *,
+    output: Path | None = None,
+    policy: Policy | None = None,
+) -> Iterator[tuple[Engine, Choice]]:
+    """The engine that reads a source, closed in the end, and why it is this one.
 
     Args:
-        algorithm: the search; None takes that of the policy if it searches the lattice, and otherwise one that can.
+        output: the release to be made; a killed run of the same policy that makes the same can be resumed.
     """
-    timed, engine = Timed(progress), LocalEngine()
-    search = _lattice_search(policy, algorithm)
-    plan, table = read(engine, source_of(policy), policy.model_copy(update={"algorithm": search}), timed)
-    table, _ = without_missing(engine, table, plan)
-    table, plan = settle_persons(engine, table, plan)
-    coding = code(engine, table, plan)
-    require_feasible(coding.whole(), plan.goal)
-    with timed.phase("solve") as notes:
-        view = search.view(Problem(coding.table, plan.goal, 1, policy.seed), timed.inner)
-        notes.append(f"{view.checks:,} of {view.lattice.size:,} nodes counted")
-    return view, search
+    if shape.engines is not None:
+        _refuse_engine(shape, "local" if demand.engine == "auto" else demand.engine)
+        yield LocalEngine(), Choice(LocalEngine.name, f"{shape.name} are counted in memory", 0)
+        return
+    n_bytes = 0 if source.is_on_spark else bytes_in_memory(sniff(source))
+    inputs = () if source.is_frame else files_of(source)
+    text = policy.model_dump_json(exclude_defaults=True, by_alias=True) if policy else ""
+    with working_engine(
+        demand, n_bytes, output=output, inputs=inputs, identity={"the policy": sha256_text(text)}
+    ) as opened:
+        yield opened
 
 
-def _report(
-    solved: Solved, counts: ReleaseCounts, plan: Plan, verification: Verification, timed: Timed, choice: Choice
-) -> RunReport:
-    return RunReport(
-        verification,
-        measure(counts),
-        timed.seconds,
-        [sentence(m) for m in plan.goal.models],
-        plan.algorithm.name,
-        choice.name,
-        solved.n_missing_dropped,
-        plan.notes,
-        engine_reason=choice.why,
-    )
+@contextmanager
+def _given(shape: Shape, engine: Engine) -> Iterator[tuple[Engine, Choice]]:
+    """An engine that is open already, and stays so."""
+    _refuse_engine(shape, engine.name)
+    yield engine, Choice(engine.name, "given", 0)
 
 
-def _is_feasible(goal: Goal, coding: Coding, tried: Solution | None) -> bool | None:
-    """Whether a release exists; None where that is not known, because a model is not monotone."""
-    if goal.is_monotone:
-        return True
-    if tried is None:
-        return None
-    stats = tried.stats(coding.table)
-    return bool(goal.parts()[1].admits(stats)[stats.size > 0].all()) or None
+def _refuse_engine(shape: Shape, name: str) -> None:
+    if shape.engines is not None and name not in shape.engines:
+        raise IncompatibleChoice(f"{shape.name} are not counted by {name}", hint="--engine local, or auto")
 
 
 def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
     """The algorithm that explores the lattice, with the loss and the limits of the policy where it has them."""
     own = policy.algorithm
-    if isinstance(own, FullDomain) and name in (None, own.name):
-        return own
-    settings: dict[str, Any] = {"suppression_limit": getattr(own, "suppression_limit", None) or 0.0}
-    if isinstance(own, FullDomain):
+    if own.searches_lattice and name in (None, own.name):
+        return cast(FullDomain, own)
+    settings: dict[str, Any] = {"suppression_limit": own.suppression_limit or 0.0}
+    if own.searches_lattice:
         settings["loss"] = own.loss
     kinds = [find("algorithms", n) for n in ([name] if name else ["flash", "optimal"])]
-    if not all(issubclass(kind, FullDomain) for kind in kinds):
+    if not all(kind.searches_lattice for kind in kinds):
         raise IncompatibleChoice(
             f"{name} does not search the lattice", hint="flash, incognito, ola, optimal or best-first"
         )
     searches: list[FullDomain] = [kind(**settings) for kind in kinds]
     goal = Goal(tuple(policy.goals))
     return next((s for s in searches if not s.refuses(goal)), searches[0])
-
-
-def _recoding(solved: Solved, plan: Plan) -> Recoding:
-    coding = solved.coding
-    table = coding.table if len(coding.shards) == 1 else None
-    return Recoding.of(solved.solution, coding.domains, plan.policy, table, key=plan.secret.certificate_key)

@@ -7,21 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-__all__ = [
-    "HAVE_ANSWER",
-    "REFINE",
-    "SEARCH_BOXES",
-    "Cancelled",
-    "Progress",
-    "Silent",
-    "Timed",
-    "silent",
-    "tell_better",
-    "tell_groups",
-    "tell_nodes",
-]
-
-
 # Phases of a search that already has an answer and only makes it better.
 REFINE, SEARCH_BOXES = "refine", "search boxes"
 HAVE_ANSWER = (REFINE, SEARCH_BOXES)

@@ -1,8 +1,11 @@
-"""Names to things: models, algorithms, metrics, attacks, detectors and findings register here, ours and others' alike.
+"""Names to things: models, algorithms, metrics, attacks, detectors, findings and formats of files register here.
 
-A third-party package offers its classes through the entry-point groups `tablecloak.models`, `tablecloak.algorithms`,
-`tablecloak.metrics`, `tablecloak.attacks`, `tablecloak.detectors` and `tablecloak.findings`; loading the entry point
-must register the class or function.
+Ours and those of others alike: a third-party package offers its classes through the entry-point groups
+`tablecloak.models`, `tablecloak.algorithms` and so on; loading the entry point must register the class, function or
+value.
+
+A registered name is the name of its file: `k-map` is in `k_map.py`, anywhere below the package of its kind, so one name
+loads one module. Modules that start with `_` are helpers and are loaded by those that need them.
 """
 
 from __future__ import annotations
@@ -11,17 +14,17 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tablecloak.errors import PolicyError, did_you_mean
 
-__all__ = ["find", "known", "named", "register"]
-
 T = TypeVar("T")
-KINDS = ("models", "algorithms", "metrics", "attacks", "detectors", "findings")
+KINDS = ("models", "algorithms", "metrics", "attacks", "detectors", "findings", "formats")
 # Packages that are not called after their kind.
-_PACKAGES = {"attacks": "risks", "detectors": "profile.detectors"}
+_PACKAGES = {"detectors": "profile.detectors", "formats": "io.formats"}
 _known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 _loaded: set[str] = set()
 
@@ -37,7 +40,7 @@ def register(kind: str, name: str) -> Callable[[T], T]:
 
 
 class _Things(Mapping[str, Any]):
-    """What is registered under a kind: one name loads its own module where that is called after it, all names all."""
+    """What is registered under a kind: one name loads the module that is called after it, all names all."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -57,9 +60,9 @@ class _Things(Mapping[str, Any]):
         return len(_known[self._kind])
 
     def _load(self, name: str) -> None:
-        module = name.replace("-", "_")
-        if module.isidentifier() and importlib.util.find_spec(f"{self._package}.{module}") is not None:
-            importlib.import_module(f"{self._package}.{module}")
+        for module in _modules(self._package):
+            if module.rpartition(".")[2] == name.replace("-", "_"):
+                importlib.import_module(module)
         if name not in _known[self._kind]:
             self._load_all()
 
@@ -67,11 +70,28 @@ class _Things(Mapping[str, Any]):
         if self._kind in _loaded:
             return
         _loaded.add(self._kind)
-        package = importlib.import_module(self._package)
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+        for module in _modules(self._package):
+            importlib.import_module(module)
         for point in entry_points(group=f"tablecloak.{self._kind}"):
             point.load()
+
+
+@cache
+def _modules(package: str) -> tuple[str, ...]:
+    """Modules anywhere below a package, found without importing any of them; helpers are left out."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    return tuple(_below(package, [Path(path) for path in spec.submodule_search_locations or ()]))
+
+
+def _below(package: str, folders: list[Path]) -> Iterator[str]:
+    for module in pkgutil.iter_modules([str(folder) for folder in folders]):
+        if module.name.startswith("_"):
+            continue
+        if module.ispkg:
+            yield from _below(f"{package}.{module.name}", [folder / module.name for folder in folders])
+        else:
+            yield f"{package}.{module.name}"
 
 
 def known(kind: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "SECRET_BYTES", "Secret", "Stream", "child", "drawn_words"]
+from tablecloak.arrays import FloatArray, IntArray
 
 SECRET_BYTES = 32
 BLOCK = 1 << 16  # rows whose random words are drawn at once, so that those of any rows can be drawn alone
@@ -64,7 +64,7 @@ class Secret:
         """Numbers for a search that must not be done again by others; they must never be published themselves."""
         return np.random.default_rng(int.from_bytes(self.derived(name), "big"))
 
-    def order(self, name: str, n: int) -> NDArray[np.int64]:
+    def order(self, name: str, n: int) -> IntArray:
         """A permutation of n rows, by words that are drawn block by block."""
         blocks = [drawn_words(self.derived(name), block) for block in range(-(-n // BLOCK))]
         return np.argsort(np.concatenate([np.zeros(0, np.uint64), *blocks])[:n], kind="stable")
@@ -95,11 +95,11 @@ class Stream:
         self._calls += 1
         return np.frombuffer(hashlib.shake_256(block).digest(8 * n), "<u8").astype(np.uint64)
 
-    def random(self, n: int) -> NDArray[np.float64]:
+    def random(self, n: int) -> FloatArray:
         """(n,) numbers from 0 to below 1."""
         return (self.words(n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
-    def integers(self, low: int, high: int, n: int) -> NDArray[np.int64]:
+    def integers(self, low: int, high: int, n: int) -> IntArray:
         """(n,) whole numbers from `low` to below `high`, each exactly equally likely."""
         span = high - low
         if span < 1:
@@ -110,7 +110,7 @@ class Stream:
             drawn[too_large] = self.words(int(too_large.sum()))
         return (drawn % np.uint64(span)).astype(np.int64) + low
 
-    def permutation(self, n: int) -> NDArray[np.int64]:
+    def permutation(self, n: int) -> IntArray:
         """0 to n - 1 in random order, each order equally likely."""
         while True:
             keys = self.words(n)

@@ -64,7 +64,7 @@ def test_lines_for_people_and_a_page(cloak, data, tmp_path):
     words = ["attack", "people.csv", "release.csv", "-p", "policy.yaml", "-k", "prosecutor", "-k", "skewness"]
     outcome = cloak(*words, "--html", "page.html")
     assert outcome.code == 0
-    assert "stopped by: t-closeness" in outcome.out
+    assert "Stopped by: t-closeness" in outcome.out
     page = (tmp_path / "page.html").read_text()
     assert "What attackers reach" in page
     assert is_silent(outcome)

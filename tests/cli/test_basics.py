@@ -6,9 +6,10 @@ import sys
 import pytest
 
 from tablecloak import registry
-from tablecloak.amounts import parse_bytes
-from tablecloak.cli import list_things
+from tablecloak.cli import list as list_things
 from tablecloak.errors import PolicyError
+from tablecloak.io.formats import formats
+from tablecloak.values.amounts import parse_bytes
 
 COMMANDS = ["demo", "check", "run", "verify", "apply", "list", "schema", "hierarchy"]
 
@@ -99,6 +100,14 @@ def test_list_is_a_table_for_people(cloak):
     assert "what it is" in out
 
 
+def test_formats_are_listed_by_what_they_are_and_without_parameters(cloak):
+    entries = cloak("list", "formats", "--json").data["formats"]
+    assert {entry["name"]: entry["summary"] for entry in entries} == {f.name: f.summary for f in formats()}
+    assert len({entry["summary"] for entry in entries}) == len(entries)
+    assert not any(entry["parameters"] for entry in entries)
+    assert "parameters" not in cloak("list", "formats").out
+
+
 def test_schema_is_printed(cloak):
     schema = cloak("schema").data
     assert schema["$id"] == "tablecloak-policy-1.json"
@@ -123,7 +132,7 @@ def boom(kind):
 
 
 def test_a_bug_is_exit_code_1_without_its_text(cloak, monkeypatch):
-    monkeypatch.setattr(list_things, "_things", lambda _kind: boom("bug"))
+    monkeypatch.setattr(list_things, "things_of", lambda _kind: boom("bug"))
     outcome = cloak("list", "models")
     assert outcome.code == 1
     assert "unexpected ZeroDivisionError in boom" in outcome.err
@@ -132,7 +141,7 @@ def test_a_bug_is_exit_code_1_without_its_text(cloak, monkeypatch):
 
 
 def test_the_places_of_a_bug_are_shown_if_asked(cloak, monkeypatch):
-    monkeypatch.setattr(list_things, "_things", lambda _kind: boom("bug"))
+    monkeypatch.setattr(list_things, "things_of", lambda _kind: boom("bug"))
     err = cloak("list", "models", "-v").err
     assert "Traceback" in err
     assert "in boom" in err
@@ -140,7 +149,7 @@ def test_the_places_of_a_bug_are_shown_if_asked(cloak, monkeypatch):
 
 
 def test_an_interrupt_is_exit_code_130(cloak, monkeypatch):
-    monkeypatch.setattr(list_things, "_things", lambda _kind: boom("stop"))
+    monkeypatch.setattr(list_things, "things_of", lambda _kind: boom("stop"))
     assert cloak("list", "models").code == 130
 
 

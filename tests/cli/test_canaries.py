@@ -9,6 +9,8 @@ import pytest
 
 from canaries import BROKEN, CANARY, NUMBER, POLICY, WHOLE, leaks
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

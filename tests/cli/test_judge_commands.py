@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from tablecloak.contrast import Row
+from tablecloak.measure.two_releases import Row
 
 N = 120
 SECRETS = ("Canary", "7713")
@@ -55,6 +55,14 @@ def test_two_releases_side_by_side(cloak, releases):
     assert rows["utility", "gcp"]["better"] == "a"
     assert rows["attack", "prosecutor"]["b"] < rows["attack", "prosecutor"]["a"]
     assert "Canary" not in json.dumps(outcome.data)
+
+
+def test_releases_of_one_name_are_told_apart_by_their_folders(cloak, releases):
+    for folder, name in (("old", "weak.csv"), ("new", "strong.csv")):
+        (releases / folder).mkdir()
+        (releases / name).rename(releases / folder / "release.csv")
+    outcome = cloak("compare", "old/release.csv", "new/release.csv", "--original", "people.csv", "-p", "policy.yaml")
+    assert "A  old/release.csv   B  new/release.csv" in outcome.out
 
 
 def test_side_by_side_is_what_each_comparison_says(cloak, releases):

@@ -13,6 +13,7 @@ from tablecloak.cli import limits
 from tablecloak.cli import main as command_line
 from tablecloak.cli.limits import STARVED, is_starved
 
+pytestmark = pytest.mark.slow
 POLICY = """
 input: people.csv
 columns: {age: quasi, zip: quasi, illness: sensitive}

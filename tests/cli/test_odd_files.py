@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
 DEPTH = 100_000
 DEEP = {"lists": "[" * DEPTH + "]" * DEPTH, "objects": '{"a":' * DEPTH + "1" + "}" * DEPTH}
 TABLE = "age,sex\n" + "".join(f"{20 + i % 4},{'fm'[i % 2]}\n" for i in range(40))

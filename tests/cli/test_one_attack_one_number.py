@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 import tablecloak as tc
 from tablecloak.progress import silent
-from tablecloak.report import page
-from tablecloak.separation import side_path
-from tablecloak.server import tasks
+from tablecloak.release.plan import side_path
+from tablecloak.report.about import release as about
+from tablecloak.server.steps.compare import task as compare_task
+from tablecloak.server.steps.compare.task import ReleaseRequest
+from tablecloak.server.tables import PolicyTable
 
+pytestmark = pytest.mark.slow
 N = 120
 COLUMNS = """version: 1
 input: people.csv
@@ -73,16 +77,16 @@ def test_report_command_web_and_python_say_the_same(way, cloak, tmp_path, monkey
         original.drop("town").write_csv("people.csv")
     (tmp_path / "policy.yaml").write_text(text)
     reported = []
-    monkeypatch.setattr(page, "attack_parts", lambda attacks, _: reported.extend(attacks) or iter(()))
-    monkeypatch.setattr(page, "public_subject", lambda subject: subject)  # which rounds them
+    monkeypatch.setattr(about, "attack_blocks", lambda attacks, _: reported.extend(attacks) or iter(()))
+    monkeypatch.setattr(about, "public_subject", lambda subject: subject)  # which rounds them
     words = ("--engine", "duckdb") if way == "duckdb" else ()
     if way == "duckdb":
         (tmp_path / "policy.yaml").write_text(text.replace("engine: duckdb\n", ""))
     assert cloak("run", "policy.yaml", *words).code == 0
 
     command = figures(cloak("attack", "people.csv", "release.csv", "-p", "policy.yaml", "--json").data["attacks"])
-    asked = {"policy": (tmp_path / "policy.yaml").read_text(), "base": str(tmp_path), "release": "release.csv"}
-    web = figures(tasks.attack(asked, silent)["attacks"])
+    table = PolicyTable((tmp_path / "policy.yaml").read_text(), tmp_path)
+    web = figures(compare_task.attack(ReleaseRequest(table, Path("release.csv")), silent).attacks)
     side = side_path(tmp_path / "release.csv")
     beside = {"side": pl.read_csv(side)} if side.exists() else {}
     if way == "population":

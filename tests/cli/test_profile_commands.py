@@ -9,6 +9,7 @@ import pytest
 
 from tablecloak.sample import census_to_file, patients
 
+pytestmark = pytest.mark.slow
 N = 60
 SECRETS = ("Canary", "7713", "98765")
 

@@ -11,6 +11,7 @@ import pytest
 
 from tablecloak.cli.main import main
 
+pytestmark = pytest.mark.slow
 TABLE = """
 input: input.csv
 columns: {name: identifier, age: quasi, sex: quasi, illness: sensitive, income: drop}

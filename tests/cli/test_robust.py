@@ -14,9 +14,11 @@ import time
 import polars as pl
 import pytest
 
-from tablecloak import pipeline, release, sample
-from tablecloak.verification import Verification
+from tablecloak import pipeline, sample
+from tablecloak.release.recount import Verification
+from tablecloak.release.shapes import classes as release
 
+pytestmark = pytest.mark.slow
 POLICY = """\
 input: people.{kind}
 columns:
@@ -76,7 +78,6 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_threads(cloak, tm
     assert made[0] == made[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_same_bytes_where_threads_share_the_work(cloak, tmp_path, kind):
     """More tuples than one job holds, so that compiled kernels run on several threads."""
@@ -122,7 +123,6 @@ def has_partial_file(folder):
     return lambda _process: any(size(path) for path in (folder / "out").glob(".*.partial/*"))
 
 
-@pytest.mark.slow
 def test_kill_9_leaves_nothing_under_the_final_name(cloak, tmp_path):
     folder = project(tmp_path / "p", n=250_000)
     process = started(folder, has_partial_file(folder))
@@ -136,7 +136,6 @@ def test_kill_9_leaves_nothing_under_the_final_name(cloak, tmp_path):
     assert final_files(folder) == ["recoding.json", "release.csv"]
 
 
-@pytest.mark.slow
 def test_ctrl_c_while_writing_leaves_nothing_at_all(tmp_path):
     folder = project(tmp_path / "p", n=250_000)
     process = started(folder, has_partial_file(folder))

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
 POLICY = """\
 input: people.csv
 columns:

@@ -20,6 +20,7 @@ from tablecloak.io.atomic import Outputs
 from tablecloak.io.private import FolderInUse, PrivateFolder, remove_abandoned
 from tablecloak.policy.load import load_policy
 
+pytestmark = pytest.mark.slow
 POLICY = """\
 input: people.csv
 columns:
@@ -175,10 +176,10 @@ def test_pages_and_policies_do_not_go_over_data(cloak, project):
 
 
 WORK = {
-    "tablecloak.contrast.judge_files": ["compare", "people.csv", "out.csv", "--policy", "policy.yaml"],
-    "tablecloak.contrast.contrast_files": ["compare", "a.csv", "out.csv", "--original", "people.csv"],
-    "tablecloak.attacking.attack_files": ["attack", "people.csv", "out.csv", "--policy", "policy.yaml"],
-    "tablecloak.exploration.explore_policy": ["explore", "policy.yaml", "--vary", "k=2..3"],
+    "tablecloak.measure.two_releases.judge_files": ["compare", "people.csv", "out.csv", "--policy", "policy.yaml"],
+    "tablecloak.measure.two_releases.contrast_files": ["compare", "a.csv", "out.csv", "--original", "people.csv"],
+    "tablecloak.measure.attack.attack_files": ["attack", "people.csv", "out.csv", "--policy", "policy.yaml"],
+    "tablecloak.release.explore.explore_policy": ["explore", "policy.yaml", "--vary", "k=2..3"],
     "tablecloak.pipeline.explore": ["lattice", "policy.yaml"],
 }
 
@@ -452,7 +453,6 @@ def opened_to_others(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "duckdb"])
 def test_nobody_else_reads_what_a_command_writes_meanwhile(project, engine):
     """Standard input, spill and release, looked at while the command runs, by its own umask of 0."""

@@ -8,6 +8,7 @@ import sys
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.slow
 POLICY = """\
 input: people.csv
 columns: {age: quasi, sex: quasi, zip: {role: quasi, type: text, hierarchy: {kind: mask}}, illness: keep}

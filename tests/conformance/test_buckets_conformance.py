@@ -12,7 +12,7 @@ import oracle
 import tablecloak as tc
 from tablecloak.pipeline import run, verify_file
 from tablecloak.policy.load import load_policy
-from tablecloak.separation import side_path
+from tablecloak.release.plan import side_path
 
 CENTERS = ["mdav", "v-mdav"]
 GROUPED = ["slicing", "swapping"]

@@ -14,14 +14,15 @@ import effort
 import oracle
 import tablecloak as tc
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.clusters import Points
+from tablecloak.algorithms.clustering.base import Points
 from tablecloak.data.coded import code_table
 from tablecloak.data.domain import fit_domain, fit_sensitive
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import IncompatibleChoice, Infeasible
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.models.base import Goal
-from tablecloak.models.concealment import KConcealment, KKAnonymity
+from tablecloak.models.k_concealment import KConcealment
+from tablecloak.models.kk_anonymity import KKAnonymity
 from tablecloak.progress import silent
 from tablecloak.registry import known
 

@@ -15,10 +15,11 @@ from tablecloak.models import Goal, Monotone
 from tablecloak.models.base import parameters
 from tablecloak.registry import known
 from tablecloak.stats import ClassStats, SensitiveDomain, count_classes
-from tablecloak.stats.classes import Counted, Needs
+from tablecloak.stats.classes import Counted, Evidence
 from tablecloak.stats.joint import JOINT_NAME, combine
 from tablecloak.stats.persons import HOLDING_NAME
 
+pytestmark = pytest.mark.slow
 VALUES = ("a", "b", "c", "d", "e")
 CELLS = (None, *VALUES)
 TREE = {"AB": "*", "A": "AB", "B": "AB", "a": "A", "b": "A", "c": "B", "d": "B", "e": "*"}
@@ -184,7 +185,9 @@ def goal_of(model):
 
 
 def test_every_model_is_asked_in_persons_or_refuses():
-    of_items = {name for name, cls in known("models").items() if getattr(cls, "needs", Needs.SIZE) is Needs.ITEMS}
+    of_items = {
+        name for name, cls in known("models").items() if getattr(cls, "evidence", Evidence.SIZE) is Evidence.ITEMS
+    }
     assert set(EXAMPLES) | REFUSED == set(known("models")) - of_items
 
 

@@ -13,14 +13,14 @@ import pytest
 
 import tablecloak as tc
 from tablecloak import registry
-from tablecloak.attacking import attack_frames, build_case
-from tablecloak.attacking.program import program_of
-from tablecloak.models.concealment import KConcealment
+from tablecloak.attacks import replay
+from tablecloak.attacks.base import run_attacks
+from tablecloak.measure.attack import attack_frames, build_case
+from tablecloak.measure.attack.program import program_of
+from tablecloak.models.k_concealment import KConcealment
 from tablecloak.models.km_anonymity import KmAnonymity
 from tablecloak.models.m_confidentiality import MConfidentiality
-from tablecloak.plan import BY_VALUES
-from tablecloak.risks import replay
-from tablecloak.risks.base import run_attacks
+from tablecloak.release.plan import BY_VALUES
 from tablecloak.rng import Secret
 
 IN_GROUPS = ["anatomy", "permutation", "slicing", "swapping", "v-cold"]
@@ -168,7 +168,7 @@ def test_rows_that_are_exchanged_by_their_values_are_not_linked(kind, monkeypatc
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "seed"), [("pm-hca", 2), ("t-msn", 0)])
 def test_exchanged_rows_may_tell_a_value_for_certain(kind, seed, monkeypatch):
-    """As docs/trust.md says: buckets begin as classes that values decided on, whatever is exchanged after that."""
+    """As docs/concepts/ready.md says: buckets begin as classes that values decided on, whatever is exchanged then."""
     draw_less(monkeypatch, draws=1000)
     goals = [tc.KAnonymity(k=2), tc.LDiversity(l=2)]
     assert told(kind, seed, (3, 2, 2), goals).details["most_certain_value"] == 1.0

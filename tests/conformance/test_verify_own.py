@@ -5,7 +5,7 @@ import pytest
 
 import tablecloak as tc
 from tablecloak import registry
-from tablecloak.models.concealment import KConcealment
+from tablecloak.models.k_concealment import KConcealment
 from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.pipeline import run, verify_certificate, verify_file
 

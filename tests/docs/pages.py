@@ -7,10 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+FRONT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+EVERY_PAGE = [*FRONT, *sorted(DOCS.rglob("*.md"))]
+# Pages that somebody wrote; those made from the code say so in their first line.
+PAGES = [p for p in EVERY_PAGE if "<!-- Made by" not in p.read_text(encoding="utf-8").partition("\n")[0]]
+HOW_TO, TUTORIAL = DOCS / "how-to", DOCS / "tutorial.md"
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXIT = re.compile(r"\s+# exit (\d+)$")
+_FILE = re.compile(r"# ([\w.-]+\.yaml)\n")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,12 @@ class Command:
     text: str
     code: int
     shown: tuple[str, ...]
+
+
+def file_name(block: Block) -> str | None:
+    """The file that a reader saves an example as: its first line says so."""
+    named = _FILE.match(block.text)
+    return named[1] if named else None
 
 
 def blocks(page: Path) -> list[Block]:

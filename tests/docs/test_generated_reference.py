@@ -1,11 +1,13 @@
 """The reference pages say what the code says."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
 
 from tablecloak import registry
+from tablecloak.cli.list import ListedKind, things_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,16 +23,25 @@ def pages():
 def test_pages_are_up_to_date(pages):
     """If this fails: make docs."""
     folder = ROOT / "docs/reference"
-    assert {p.name: p.read_text(encoding="utf-8") for p in folder.glob("*.md")} == pages
+    made = {p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8") for p in folder.rglob("*.md")}
+    assert {name: text for name, text in made.items() if text.startswith("<!-- Made by")} == pages
 
 
-@pytest.mark.parametrize(
-    ("kind", "prefix"), [("models", "model"), ("algorithms", "algorithm"), ("metrics", "metric"), ("attacks", "attack")]
-)
-def test_everything_has_a_page_with_its_first_line(pages, kind, prefix):
+@pytest.mark.parametrize("kind", ["models", "algorithms", "metrics", "attacks", "findings"])
+def test_everything_has_a_page_with_its_first_line(pages, kind):
     for name, thing in registry.known(kind).items():
         if thing.__module__.startswith("tablecloak."):
-            assert (thing.__doc__ or "").partition("\n")[0] in pages[f"{prefix}-{name}.md"]
+            assert (thing.__doc__ or "").partition("\n")[0] in pages[f"{kind}/{name}.md"]
+
+
+@pytest.mark.parametrize("kind", list(ListedKind))
+def test_the_catalogue_lists_everything_there_is(pages, kind):
+    for name in things_of(kind):
+        assert re.search(rf"^\| \[?`{re.escape(name)}`", pages["index.md"], re.MULTILINE), name
+
+
+def test_every_registered_kind_is_listed():
+    assert set(registry.KINDS) <= set(ListedKind)
 
 
 def test_code_fences_are_closed(pages):
@@ -46,6 +57,6 @@ def test_links_lead_somewhere(pages):
 def test_parameters_are_listed_with_bounds_and_defaults(pages):
     assert (
         "| `k` | smallest class size; 3 to 20 is usual | whole number, ≥ 2 | must be given |"
-        in pages["model-k-anonymity.md"]
+        in pages["models/k-anonymity.md"]
     )
-    assert "| strict or relaxed | `strict` |" in pages["algorithm-mondrian.md"]
+    assert "| strict or relaxed | `strict` |" in pages["algorithms/mondrian.md"]

@@ -17,17 +17,11 @@ from tablecloak.cli.main import INTERRUPTED, app
 from tablecloak.cli.settings import PANEL
 from tablecloak.data.table import Role
 from tablecloak.policy.load import json_schema
-from tablecloak.policy.schema import (
-    ColumnSpec,
-    InputSpec,
-    OutputSpec,
-    Policy,
-    PopulationSpec,
-    SecretSpec,
-    hierarchy_kinds,
-)
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import ColumnSpec, InputSpec, OutputSpec, PopulationSpec, SecretSpec, hierarchy_kinds
 
-POLICY, CLI, DEPENDENCIES = (ROOT / "docs" / name for name in ("policy.md", "cli.md", "dependencies.md"))
+POLICY, CLI = ROOT / "docs/reference/policy.md", ROOT / "docs/reference/cli.md"
+DEPENDENCIES = ROOT / "docs/dependencies.md"
 SPECS = {("Top level",): Policy, ("input",): InputSpec, ("columns",): ColumnSpec, ("output",): OutputSpec}
 SPECS |= {("population",): PopulationSpec, ("secret",): SecretSpec}
 SPECS |= {("hierarchy", name): spec for name, spec in hierarchy_kinds().items()}
@@ -57,11 +51,11 @@ def choices(annotation):
 
 def require_row(titles, key, default, annotation):
     found = rows(section(POLICY, *titles))
-    assert key in found, f"docs/policy.md, {' / '.join(titles)}: no row for `{key}`"
+    assert key in found, f"docs/reference/policy.md, {' / '.join(titles)}: no row for `{key}`"
     if default is not None:
-        assert f"`{default}`" in found[key][1], f"docs/policy.md: the default of {key} is {default}"
+        assert f"`{default}`" in found[key][1], f"docs/reference/policy.md: the default of {key} is {default}"
     for choice in choices(annotation):
-        assert f"`{choice}`" in section(POLICY, *titles), f"docs/policy.md: {key} may also be {choice}"
+        assert f"`{choice}`" in section(POLICY, *titles), f"docs/reference/policy.md: {key} may also be {choice}"
 
 
 @pytest.mark.parametrize("titles", SPECS, ids="/".join)
@@ -120,7 +114,9 @@ def test_every_command_and_option_is_described(name):
     for parameter in COMMANDS[name].params:
         is_common = getattr(parameter, "rich_help_panel", None) == PANEL or parameter.name == "help"
         for option in (o for o in parameter.opts if o.startswith("-")):
-            assert re.search(rf"`{option}[ `]", common if is_common else text), f"docs/cli.md, {name}: {option}"
+            assert re.search(rf"`{option}[ `]", common if is_common else text), (
+                f"docs/reference/cli.md, {name}: {option}"
+            )
     assert f"](#{name.replace(' ', '-')})" in CLI.read_text(encoding="utf-8")
 
 
@@ -130,8 +126,8 @@ def test_the_options_before_any_command_are_described():
 
 
 def test_every_exit_code_is_described():
-    kinds = [getattr(errors, name) for name in errors.__all__]
-    codes = {0, INTERRUPTED} | {kind.exit_code for kind in kinds if isinstance(kind, type)}
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.CloakError)]
+    codes = {0, INTERRUPTED} | {kind.exit_code for kind in kinds}
     assert {str(code) for code in codes} == set(rows(section(CLI, "Exit codes"))) - {"code", "---"}
 
 
@@ -140,6 +136,7 @@ def test_every_dependency_is_described():
     for title, wanted in {
         "To run": settings["project"]["dependencies"],
         "To test": settings["dependency-groups"]["test"],
+        "To build the site": settings["dependency-groups"]["docs"],
         "To develop": [*settings["dependency-groups"]["dev"], *settings["build-system"]["requires"]],
     }.items():
         names = {re.split(r"[<>=;\[ ]", entry)[0] for entry in wanted if isinstance(entry, str)}

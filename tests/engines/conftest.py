@@ -3,7 +3,8 @@
 import pytest
 
 import clusters
-from tablecloak.engines import duck, recount
+from tablecloak.engines.disk import engine as duck
+from tablecloak.engines.disk import recount
 
 ENGINES = ("duckdb", "duckdb-tiny", pytest.param("spark", marks=clusters.ON_SPARK))
 
@@ -12,7 +13,7 @@ ENGINES = ("duckdb", "duckdb-tiny", pytest.param("spark", marks=clusters.ON_SPAR
 def spark():
     """A session of Spark on this machine, which takes long to start."""
     pytest.importorskip("pyspark", reason="the extra spark is not installed")
-    from tablecloak.engines.spark import SparkEngine
+    from tablecloak.engines.spark.engine import SparkEngine
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", clusters.LIGHT)

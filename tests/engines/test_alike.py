@@ -7,9 +7,9 @@ import pytest
 
 import clusters
 from engine_tables import people
-from tablecloak.engines.alike import Alike, words_of
-from tablecloak.engines.duck import DuckEngine
-from tablecloak.engines.local import LocalEngine
+from tablecloak.engines.disk.engine import DuckEngine
+from tablecloak.engines.equal_rows import Alike, words_of
+from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.io.sources import Source
 
 SETS = [("age",), ("age", "town"), ("age", "town", "born", "weight"), ("id",), ("town", "note")]

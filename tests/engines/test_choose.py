@@ -7,7 +7,7 @@ import pytest
 
 from engine_tables import K, people, policy_of
 from tablecloak import pipeline
-from tablecloak.engines.choose import Demand, bytes_in_memory, choose, open_engine
+from tablecloak.engines.choose import Demand, bytes_in_memory, choose, working_engine
 from tablecloak.errors import IncompatibleChoice, MissingExtra, PolicyError
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
@@ -32,7 +32,7 @@ def test_what_is_asked_for_is_taken():
 def test_spark_that_is_not_installed_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="pyspark"):
-        open_engine(choose(Demand("spark"), 1), Demand("spark"))
+        working_engine(Demand("spark"), 1).__enter__()
 
 
 def test_spark_resumes_only_runs_from_files_to_files(tmp_path):
@@ -40,9 +40,9 @@ def test_spark_resumes_only_runs_from_files_to_files(tmp_path):
     pytest.importorskip("pyspark", reason="the extra spark is not installed")
     demand = Demand("spark", resume=True)
     with pytest.raises(IncompatibleChoice, match="begins anew"):
-        open_engine(choose(demand, 1), demand, output=tmp_path / "release.parquet")
+        working_engine(demand, 1, output=tmp_path / "release.parquet").__enter__()
     with pytest.raises(IncompatibleChoice, match="begins anew"):
-        open_engine(choose(demand, 1), demand, inputs=[tmp_path / "people.parquet"])
+        working_engine(demand, 1, inputs=[tmp_path / "people.parquet"]).__enter__()
 
 
 def test_parquet_is_judged_by_its_cells_and_text_by_its_bytes(tmp_path):

@@ -10,6 +10,8 @@ from tablecloak import pipeline
 from tablecloak.errors import DataError, IncompatibleChoice, Infeasible
 from tablecloak.policy.load import parse_policy
 
+pytestmark = pytest.mark.slow
+
 # Full-domain methods need all tuples at once, and groups of exact values all rows: both have room in `duckdb` only.
 CASES = {
     "mondrian k": ("mondrian", [K]),

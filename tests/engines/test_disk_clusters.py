@@ -13,16 +13,19 @@ import pytest
 import tablecloak as tc
 from engine_tables import people, policy_of
 from tablecloak import pipeline
-from tablecloak.algorithms.dealing import deal_records
-from tablecloak.engines import disk_clusters, duck
+from tablecloak.algorithms.one_pass.pile_dealing import deal_records
 from tablecloak.engines.base import QuasiColumn
-from tablecloak.engines.disk_clusters import DiskRecords
-from tablecloak.engines.duck import DuckEngine
-from tablecloak.engines.stored import StoredCoder
+from tablecloak.engines.disk import cluster_tables as disk_clusters
+from tablecloak.engines.disk import engine as duck
+from tablecloak.engines.disk.cluster_tables import DiskRecords
+from tablecloak.engines.disk.coding import StoredCoder
+from tablecloak.engines.disk.engine import DuckEngine
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.io.sources import Source
 from tablecloak.policy.load import load_policy
 from tablecloak.rng import Secret
 
+pytestmark = pytest.mark.slow
 GOALS = {
     "k": [{"model": "k-anonymity", "k": 4}],
     "k and l": [{"model": "k-anonymity", "k": 3}, {"model": "l-diversity", "l": 3, "sensitive": "illness"}],
@@ -86,7 +89,7 @@ def test_a_residue_borrows_from_a_set(n_equal, sizes):
 
 def coding_of(tmp_path, frame, quasi):
     engine = DuckEngine(memory=1_000_000_000, folder=None)
-    table = engine.read(frame, columns=quasi, categorical=())
+    table = engine.read(Source.of(frame), columns=quasi, categorical=())
     return engine, engine.contingency(table, [QuasiColumn(name) for name in quasi], [], by_row=True)
 
 

@@ -10,28 +10,32 @@ import polars as pl
 import pytest
 
 from engine_tables import K, L, people, policy_of
-from tablecloak import cleanup, pipeline
-from tablecloak.engines import duck, stream
+from tablecloak import pipeline
+from tablecloak.engines.disk import engine as duck
+from tablecloak.engines.disk import stream
 from tablecloak.errors import DataError, EngineError, IncompatibleChoice
+from tablecloak.io import private as cleanup
 from tablecloak.policy.load import parse_policy
 
+pytestmark = pytest.mark.slow
 PHASES = ["read people.csv", "values", "code", "group", "shard", "solve 0", "solve 1", "order", "write"]
 # A run that kills itself the moment a phase is finished, as a machine without power would.
 RUN = """
 import os, signal, sys
 from pathlib import Path
 from tablecloak import pipeline
-from tablecloak.engines import duck, recount, rundir
+from tablecloak.engines import run_folder
+from tablecloak.engines.disk import engine as duck, recount
 from tablecloak.policy.load import parse_policy
 duck.LEAST_WORK, duck.RESIDENT = 40_000, 10**18
 folder, last, resume = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "resume"
-finish = rundir.RunFolder.finish
+finish = run_folder.RunFolder.finish
 def finishing(self, phase, **facts):
     finish(self, phase, **facts)
     print(phase, flush=True)
     if phase == last:
         os.kill(os.getpid(), signal.SIGKILL)
-rundir.RunFolder.finish = finishing
+run_folder.RunFolder.finish = finishing
 policy = parse_policy((folder / "policy.yaml").read_text(), name="policy.yaml", base=folder)
 pipeline.run(policy, engine="duckdb", memory="1GB", resume=resume)
 """
@@ -53,7 +57,6 @@ def left_in(folder):
     return sorted(p.name for p in folder.iterdir())
 
 
-@pytest.mark.slow
 def test_a_run_killed_in_any_phase_goes_on_to_the_same_release(tmp_path):
     whole = project(tmp_path / "whole")
     assert start(tmp_path / "whole", "never").stdout.split("\n")[: len(PHASES)] == PHASES

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tablecloak.engines.java import provide_java
+from tablecloak.engines.spark.session import provide_java
 from tablecloak.errors import MissingExtra
 
 

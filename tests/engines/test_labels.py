@@ -23,6 +23,7 @@ from tablecloak.cli.main import main
 from tablecloak.pipeline import run, verify_file
 from tablecloak.policy.load import parse_policy
 
+pytestmark = pytest.mark.slow
 ENGINES = ["local", "duckdb"]
 ODD = [
     "A*02:01", "A*02:02", "10-20", "20-30", "[1, 5]", "{a}", "{a, b}", "*", "**", '"q"', 'x"y', '"', "a, b", "a", "b",

@@ -9,9 +9,9 @@ import pytest
 import tablecloak as tc
 from engine_tables import K, L, people, policy_of
 from tablecloak import pipeline
-from tablecloak.engines import duck
-from tablecloak.engines.local import LocalEngine
-from tablecloak.engines.sorting import Sorter
+from tablecloak.engines.disk import engine as duck
+from tablecloak.engines.disk.external_sort import Sorter
+from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import GoalNotMet
 from tablecloak.policy.load import parse_policy
 from tablecloak.registry import known

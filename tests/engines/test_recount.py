@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tablecloak.engines.recount import _are_listed
+from tablecloak.engines.disk.recount import _are_listed
 
 SETS = {2: frozenset({0, 3}), 5: frozenset({1, 4, 9})}
 

@@ -10,14 +10,14 @@ from engine_tables import K, L, people, policy_of
 from notes import Notes
 from random_tables import coded_table
 from tablecloak import pipeline
-from tablecloak.engines.keys import KeyFile
-from tablecloak.engines.partitions import KeyPartitions
-from tablecloak.engines.rows import Rows
+from tablecloak.engines.disk.rows import KeyFile, KeyPartitions, Rows
+from tablecloak.engines.disk.sql import KeyCounter
 from tablecloak.engines.shards import cut_apart, shard_of_rows
-from tablecloak.engines.sql import KeyCounter
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.kernels.space import unpack
+from tablecloak.kernels.packed_codes import unpack
 from tablecloak.policy.load import parse_policy
+
+pytestmark = pytest.mark.slow
 
 
 def shards_of(table, most_rows, admits=lambda stats: np.ones(stats.n_classes, bool)):

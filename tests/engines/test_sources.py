@@ -11,6 +11,7 @@ from tablecloak.errors import DataError
 from tablecloak.io.tabular import read_frame
 from tablecloak.policy.load import parse_policy
 
+pytestmark = pytest.mark.slow
 ROWS = 300
 
 

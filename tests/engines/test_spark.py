@@ -13,12 +13,13 @@ import polars as pl
 import pytest
 
 import clusters
-from tablecloak import pipeline, publishing
+from tablecloak import pipeline
 from tablecloak.errors import DataError, GoalNotMet, IncompatibleChoice, PolicyError
 from tablecloak.io.places import place_of
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame
 from tablecloak.policy.load import parse_policy
+from tablecloak.release import publish as publishing
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
 pytestmark = clusters.ON_SPARK
@@ -98,7 +99,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_spark_releases_what_the_local_engine_does(
     name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tablecloak.engines.spark.tables.SLICE_ROWS", 400)
+    monkeypatch.setattr("tablecloak.engines.spark.rows.SLICE_ROWS", 400)
     ours, here = run(POLICIES[name], tmp_path, data, "local.parquet")
     theirs, there = run(POLICIES[name], tmp_path, data, "spark.parquet", spark)
     assert theirs == ours
@@ -107,7 +108,7 @@ def test_spark_releases_what_the_local_engine_does(
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_folders_in_and_out(kind: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tablecloak.engines.spark.release.TOGETHER", 60)  # so that a small table has several parts
+    monkeypatch.setattr("tablecloak.engines.spark.publish.TOGETHER", 60)  # so that a small table has several parts
     frame = people(300)
     for (sex,), rows in frame.drop_nulls("sex").group_by("sex", maintain_order=True):
         folder = tmp_path / "in" / f"sex={sex}"
@@ -161,10 +162,10 @@ def test_tables_of_the_catalog_in_and_out(
 def test_a_release_that_fails_leaves_nothing_behind(
     spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise GoalNotMet("no", result={})
 
-    monkeypatch.setattr(publishing, "verified", refuse)
+    monkeypatch.setattr(publishing, "recount", refuse)
     with pytest.raises(GoalNotMet):
         run(POLICIES["mondrian"], tmp_path, data, "spark.parquet", spark)
     assert list(tmp_path.iterdir()) == []

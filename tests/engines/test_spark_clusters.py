@@ -22,12 +22,13 @@ PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path
 from tablecloak import pipeline
-from tablecloak.engines.spark import SparkEngine, release, tables
+from tablecloak.engines.spark import publish, rows
+from tablecloak.engines.spark.engine import SparkEngine
 from tablecloak.engines.spark.publish import WriteTask
 from tablecloak.policy.load import parse_policy
 
 address, folder, text, small, is_lost = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
-tables.SLICE_ROWS = 500
+rows.SLICE_ROWS = 500
 
 class Lost(WriteTask):
     '''The first worker that has written a part is lost with all it started, before it can say so.'''
@@ -43,7 +44,7 @@ class Lost(WriteTask):
                 os.kill(os.getpid(), signal.SIGKILL)
 
 if is_lost == "lost":
-    release.WriteTask = Lost
+    publish.WriteTask = Lost
 engine = SparkEngine(address, memory=1 << 30)
 for key, value in json.loads(small).items():
     engine.session.conf.set(key, value)

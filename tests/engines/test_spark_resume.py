@@ -17,7 +17,7 @@ from test_spark import POLICIES, people
 
 import clusters
 from tablecloak import pipeline
-from tablecloak.engines.rundir import RunFolder
+from tablecloak.engines.run_folder import RunFolder
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.database import openers
 from tablecloak.io.tabular import read_frame
@@ -34,16 +34,16 @@ RUN = """
 import json, os, signal, sys
 from pathlib import Path
 from tablecloak import pipeline
-from tablecloak.engines import rundir
-from tablecloak.engines.spark import engine, release, session, tables
+from tablecloak.engines import run_folder
+from tablecloak.engines.spark import engine, publish, rows, session
 from tablecloak.policy.load import parse_policy
 
 address, folder, last, most, resume, small = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
-tables.SLICE_ROWS = 300
+rows.SLICE_ROWS = 300
 engine.BYTES_PER_TUPLE = 10**9 // int(most)
 settings = session._settings
 session._settings = lambda *given: {**settings(*given), **json.loads(small)}
-finish = rundir.RunFolder.finish
+finish = run_folder.RunFolder.finish
 
 def killed(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -54,9 +54,9 @@ def finishing(self, phase, **facts):
     finish(self, phase, **facts)
     print(phase, flush=True)
 
-rundir.RunFolder.finish = finishing
+run_folder.RunFolder.finish = finishing
 if last == "parts":
-    release.CombineTask = killed
+    publish.CombineTask = killed
 if last == "verify":
     engine.SparkEngine.class_stats = killed
 policy = parse_policy((folder / "policy.yaml").read_text(), name="policy.yaml", base=folder)

@@ -11,16 +11,17 @@ from test_spark import people
 from test_utility import DISTRIBUTIONS, PAIRS, TARGETS
 
 import clusters
-from tablecloak import comparison, pipeline
-from tablecloak.engines.local import LocalEngine
+from tablecloak import pipeline
+from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.io.tabular import read_frame
-from tablecloak.plan import Plan
+from tablecloak.measure import compare as comparison
+from tablecloak.measure.report_facts import Facts
 from tablecloak.policy.load import parse_policy
 from tablecloak.progress import Timed
-from tablecloak.release import read_release
-from tablecloak.report.facts import Facts
-from tablecloak.solving import code, read
-from tablecloak.verification import Originals, verify_with_facts
+from tablecloak.release.plan import Plan
+from tablecloak.release.prepare import read
+from tablecloak.release.recount import Originals, verify_with_facts
+from tablecloak.release.shapes.classes import code, read_release
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
 pytestmark = clusters.ON_SPARK
@@ -70,10 +71,16 @@ def test_shards_on_workers_report_what_their_files_say(
 ) -> None:
     people(ROWS).write_parquet(tmp_path / "in.parquet", row_group_size=400)
     monkeypatch.setattr(spark, "most_tuples", 400)
-    monkeypatch.setattr("tablecloak.engines.spark.tables.SLICE_ROWS", 400)
+    monkeypatch.setattr("tablecloak.engines.spark.rows.SLICE_ROWS", 400)
     told: list[tuple[Plan, Facts]] = []
     write = pipeline.write_documents
-    monkeypatch.setattr(pipeline, "write_documents", lambda *given: (told.append((given[2], given[3])), write(*given)))
+
+    def listening(files: Any, run: Any, plan: Plan, subject_for: Any) -> Any:
+        subject = write(files, run, plan, subject_for)
+        told.append((plan, subject.facts))
+        return subject
+
+    monkeypatch.setattr(pipeline, "write_documents", listening)
     algorithm, more = ASKED[name]
     text = POLICY.format(algorithm=algorithm, more=more)
     policy = parse_policy(text, name="p", base=tmp_path).with_files(source=tmp_path / "in.parquet")

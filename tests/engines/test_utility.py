@@ -5,15 +5,18 @@ import pytest
 
 from engine_tables import K, L, people, policy_of
 from random_tables import coded_table
-from tablecloak import comparison, outcome, pipeline
+from tablecloak import pipeline
 from tablecloak.algorithms.base import Solution
 from tablecloak.data.coded import tuples_of
-from tablecloak.engines import samples
+from tablecloak.engines import row_samples
 from tablecloak.engines.base import Answer, Coding
 from tablecloak.engines.shards import cut_apart, shard_of_rows
-from tablecloak.metrics import ambiguity
+from tablecloak.measure import compare as comparison
+from tablecloak.metrics import ambiguity_data
 from tablecloak.policy.load import parse_policy
+from tablecloak.release import outcome
 
+pytestmark = pytest.mark.slow
 ROWS = 900
 PAIRS = ["contingency-error", "association-error", "correlation-error"]
 DISTRIBUTIONS = ["hellinger", "lp-norm", "kl", "emd"]
@@ -45,7 +48,7 @@ def test_shards_report_the_utility_of_their_files(algorithm, tiny, tmp_path):
 
 
 def test_a_sample_says_what_it_is_and_how_far_it_may_be_off(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(samples, "MOST", 450)
+    monkeypatch.setattr(row_samples, "MOST", 450)
     policy, found = run_in_shards(tmp_path, "mondrian", engine=tiny)
     expected = of_files(policy)
     for name in PAIRS:
@@ -60,9 +63,9 @@ def test_a_sample_says_what_it_is_and_how_far_it_may_be_off(tiny, tmp_path, monk
 def test_what_records_may_stand_for_is_estimated_where_counting_is_too_dear(tiny, tmp_path, monkeypatch):
     policy, _ = run_in_shards(tmp_path, "mondrian", engine=tiny)
     exact = of_files(policy)["ambiguity-data"].value
-    monkeypatch.setattr(ambiguity, "MOST_PAIRS", 1)
+    monkeypatch.setattr(ambiguity_data, "MOST_PAIRS", 1)
     assert of_files(policy)["ambiguity-data"].value == pytest.approx(exact)  # all rows against all
-    monkeypatch.setattr(ambiguity, "SAMPLED", 300)
+    monkeypatch.setattr(ambiguity_data, "SAMPLED", 300)
     sampled = of_files(policy)["ambiguity-data"]
     assert sampled.note == f"300 of {ROWS} records against 300 originals"
     assert 0 < sampled.error < exact / 2
@@ -73,7 +76,7 @@ def test_what_records_may_stand_for_is_estimated_in_shards(tiny, tmp_path, monke
     monkeypatch.setattr(outcome, "REPORTED", ("ambiguity-data",))
     whole = run_in_shards(tmp_path, "mondrian", engine=tiny)[1]["ambiguity-data"]
     assert whole.note is None
-    monkeypatch.setattr(samples, "MOST", 450)
+    monkeypatch.setattr(row_samples, "MOST", 450)
     (tmp_path / "again").mkdir()
     sampled = run_in_shards(tmp_path / "again", "mondrian", engine=tiny)[1]["ambiguity-data"]
     assert 0 < sampled.error < whole.value / 2
@@ -82,16 +85,16 @@ def test_what_records_may_stand_for_is_estimated_in_shards(tiny, tmp_path, monke
 
 def test_rows_are_drawn_as_if_by_lot():
     """Of numbers from 0 on, about as many as wanted are drawn, in every stretch of them."""
-    chosen = samples._scrambled(0, 100_000) <= np.uint64(2**64 // 10)
+    chosen = row_samples._scrambled(0, 100_000) <= np.uint64(2**64 // 10)
     by_stretch = chosen.reshape(10, -1).sum(axis=1)
     spread = np.sqrt(10_000 * 0.1 * 0.9)
     assert np.abs(by_stretch - 1000).max() < 5 * spread
-    assert np.array_equal(samples._scrambled(500, 10), samples._scrambled(0, 510)[500:])
+    assert np.array_equal(row_samples._scrambled(500, 10), row_samples._scrambled(0, 510)[500:])
 
 
 def test_rows_of_shards_elsewhere_are_drawn_in_proportion(monkeypatch):
     """Where only cuts say which class a row is in, every shard gives its share of the sample."""
-    monkeypatch.setattr(samples, "MOST", 500)
+    monkeypatch.setattr(row_samples, "MOST", 500)
     table = coded_table(np.random.default_rng(8), 3000)
     keys = np.repeat(table.keys, table.weights, axis=1) if len(table.weights) else table.keys
     tree, sizes = cut_apart(
@@ -106,7 +109,7 @@ def test_rows_of_shards_elsewhere_are_drawn_in_proportion(monkeypatch):
     box = np.zeros((len(sizes), table.space.n_dims), np.int64)
     answer = Answer(Solution(np.zeros(0, np.int64), box, box, tree), np.array(sizes))
     coding = Coding(table.domains, table.sensitive, 3000, table.n_tuples, table.totals, parts, tree)
-    drawn, classes = samples.sample_of(coding, answer)
+    drawn, classes = row_samples.sample_of(coding, answer)
     assert np.abs(np.bincount(classes, minlength=len(sizes)) - np.array(sizes) / 6).max() <= 0.5
     assert np.array_equal(shard_of_rows(drawn.keys, table.space, tree), classes)
     assert {tuple(row) for row in drawn.keys.T.tolist()} <= {tuple(row) for row in keys.T.tolist()}

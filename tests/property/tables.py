@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import oracle
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.build import build
-from tablecloak.policy.schema import Policy, hierarchy_from
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import hierarchy_from
 
 DTYPES = {
     "integer": pl.Int64,

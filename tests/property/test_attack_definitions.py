@@ -15,23 +15,23 @@ from hypothesis import strategies as st
 
 import effort
 import oracle_attacks
-from tablecloak.attacking import attack_frames, build_case
-from tablecloak.models.ck_safety import disclosure
-from tablecloak.registry import find
-from tablecloak.risks import definetti as definetti_module
-from tablecloak.risks import worlds
-from tablecloak.risks.case import Attacker
-from tablecloak.risks.critical_absence import find_absence
-from tablecloak.risks.definetti import definetti_chances
-from tablecloak.risks.minimality import credibility
-from tablecloak.risks.population import (
+from tablecloak.attacks import _possible_worlds
+from tablecloak.attacks import definetti as definetti_module
+from tablecloak.attacks.case import Attacker
+from tablecloak.attacks.critical_absence import find_absence
+from tablecloak.attacks.definetti import definetti_chances
+from tablecloak.attacks.minimal_uniques import minimal_uniques
+from tablecloak.attacks.minimality import credibility
+from tablecloak.attacks.population_uniques import (
     negative_binomial_fit,
     pitman_fit,
     pitman_uniques,
     zayatz,
 )
-from tablecloak.risks.subsets import dependencies, keys, subset_risks
-from tablecloak.risks.uniques import minimal_uniques
+from tablecloak.attacks.risk_by_columns import dependencies, keys, subset_risks
+from tablecloak.measure.attack import attack_frames, build_case
+from tablecloak.models.ck_safety import disclosure
+from tablecloak.registry import find
 from tablecloak.stats.classes import SensitiveDomain, count_classes
 
 QUASI = ["age", "sex"]
@@ -230,7 +230,7 @@ def test_possible_worlds(data):
     counts = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=3).filter(lambda c: 1 <= sum(c) <= 5))
     weight = st.sampled_from([0.0, 0.5, 1.0, 2.0])
     weights = [[data.draw(weight) for _ in counts] for _ in range(sum(counts))]
-    found, _ = worlds.posteriors(np.array(weights), np.array(counts), steps_up_to=10**6)
+    found, _ = _possible_worlds.posteriors(np.array(weights), np.array(counts), steps_up_to=10**6)
     assert found.tolist() == pytest.approx(np.array(oracle_attacks.assignments(weights, counts)))
 
 
@@ -243,11 +243,11 @@ def test_definetti(seed):
     rows = [{"a": rng.randint(0, 2), "b": rng.randint(0, 1)} for _ in groups]
     counts = {g: Counter(v for h, v in zip(groups, values, strict=True) if h == g) for g in groups}
     expected = oracle_attacks.definetti(
-        rows, ["a", "b"], groups, counts, definetti_module.ROUNDS, worlds.ROUNDS, definetti_module.SMOOTHING
+        rows, ["a", "b"], groups, counts, definetti_module.ROUNDS, _possible_worlds.ROUNDS, definetti_module.SMOOTHING
     )
     domain = SensitiveDomain("s", ("x", "y", "z"))
     hist = count_classes(np.array(groups), max(groups) + 1, {"s": (np.array(values), domain)}).hist["s"]
-    arcs = worlds.Arcs(np.array(groups), hist)
+    arcs = _possible_worlds.Arcs(np.array(groups), hist)
     # the oracle counts only values that occur, as codes do here
     found = definetti_chances([np.array([r[q] for r in rows]) for q in ("a", "b")], arcs, 3)
     pairs = zip(arcs.person.tolist(), arcs.value.tolist(), found.tolist(), strict=True)
@@ -373,7 +373,7 @@ def test_every_attack_ends_on_odd_tables():
         pl.DataFrame({"age": [30] * 5, "sex": ["f"] * 5, "dx": ["a"] * 5, "cost": [1] * 5}),
         pl.DataFrame({"age": [30, None, 40], "sex": ["f", None, "m"], "dx": ["a", None, "b"], "cost": [1, None, 3]}),
     ]
-    from tablecloak.risks.base import every
+    from tablecloak.attacks.base import every
 
     for table in tables:
         case = build_case(table, quasi=QUASI, sensitive=["dx", "cost"], original=table)

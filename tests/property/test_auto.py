@@ -11,19 +11,19 @@ import pytest
 
 import oracle
 from random_tables import coded_table, frame_of
-from tablecloak.algorithms.auto import Auto, _losses
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.blocks import compact
-from tablecloak.algorithms.mondrian import Mondrian
-from tablecloak.algorithms.sharing import share_out
-from tablecloak.data.labels import labels_of_classes
+from tablecloak.algorithms.topdown._refine_blocks import compact
+from tablecloak.algorithms.topdown.auto import Auto, _losses, share_out
+from tablecloak.algorithms.topdown.mondrian import Mondrian
+from tablecloak.data.class_labels import labels_of_classes
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
 from tablecloak.progress import silent
-from tablecloak.recoding import read_recoding
+from tablecloak.release.recoding.classes import read_recoding
 
+pytestmark = pytest.mark.slow
 QUASI = ("age", "income", "job", "town", "colour")
 GOALS = {
     "k": [{"model": "k-anonymity", "k": 4}],
@@ -100,7 +100,6 @@ def test_loses_no_more_than_its_start(name):
     assert lost < before if name != "npd" else lost <= before
 
 
-@pytest.mark.slow
 def test_sets_lose_less_than_hierarchy_nodes():
     table = coded_table(np.random.default_rng(5), 200)
     problem = Problem(table, goal_of("k"))
@@ -109,10 +108,10 @@ def test_sets_lose_less_than_hierarchy_nodes():
 
 
 def test_threads_do_not_change_the_result(monkeypatch):
-    from tablecloak import kernels
-    from tablecloak.algorithms import auto
+    from tablecloak.algorithms.topdown import auto
+    from tablecloak.kernels import dispatch
 
-    monkeypatch.setattr(kernels, "COMPILED_FROM", 1)
+    monkeypatch.setattr(dispatch, "COMPILED_FROM", 1)
     monkeypatch.setitem(
         auto.EFFORTS,
         "fast",
@@ -223,7 +222,6 @@ def _numberings(n):
     return [np.array(p) for p in found]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 def test_within_a_tenth_of_the_optimum_on_tiny_tables(k):
     ratios = []

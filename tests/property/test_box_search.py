@@ -7,20 +7,20 @@ import pytest
 from test_refine_kernels import RULES, block, holds, price_of
 
 from effort import often
+from kernel_forms import compiled
 from random_tables import coded_table
-from tablecloak.kernels.levels import make_levels
+from tablecloak.kernels.box_search import make_levels
 from tablecloak.kernels.prices import make_prices
+from tablecloak.kernels.refining import Steps
 from tablecloak.kernels.rules import only_size
-from tablecloak.kernels.steps import Steps
 
+pytestmark = pytest.mark.slow
 BOXES = Steps(sweeps=0, boxes=3, plain=1, work=10_000_000)
 
 
 def searched(codes, weights, values, classes, prices, rules, levels, *, stop=0):
-    from tablecloak.kernels.compiled.search import search
-
     found = classes.copy()
-    told = search(
+    told = compiled.search_boxes(
         codes, weights, values, found, prices, rules, steps=BOXES, seed=1, stop=np.full(1, stop), levels=levels
     )
     return told, found

@@ -17,16 +17,20 @@ import oracle_metrics as om
 import tablecloak as tc
 from effort import often
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.fulldomain import BestFirst, Flash, Incognito, Ola, Optimal
-from tablecloak.algorithms.fulldomain.losses import LossName
-from tablecloak.algorithms.mondrian import Mondrian
-from tablecloak.algorithms.prices import CHOSEN_LOSSES
+from tablecloak.algorithms.fulldomain._losses import LossName
+from tablecloak.algorithms.fulldomain.best_first import BestFirst
+from tablecloak.algorithms.fulldomain.flash import Flash
+from tablecloak.algorithms.fulldomain.incognito import Incognito
+from tablecloak.algorithms.fulldomain.ola import Ola
+from tablecloak.algorithms.fulldomain.optimal import Optimal
+from tablecloak.algorithms.topdown.mondrian import CHOSEN_LOSSES, Mondrian
 from tablecloak.errors import Infeasible
 from tablecloak.models import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.progress import silent
 
+pytestmark = pytest.mark.slow
 LOSSES = get_args(get_args(LossName)[0])
 # branches of different depth, values that do not occur, and a column of one value
 QUASI = {

@@ -1,11 +1,10 @@
 """Pairs of rows that T-MSN exchanges, plain and compiled, against trying every exchange."""
 
-import importlib
-
 import numpy as np
 import pytest
 
 from effort import often
+from kernel_forms import compiled, plain
 
 
 def distance(codes, shares):
@@ -13,9 +12,9 @@ def distance(codes, shares):
     return sum(abs(sum(own[: v + 1]) - sum(shares[: v + 1])) for v in range(len(shares)))
 
 
-@pytest.mark.parametrize("kind", ["exchanges", pytest.param("compiled.exchanges", marks=pytest.mark.slow)])
-def test_best_pairs_are_those_of_trying_all(kind):
-    best_pairs = importlib.import_module(f"tablecloak.kernels.{kind}").best_pairs
+@pytest.mark.parametrize("form", [plain, pytest.param(compiled, marks=pytest.mark.slow)])
+def test_best_pairs_are_those_of_trying_all(form):
+    best_pairs = form.best_pairs
     rng = np.random.default_rng(3)
     for _ in range(often(80)):
         n_values = int(rng.integers(2, 9))
@@ -39,13 +38,13 @@ def test_best_pairs_are_those_of_trying_all(kind):
 
 @pytest.mark.slow
 def test_plain_and_compiled_pairs_are_the_same():
-    plain, compiled = (
-        importlib.import_module(f"tablecloak.kernels.{kind}").best_pairs for kind in ("exchanges", "compiled.exchanges")
-    )
     rng = np.random.default_rng(4)
     for _ in range(often(80)):
         one, two = (rng.integers(0, 6, int(rng.integers(1, 30))) for _ in range(2))
         gaps = [np.cumsum(np.bincount(b, minlength=6)) / len(b) - np.linspace(1 / 6, 1, 6) for b in (one, two)]
         limit = float(np.abs(gaps[0]).sum())
-        sides = [best(gaps[0], one, gaps[1], two, limit=limit, most=32).tolist() for best in (plain, compiled)]
+        sides = [
+            best(gaps[0], one, gaps[1], two, limit=limit, most=32).tolist()
+            for best in (plain.best_pairs, compiled.best_pairs)
+        ]
         assert sides[0] == sides[1]

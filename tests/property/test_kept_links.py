@@ -6,11 +6,11 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from tablecloak.data.grouping import Shown, dealt, kept_links
+from tablecloak.data.group_origins import BlockRows, dealt, kept_links
 
 
 def shown(groups, published, originals):
-    return Shown(np.array(groups), np.array(published), np.array(originals))
+    return BlockRows(np.array(groups), np.array(published), np.array(originals))
 
 
 def every_shuffle(groups, values):

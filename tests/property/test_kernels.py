@@ -1,4 +1,4 @@
-"""Compiled kernels equal their plain-numpy references; the search depends on neither threads nor the order of rows."""
+"""Compiled kernels equal their plain forms; the search depends on neither threads nor the order of rows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import effort
+from kernel_forms import compiled, plain
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.partition import CutRule, partition
+from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.data.coded import code_table
 from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.kernels import compiled, reference
-from tablecloak.kernels.space import UNKNOWN, ClassCost, pack, plan_layout
+from tablecloak.kernels.packed_codes import UNKNOWN, ClassCost, pack, plan_layout
 from tablecloak.models import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
@@ -25,6 +25,7 @@ from tablecloak.stats.classes import SensitiveDomain
 
 import polars as pl  # isort: skip
 
+pytestmark = pytest.mark.slow
 often = settings(max_examples=effort.often(10), derandomize=True)
 RULES = [CutRule(by_saving=True, relaxed=False), CutRule(by_saving=False, relaxed=False), CutRule(False, True)]
 RULES += [CutRule(True, False, cost) for cost in ClassCost if cost is not ClassCost.CELLS]
@@ -95,7 +96,7 @@ def nodes_of(draw_rng, n):
 
 
 def both(call):
-    return call(compiled), call(reference)
+    return call(compiled), call(plain)
 
 
 def equal(ours, theirs):
@@ -154,7 +155,7 @@ def test_descend(table, min_size, rule):
 @given(st.integers(1, 3), st.integers(1, 400), st.integers(0, 2**32), st.sampled_from([2, 50, 2**60]))
 def test_group(n_words, n, seed, top):
     keys = np.random.default_rng(seed).integers(0, top, (n_words, n)).astype(np.uint64)
-    for firsts, group in both(lambda k: k.group(keys)):
+    for firsts, group in both(lambda k: k.group_keys(keys)):
         assert len(firsts) == len({tuple(key) for key in keys.T.tolist()})
         np.testing.assert_array_equal(keys[:, firsts[group]], keys)
         np.testing.assert_array_equal(group[firsts], np.arange(len(firsts)))
@@ -177,7 +178,7 @@ def test_partition(table, goal, rule):
 def test_partition_does_not_depend_on_threads_or_jobs(table, goal, rule, job):
     with pytest.MonkeyPatch.context() as patch:
         alone = solved(table, goal, rule)
-        patch.setattr("tablecloak.algorithms.partition.JOB_TUPLES", job)  # many small jobs instead of one
+        patch.setattr("tablecloak.algorithms.topdown._partition.JOB_TUPLES", job)  # many small jobs instead of one
         one, two = (solved(table, goal, rule, threads=n, use_compiled=True) for n in (1, 2))
     equal(one, two)
     equal(boxes(table, one), boxes(table, alone))
@@ -229,7 +230,7 @@ def test_codes_are_looked_up_alike(seed, dtype):
     low = int(rng.integers(0, 5))
     before = rng.integers(0, 128, 200).astype(np.uint64)
     found = []
-    for module in (compiled, reference):
+    for module in (compiled, plain):
         words = before.copy()
         found.append((module.add_codes(words, values, low, table), words))
     expected = [table[v - low] if 0 <= v - low < 64 else UNKNOWN for v in values.tolist()]
@@ -257,7 +258,7 @@ def test_rows_are_led_counted_and_checked_alike(seed):
     lo, hi = np.sort(rng.integers(0, 40, (2, widths[1])), axis=0)
     shown = pack([columns[1]], plan_layout([widths[1]]))
     covers = all(lo[b] <= a <= hi[b] for a, b in zip(columns[0].tolist(), columns[1].tolist(), strict=True))
-    for module in (compiled, reference):
+    for module in (compiled, plain):
         leaves = module.leaves_of(keys, layout, dim, cut, left, right)
         assert leaves.tolist() == expected
         counts = np.ones((4, int(ends[-1])), np.int64)

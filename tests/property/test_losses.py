@@ -12,15 +12,15 @@ from test_kernels import code_table, equal, listed, ordered, treed, with_missing
 import tablecloak as tc
 from effort import often
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.mondrian import Mondrian
-from tablecloak.algorithms.partition import CutRule, partition
-from tablecloak.algorithms.prices import CHOSEN_LOSSES, CLASS_COSTS, LEVEL_LOSSES, priced
+from tablecloak.algorithms.topdown._partition import CutRule, partition
+from tablecloak.algorithms.topdown.mondrian import CHOSEN_LOSSES, CLASS_COSTS, LEVEL_LOSSES, Mondrian, priced
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.kernels.space import ClassCost
+from tablecloak.kernels.packed_codes import ClassCost
 from tablecloak.models import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import silent
 
+pytestmark = pytest.mark.slow
 LOSSES = get_args(Mondrian.__pydantic_fields__["loss"].annotation)
 IN_KERNELS = [loss for loss in LOSSES if loss not in CHOSEN_LOSSES]
 GROUPS = {"Europe": {"South": ["it", "es"], "North": ["se", "no", "fi"]}, "America": ["br", "us", "mx"]}
@@ -58,7 +58,6 @@ def measured(frame, loss, k):
     return [release.measure(loss)[0] for release in releases]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss not in ("ncp", "gcp")])
 def test_the_chosen_loss_is_not_worse_than_with_ncp_on_average(loss):
     pairs = [measured(drawn(seed), loss, k=2 + seed % 4) for seed in range(often(12))]

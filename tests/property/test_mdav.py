@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from effort import often
-from tablecloak.algorithms.micro.clusters import mdav, v_mdav
-from tablecloak.algorithms.micro.records import Category, Records
+from tablecloak.algorithms.micro._points import Category, PointRecords
+from tablecloak.algorithms.micro.mdav import mdav
+from tablecloak.algorithms.micro.v_mdav import v_mdav
 from tablecloak.progress import silent
 
 # whole numbers: distances are exact, so ties are ties in every form
@@ -19,7 +20,7 @@ def draw(rng):
         Category(rng.integers(0, 5, n), TREE, 2.0),
         Category(rng.integers(0, 3, n), np.arange(3)[:, None], 4.0),
     ]
-    return Records(numbers, tuple(categories[: int(rng.integers(0, 3))])), k
+    return PointRecords(numbers, tuple(categories[: int(rng.integers(0, 3))])), k
 
 
 def apart(records, one, other):

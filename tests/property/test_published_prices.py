@@ -11,8 +11,8 @@ import pytest
 import oracle
 import tablecloak as tc
 from effort import often
-from tablecloak.algorithms.merging import box_losses
-from tablecloak.algorithms.prices import priced
+from tablecloak.algorithms.merge_classes import box_losses
+from tablecloak.algorithms.topdown.mondrian import priced
 from tablecloak.data.coded import code_table
 from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import fit_domain

@@ -8,6 +8,7 @@ import effort
 from random_cases import make_case, run_case
 from random_sets import run_sets
 
+pytestmark = pytest.mark.slow
 N_CASES = 20_000 if effort.IS_THOROUGH else 300
 N_SETS = 2_000 if effort.IS_THOROUGH else 60
 AT_ONCE = 20

@@ -1,4 +1,4 @@
-"""Refinement kernels: compiled equals numpy, prices only fall, and rules judge as the models do."""
+"""Refinement kernels: compiled equals plain, prices only fall, and rules judge as the models do."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ import pytest
 
 from counted import stats_of_classes
 from effort import often
+from kernel_forms import compiled, plain
 from random_tables import coded_table
 from tablecloak.kernels.prices import FULL, cell_prices, make_prices
-from tablecloak.kernels.reference_refine import refine as refine_reference
-from tablecloak.kernels.reference_rules import admitted as admitted_reference
-from tablecloak.kernels.reference_rules import shortfall as shortfall_reference
-from tablecloak.kernels.rules import Kind, Rules, only_size
-from tablecloak.kernels.steps import Steps
+from tablecloak.kernels.refining import Steps
+from tablecloak.kernels.rules import RuleKind, Rules, only_size
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
 
+pytestmark = pytest.mark.slow
 RULES = {
     "size": None,
-    "distinct": (Kind.DISTINCT, 2.0, 0),
-    "entropy": (Kind.ENTROPY, 1.5, 0),
-    "recursive": (Kind.RECURSIVE, 3.0, 2),
-    "equal": (Kind.EQUAL_DISTANCE, 0.45, 0),
-    "ordered": (Kind.ORDERED_DISTANCE, 0.4, 0),
+    "distinct": (RuleKind.DISTINCT, 2.0, 0),
+    "entropy": (RuleKind.ENTROPY, 1.5, 0),
+    "recursive": (RuleKind.RECURSIVE, 3.0, 2),
+    "equal": (RuleKind.EQUAL_DISTANCE, 0.45, 0),
+    "ordered": (RuleKind.ORDERED_DISTANCE, 0.4, 0),
 }
 
 HOW = {
@@ -65,7 +64,7 @@ def block(seed, name, *, sets=False, min_size=3, n=72, near=False):
 
 def holds(rules, sensitive, weights, part):
     hist = np.bincount(sensitive[part], weights=weights[part], minlength=4).astype(np.int64)
-    return admitted_reference(rules, hist, int(weights[part].sum()))
+    return plain.judge(rules, hist, int(weights[part].sum()))[0]
 
 
 def price_of(codes, weights, classes, prices):
@@ -81,47 +80,30 @@ def price_of(codes, weights, classes, prices):
     return total
 
 
-def assert_compiled_equals_reference(given, how):
-    from tablecloak.kernels.compiled.refine import refine as refine_compiled
-
+def assert_compiled_equals_plain(given, how):
     codes, weights, values, classes, prices, rules = given
     one, other = classes.copy(), classes.copy()
-    assert refine_reference(codes, weights, values, one, prices, rules, **how) == refine_compiled(
+    assert plain.refine(codes, weights, values, one, prices, rules, **how) == compiled.refine(
         codes, weights, values, other, prices, rules, **how
     )
     assert one.tolist() == other.tolist()
 
 
-def from_python(name):
-    """A kernel about rules that other kernels call, made callable from here."""
-    from numba import njit
-
-    from tablecloak.kernels.compiled import rules
-
-    kernel = getattr(rules, name)
-
-    @njit
-    def call(given, hist, size):
-        return kernel(given, hist, size)
-
-    return call
-
-
 @pytest.mark.parametrize("sets", [False, True])
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("seed", range(often(1)))
-def test_compiled_equals_reference(seed, name, sets):
-    assert_compiled_equals_reference(block(seed, name, sets=sets), HOW)
+def test_compiled_equals_plain(seed, name, sets):
+    assert_compiled_equals_plain(block(seed, name, sets=sets), HOW)
 
 
 @pytest.mark.parametrize("sets", [False, True])
 @pytest.mark.parametrize("name", ["size", "distinct"])
 def test_passing_by_bunches_of_classes_changes_nothing(name, sets):
-    from tablecloak.kernels.compiled.bunches import LISTED_FROM
+    from tablecloak.kernels.class_state import LISTED_FROM
 
     given = block(6, name, sets=sets, n=10 * LISTED_FROM, near=True)
     assert given[3].max() >= LISTED_FROM
-    assert_compiled_equals_reference(given, HOW | {"steps": Steps(sweeps=2)})
+    assert_compiled_equals_plain(given, HOW | {"steps": Steps(sweeps=2)})
 
 
 @pytest.mark.parametrize("sets", [False, True])
@@ -130,7 +112,7 @@ def test_passing_by_bunches_of_classes_changes_nothing(name, sets):
 def test_refining_lowers_the_price_and_keeps_the_goal(seed, name, sets):
     codes, weights, values, classes, prices, rules = block(seed, name, sets=sets)
     start = price_of(codes, weights, classes, prices)
-    before, after = refine_reference(codes, weights, values, classes, prices, rules, **HOW)
+    before, after = plain.refine(codes, weights, values, classes, prices, rules, **HOW)
     assert (before, after) == (start, price_of(codes, weights, classes, prices))
     assert after < before
     for c in np.unique(classes):
@@ -140,22 +122,17 @@ def test_refining_lowers_the_price_and_keeps_the_goal(seed, name, sets):
             assert holds(rules, values[:, 0], weights, part)
 
 
-@pytest.mark.parametrize("kind", ["compiled", "reference"])
-def test_nothing_changes_once_asked_to_stop(kind):
-    from tablecloak import kernels
-
+@pytest.mark.parametrize("form", [plain, compiled])
+def test_nothing_changes_once_asked_to_stop(form):
     codes, weights, values, classes, prices, rules = block(3, "entropy")
     asked = HOW | {"stop": np.ones(1, np.int64)}
-    chosen = kernels.choose(0, compiled=kind == "compiled")
-    before, after = chosen.refine(codes, weights, values, found := classes.copy(), prices, rules, **asked)
+    before, after = form.refine(codes, weights, values, found := classes.copy(), prices, rules, **asked)
     assert before == after
     assert found.tolist() == classes.tolist()
 
 
 @pytest.mark.parametrize("model", RULES)
 def test_a_class_falls_short_exactly_when_its_rules_do_not_hold(model):
-    shortfall_compiled = from_python("shortfall")
-
     random = np.random.default_rng(9)
     shares = np.array([0.1, 0.2, 0.3, 0.4])
     rules = rules_with(model, 1, shares)
@@ -163,9 +140,9 @@ def test_a_class_falls_short_exactly_when_its_rules_do_not_hold(model):
         size = int(counts.sum())
         if size == 0 or len(rules.kind) == 0:
             continue
-        short = shortfall_reference(rules, counts, size)
-        assert (short <= 1e-9) == admitted_reference(rules, counts, size) or model == "recursive"
-        assert abs(short - shortfall_compiled(rules, counts, size)) < 1e-9
+        short = plain.judge(rules, counts, size)[1]
+        assert (short <= 1e-9) == plain.judge(rules, counts, size)[0] or model == "recursive"
+        assert abs(short - compiled.judge(rules, counts, size)[1]) < 1e-9
 
 
 def test_prices_are_the_losses_of_the_domains():
@@ -190,17 +167,15 @@ MODELS = [
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_rules_judge_as_models_do(model):
-    admitted_compiled = from_python("admitted")
-
     random = np.random.default_rng(5)
     counts = [c for c in random.integers(0, 6, (300, 5)) * (random.random((300, 5)) < 0.7) if c.sum()]
     named = [{v: int(n) for v, n in enumerate(c) if n} for c in counts]
     totals = {v: 10 + v for v in range(5)}
     stats = stats_of_classes(named, order=range(5), totals=totals)
     shares = np.array([10.0, 11, 12, 13, 14]) / 60
-    kind, limit, order = model.rule()
+    kind, limit, order = model.rule()[:3]
     rules = Rules(1, np.array([int(kind)]), np.array([0]), np.array([5]), np.array([limit]), np.array([order]), shares)
     expected = (model.margin(stats) >= 0).tolist()
-    assert [admitted_reference(rules, c, int(c.sum())) for c in counts] == expected
-    assert [admitted_compiled(rules, c, int(c.sum())) for c in counts] == expected
+    assert [plain.judge(rules, c, int(c.sum()))[0] for c in counts] == expected
+    assert [compiled.judge(rules, c, int(c.sum()))[0] for c in counts] == expected
     assert 0 < sum(expected) < len(expected)

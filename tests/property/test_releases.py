@@ -14,6 +14,7 @@ import effort
 from oracle import exact
 from tablecloak import DataError, Infeasible, anonymize
 
+pytestmark = pytest.mark.slow
 often = settings(
     max_examples=effort.often(75),
     derandomize=True,

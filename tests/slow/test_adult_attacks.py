@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tablecloak import load_policy, run
-from tablecloak.attacking import attack_files
+from tablecloak.measure.attack import attack_files
 
 ADULT = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shared/data")) / "adult"
 QUASI = ["sex", "race", "marital-status", "education", "native-country", "workclass", "salary-class"]

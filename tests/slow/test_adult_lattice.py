@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.fulldomain import BestFirst, Optimal
+from tablecloak.algorithms.fulldomain.best_first import BestFirst
+from tablecloak.algorithms.fulldomain.optimal import Optimal
 from tablecloak.data.coded import code_table
 from tablecloak.data.domain import fit_domain, fit_sensitive
 from tablecloak.data.table import ColumnType
-from tablecloak.hierarchy.files import read_hierarchy
+from tablecloak.hierarchy.hierarchy_files import read_hierarchy
 from tablecloak.models import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity

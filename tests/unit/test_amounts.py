@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tablecloak import Policy, anonymize
-from tablecloak.amounts import most_of
+from tablecloak.values.amounts import most_of
 
 
 def test_a_share_of_any_number_is_what_its_decimals_say():

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from tablecloak.engines.base import SensitiveColumn
-from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.report import attacked
-from tablecloak.report.attacked import attacks_on
+from tablecloak.engines.local.engine import LocalEngine, table_of
+from tablecloak.measure import attacked
+from tablecloak.measure.attacked import attacks_on
 from tablecloak.stats.classes import ClassStats
 
 

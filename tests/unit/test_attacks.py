@@ -11,24 +11,23 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.attacking import attack_frames, build_case, read_facts
+from tablecloak.attacks import linkage_knowing_everybody, minimality
+from tablecloak.attacks.attribute_inference import excess_risk
+from tablecloak.attacks.base import every, mean_interval, run_attacks, wilson
+from tablecloak.attacks.case import Attacker, Fact
+from tablecloak.attacks.covering_classes import candidates_of
+from tablecloak.attacks.linkage_knowing_everybody import link_chances
+from tablecloak.attacks.noise_filtering import filtered
+from tablecloak.attacks.outliers import robust_scores
+from tablecloak.attacks.probabilistic_linkage import fit_weights
 from tablecloak.errors import DataError, PolicyError
+from tablecloak.measure.attack import attack_frames, build_case, read_facts
 from tablecloak.models.base import Goal
 from tablecloak.models.k_map import KMap
 from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.models.personalized_privacy import PersonalizedPrivacy
 from tablecloak.pipeline import verify_certificate
 from tablecloak.registry import find
-from tablecloak.risks import linkage, minimality
-from tablecloak.risks.base import every, run_attacks
-from tablecloak.risks.candidates import candidates_of
-from tablecloak.risks.case import Attacker, Fact
-from tablecloak.risks.inference import excess_risk
-from tablecloak.risks.linkage import link_chances
-from tablecloak.risks.noise_filtering import filtered
-from tablecloak.risks.outliers import robust_scores
-from tablecloak.risks.probabilistic_linkage import fit_weights
-from tablecloak.risks.statistics import mean_interval, wilson
 from tablecloak.stats.classes import SensitiveDomain, count_classes
 from tablecloak.stats.consistency import Consistency
 
@@ -414,7 +413,7 @@ def test_a_ring_of_many_is_counted():
 
 
 def test_matchings_too_many_to_count_are_bounded_from_below(monkeypatch):
-    monkeypatch.setattr(linkage, "STEPS_UP_TO", 0)
+    monkeypatch.setattr(linkage_knowing_everybody, "STEPS_UP_TO", 0)
     people = pl.DataFrame({"age": [1, 2, 3]})
     rows = pl.DataFrame({"age": ["[1, 2]", "[1, 3]", "[2, 3]"]})
     found = reached("linkage-knowing-everybody", people, rows, ["age"])

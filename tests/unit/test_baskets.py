@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import oracle_sets
-from tablecloak.data.baskets import Baskets, join_items, split_items
+from tablecloak.data.coded_baskets import Baskets, join_items, split_items
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.kernels import itemsets
+from tablecloak.kernels import itemset_walk as itemsets
 from tablecloak.models.km_anonymity import KmAnonymity
 from tablecloak.stats.itemsets import cost_of, count_itemsets, rare_itemsets, require_countable
 

@@ -19,14 +19,16 @@ from tablecloak import pipeline, registry
 from tablecloak.cli.main import main
 from tablecloak.data.table import Order
 from tablecloak.errors import GoalNotMet, IncompatibleChoice, PolicyError
+from tablecloak.measure.attack.frames import _attacker
 from tablecloak.models import Goal, model
 from tablecloak.models.base import PrivacyModel
 from tablecloak.models.confidence_bounding import ConfidenceBounding
+from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.policy.load import dump_policy, json_schema, parse_policy
 from tablecloak.policy.problems import InvalidPolicyError
 from tablecloak.policy.schema import Policy
 from tablecloak.report.explain import explain
-from tablecloak.stats import Needs
+from tablecloak.stats import Evidence
 
 QUASI = ["age", "zip", "sex"]
 CATEGORIES = [["hiv", "cancer"], ["ulcer"], ["flu", "cold"]]
@@ -335,7 +337,7 @@ def test_unknown_name_is_explained_by_the_nearest():
 def test_a_toy_model_takes_one_class(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(registry._known, "models", dict(registry.known("models")))  # all of them are loaded
 
-    @model("even-classes", needs=Needs.SIZE)
+    @model("even-classes", evidence=Evidence.SIZE)
     class EvenClasses(PrivacyModel):
         """Every class has an even number of records, `n` at least.
 
@@ -393,3 +395,27 @@ def test_multi_l_diversity_works_with_stars_for_suppressed_records(mode, engine)
     goal = {"model": "multi-l-diversity", "l": 2, "mode": mode}
     assert oracle_models.check(goal, rows, ["age"], sensitive=["job", "disease"])[0]
     assert 0 < release.report.verification.n_suppressed == 121 - len(rows) <= 12
+
+
+@pytest.mark.parametrize(
+    ("goal", "among"),
+    [
+        ({"model": "l-diversity", "l": 4}, 4),
+        ({"model": "multi-l-diversity", "l": 3}, 3),
+        ({"model": "m-confidentiality", "m": 5, "k": 20}, 5),
+        ({"model": "em-anonymity", "epsilon": 1, "m": 7}, 2),  # its m is a share of near numbers
+        ({"model": "lkc-privacy", "l": 6, "k": 3, "c": 0.5}, 2),  # its l are columns that somebody knows
+    ],
+    ids=lambda value: value["model"] if isinstance(value, dict) else str(value),
+)
+def test_only_models_that_say_so_tell_an_attacker_among_how_many_values_people_hide(goal, among):
+    policy = Policy(columns={"age": "quasi", "pay": "sensitive"}, goals=[goal])
+    assert _attacker(policy).m == among
+
+
+def test_m_confidentiality_searches_for_classes_in_which_its_m_and_its_k_can_hold():
+    assert Goal((MConfidentiality(m=2, k=20),)).min_size == 20
+    assert (
+        Goal((MConfidentiality(m=9, k=4),)).min_size == 9
+    )  # in a smaller class every value has a larger share than 1/9
+    assert Goal((MConfidentiality(m=9, k=4, values=("flu",)),)).min_size == 4

@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tablecloak.algorithms.clusters import Clusters, Points
+from kernel_forms import compiled, plain
+from tablecloak.algorithms.clustering.base import Clusters, Points
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.kernels import clusters as plain
-from tablecloak.kernels.compiled import clusters as compiled
-from tablecloak.kernels.lines import FAR
+from tablecloak.kernels.clustering import FAR
 
+pytestmark = pytest.mark.slow
 TREE = Hierarchy.from_tree({"*": {"n": {"x": ["a", "b"], "y": ["c"]}, "s": ["d", "e"]}})
 
 

@@ -9,8 +9,9 @@ import pytest
 
 import tablecloak as tc
 from tablecloak.hierarchy.build import build
-from tablecloak.hierarchy.specs import DatesSpec, MaskSpec
-from tablecloak.pipeline import apply_file, verify_file
+from tablecloak.hierarchy.kind_specs import DatesSpec, MaskSpec
+from tablecloak.pipeline import verify_file
+from tablecloak.release.apply import apply_file
 
 
 def people(n=400):

@@ -11,7 +11,7 @@ import pytest
 
 import tablecloak as tc
 from tablecloak.policy.load import load_policy
-from tablecloak.profile.distances import distances
+from tablecloak.profile.distribution_distances import distances
 from tablecloak.sample import write_patients
 
 ORIGINAL = pl.DataFrame({"age": [20, 30, 40, 60], "sex": ["f", "m", "f", "m"], "illness": ["a", "a", "b", "b"]})
@@ -132,3 +132,27 @@ def test_weights_count_in_the_loss():
         columns={"age": {"role": "quasi", "weight": 3}, "sex": {"role": "quasi"}}, goals=[tc.KAnonymity(k=2)]
     )
     assert tc.compare(ORIGINAL, RELEASE, policy=policy).loss == pytest.approx((3 * 0.5 + 0.25) / 4)
+
+
+def test_a_release_in_groups_is_compared_and_says_what_risk_means_there():
+    policy = tc.Policy(
+        columns=tc.roles(quasi=["age", "sex"], sensitive=["ill"]),
+        goals=[tc.LDiversity(l=2, variant="distinct", sensitive="ill")],
+        algorithm={"kind": "anatomy"},
+    )
+    frame = pl.DataFrame({"age": [20, 30, 40, 50] * 3, "sex": ["f", "m"] * 6, "ill": ["a", "b", "c"] * 4})
+    release = tc.anonymize(frame, policy)
+    found = tc.compare(frame, release.frame, policy=policy)
+    assert found.loss == 0
+    assert any("in groups" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("verb", [tc.compare, tc.attack])
+def test_sets_of_items_are_refused_by_what_they_are(verb):
+    policy = tc.Policy(
+        columns={"items": {"role": "items"}}, goals=[{"model": "km-anonymity", "k": 2, "m": 1}],
+        algorithm={"kind": "apriori"},
+    )  # fmt: skip
+    frame = pl.DataFrame({"items": ["a b", "a"]})
+    with pytest.raises(tc.IncompatibleChoice, match="sets of items"):
+        verb(frame, frame, policy=policy)

@@ -8,8 +8,9 @@ import pytest
 
 import tablecloak as tc
 from notes import Notes
-from tablecloak import kernels
-from tablecloak.algorithms.auto import Auto
+from tablecloak.algorithms.topdown.auto import Auto
+from tablecloak.kernels import dispatch
+from tablecloak.kernels.box_search import search_loop
 from tablecloak.sample import patients
 
 
@@ -39,24 +40,24 @@ def test_small_tables_wait_for_no_compiler(kind):
 
 @pytest.mark.parametrize("labels", ["hierarchy", "set"])
 def test_kernels_that_were_kept_need_no_compiler(monkeypatch, labels):
-    compiled = pytest.importorskip("tablecloak.kernels.compiled", reason="needs numba")
-    kept = {compiled.search_boxes: labels == "hierarchy", compiled.vary_boxes: labels == "set"}
-    monkeypatch.setattr(compiled, "was_kept", kept.get)
+    pytest.importorskip("numba")
+    kept = search_loop(as_sets=labels == "set")
+    monkeypatch.setattr(dispatch, "was_kept", lambda loop: loop is kept)
     other = {"hierarchy": "set", "set": "hierarchy"}[labels]
-    assert not Auto(labels=labels).must_compile(kernels.COMPILED_FROM)
-    assert Auto(labels=other).must_compile(kernels.COMPILED_FROM)
-    assert not Auto(labels=other).must_compile(kernels.COMPILED_FROM - 1)
+    assert not Auto(labels=labels).must_compile(dispatch.COMPILED_FROM)
+    assert Auto(labels=other).must_compile(dispatch.COMPILED_FROM)
+    assert not Auto(labels=other).must_compile(dispatch.COMPILED_FROM - 1)
 
 
 def test_a_kernel_is_kept_once_it_was_compiled(tmp_path, monkeypatch):
-    jit = pytest.importorskip("tablecloak.kernels.compiled.jit", reason="needs numba")
-    monkeypatch.setattr(jit.config, "CACHE_DIR", str(tmp_path))
-    kernel = jit.jit(twice)
-    assert not jit.was_kept(kernel)
-    assert kernel(2) == 4
-    assert jit.was_kept(kernel)
-    monkeypatch.setattr(jit.sys, "version_info", SimpleNamespace(major=2, minor=0))
-    assert not jit.was_kept(kernel)
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    loop = dispatch.jit(twice)
+    assert not dispatch.was_kept(loop)
+    assert dispatch.machine_code(loop)(2) == 4
+    assert dispatch.was_kept(loop)
+    monkeypatch.setattr(dispatch.sys, "version_info", SimpleNamespace(major=2, minor=0))
+    assert not dispatch.was_kept(loop)
 
 
 def twice(x):

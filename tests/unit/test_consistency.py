@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernel_forms import compiled, plain
+from tablecloak.attacks.linkage_knowing_everybody import link_chances
+from tablecloak.data.cover_graph import consistency_of
 from tablecloak.data.coverage import Coverage
-from tablecloak.data.pairs import consistency_of
-from tablecloak.kernels import graph
-from tablecloak.risks.linkage import link_chances
 from tablecloak.stats.consistency import Consistency
 
 often = settings(max_examples=60, deadline=None, derandomize=True)
@@ -57,7 +57,7 @@ def test_chances_are_shares_of_perfect_matchings(covered):
 def test_matching_is_maximum(covered):
     n = len(covered)
     indptr = np.concatenate([[0], np.cumsum([len(c) for c in covered])]).astype(np.int64)
-    found = graph.matching(indptr, np.array([o for c in covered for o in c], np.int64), n)
+    found = plain.matching(indptr, np.array([o for c in covered for o in c], np.int64), n)
     used = [int(o) for o in found if o >= 0]
     assert all(o < 0 or o in covered[row] for row, o in enumerate(found.tolist()))
     assert len(set(used)) == len(used)
@@ -83,15 +83,13 @@ def test_equal_rows_grouped_or_not_say_the_same(rows):
 
 @pytest.mark.slow
 def test_compiled_graph_kernels_say_the_same():
-    from tablecloak.kernels.compiled import graph as compiled
-
     generator = np.random.default_rng(1)
     for n in (1, 5, 40):
         covered = [np.flatnonzero(generator.random(n) < 0.1) for _ in range(n)]
         indptr = np.concatenate([[0], np.cumsum([len(c) for c in covered])]).astype(np.int64)
         heads = np.concatenate([*covered, np.zeros(0, np.int64)]).astype(np.int64)
-        np.testing.assert_array_equal(compiled.matching(indptr, heads, n), graph.matching(indptr, heads, n))
-        np.testing.assert_array_equal(compiled.components(indptr, heads), graph.components(indptr, heads))
+        np.testing.assert_array_equal(compiled.matching(indptr, heads, n), plain.matching(indptr, heads, n))
+        np.testing.assert_array_equal(compiled.components(indptr, heads), plain.components(indptr, heads))
 
 
 def test_kk_anonymity_does_not_imply_concealment():

@@ -7,7 +7,7 @@ import pytest
 from tablecloak.data import coverage
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
-from tablecloak.values import format_interval, format_value
+from tablecloak.values.cell_grammar import format_interval, format_value
 
 COLUMNS = {
     ColumnType.INTEGER: pl.Series("x", [-7, 3, 5, None, 10**17, -(10**17)]),

@@ -6,19 +6,19 @@ import numpy as np
 import polars as pl
 import pytest
 
+from kernel_forms import compiled
 from tablecloak import rng
-from tablecloak.algorithms import dealing
-from tablecloak.algorithms.cluster_table import ClusterTable
-from tablecloak.algorithms.clusters import Points
-from tablecloak.algorithms.disk_clustering import DiskClustering, MemoryRecords
-from tablecloak.algorithms.piles import PileSet, make_blocks
+from tablecloak.algorithms.clustering.base import Points
+from tablecloak.algorithms.one_pass import pile_dealing
+from tablecloak.algorithms.one_pass._piles import PileSet, make_blocks
+from tablecloak.algorithms.one_pass.cluster_table import ClusterTable
+from tablecloak.algorithms.one_pass.disk_clustering import DiskClustering, MemoryRecords
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.kernels import dealing as plain
-from tablecloak.kernels.compiled import dealing as compiled
 from tablecloak.progress import silent
 
+pytestmark = pytest.mark.slow
 TREE = Hierarchy.from_tree({"*": {"north": ["a", "b"], "south": ["c", "d"], "east": ["e"]}})
 
 
@@ -39,8 +39,8 @@ def points(n=400, seed=0):
     return Points([d for d, _ in fitted], [c.astype(np.int64) for _, c in fitted], compiled=False)
 
 
-def labels(table, kernels, monkeypatch, k=4, **options):
-    monkeypatch.setattr(dealing, "cluster_kernels", lambda *_, **__: kernels)
+def labels(table, is_compiled, monkeypatch, k=4, **options):
+    monkeypatch.setattr(pile_dealing, "pays", lambda *_: is_compiled)
     records = MemoryRecords(table)
     return records.labels(DiskClustering(**options).deal(records, k, rng.Secret.of(b"7"), silent))
 
@@ -49,7 +49,7 @@ def labels(table, kernels, monkeypatch, k=4, **options):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_compiled_kernels_deal_as_plain_ones_do(options, seed, monkeypatch):
     table = points(seed=seed)
-    one, other = (labels(table, kernels, monkeypatch, **options) for kernels in (plain, compiled))
+    one, other = (labels(table, is_compiled, monkeypatch, **options) for is_compiled in (False, True))
     np.testing.assert_array_equal(one, other)
     assert 4 <= np.bincount(one).min() <= np.bincount(one).max() <= 7
 
@@ -94,11 +94,11 @@ def apart(table, row, members):
 
 def test_seeds_are_drawn_alike_however_records_are_batched():
     draws = np.random.default_rng(3).random(500)
-    whole = dealing._sampled(draws, 500, 60)
+    whole = pile_dealing._sampled(draws, 500, 60)
     left, parts, n = 500, [], 0
     for begin in range(0, 500, 77):
         part = draws[begin : begin + 77]
-        chosen = dealing._sampled(part, left, 60 - n)
+        chosen = pile_dealing._sampled(part, left, 60 - n)
         parts += (chosen + begin).tolist()
         left, n = left - len(part), n + len(chosen)
     assert parts == whole.tolist()
@@ -109,7 +109,7 @@ def test_every_record_is_equally_likely_to_be_a_seed():
     random = rng.child(1, "seeds")
     counts = np.zeros(10)
     for _ in range(3000):
-        counts[dealing._sampled(random.random(10), 10, 3)] += 1
+        counts[pile_dealing._sampled(random.random(10), 10, 3)] += 1
     assert np.abs(counts / 3000 - 0.3).max() < 0.05  # six standard deviations
 
 

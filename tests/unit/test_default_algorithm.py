@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.plan import make_plan
 from tablecloak.policy.load import dump_policy, parse_policy
+from tablecloak.release.plan import make_plan
 
 K = "{model: k-anonymity, k: 2}"
 EM = "{model: em-anonymity, epsilon: 1, m: 2}"  # a class of two admitted ones may fail it

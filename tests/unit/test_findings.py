@@ -14,16 +14,17 @@ import tablecloak as tc
 from tablecloak import pipeline
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.alike import Alike, count_alike, count_in_parts
 from tablecloak.engines.base import Coding, Recount
+from tablecloak.engines.disk.recount import count_in_parts
+from tablecloak.engines.equal_rows import Alike, count_alike
 from tablecloak.errors import GoalNotMet, PolicyError
 from tablecloak.findings.base import Change, Finding, Fix, Shown, Status, find_all, status_of
 from tablecloak.io.frames import column_type
 from tablecloak.models.base import Goal
 from tablecloak.policy.load import parse_policy
 from tablecloak.registry import known
+from tablecloak.release.recount import evidence_of
 from tablecloak.stats.classes import ClassStats
-from tablecloak.verification import evidence_of
 
 
 def policy(text: str, tmp_path=None):

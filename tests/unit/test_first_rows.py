@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tablecloak.io.sniff import HeaderUnclear, sniff
-from tablecloak.io.sources import Source
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import HeaderUnclear, Source
 
 RECORDS = {
     "names": ["Anna Keller,nurse", "Peter Moser,teacher of maths", "Maria de Luca,cook", "Ali Demir,clerk"],

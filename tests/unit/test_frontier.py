@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tablecloak.report.frontier import knee_of, lines, on_frontier
-from tablecloak.report.frontier_page import page
+from tablecloak.measure.frontier import knee_of, on_frontier
+from tablecloak.report.about.explore import explored
+from tablecloak.report.render.html import page
+from tablecloak.report.render.terminal import lines
 
 #        risk  loss
 POINTS = [(0.50, 0.0), (0.20, 0.1), (0.25, 0.1), (0.10, 0.2), (0.10, 0.3), (0.05, 0.9), (None, 0.1), (0.01, None)]
@@ -69,14 +71,15 @@ def report(knee=None):
 
 
 def test_lines_say_why_there_is_no_knee_and_why_a_variant_has_no_release():
-    shown = " ".join(getattr(line, "plain", "") for line in lines(report()))
+    shown = " ".join(getattr(line, "plain", "") for line in lines(explored(report(), "p.yaml").blocks))
     assert "fewer than three variants" in shown
-    assert "No release: k=99: k=99 is too much" in shown
+    assert "No release for k=99: k=99 is too much" in shown
 
 
 def test_the_page_rings_the_knee_and_escapes_text():
     knee = {"number": 1, "label": "k=5", "reason": "because", "risk_saved": 1, "loss_spent": 1}
-    text = page(report(knee), "p.yaml")
+    text = page(explored(report(knee), "p.yaml"))
     assert "knee: k=5" in text
     assert "too much &lt;b&gt;" in text
     assert text.count('class="knee"') == 1
+    assert text.count("because") == 1

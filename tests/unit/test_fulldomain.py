@@ -15,10 +15,15 @@ import lattice_tables as slow
 import oracle
 from lattice_tables import QUASI, coded
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.fulldomain import BestFirst, Datafly, Flash, Incognito, Ola, Optimal
-from tablecloak.algorithms.fulldomain.explore import SAFE, UNKNOWN
-from tablecloak.algorithms.fulldomain.lattice import Lattice
-from tablecloak.algorithms.pieces.tds import TopDownSpecialization
+from tablecloak.algorithms.fulldomain._lattice import Lattice
+from tablecloak.algorithms.fulldomain._searched_lattice import SAFE, UNKNOWN
+from tablecloak.algorithms.fulldomain.best_first import BestFirst
+from tablecloak.algorithms.fulldomain.datafly import Datafly
+from tablecloak.algorithms.fulldomain.flash import Flash
+from tablecloak.algorithms.fulldomain.incognito import Incognito
+from tablecloak.algorithms.fulldomain.ola import Ola
+from tablecloak.algorithms.fulldomain.optimal import Optimal
+from tablecloak.algorithms.topdown.tds import TopDownSpecialization
 from tablecloak.errors import IncompatibleChoice, Infeasible
 from tablecloak.models import Goal, Monotone
 from tablecloak.models.k_anonymity import KAnonymity
@@ -87,9 +92,9 @@ def test_best_first_is_exact_given_time_and_honest_without(rows, k, limit, loss)
         return
     _, found = BestFirst(loss=loss, suppression_limit=limit).find(problem, silent)
     assert found.is_optimal
-    assert found.best.loss == pytest.approx(float(min(safe)))
+    assert found.verdict.loss == pytest.approx(float(min(safe)))
     _, hasty = BestFirst(loss=loss, suppression_limit=limit, checks=1).find(problem, silent)
-    assert hasty.bound - 1e-9 <= float(min(safe)) <= hasty.best.loss + 1e-9
+    assert hasty.bound - 1e-9 <= float(min(safe)) <= hasty.verdict.loss + 1e-9
 
 
 @often
@@ -168,7 +173,7 @@ def test_cells_of_failing_records_only():
     rows += [{"a": a, "b": "b2", "c": "5", "s": "x"} for a in ("a2", "a4")]
     problem = problem_of(rows, KAnonymity(k=2))
     judge = Optimal(suppression_limit=0.5).judge(problem)
-    from tablecloak.algorithms.fulldomain.publish import publish
+    from tablecloak.algorithms.fulldomain._publish import publish
 
     assert (publish(judge, (0, 0, 0)).class_of_row(problem.table) >= 0).tolist() == [True] * 3 + [False] * 2
     solution = publish(judge, (0, 0, 0), cells=True)
@@ -229,8 +234,8 @@ def test_a_lattice_too_large_to_tag_is_refused_and_best_first_searches_it():
     with pytest.raises(IncompatibleChoice, match="nodes"):
         Flash().solve(problem, silent)
     _, found = BestFirst(checks=200).find(problem, silent)
-    assert found.best.is_safe
-    assert 0 <= found.bound <= found.best.loss
+    assert found.verdict.is_safe
+    assert 0 <= found.bound <= found.verdict.loss
     assert BestFirst(checks=20).solve(problem, silent).notes[0].startswith("best of ")
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from tablecloak import DataError, Infeasible, Policy, anonymize
 from tablecloak.pipeline import check
-from tablecloak.separation import GROUP
+from tablecloak.release.shapes.groups import GROUP
 
 # 40 people with a common value, 15 with another, one with a value that nobody else has
 ILLNESS = ["influenza"] * 40 + ["asthma"] * 15 + ["rarissimum"]

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tablecloak.data.grouping import Shown, dealt
+from tablecloak.data.group_origins import BlockRows, dealt
 
 
 def by_trying(blocks, originals):
@@ -22,7 +22,7 @@ def by_trying(blocks, originals):
 
 def asked(blocks, originals):
     return dealt([
-        Shown(
+        BlockRows(
             np.array([g for g, _ in block], np.int64), np.array([v for _, v in block], np.int64),
             np.array([o[j] for o in originals], np.int64),
         )
@@ -62,14 +62,14 @@ def test_equal_originals_in_several_groups_are_told_apart_by_what_else_groups_sh
 
 
 def test_what_takes_too_long_to_tell_is_left_open(monkeypatch):
-    monkeypatch.setattr("tablecloak.data.grouping.MOST_TRIALS", 0)
+    monkeypatch.setattr("tablecloak.data.group_origins.MOST_TRIALS", 0)
     originals = [(a, b) for a in range(2) for b in range(2)] * 2
     block = [[(g, v) for g in range(2) for v in (0, 0, 1, 1)] for _ in range(2)]
     assert asked(block, originals).is_possible is None
 
 
 def test_too_many_ways_to_look_at_are_left_open(monkeypatch):
-    monkeypatch.setattr("tablecloak.data.grouping.MOST_PAIRS", 4)
+    monkeypatch.setattr("tablecloak.data.group_origins.MOST_PAIRS", 4)
     assert asked([[(g, 0) for g in range(5)]] * 2, [(0, 0)] * 5).is_possible is None
 
 

@@ -8,7 +8,7 @@ import pytest
 import tablecloak as tc
 from tablecloak.progress import Silent
 from tablecloak.sample import patients
-from tablecloak.server.worker import MOST_GROUPS, Telling
+from tablecloak.server.workers import MOST_GROUPS, LineProgress
 
 
 class Watching(Silent):
@@ -69,7 +69,7 @@ class Line:
 
 def test_pictures_are_small_and_come_ever_more_seldom():
     line = Line()
-    telling = Telling(line, 1)
+    telling = LineProgress(line, 1)
     asked = []
     sizes = np.arange(1, 201)
     telling.groups(lambda: asked.append(1) or sizes)

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.hierarchy.build import build
-from tablecloak.hierarchy.specs import HierarchySpec
-from tablecloak.values import covers, format_value, parse
+from tablecloak.hierarchy.kind_specs import HierarchySpec
+from tablecloak.values.cell_grammar import covers, format_value, parse
 
 SPEC = TypeAdapter(HierarchySpec)
 

@@ -9,10 +9,10 @@ import pytest
 
 from dicom_images import BODY, SECRETS, a_folder, an_image, save, uid
 from tablecloak.data.table import Role
+from tablecloak.dicom import IMAGE, export_images, image_profile, read_images
+from tablecloak.dicom.export import fitting
+from tablecloak.dicom.tags import EMPTIED, NEW_UIDS, TECHNICAL
 from tablecloak.errors import DataError
-from tablecloak.imaging import IMAGE, export_images, image_profile, read_images
-from tablecloak.imaging.export import fitting
-from tablecloak.imaging.tags import EMPTIED, NEW_UIDS, TECHNICAL
 
 pydicom = pytest.importorskip("pydicom", reason="the extra dicom is not installed")
 

@@ -10,18 +10,18 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tablecloak import pipeline, publishing
+from tablecloak import pipeline
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import CloakError, DataError, GoalNotMet, PolicyError
 from tablecloak.io.atomic import Outputs
-from tablecloak.io.credentials import read_secret, redacted
-from tablecloak.io.digest import digest_of_table
-from tablecloak.io.places import DatabaseTable, database_table, place_of
+from tablecloak.io.database import digest_of_table
+from tablecloak.io.places import DatabaseTable, database_table, place_of, read_secret, redacted
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
+from tablecloak.release import publish as publishing
 
 pytest.importorskip("adbc_driver_sqlite", reason="the extra sql is not installed")
 
@@ -190,10 +190,10 @@ def test_a_table_that_exists_is_replaced_only_when_forced(tmp_path: Path) -> Non
 def test_a_run_that_fails_leaves_no_table_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _people(tmp_path)
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise GoalNotMet("no", result={})
 
-    monkeypatch.setattr(publishing, "verified", refuse)
+    monkeypatch.setattr(publishing, "recount", refuse)
     with pytest.raises(GoalNotMet):
         pipeline.run(_policy(tmp_path))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data.db"]

@@ -9,8 +9,7 @@ import pytest
 
 from repositories import TABLE, TOKEN, remote_to, repository
 from tablecloak.errors import CloakError, DataError, PolicyError
-from tablecloak.io.remote import Remote, host_of, is_public, public_address
-from tablecloak.io.repositories import look_up, save_file, servers_of
+from tablecloak.io.repositories import Remote, host_of, is_public, look_up, public_address, save_file, servers_of
 
 ZENODO = "https://zenodo.org/records/1234"
 DATAVERSE = "https://data.example.edu/dataset.xhtml?persistentId=doi:10.7910/DVN/ABCDEF"

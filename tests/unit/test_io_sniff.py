@@ -9,7 +9,8 @@ import pytest
 
 from tablecloak.data.table import ColumnType
 from tablecloak.io.cells import infer_type
-from tablecloak.io.sniff import HEAD_BYTES, sniff
+from tablecloak.io.formats._text import HEAD_BYTES
+from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
 
 

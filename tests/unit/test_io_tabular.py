@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 import effort
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
-from tablecloak.io.protect import protect, unprotect
+from tablecloak.io.formats._protect import protect, unprotect
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 

@@ -12,14 +12,17 @@ from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.data.table import ColumnType
 from tablecloak.metrics import Details, Measurement, ReleaseCounts, every, measure
 from tablecloak.metrics.ambiguity import ambiguity
-from tablecloak.metrics.classes import average_class_size, discernibility, suppressed_records
+from tablecloak.metrics.average_class_size import average_class_size
 from tablecloak.metrics.classification import classification
-from tablecloak.metrics.details import column_of_boxes
+from tablecloak.metrics.compared_records import unit_line
+from tablecloak.metrics.discernibility import discernibility
+from tablecloak.metrics.gcp import gcp
 from tablecloak.metrics.iloss import iloss
-from tablecloak.metrics.loss import gcp, ncp
+from tablecloak.metrics.ncp import ncp
 from tablecloak.metrics.non_uniform_entropy import non_uniform_entropy
-from tablecloak.metrics.records import unit_line
+from tablecloak.metrics.release_details import column_of_boxes
 from tablecloak.metrics.star_count import star_count
+from tablecloak.metrics.suppressed_records import suppressed_records
 
 LOSSES = np.array([[0.5, 0.0], [1.0, 0.25]])
 

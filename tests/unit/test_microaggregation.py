@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.algorithms.micro.centers import spread_within
-from tablecloak.algorithms.micro.clusters import mdav, v_mdav
-from tablecloak.algorithms.micro.records import Category, Records
-from tablecloak.algorithms.micro.tie import parse_tie
+from tablecloak.algorithms.micro._centers import spread_within
+from tablecloak.algorithms.micro._points import Category, PointRecords
+from tablecloak.algorithms.micro._tie import parse_tie
+from tablecloak.algorithms.micro.mdav import mdav
+from tablecloak.algorithms.micro.v_mdav import v_mdav
 from tablecloak.progress import silent
 
 FOLDER = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shared" / "data")) / "microaggregation"
@@ -101,7 +102,7 @@ def test_mean_of_dates_is_a_date():
 
 
 def test_v_mdav_grows_where_neighbours_are_close():
-    points = Records(np.array([[0.0], [0.1], [0.2], [10.0], [10.1], [10.2], [10.3]]))
+    points = PointRecords(np.array([[0.0], [0.1], [0.2], [10.0], [10.1], [10.2], [10.3]]))
     grown = v_mdav(points, 2, 2.0, silent)
     fixed = mdav(points, 2, silent)
     assert spread_within(points.numbers, grown) < spread_within(points.numbers, fixed)
@@ -127,6 +128,6 @@ def test_mdav_loses_what_the_literature_says(name):
     raw = frame.select(columns).to_numpy().astype(float)
     points = (raw - raw.mean(axis=0)) / raw.std(axis=0)
     for k, percent in LITERATURE[name].items():
-        clusters = mdav(Records(points), k, silent)
+        clusters = mdav(PointRecords(points), k, silent)
         assert np.bincount(clusters).min() >= k
         assert 100 * spread_within(points, clusters) == pytest.approx(percent, abs=0.006)

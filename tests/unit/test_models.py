@@ -18,7 +18,7 @@ from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
 from tablecloak.registry import find, known
-from tablecloak.stats import Needs
+from tablecloak.stats import Evidence
 
 RECURSIVE = {"variant": "recursive", "l": 3, "c": 2}
 NPD = {"variant": "npd-recursive", "l": 2, "c": 2, "c2": 0.1, "forbidden": ["a"]}
@@ -238,7 +238,7 @@ def test_large_counts_do_not_overflow():
 def test_a_model_can_be_written_without_inheriting_anything(monkeypatch):
     monkeypatch.setitem(registry._known, "models", dict(registry.known("models")))  # all of them are loaded
 
-    @model("crowd", needs=Needs.SIZE)
+    @model("crowd", evidence=Evidence.SIZE)
     class Crowd:
         """Every class has at least n records."""
 

@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tablecloak.data.labels import ClassLabels
+from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.table import Order
-from tablecloak.engines import order
-from tablecloak.engines.order import content_order, plain_text, random_order
-from tablecloak.engines.rundir import RunFolder
-from tablecloak.engines.sorting import KEY, RANK, Ranks, Sorter
+from tablecloak.engines import row_order
+from tablecloak.engines.disk.external_sort import KEY, RANK, Ranks, Sorter
+from tablecloak.engines.row_order import content_order, plain_text, random_order
+from tablecloak.engines.run_folder import RunFolder
 from tablecloak.rng import Secret
 
 SECRET = Secret.of(b"a secret of tests")
@@ -54,7 +54,7 @@ def test_rows_are_sorted_as_python_sorts_them(seed):
 
 @pytest.mark.parametrize("letters", ["ab", "a\0", "aé€😀", "0123456789."])
 def test_many_short_texts_are_sorted_as_python_sorts_them(letters, monkeypatch):
-    monkeypatch.setattr(order, "MANY_TEXTS", 4)
+    monkeypatch.setattr(row_order, "MANY_TEXTS", 4)
     for seed in range(60):
         r = Random(seed)
         texts = ["".join(r.choices(letters, k=r.randrange(r.choice([3, 9, 17])))) for _ in range(r.randrange(4, 50))]

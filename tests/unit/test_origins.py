@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tablecloak.data import origins
+from tablecloak.data import row_origins
 from tablecloak.data.coverage import Coverage
-from tablecloak.data.origins import Equal, Generalized, assigned, candidates_of
+from tablecloak.data.row_origins import Equal, Generalized, assigned, candidates_of
 
 
 def fits(generalized, equal, row, original):
@@ -54,7 +54,7 @@ def random_case(rng):
 
 @pytest.mark.parametrize("seed", range(150))
 def test_as_many_rows_as_possible_get_an_original_that_fits(seed, monkeypatch):
-    monkeypatch.setattr(origins, "LEAF_PAIRS", 4)  # so that small tables are cut apart, too
+    monkeypatch.setattr(row_origins, "LEAF_PAIRS", 4)  # so that small tables are cut apart, too
     generalized, equal, n_rows, n_originals = random_case(np.random.default_rng(seed))
     found = assigned(candidates_of(generalized, n_rows, n_originals), equal).row_of
     pairs = [(row, int(original)) for row, original in enumerate(found) if original >= 0]
@@ -99,8 +99,8 @@ def test_what_is_called_certain_is_the_only_way():
 
 
 def test_labels_that_overlap_too_much_are_refused(monkeypatch):
-    monkeypatch.setattr(origins, "MOST_PAIRS", 3)
+    monkeypatch.setattr(row_origins, "MOST_PAIRS", 3)
     coverage = Coverage(np.array([0]), np.array([3]), {})
     side = Generalized("age", coverage, np.zeros(4, np.int64), np.arange(4))
-    with pytest.raises(origins.TooManyPairsError):
+    with pytest.raises(row_origins.TooManyPairsError):
         candidates_of([side], 4, 4)

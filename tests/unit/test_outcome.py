@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tablecloak import outcome
+from tablecloak.release import outcome
 
-SHOW = "from tablecloak.outcome import _peak_memory_bytes as peak; print(peak())"
+SHOW = "from tablecloak.release.outcome import _peak_memory_bytes as peak; print(peak())"
 BALLAST = "x = b'1' * 400_000_000"
 
 

@@ -4,10 +4,11 @@ import pytest
 
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import PolicyError
-from tablecloak.hierarchy.specs import MaskSpec
+from tablecloak.hierarchy.kind_specs import MaskSpec
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.policy.problems import InvalidPolicyError, show_path
-from tablecloak.policy.schema import InputSpec, Missing, Policy, hierarchy_kinds
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import InputSpec, Missing, hierarchy_kinds
 
 K5 = {"model": "k-anonymity", "k": 5}
 

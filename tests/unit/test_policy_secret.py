@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tablecloak.engines.rundir import RunFolder
+from tablecloak.engines.run_folder import RunFolder
 from tablecloak.errors import IncompatibleChoice, PolicyError
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy

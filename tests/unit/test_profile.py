@@ -12,13 +12,14 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
+from tablecloak.attacks.row_classes import class_sizes
 from tablecloak.data.domain import distinct_of
 from tablecloak.data.table import Role
 from tablecloak.profile.column import column_of, words_of
 from tablecloak.profile.detector import detect
 from tablecloak.profile.detectors.credit_card import is_card
 from tablecloak.profile.detectors.iban import is_iban
-from tablecloak.profile.uniqueness import class_sizes, risk_of_frame, singling_sets
+from tablecloak.profile.uniqueness import risk_of_frame, singling_sets
 from tablecloak.registry import known
 
 N = 40

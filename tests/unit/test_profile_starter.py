@@ -12,6 +12,8 @@ from tablecloak.profile.presets import presets
 from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.starter import release_name, starter_policy
 
+pytestmark = pytest.mark.slow
+
 
 def starter(frame, tmp_path, **options):
     text = starter_policy(inspect_frame(frame), source="a.csv", output="out/a.csv", **options).text

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.profile.structure import find_structure, telling_of
+from tablecloak.profile.dependencies import find_structure, telling_of
 
 CODES = {
     "a": np.array([0, 0, 1, 1, 2, 2, 0, 1], np.uint8),

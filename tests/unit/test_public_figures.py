@@ -11,11 +11,12 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.report.public import floor_of, step_of
-from tablecloak.values import parse
-from tablecloak.verification import verify_with_facts
+from tablecloak.engines.local.engine import LocalEngine, table_of
+from tablecloak.measure.public import floor_of, step_of
+from tablecloak.release.recount import verify_with_facts
+from tablecloak.values.cell_grammar import parse
 
+pytestmark = pytest.mark.slow
 N, K = 1000, 5
 PAIRS, MOST_RUNS = 20, 60
 # Decided before anything was measured: so many pairs of tables have the same documents, byte by byte.

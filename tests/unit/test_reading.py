@@ -7,7 +7,7 @@ import pytest
 
 import tablecloak as tc
 from tablecloak.data.domain import fit_domain
-from tablecloak.data.reading import read_labels
+from tablecloak.data.lenient_labels import read_labels
 from tablecloak.data.table import ColumnType
 
 

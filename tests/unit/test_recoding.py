@@ -16,7 +16,7 @@ from tablecloak.data.domain import fit_domain, fit_sensitive
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import GoalNotMet
 from tablecloak.policy.load import parse_policy
-from tablecloak.recoding import Recoding, read_recoding
+from tablecloak.release.recoding.classes import Recoding, read_recoding
 
 AGES = [1, 9, 5, 4, 5, 6]
 ILLNESSES = ["flu", "flu", "flu", "cold", "cold", "cold"]

@@ -9,7 +9,7 @@ import pytest
 
 import tablecloak as tc
 from tablecloak import registry
-from tablecloak.algorithms.fulldomain import Optimal
+from tablecloak.algorithms.fulldomain.optimal import Optimal
 from tablecloak.errors import DataError, PolicyError
 
 

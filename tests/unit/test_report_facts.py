@@ -9,10 +9,10 @@ import pytest
 
 import tablecloak as tc
 from tablecloak import pipeline
-from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.policy.specs import OutputSpec
-from tablecloak.report import facts as facts_module
-from tablecloak.verification import verify_with_facts
+from tablecloak.engines.local.engine import LocalEngine, table_of
+from tablecloak.measure import report_facts as facts_module
+from tablecloak.policy.sections import OutputSpec
+from tablecloak.release.recount import verify_with_facts
 
 
 def facts_of(frame, policy):
@@ -110,7 +110,7 @@ def test_nothing_is_collected_when_no_report_is_asked_for(monkeypatch, tmp_path)
     def refuse(*_, **__):
         raise AssertionError("collected")
 
-    monkeypatch.setattr("tablecloak.verification.collect", refuse)
+    monkeypatch.setattr("tablecloak.release.recount.collect", refuse)
     frame_of(1).write_csv(tmp_path / "a.csv")
     policy = POLICY.with_files(source=tmp_path / "a.csv", target=tmp_path / "b.csv")
     assert pipeline.run(policy.with_documents(certificate=tmp_path / "c.json")).verification.holds

@@ -9,6 +9,7 @@ import pytest
 
 import tablecloak as tc
 
+pytestmark = pytest.mark.slow
 N = 40
 COLUMNS = {
     "numbers": [i * 7 % 23 for i in range(N)],

@@ -8,9 +8,9 @@ import pytest
 
 import oracle_attacks
 import tablecloak as tc
-from tablecloak.attacking import attack_files
-from tablecloak.contrast import judge_files
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.measure.attack import attack_files
+from tablecloak.measure.two_releases import judge_files
 
 LINKED = {"contingency-error", "association-error", "query-error", "propensity", "classification", "hce-tdr", "igpl"}
 

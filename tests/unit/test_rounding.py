@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tablecloak.rounding import is_continuous, round_bounds, shares
+from tablecloak.values.bounds import is_continuous, round_bounds, shares
 
 HUGE = 1.7976931348623157e308
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.algorithms.matching import random_matching
+from tablecloak.algorithms.buckets.swapping import random_matching
 
 
 def related(n=200):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tablecloak.hierarchy import Hierarchy
-from tablecloak.values import (
+from tablecloak.values.cell_grammar import (
     bounds,
     covers,
     format_exact,

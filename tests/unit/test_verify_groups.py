@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.algorithms import slicing
-from tablecloak.algorithms.base import Block
-from tablecloak.algorithms.slicing import Swapping
+from tablecloak.algorithms.base import ColumnBlock
+from tablecloak.algorithms.buckets import swapping
+from tablecloak.algorithms.buckets.swapping import Swapping
 from tablecloak.pipeline import verify_file
-from tablecloak.separation import side_path
+from tablecloak.release.plan import side_path
 
 GROUPED, SEPARATED = ["slicing", "swapping"], ["anatomy", "permutation", "v-cold"]
 EVERY = [*GROUPED, *SEPARATED]
@@ -178,9 +178,9 @@ def test_forbidden_combinations_leave_fewer_exchanges_and_no_alarm():
 
 def test_a_run_that_exchanges_nothing_publishes_nothing(monkeypatch):
     def unmoved(problem, groups, columns):
-        return Block(columns, np.arange(len(groups)))
+        return ColumnBlock(columns, np.arange(len(groups)))
 
-    monkeypatch.setattr(slicing, "shuffled", unmoved)
+    monkeypatch.setattr(swapping, "shuffled", unmoved)
     with pytest.raises(tc.GoalNotMet, match="not exchanged inside groups"):
         tc.anonymize(PAIRS, pairs("swapping"))
 

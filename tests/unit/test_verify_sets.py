@@ -10,8 +10,8 @@ import pytest
 import oracle_sets
 import tablecloak as tc
 from tablecloak import Policy
-from tablecloak.baskets import verify_set_frame
 from tablecloak.models.km_anonymity import KmAnonymity
+from tablecloak.release.shapes.sets.verify import verify_set_frame
 
 TREE = {"AB": {"A": ["a1", "a2"], "B": ["b1"]}, "C": ["c1", "c2"]}
 HIERARCHY = {"kind": "tree", "tree": TREE}
@@ -76,7 +76,7 @@ def test_a_cell_beside_a_set_that_is_not_its_own_is_found():
 
 
 def test_what_is_too_much_to_look_at_is_no_yes(monkeypatch):
-    monkeypatch.setattr("tablecloak.baskets.matching.MOST_PAIRS", 0)
+    monkeypatch.setattr("tablecloak.release.shapes.sets.matching.MOST_PAIRS", 0)
     original = frame([({"a1"}, 1990), ({"a2"}, 1990)] * 2)
     found = verify_set_frame(frame([({"a2"}, 1990), ({"A"}, 1990)] * 2), policy(), original=original)
     assert found.covers is None

@@ -9,19 +9,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tablecloak.attacking import attack_frames, build_case
+from tablecloak.attacks._sensitive_values import near_shares
+from tablecloak.attacks.case import Attacker, Fact
+from tablecloak.attacks.collusion import joined
+from tablecloak.attacks.covering_classes import candidates_of
+from tablecloak.attacks.critical_absence import find_absence
+from tablecloak.attacks.minimality import credibility
+from tablecloak.measure.attack import attack_frames, build_case
 from tablecloak.models.ck_safety import disclosure
 from tablecloak.models.delta_presence import DeltaPresence
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.k_map import KMap
-from tablecloak.policy.schema import ColumnSpec, Policy
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import ColumnSpec
 from tablecloak.registry import find
-from tablecloak.risks.attributes import near_shares
-from tablecloak.risks.candidates import candidates_of
-from tablecloak.risks.case import Attacker, Fact
-from tablecloak.risks.composition import joined
-from tablecloak.risks.critical_absence import find_absence
-from tablecloak.risks.minimality import credibility
 from tablecloak.stats.classes import Counted, SensitiveDomain, count_classes
 
 
@@ -422,7 +423,7 @@ def test_v_minv_1_bronchitis_is_critically_absent():
 
 
 def test_every_attack_says_what_is_guessed_without_it_what_stops_it_and_where_it_comes_from():
-    from tablecloak.risks.base import every
+    from tablecloak.attacks.base import every
 
     case = build_case(one_class(["a", "b"]), quasi=["q"], sensitive=["s"])
     for name in every():

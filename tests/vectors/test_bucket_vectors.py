@@ -10,9 +10,10 @@ import pytest
 import oracle
 import tablecloak as tc
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.buckets import shuffled
-from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.plan import given_groups, make_plan
+from tablecloak.algorithms.buckets.base import shuffled
+from tablecloak.engines.local.engine import LocalEngine, table_of
+from tablecloak.release.plan import make_plan
+from tablecloak.release.prepare import given_groups
 from tablecloak.rng import Secret
 
 TABLE = pl.read_csv(

@@ -20,8 +20,8 @@ from tablecloak.models.delta_disclosure import DeltaDisclosure
 from tablecloak.models.em_anonymity import EMAnonymity
 from tablecloak.models.ke_anonymity import KEAnonymity
 from tablecloak.models.lkc_privacy import LKCPrivacy
-from tablecloak.models.p_plus_sensitive import PPlusSensitiveKAnonymity
-from tablecloak.models.p_sensitive import PSensitiveKAnonymity, most_classes
+from tablecloak.models.p_plus_sensitive_k_anonymity import PPlusSensitiveKAnonymity
+from tablecloak.models.p_sensitive_k_anonymity import PSensitiveKAnonymity, most_classes
 from tablecloak.models.wgp import WorstGroupProtection
 from tablecloak.models.xy_privacy import XYPrivacy
 from tablecloak.stats import SensitiveDomain, count_classes

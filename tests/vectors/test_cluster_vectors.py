@@ -8,21 +8,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tablecloak.algorithms.clusters import Clusters, Points
-from tablecloak.algorithms.dealing import n_lent
-from tablecloak.algorithms.disk_clustering import prefers_optimized
-from tablecloak.algorithms.distances import weighted_climb
-from tablecloak.algorithms.diversity import diversity_of
-from tablecloak.algorithms.k_member import k_member
-from tablecloak.algorithms.k_member_parallel import k_member_parallel
-from tablecloak.algorithms.seeding import far_seeds
+from kernel_forms import compiled, plain
+from tablecloak.algorithms.clustering._record_distances import weighted_climb
+from tablecloak.algorithms.clustering._seeding import far_seeds
+from tablecloak.algorithms.clustering.base import Clusters, Points
+from tablecloak.algorithms.clustering.k_member import k_member
+from tablecloak.algorithms.clustering.k_member_parallel import k_member_parallel
+from tablecloak.algorithms.clustering.loukides_shao import diversity_of
+from tablecloak.algorithms.one_pass.disk_clustering import prefers_optimized
+from tablecloak.algorithms.one_pass.pile_dealing import n_lent
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
-from tablecloak.engines.local import LocalEngine, table_of
+from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.kernels import dealing as plain
-from tablecloak.kernels.compiled import dealing as compiled
 
 A1 = {
     "gender": ["Male", "Male", "Female", "Female", "Female", "Female", "Male"],

@@ -7,12 +7,15 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.algorithms.ring import ring
+from tablecloak.algorithms.topdown.ring import ring
+from tablecloak.attacks.linkage_knowing_everybody import link_chances
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.models.concealment import KConcealment, KKAnonymity, KOneAnonymity, OneKAnonymity
-from tablecloak.risks.linkage import link_chances
+from tablecloak.models.k_concealment import KConcealment
+from tablecloak.models.k_one_anonymity import KOneAnonymity
+from tablecloak.models.kk_anonymity import KKAnonymity
+from tablecloak.models.one_k_anonymity import OneKAnonymity
 from tablecloak.stats.consistency import Consistency
 
 T7A = {

@@ -13,17 +13,18 @@ import tablecloak as tc
 from counted import hierarchy_of, stats_of_classes
 from lattice_tables import coded
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.clusters import Points
-from tablecloak.algorithms.pieces.single_dimensional import SingleDimensional
+from tablecloak.algorithms.clustering.base import Points
+from tablecloak.algorithms.topdown.single_dimensional import SingleDimensional
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.models import Goal
-from tablecloak.models.concealment import KOneAnonymity, OneKAnonymity
 from tablecloak.models.k_anonymity import KAnonymity
+from tablecloak.models.k_one_anonymity import KOneAnonymity
 from tablecloak.models.l_diversity import LDiversity
+from tablecloak.models.one_k_anonymity import OneKAnonymity
 from tablecloak.models.t_closeness import TCloseness
 from tablecloak.progress import silent
-from tablecloak.values import covers, parse
+from tablecloak.values.cell_grammar import covers, parse
 
 
 def verified(release, quasi, *goals, sensitive=(), original=None):

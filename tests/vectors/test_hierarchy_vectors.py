@@ -13,10 +13,10 @@ import pytest
 
 from tablecloak.hierarchy import Hierarchy
 from tablecloak.hierarchy.build import build
-from tablecloak.hierarchy.files import read_hierarchy
+from tablecloak.hierarchy.hierarchy_files import read_hierarchy
+from tablecloak.hierarchy.kind_specs import AutoSpec, IntervalsSpec, MaskSpec
 from tablecloak.hierarchy.lint import lint
-from tablecloak.hierarchy.specs import AutoSpec, IntervalsSpec, MaskSpec
-from tablecloak.values import covers, parse
+from tablecloak.values.cell_grammar import covers, parse
 
 DATA = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 

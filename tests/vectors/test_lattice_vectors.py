@@ -9,15 +9,15 @@ import pytest
 
 from lattice_tables import coded
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.fulldomain import Datafly, Flash, Incognito
-from tablecloak.algorithms.fulldomain.datafly import datafly
-from tablecloak.algorithms.fulldomain.explore import SAFE, UNKNOWN, UNSAFE, Exploration
-from tablecloak.algorithms.fulldomain.flash import _Order, check_path, find_path
-from tablecloak.algorithms.fulldomain.lattice import Lattice, is_generalization
-from tablecloak.algorithms.fulldomain.view import minimal_nodes
-from tablecloak.algorithms.pieces.single_dimensional import SingleDimensional
-from tablecloak.algorithms.pieces.tds import igpl, information_gain
-from tablecloak.data.labels import labels_of_classes
+from tablecloak.algorithms.fulldomain._lattice import Lattice, is_generalization
+from tablecloak.algorithms.fulldomain._searched_lattice import SAFE, UNKNOWN, UNSAFE, SearchedLattice
+from tablecloak.algorithms.fulldomain.datafly import Datafly, nodes_on_the_way
+from tablecloak.algorithms.fulldomain.flash import Flash, _Order, check_path, find_path
+from tablecloak.algorithms.fulldomain.incognito import Incognito
+from tablecloak.algorithms.fulldomain.lattice_view import minimal_nodes
+from tablecloak.algorithms.topdown.single_dimensional import SingleDimensional
+from tablecloak.algorithms.topdown.tds import igpl, information_gain
+from tablecloak.data.class_labels import labels_of_classes
 from tablecloak.models import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
@@ -55,7 +55,7 @@ def test_v_datafly_1():
     table = coded(PEOPLE_ROWS, {"age": AGE, "post_code": POST_CODE})
     problem = Problem(table, Goal((KAnonymity(k=2),)))
     judge = Datafly(suppression_limit=0).judge(problem)
-    way = [v.node for v in datafly(judge, silent)]
+    way = [v.node for v in nodes_on_the_way(judge, silent)]
     assert way == [(0, 0), (0, 1), (1, 1)]  # the tie of 8 ages and 8 post codes goes to the post code
     assert [[judge.rollups.distinct(d, n[d]) for d in (0, 1)] for n in way] == [[8, 8], [8, 4], [4, 4]]
     solution = Datafly().solve(problem, silent)
@@ -76,7 +76,7 @@ def flash_1():
         {"birth_place": places[i % 4][0], "birth_year": str(1980 + i), "zip_code": zips[i % 5][0]} for i in range(20)
     ]
     table = coded(rows, {"birth_place": places, "birth_year": years, "zip_code": zips})
-    return Exploration(Flash().judge(Problem(table, Goal((KAnonymity(k=2),)))), silent)
+    return SearchedLattice(Flash().judge(Problem(table, Goal((KAnonymity(k=2),)))), silent)
 
 
 def test_v_flash_1_first_path():

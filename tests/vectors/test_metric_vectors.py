@@ -13,18 +13,21 @@ import oracle
 import tablecloak as tc
 from counted import stats_of_classes, table
 from tablecloak.data.coverage import Coverage
+from tablecloak.metrics.average_class_size import average_class_size
 from tablecloak.metrics.base import ReleaseCounts
-from tablecloak.metrics.classes import average_class_size, discernibility
 from tablecloak.metrics.classification import classification
-from tablecloak.metrics.details import ColumnDetails, Details, Target
+from tablecloak.metrics.discernibility import discernibility
+from tablecloak.metrics.gcp import gcp
 from tablecloak.metrics.hellinger import hellinger_distance
 from tablecloak.metrics.igpl import igpl
-from tablecloak.metrics.iloss import iloss, iloss_domain
+from tablecloak.metrics.iloss import iloss
+from tablecloak.metrics.iloss_domain import iloss_domain
 from tablecloak.metrics.kl import kl_divergence
-from tablecloak.metrics.loss import gcp, ncp
 from tablecloak.metrics.lp_norm import lp_distance
 from tablecloak.metrics.minimal_distortion import minimal_distortion
+from tablecloak.metrics.ncp import ncp
 from tablecloak.metrics.precision import precision
+from tablecloak.metrics.release_details import ColumnDetails, Details, Target
 from tablecloak.metrics.total import total
 from tablecloak.metrics.total_il import total_il
 

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.algorithms.micro.centers import spread_within
-from tablecloak.algorithms.micro.clusters import mdav, univariate
-from tablecloak.algorithms.micro.records import Records
+from tablecloak.algorithms.micro._centers import spread_within
+from tablecloak.algorithms.micro._points import PointRecords
+from tablecloak.algorithms.micro.mdav import mdav
+from tablecloak.algorithms.micro.univariate import univariate
 from tablecloak.progress import silent
 
 T4A = pl.DataFrame(
@@ -61,7 +62,7 @@ def release(kind, columns, **params):
     ("columns", "standardized"), [(["Hours", "Total"], False), (["Hours", "Total"], True), (["Hours"], False)]
 )
 def test_mdav_on_hours_gives_the_clusters_of_the_survey(columns, standardized):
-    assert as_sets(mdav(Records(points(columns, standardized=standardized)), 3, silent)) == SURVEY
+    assert as_sets(mdav(PointRecords(points(columns, standardized=standardized)), 3, silent)) == SURVEY
 
 
 @pytest.mark.parametrize(
@@ -72,12 +73,12 @@ def test_mdav_on_hours_gives_the_clusters_of_the_survey(columns, standardized):
     ],
 )
 def test_mdav_on_all_columns(standardized, expected):
-    assert as_sets(mdav(Records(points(ALL, standardized=standardized)), 3, silent)) == expected
+    assert as_sets(mdav(PointRecords(points(ALL, standardized=standardized)), 3, silent)) == expected
     assert classes(release("mdav", ALL, standardize=standardized).frame, ALL) == expected
 
 
 def test_published_cells_are_the_printed_means():
-    clusters = mdav(Records(points(["Hours", "Total"], standardized=True)), 3, silent)
+    clusters = mdav(PointRecords(points(["Hours", "Total"], standardized=True)), 3, silent)
     for ids in as_sets(clusters):
         means = T4A.filter(pl.col("id").is_in(ids)).select(ALL).mean().row(0)
         assert means == pytest.approx(PRINTED[ids], abs=0.0005)
@@ -92,7 +93,7 @@ def test_means_of_a_release_are_means_of_its_classes():
 
 
 def test_squared_spread_that_is_lost():
-    clusters = mdav(Records(points(["Hours", "Total"], standardized=True)), 3, silent)
+    clusters = mdav(PointRecords(points(["Hours", "Total"], standardized=True)), 3, silent)
     raw = points(ALL, standardized=False)
     assert spread_within(raw, clusters) == pytest.approx(0.266712, abs=5e-7)
     assert spread_within(points(ALL, standardized=True), clusters) == pytest.approx(0.299263, abs=5e-7)
@@ -133,7 +134,7 @@ def test_univariate_refuses_several_columns():
 
 def test_mdav_is_close_to_the_optimum_of_the_vector():
     raw = points(["Hours", "Total"], standardized=False)
-    clusters = mdav(Records(raw), 3, silent)
+    clusters = mdav(PointRecords(raw), 3, silent)
     sse = sum(((raw[clusters == c] - raw[clusters == c].mean(axis=0)) ** 2).sum() for c in range(4))
     assert sse == pytest.approx(1172.0)
     best = [(1, 9, 12), (2, 4, 7), (3, 8, 11), (5, 6, 10)]

@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.algorithms.clusters import Points
-from tablecloak.algorithms.k_member_parallel import k_member_parallel
-from tablecloak.algorithms.seeding import far_seeds
-from tablecloak.attacking import attack_frames
+from tablecloak.algorithms.clustering._seeding import far_seeds
+from tablecloak.algorithms.clustering.base import Points
+from tablecloak.algorithms.clustering.k_member_parallel import k_member_parallel
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.build import build
-from tablecloak.hierarchy.specs import AutoSpec
+from tablecloak.hierarchy.kind_specs import AutoSpec
+from tablecloak.measure.attack import attack_frames
 from tablecloak.metrics.base import ReleaseCounts, measure
 
 A14 = """

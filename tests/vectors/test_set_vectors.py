@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import oracle_sets
-from tablecloak.algorithms.itemsets.search import ItemProblem, find_cut
-from tablecloak.baskets import anonymize_sets
-from tablecloak.data.baskets import Baskets
+from tablecloak.algorithms.items.cut_search import ItemProblem, find_cut
+from tablecloak.data.coded_baskets import Baskets
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.models.km_anonymity import KmAnonymity
+from tablecloak.pipeline import anonymize
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import silent
 from tablecloak.stats.itemsets import count_itemsets, rare_itemsets
@@ -88,7 +88,7 @@ def test_v_km_3_apriori_raises_a_and_nothing_else():
 def test_v_km_3_release():
     hierarchy = {"kind": "tree", "tree": {"ALL": {"A": ["a1", "a2"], "B": ["b1", "b2"]}}}
     policy = Policy(columns={"items": {"role": "items", "hierarchy": hierarchy}}, goals=[KmAnonymity(k=2, m=2)])
-    release = anonymize_sets(V_KM_3, policy)
+    release = anonymize(V_KM_3, policy)
     shown = [sorted(cell.split(";")) for cell in release.frame["items"]]
     assert sorted(shown) == [["A", "b1"], ["A", "b1", "b2"], ["A", "b1", "b2"], ["A", "b2"]]
 

@@ -8,21 +8,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tablecloak.algorithms.vklt.pm_hca import (
+from tablecloak.algorithms.buckets.pm_hca import (
     is_consecutive,
     is_one_category,
     mix_categories,
     permute_flagged,
     superset_ncp,
 )
-from tablecloak.algorithms.vklt.t_msn import (
+from tablecloak.algorithms.buckets.t_msn import (
     corrected_distance,
     exchange_minima,
     lower_distances,
     ordered_emd,
     printed_distance,
 )
-from tablecloak.algorithms.vklt.v_cold import pearson
+from tablecloak.algorithms.buckets.v_cold import pearson
 from v_klt_tables import (
     BLOCS,
     CATEGORY,

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.algorithms.vklt.buckets import first_seen, swap
-from tablecloak.algorithms.vklt.pm_hca import is_one_category, permute_flagged, superset_ncp
-from tablecloak.algorithms.vklt.t_msn import exchange_minima, ordered_emd, printed_distance
+from tablecloak.algorithms.buckets._v_klt_shared import first_seen, swap
+from tablecloak.algorithms.buckets.pm_hca import is_one_category, permute_flagged, superset_ncp
+from tablecloak.algorithms.buckets.t_msn import exchange_minima, ordered_emd, printed_distance
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from v_klt_tables import (
     BLOCS,

@@ -11,15 +11,16 @@ import pytest
 import oracle
 import tablecloak as tc
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.vklt.pm_hca import (
+from tablecloak.algorithms.buckets.pm_hca import (
     permute_flagged,
 )
-from tablecloak.algorithms.vklt.t_msn import (
+from tablecloak.algorithms.buckets.t_msn import (
     exchange_minima,
 )
-from tablecloak.engines.local import LocalEngine, table_of
-from tablecloak.plan import given_groups, make_plan
+from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.progress import silent
+from tablecloak.release.plan import make_plan
+from tablecloak.release.prepare import given_groups
 from v_klt_tables import (
     CATEGORY,
     CODE,

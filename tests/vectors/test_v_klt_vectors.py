@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.algorithms.vklt.buckets import first_seen
-from tablecloak.algorithms.vklt.t_msn import (
+from tablecloak.algorithms.buckets._v_klt_shared import first_seen
+from tablecloak.algorithms.buckets.t_msn import (
     corrected_distance,
     ordered_emd,
     printed_distance,
 )
-from tablecloak.algorithms.vklt.v_cold import (
+from tablecloak.algorithms.buckets.v_cold import (
     association,
     equitable,
     first_seen_codes,

@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 from accessible import FOCUS
 
-from tablecloak.server.serve import LocalServer, free_port
-from tablecloak.server.services import projects, runs
-from tablecloak.server.settings import ServerSettings
+from tablecloak.server.app import LocalServer, free_port
+from tablecloak.server.state import ServerSettings
+from tablecloak.server.steps.home import service as home_service
+from tablecloak.server.steps.run import service as run_service
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # What every test in a browser is marked with.
@@ -83,16 +84,16 @@ def a_page(browser, server):
 
 def finished_sample(server):
     """The sample with one run done, as a project of the server; returns its address."""
-    workshop = server.app.state.workshop
-    project = projects.create_sample(workshop)
-    done = until_ended(workshop, runs.begin(workshop, project))
+    state = server.app.state.server
+    project = home_service.create_sample(state)
+    done = until_ended(state, run_service.begin(state, project))
     assert done.status == "done", done.error
     return f"http://127.0.0.1:{server.settings.port}/projects/{project.id}"
 
 
-def until_ended(workshop, run):
+def until_ended(state, run):
     deadline = time.monotonic() + LIMIT_SECONDS
-    while (found := workshop.store.run(run.id)).is_open:
+    while (found := state.store.run(run.id)).is_open:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return found

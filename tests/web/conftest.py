@@ -20,8 +20,8 @@ def shared(tmp_path_factory):
 def app(shared):
     app, folder = shared
     yield app
-    app.state.workshop.forget_everything()
-    app.state.workshop.store.forget_sessions()
+    app.state.server.forget_everything()
+    app.state.server.store.forget_sessions()
     for path in folder.iterdir():
         if path.name != "server":
             path.unlink()

@@ -17,6 +17,8 @@ from without_browser import BASE, BEARER, Pages, settings_for
 from tablecloak.server.app import make_app
 from tablecloak.server.store import Run
 
+pytestmark = pytest.mark.slow
+
 
 def people(n=300):
     rows = [{"age": 20 + i % 30, "sex": "fm"[i % 2], "ill": "abc"[i % 3]} for i in range(n)]
@@ -33,7 +35,6 @@ def ended(api, run):
     return Pages(api).wait(run)
 
 
-@pytest.mark.slow
 def test_a_run_by_the_api_gives_what_the_command_line_gives(api, tmp_path):
     project = project_on(api)
     assert api.post(f"/api/v1/projects/{project['id']}/check").json()["feasible"] is True
@@ -168,7 +169,6 @@ def until(condition, seconds=120):
         time.sleep(0.02)
 
 
-@pytest.mark.slow
 def test_cancel_frees_the_worker(api, slow_project):
     run = api.post(f"/api/v1/projects/{slow_project['id']}/runs").json()["id"]
     waiting = api.post(f"/api/v1/projects/{slow_project['id']}/runs").json()["id"]
@@ -181,11 +181,10 @@ def test_cancel_frees_the_worker(api, slow_project):
     assert ended(api, after)["status"] == "done"
 
 
-@pytest.mark.slow
 def test_a_worker_that_dies_takes_nothing_along(app, api, slow_project):
     run = api.post(f"/api/v1/projects/{slow_project['id']}/runs").json()["id"]
     until(lambda: api.get(f"/api/v1/runs/{run}").json()["status"] == "running")
-    os.kill(app.state.workshop.jobs.workers[0].pid, signal.SIGKILL)
+    os.kill(app.state.server.jobs.workers[0].pid, signal.SIGKILL)
     found = ended(api, run)
     assert found["status"] == "interrupted"
     assert "ended in the middle" in found["error"]["message"]
@@ -194,13 +193,12 @@ def test_a_worker_that_dies_takes_nothing_along(app, api, slow_project):
     assert ended(api, after)["status"] == "done"
 
 
-@pytest.mark.slow
 def test_runs_of_a_server_that_ended_are_marked_and_can_be_resumed(tmp_path):
     script = {"authorization": f"Bearer {BEARER}"}
     first = make_app(settings_for(tmp_path))
     with TestClient(first, base_url=BASE, headers=script) as client:
         project = project_on(client)
-        store = first.state.workshop.store
+        store = first.state.server.store
         run: Run = store.add_run(store.project(project["id"]), "run")  # queued, and the server ends before it begins
     second = make_app(settings_for(tmp_path))
     with TestClient(second, base_url=BASE, headers=script) as client:
@@ -230,7 +228,6 @@ def test_the_policy_schema_is_the_one_of_the_command_line(api):
     assert api.get("/api/v1/schema/policy").json() == json.loads(json.dumps(json_schema()))
 
 
-@pytest.mark.slow
 def test_a_node_of_the_lattice_can_be_applied(pages, api):
     opened = pages.send(pages.get("/"), "/open/sample")
     here = str(opened.url).rsplit("/", 1)[0].removeprefix(BASE)

@@ -198,9 +198,9 @@ def test_runs_are_compared_and_a_node_of_the_lattice_is_applied(sample):
 
 
 def test_groups_and_lattice_grow_while_a_run_works(server, sample):
-    page, workshop = sample, server.app.state.workshop
-    project = workshop.store.project(here(page).rpartition("/")[2])
-    run = workshop.store.add_run(project, "run")  # it waits for ever: what it tells is told by the test
+    page, state = sample, server.app.state.server
+    project = state.store.project(here(page).rpartition("/")[2])
+    run = state.store.add_run(project, "run")  # it waits for ever: what it tells is told by the test
     told = {"kind": "groups", "groups": 9, "sizes": [40, 30, 20], "rest": 10, "seq": 0, "at": 0.1}
     say(page, told)
     visit(page, f"{here(page)}/run")
@@ -213,7 +213,7 @@ def test_groups_and_lattice_grow_while_a_run_works(server, sample):
     assert [round(100 * area / sum(areas)) for area in areas] == [40, 30, 20, 10]
     assert problems_of(page) == []
     page.unroute_all()
-    workshop.store.set_status(run.id, "running")
+    state.store.set_status(run.id, "running")
     sizes = groups_on_the_way()
     say(
         page,
@@ -229,7 +229,7 @@ def test_groups_and_lattice_grow_while_a_run_works(server, sample):
     page.wait_for_selector("#growing .unsafe", state="attached")
     assert page.inner_text("#growing figcaption") == "Lattice so far: 2 nodes safe, 2 unsafe, 1 not known"
     page.unroute_all()
-    workshop.store.set_status(run.id, "cancelled")
+    state.store.set_status(run.id, "cancelled")
 
 
 def groups_on_the_way():

@@ -10,6 +10,7 @@ import pytest
 
 import postgres
 
+pytestmark = pytest.mark.slow
 PASSWORD = "CLOAK_WEB_PASSWORD"
 
 
@@ -33,7 +34,6 @@ def opened(api, source):
     return api.post("/api/v1/datasets/open", json={"source": source})
 
 
-@pytest.mark.slow
 def test_a_table_of_a_postgresql_server_becomes_a_project(server, api, pages, folder, monkeypatch):
     monkeypatch.setenv(PASSWORD, server.password)
     answer = opened(api, f"{server.address}?table=people&password=env:{PASSWORD}")
@@ -55,7 +55,6 @@ def test_a_table_of_a_postgresql_server_becomes_a_project(server, api, pages, fo
     assert b"secret.txt" not in kept
 
 
-@pytest.mark.slow
 def test_what_a_server_refuses_is_said_without_secrets(server, api, pages, folder, monkeypatch):
     monkeypatch.setenv(PASSWORD, "not-the-password")
     wrong = opened(api, f"{server.address}?table=people&password=env:{PASSWORD}")

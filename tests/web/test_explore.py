@@ -9,32 +9,36 @@ import pytest
 
 from tablecloak.sample import patients
 from tablecloak.server.charts import heat
-from tablecloak.server.services import projects, runs
+from tablecloak.server.steps.hierarchies.task import TreeNode
+from tablecloak.server.steps.home import service as home_service
+from tablecloak.server.steps.run import service as run_service
 from tablecloak.server.tree_pictures import tree_picture
 
-
-@pytest.fixture
-def workshop(app):
-    return app.state.workshop
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def finished(workshop, pages):
+def state(app):
+    return app.state.server
+
+
+@pytest.fixture
+def finished(state, pages):
     """The address of the sample with one run done."""
-    project = projects.create_sample(workshop)
-    run = runs.begin(workshop, project)
+    project = home_service.create_sample(state)
+    run = run_service.begin(state, project)
     assert pages.wait(run.id)["status"] == "done"
     return f"/projects/{project.id}"
 
 
-def searched(workshop, pages, here):
+def searched(state, pages, here):
     pages.send(pages.get(f"{here}/lattice"), f"{here}/lattice", action="search")
-    run = workshop.store.runs(here.rpartition("/")[2], "lattice")[0]
+    run = state.store.runs(here.rpartition("/")[2], "lattice")[0]
     assert pages.wait(run.id)["status"] == "done"
-    return workshop.store.run(run.id).result
+    return state.store.run(run.id).result
 
 
-def test_every_attack_is_tried_when_asked_for_and_remembered(workshop, pages, finished):
+def test_every_attack_is_tried_when_asked_for_and_remembered(state, pages, finished):
     before = pages.get(f"{finished}/attacks")
     assert "Not tried yet" in before.text
     after = pages.send(before, f"{finished}/attacks")
@@ -65,8 +69,8 @@ def test_a_heat_map_has_one_scale_for_both_sides():
     assert set(re.findall(r'fill-opacity="([0-9.]+)"', str(heat(pair["after"], "after", pair)))) == {"0.520"}
 
 
-def test_nodes_are_pinned_and_unsafe_ones_applied_by_leaving_records_out(workshop, pages, finished):
-    found = searched(workshop, pages, finished)
+def test_nodes_are_pinned_and_unsafe_ones_applied_by_leaving_records_out(state, pages, finished):
+    found = searched(state, pages, finished)
     unsafe = min(
         (n for n in found["nodes"] if n["tag"] == "unsafe" and n["how"] == "checked"), key=lambda n: n["suppressed"]
     )
@@ -78,30 +82,30 @@ def test_nodes_are_pinned_and_unsafe_ones_applied_by_leaving_records_out(worksho
     assert "9,9,9" not in page.text.partition("Pinned nodes")[2]
     assert f"Apply and leave out {unsafe['suppressed']:,} records" in page.text
     pages.send(page, f"{finished}/lattice", action="apply-and-leave-out", node=node)
-    run = workshop.store.runs(finished.rpartition("/")[2], "run")[0]
+    run = state.store.runs(finished.rpartition("/")[2], "run")[0]
     done = pages.wait(run.id)
     assert done["status"] == "done", done["error"]
     assert done["result"]["suppressed"] == unsafe["suppressed"]
     assert done["result"]["rows"] == found["records"] - unsafe["suppressed"]
 
 
-def test_the_next_table_gets_the_same_policy(workshop, pages, finished):
-    policy = workshop.store.project(finished.rpartition("/")[2]).policy
+def test_the_next_table_gets_the_same_policy(state, pages, finished):
+    policy = state.store.project(finished.rpartition("/")[2]).policy
     page = pages.get(f"{finished}/load")
     assert "Open with this policy" in page.text
     file = {"file": ("march.csv", patients(700, seed=3).write_csv(), "text/csv")}
     opened = pages.send(page, f"{finished}/again", files=file)
     assert "700 records" in opened.text
-    other = workshop.store.project(re.search(r"/projects/([0-9a-f]+)/load", str(opened.url))[1])
+    other = state.store.project(re.search(r"/projects/([0-9a-f]+)/load", str(opened.url))[1])
     assert other.policy == policy.replace("patients.csv", "march.csv", 1)
-    run = runs.begin(workshop, other)
+    run = run_service.begin(state, other)
     assert pages.wait(run.id)["status"] == "done"
 
     wrong = {"file": ("other.csv", pl.DataFrame({"age": [1, 2], "sex": ["f", "m"]}).write_csv(), "text/csv")}
     refused = pages.send(page, f"{finished}/again", files=wrong)
     assert refused.status_code == 422
     assert "the table has no column" in refused.text
-    assert len(workshop.store.datasets()) == 2
+    assert len(state.store.datasets()) == 2
 
 
 def test_any_character_can_be_the_delimiter(pages):
@@ -113,8 +117,7 @@ def test_any_character_can_be_the_delimiter(pages):
 
 
 def node(label, records, *children):
-    below = {"children": list(children), "hidden": 0} if children else {}
-    return {"label": label, "records": records, "leaf": not children, **below}
+    return TreeNode(label, records, leaf=not children, children=children)
 
 
 def test_a_tree_is_drawn_with_a_line_to_every_node_below():

@@ -19,6 +19,7 @@ from effort import often
 from tablecloak.server.api import routes
 from tablecloak.server.app import make_app
 
+pytestmark = pytest.mark.slow
 HEADERS = {"authorization": f"Bearer {BEARER}"}
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
@@ -50,7 +51,6 @@ def fuzzed(tmp_path_factory):
         yield client, {"project_id": project["id"], "dataset_id": project["dataset"], "run_id": run}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("label", OPERATIONS)
 def test_no_request_breaks_the_server(label, fuzzed):
     client, known = fuzzed

@@ -13,8 +13,9 @@ import pytest
 from dicom_images import SECRETS, a_folder
 from tablecloak.errors import EngineError
 from tablecloak.progress import silent
-from tablecloak.server import image_tasks
+from tablecloak.server.steps.home.task import ImagesToCopy, copy_images
 
+pytestmark = pytest.mark.slow
 pydicom = pytest.importorskip("pydicom", reason="the extra dicom is not installed")
 
 
@@ -38,7 +39,7 @@ def test_images_come_in_as_a_zip_and_go_out_with_published_values(app, pages, tm
     assert "PS3.15 removes it" in roles.text
     assert "unique on PatientAge, PatientSex, PatientWeight, StudyDate" in roles.text
     pages.send(pages.get(f"{here}/run"), f"{here}/run", action="start")
-    run = app.state.workshop.store.runs(here.rpartition("/")[2])[0]
+    run = app.state.server.store.runs(here.rpartition("/")[2])[0]
     assert pages.wait(run.id)["status"] == "done"
     export = pages.get(f"{here}/export")
     assert "Pixels are as they were." in export.text
@@ -49,7 +50,7 @@ def test_images_come_in_as_a_zip_and_go_out_with_published_values(app, pages, tm
         images = [pydicom.dcmread(io.BytesIO(archive.read(name))) for name in archive.namelist()]
     assert {str(image.PatientName) for image in images} == {""}
     assert not [secret for secret in SECRETS if secret.encode() in saved.content]
-    names = {path.name for path in app.state.workshop.files.run(run.project, run.id).iterdir()}
+    names = {path.name for path in app.state.server.files.run(run.project, run.id).iterdir()}
     assert not [name for name in names if "partial" in name]
 
 
@@ -93,8 +94,8 @@ def deflated(kind):
 def test_bad_archives_are_refused_and_leave_nothing(app, api, folder, monkeypatch, content, words):
     if isinstance(content, str):
         content = deflated(content)
-    settings = replace(app.state.workshop.settings, expanded_limit_bytes=1_000_000)
-    monkeypatch.setattr(app.state.workshop, "settings", settings)
+    settings = replace(app.state.server.settings, expanded_limit_bytes=1_000_000)
+    monkeypatch.setattr(app.state.server, "settings", settings)
     refused = api.post("/api/v1/datasets", files={"file": ("scans.zip", content)})
     assert refused.status_code == 422
     assert words in refused.json()["message"]
@@ -112,6 +113,6 @@ def test_a_full_disk_is_no_damaged_zip(tmp_path, monkeypatch):
         return make_open(path, mode, **given)
 
     monkeypatch.setattr(Path, "open", full)
-    arguments = {"source": source, "path": tmp_path / "images.parquet", "limit_bytes": 1000}
+    request = ImagesToCopy(source, tmp_path / "images.parquet", limit_bytes=1000)
     with pytest.raises(EngineError, match="No space left"):
-        image_tasks.images(arguments, silent)
+        copy_images(request, silent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import pickle
 import signal
 import subprocess
 import sys
@@ -19,10 +20,14 @@ from without_browser import BASE, BEARER, Pages, settings_for
 
 from tablecloak.progress import Cancelled
 from tablecloak.server.app import make_app
-from tablecloak.server.services import exports, projects, runs
+from tablecloak.server.steps.export import service as export_service
+from tablecloak.server.steps.home import service as home_service
+from tablecloak.server.steps.home.task import SampleToWrite, write_sample
+from tablecloak.server.steps.run import service as run_service
 from tablecloak.server.store import Unknown
 from tablecloak.server.workers import Worker
 
+pytestmark = pytest.mark.slow
 LIMIT_SECONDS = 600
 
 
@@ -54,7 +59,6 @@ def told(api, run):
     return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
 
 
-@pytest.mark.slow
 def test_stop_publishes_the_best_so_far(app, api, pages):
     """auto would look for long; stopped after its first answer, it publishes one that holds and is as good."""
     random = np.random.default_rng(7)
@@ -65,8 +69,8 @@ def test_stop_publishes_the_best_so_far(app, api, pages):
     )
     project = project_on(api, frame, text)
     run = api.post(f"/api/v1/projects/{project['id']}/runs").json()["id"]
-    jobs = app.state.workshop.jobs
-    until(lambda: any(e["kind"] == "best" for e in jobs.told(run) or []))
+    jobs = app.state.server.jobs
+    until(lambda: any(e["kind"] == "best" for e in jobs.live_events(run) or []))
     here = f"/projects/{project['id']}"
     page = pages.get(f"{here}/run")
     assert "Stop and keep best" in page.text
@@ -83,35 +87,34 @@ def test_stop_publishes_the_best_so_far(app, api, pages):
 
 
 KILLED = """
-import json, os, signal, sys
-from tablecloak.engines import rundir
+import os, pickle, signal, sys
+from tablecloak.engines import run_folder
 from tablecloak.progress import silent
-from tablecloak.server.tasks import TASKS
+from tablecloak.server.steps.run.task import carry_out
 
-finish = rundir.RunFolder.finish
+finish = run_folder.RunFolder.finish
 def finishing(self, phase, **facts):
     finish(self, phase, **facts)
     if phase == "code":
         os.kill(os.getpid(), signal.SIGKILL)
-rundir.RunFolder.finish = finishing
-TASKS["run"](json.loads(sys.argv[1]), silent)
+run_folder.RunFolder.finish = finishing
+carry_out(pickle.loads(bytes.fromhex(sys.argv[1])), silent)
 """
 
 
-@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_where_the_engine_can(tmp_path):
     settings = settings_for(tmp_path, engine="duckdb", memory=1_000_000_000)
     script = {"authorization": f"Bearer {BEARER}"}
     app = make_app(settings)
     with TestClient(app, base_url=BASE, headers=script) as client:
-        workshop = app.state.workshop
+        state = app.state.server
         project = project_on(client)
         whole = Pages(client).wait(client.post(f"/api/v1/projects/{project['id']}/runs").json()["id"], LIMIT_SECONDS)
         assert whole["status"] == "done", whole
-        run = workshop.store.add_run(workshop.store.project(project["id"]), "run")
-        arguments = workshop.arguments_of(run)
-        assert arguments["left"] == []
-        killed = subprocess.run([sys.executable, "-c", KILLED, json.dumps(arguments)], check=False)
+        run = state.store.add_run(state.store.project(project["id"]), "run")
+        request = state.request_of(run)
+        assert request.phases == ()
+        killed = subprocess.run([sys.executable, "-c", KILLED, pickle.dumps(request).hex()], check=False)
         assert killed.returncode == -signal.SIGKILL
     app = make_app(settings)
     with TestClient(app, base_url=BASE, headers=script) as client:
@@ -128,17 +131,17 @@ def test_a_run_that_was_killed_goes_on_where_the_engine_can(tmp_path):
 
 def test_a_run_in_memory_begins_again_and_says_so(app, api, pages):
     project = project_on(api)
-    store = app.state.workshop.store
+    store = app.state.server.store
     run = store.add_run(store.project(project["id"]), "run")
     store.set_status(run.id, "interrupted")
     assert "Resume begins from the start" in pages.get(f"/projects/{project['id']}/run").text
 
 
-def test_cancel_before_the_work_begins_and_after_it_ended_touches_nothing_else():
+def test_cancel_before_the_work_begins_and_after_it_ended_touches_nothing_else(tmp_path):
     worker = Worker()
     try:
         with pytest.raises(Cancelled):
-            worker.ask("sample", {}, name="a", is_wanted=lambda: False)
+            worker.ask(write_sample, SampleToWrite(tmp_path), name="a", is_wanted=lambda: False)
         assert not worker.cancel("a")
         assert not worker.stop("a")
     finally:
@@ -147,20 +150,20 @@ def test_cancel_before_the_work_begins_and_after_it_ended_touches_nothing_else()
 
 def test_a_cancelled_run_that_waits_ends_its_stream(app, api):
     project = project_on(api)
-    store = app.state.workshop.store
+    store = app.state.server.store
     run = store.add_run(store.project(project["id"]), "run")  # as between being stored and being queued
-    assert app.state.workshop.jobs.cancel(run.id)
+    assert app.state.server.jobs.cancel(run.id)
     assert told(api, run.id) == [{"status": "cancelled"}]
 
 
 def test_a_stream_of_a_deleted_run_ends(app, api):
     project = project_on(api)
-    store = app.state.workshop.store
+    store = app.state.server.store
     run = store.add_run(store.project(project["id"]), "run")
     heard = []
     stream = threading.Thread(target=lambda: heard.extend(told(api, run.id)))
     stream.start()
-    app.state.workshop.forget_project(store.project(project["id"]))
+    app.state.server.forget_project(store.project(project["id"]))
     stream.join(LIMIT_SECONDS)
     assert not stream.is_alive()
     assert heard in ([{"status": "deleted"}], [{"status": "cancelled"}], [])  # it may be asked for at any moment
@@ -168,30 +171,30 @@ def test_a_stream_of_a_deleted_run_ends(app, api):
 
 def test_nothing_begins_on_what_was_deleted_meanwhile(app, api, folder):
     """Requests that have read a project or dataset, and another that deletes it before they write."""
-    workshop = app.state.workshop
+    state = app.state.server
     opened = project_on(api)
-    project = workshop.store.project(opened["id"])
-    dataset = workshop.store.dataset(project.dataset)
-    workshop.forget_project(project)
+    project = state.store.project(opened["id"])
+    dataset = state.store.dataset(project.dataset)
+    state.forget_project(project)
     with pytest.raises(Unknown):
-        runs.begin(workshop, project)
+        run_service.begin(state, project)
     with pytest.raises(Unknown):
-        workshop.store.add_run(project, "run")
-    workshop.store.keep_answer(project.id, "key", {"a": 1})
-    assert workshop.store.answer(project.id, "key") is None
+        state.store.add_run(project, "run")
+    state.store.keep_answer(project.id, "key", {"a": 1})
+    assert state.store.answer(project.id, "key") is None
     with pytest.raises(Unknown):
-        workshop.store.add_project("again", dataset.id, project.policy)
+        state.store.add_project("again", dataset.id, project.policy)
     assert not any((folder / "server/projects").iterdir())
     assert not any((folder / "server/datasets").iterdir())
 
 
 def test_a_project_whose_dataset_was_deleted_meanwhile_leaves_no_folder(app, api, folder):
-    workshop = app.state.workshop
-    project = workshop.store.project(project_on(api)["id"])
-    dataset = workshop.store.dataset(project.dataset)
-    workshop.files.forget(workshop.files.dataset(dataset.id))
+    state = app.state.server
+    project = state.store.project(project_on(api)["id"])
+    dataset = state.store.dataset(project.dataset)
+    state.files.forget(state.files.dataset(dataset.id))
     with pytest.raises(Unknown):
-        projects.create(workshop, dataset)
+        home_service.create(state, dataset)
     assert [path.name for path in (folder / "server/projects").iterdir()] == [project.id]
 
 
@@ -199,25 +202,25 @@ def test_a_table_that_cannot_become_a_project_is_not_kept(app, pages, folder, mo
     def broken(*_given, **_more):
         raise Unknown
 
-    monkeypatch.setattr(projects, "create", broken)
+    monkeypatch.setattr(home_service, "add", broken)
     file = {"file": ("people.csv", people().write_csv(), "text/csv")}
     assert pages.send(pages.get("/"), "/open/upload", files=file).status_code == 404
-    assert app.state.workshop.store.datasets() == []
+    assert app.state.server.store.datasets() == []
     assert not any((folder / "server/datasets").iterdir())
 
 
 def test_several_tabs_may_save_the_same_files_at_once(app, api):
-    workshop = app.state.workshop
+    state = app.state.server
     project = project_on(api)
     id_ = api.post(f"/api/v1/projects/{project['id']}/runs").json()["id"]
     assert Pages(api).wait(id_, LIMIT_SECONDS)["status"] == "done"
-    run = workshop.store.run(id_)
+    run = state.store.run(id_)
     got = []
     barrier = threading.Barrier(4)
 
     def save(document):
         barrier.wait(LIMIT_SECONDS)
-        got.append(exports.path_of(workshop, run, document).read_bytes())
+        got.append(export_service.path_of(state, run, document).read_bytes())
 
     documents = ("bundle", "bundle", "release.parquet", "release.parquet")
     tabs = [threading.Thread(target=save, args=(document,)) for document in documents]
@@ -227,8 +230,8 @@ def test_several_tabs_may_save_the_same_files_at_once(app, api):
         tab.join(LIMIT_SECONDS)
     assert len(got) == 4
     assert {content[:4] for content in got} == {b"PK\x03\x04", b"PAR1"}
-    assert pl.read_parquet(exports.path_of(workshop, run, "release.parquet")).height == 300
-    left = {path.name for path in workshop.files.run(run.project, run.id).iterdir()}
+    assert pl.read_parquet(export_service.path_of(state, run, "release.parquet")).height == 300
+    left = {path.name for path in state.files.run(run.project, run.id).iterdir()}
     assert not [name for name in left if "partial" in name]
 
 
@@ -245,8 +248,8 @@ def test_the_ledger_names_every_release_of_a_table(app, api, pages):
     assert f"/runs/{ids[1]}/ledger" in pages.get(f"/projects/{project['id']}/export").text
     text = pages.get(f"/projects/{project['id']}/runs/{ids[0]}/ledger").text
     entries = [json.loads(line) for line in text.splitlines()]
-    workshop = app.state.workshop
-    releases = [exports.path_of(workshop, workshop.store.run(id_), "release").read_bytes() for id_ in ids]
+    state = app.state.server
+    releases = [export_service.path_of(state, state.store.run(id_), "release").read_bytes() for id_ in ids]
     hashes = [hashlib.sha256(release).hexdigest() for release in releases]
     assert sorted(entry["sha256"]["output"] for entry in entries) == sorted(hashes)
     assert [entry["rows"] for entry in entries] == [300, 300]
@@ -263,9 +266,9 @@ def test_pages_from_memory_are_those_of_now(app, api, pages):
     other.get("/", params={"token": app.state.sessions.new_token()})
     theirs = other.get(f"{here}/goals").text
     assert theirs != pages.get(f"{here}/goals").text  # forms carry the proof of their own session
-    app.state.workshop.store.forget_sessions()
+    app.state.server.store.forget_sessions()
     assert pages.get(f"{here}/goals").status_code == 401
-    app.state.workshop.forget_project(app.state.workshop.store.project(project["id"]))
+    app.state.server.forget_project(app.state.server.store.project(project["id"]))
     assert api.get(f"{here}/goals").status_code == 404
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 import polars as pl
+import pytest
 
 from tablecloak.cli.main import main
+
+pytestmark = pytest.mark.slow
 
 
 def project_in(answer):

@@ -11,12 +11,12 @@ from without_browser import BASE, settings_for
 
 from tablecloak.errors import EngineError
 from tablecloak.server.app import make_app
-from tablecloak.server.lock import DirectoryLock
+from tablecloak.server.state import DirectoryLock
 
 HOLD = """
 import sys
 from pathlib import Path
-from tablecloak.server.lock import DirectoryLock
+from tablecloak.server.state import DirectoryLock
 lock = DirectoryLock(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -8,6 +8,8 @@ import re
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(pages, tmp_path):

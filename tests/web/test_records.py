@@ -8,15 +8,16 @@ import pytest
 
 from repositories import TABLE, TOKEN, remote_to, repository
 from tablecloak.cli import main as cli
-from tablecloak.io import remote as remote_module
+from tablecloak.io import repositories as remote_module
 
+pytestmark = pytest.mark.slow
 ZENODO = "https://zenodo.org/records/1234"
 
 
 @pytest.fixture
 def server(app, monkeypatch):
     with repository() as server:
-        monkeypatch.setattr(app.state.workshop, "remote", remote_to(server))
+        monkeypatch.setattr(app.state.server, "remote", remote_to(server))
         yield server
 
 

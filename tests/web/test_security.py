@@ -15,9 +15,10 @@ from starlette.testclient import TestClient
 from without_browser import BASE, BEARER, PORT, Pages, settings_for
 
 from tablecloak.server.app import make_app
-from tablecloak.server.files import safe_name
 from tablecloak.server.security import PAGE_POLICY
+from tablecloak.server.store import safe_name
 
+pytestmark = pytest.mark.slow
 CSV = b"age,sex,ill\n" + b"".join(
     b"%d,%s,%s\n" % (20 + i % 9, b"fm"[i % 2 : i % 2 + 1], b"ab"[i % 2 : i % 2 + 1]) for i in range(60)
 )
@@ -134,7 +135,6 @@ def test_a_script_needs_the_whole_token(client):
 # What browsers may do -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_pages_run_only_our_scripts_and_styles(pages):
     opened = pages.send(pages.get("/"), "/open/sample")
     here = str(opened.url).rsplit("/", 1)[0]
@@ -282,7 +282,6 @@ def bombs(limit):
     return {"bomb.csv.gz": packed, "disguised.csv": packed, "bomb.xlsx": book.getvalue()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bomb.csv.gz", "disguised.csv", "bomb.xlsx"])
 def test_bombs_are_refused(tmp_path, name):
     limit = 1_000_000
@@ -295,7 +294,6 @@ def test_bombs_are_refused(tmp_path, name):
         assert "unpacks to more" in answer.json()["message"]
 
 
-@pytest.mark.slow
 def test_parquet_bombs_are_refused(tmp_path):
     frame = io.BytesIO()
     pl.select(pl.repeat(1, 3_000_000).alias("a")).write_parquet(frame)
@@ -369,15 +367,15 @@ def test_folders_are_private(api, folder):
 
 def test_a_run_of_a_deleted_project_leaves_nothing(app, api, folder):
     project = project_on(api)
-    workshop = app.state.workshop
-    run = workshop.store.run(api.post(f"/api/v1/projects/{project['id']}/runs").json()["id"])
+    state = app.state.server
+    run = state.store.run(api.post(f"/api/v1/projects/{project['id']}/runs").json()["id"])
     Pages(api).wait(run.id)
     assert api.delete(f"/api/v1/projects/{project['id']}").status_code == 204
     with pytest.raises(FileNotFoundError):
-        workshop.files.new_run(run.project, run.id)
-    written_late = workshop.files.run(run.project, run.id)
+        state.files.new_run(run.project, run.id)
+    written_late = state.files.run(run.project, run.id)
     written_late.mkdir(parents=True)
-    workshop._clear(run)
+    state._clear(run)
     assert list((folder / "server" / "projects").iterdir()) == []
 
 
@@ -390,21 +388,19 @@ def test_delete_now_leaves_nothing(api, folder):
     assert all(SECRET.encode() not in p.read_bytes() for p in files)
 
 
-@pytest.mark.slow
 def test_projects_end_with_the_retention_time(tmp_path):
     app = make_app(settings_for(tmp_path, retention_days=30))
     with TestClient(app, base_url=BASE, headers={"authorization": f"Bearer {BEARER}"}) as client:
         old, new = project_on(client), project_on(client)
-        workshop = app.state.workshop
-        workshop.store._base.execute("update projects set touched = '2020-01-01' where id = ?", (old["id"],))
-        assert workshop.forget_old() == 1
+        state = app.state.server
+        state.store._base.execute("update projects set touched = '2020-01-01' where id = ?", (old["id"],))
+        assert state.forget_old() == 1
         assert [p["id"] for p in client.get("/api/v1/projects").json()] == [new["id"]]
         assert not (tmp_path / "server" / "projects" / old["id"]).exists()
 
 
-@pytest.mark.slow
 def test_an_ephemeral_server_leaves_nothing(monkeypatch, tmp_path):
-    from tablecloak.server.settings import ServerSettings
+    from tablecloak.server.state import ServerSettings
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     app = make_app(ServerSettings.ephemeral(port=PORT, bearer=BEARER))

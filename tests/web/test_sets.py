@@ -12,6 +12,7 @@ from tablecloak import pipeline
 from tablecloak.policy.load import load_policy
 from tablecloak.sample import baskets, write_baskets
 
+pytestmark = pytest.mark.slow
 SETS = 3 * [["apple", "beer"], ["pear", "beer"], ["apple", "wine"], ["pear", "wine", "apple"], ["beer"],
             ["apple", "beer"]]  # fmt: skip
 TREE = "apple;fruit;*\npear;fruit;*\nbeer;drink;*\nwine;drink;*\n"

@@ -14,6 +14,8 @@ import pytest
 
 from canaries import BROKEN, POLICY, WHOLE, leaks
 
+pytestmark = pytest.mark.slow
+
 # What is shown of a project beside what is made to show cells.
 QUIET = ("load", "roles", "goals", "light", "run", "policy", "ready", "export", "compare")
 SHOWING = ("load?values=true", "compare?values=true", "hierarchies", "attacks", "lattice")

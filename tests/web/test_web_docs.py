@@ -1,4 +1,4 @@
-"""The examples of docs/web.md run against a server, line by line."""
+"""The examples of docs/reference/web.md run against a server, line by line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from browsing import serving
 
 from tablecloak.sample import patients
 
-PAGE = Path(__file__).parents[2] / "docs/web.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/web.md"
 TOKEN = "choose-something-long"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from tablecloak.server.settings import ServerSettings
+from tablecloak.server.state import ServerSettings
 
 PORT = 8642
 BASE = f"http://127.0.0.1:{PORT}"

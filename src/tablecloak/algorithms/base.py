@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.data.class_labels import ClassLabels, labels_of_column
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
-from tablecloak.data.labels import ClassLabels, labels_of_column
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.registry import register
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats
 
-__all__ = ["Algorithm", "Block", "Bucketing", "CutTree", "Order", "Problem", "Publishes", "Solution", "algorithm"]
+if TYPE_CHECKING:
+    from tablecloak.algorithms.one_pass.pile_dealing import Dealing
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 A = TypeVar("A")
 BLOCK = 1 << 18  # classes whose losses are looked up at once: there may be millions
-# What an algorithm need not define.
-DERIVED = (
-    "publishes", "group_column", "needs_rows", "order", "needs_hierarchies", "needs_sensitive", "may_shard",
-    "must_compile", "compile",
-)  # fmt: skip
+# What every algorithm must define.
+DEFINED = ("name", "refuses", "solve")
 
 
 class Publishes(enum.StrEnum):
@@ -47,7 +44,7 @@ class Publishes(enum.StrEnum):
         return self in (Publishes.GROUPED, Publishes.SEPARATED)
 
 
-class Order(enum.StrEnum):
+class TupleOrder(enum.StrEnum):
     """The order in which an algorithm is given the tuples of a table."""
 
     GIVEN = "given"  # as they come: the answer is one of counts alone
@@ -90,7 +87,7 @@ class CutTree:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class ColumnBlock:
     """Columns that stay together: row i of the release shows what row `source[i]` of the table holds in them."""
 
     columns: tuple[str, ...]
@@ -101,7 +98,7 @@ class Block:
 class Bucketing:
     """How the columns of a table are cut apart inside groups; columns in no block stay where they are."""
 
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[ColumnBlock, ...] = ()
     side: tuple[str, ...] = ()  # columns published in a table of their own
     is_counted: bool = False  # that table lists different rows of a group once, with their number
 
@@ -170,9 +167,11 @@ class Solution:
 
     def sizes(self, table: CodedTable) -> IntArray:
         """Records of every class, suppressed ones not counted."""
-        kept = self.class_of_tuple >= 0
-        weights = table.weights[kept] if len(table.weights) else None
-        return np.bincount(self.class_of_tuple[kept], weights=weights, minlength=self.n_classes).astype(np.int64)
+        is_published = self.class_of_tuple >= 0
+        weights = table.weights[is_published] if len(table.weights) else None
+        return np.bincount(self.class_of_tuple[is_published], weights=weights, minlength=self.n_classes).astype(
+            np.int64
+        )
 
     def stats(self, table: CodedTable) -> ClassStats:
         """Statistics of the classes as a reader of the release counts them: without suppressed records."""
@@ -180,9 +179,30 @@ class Solution:
 
 
 class Algorithm(Protocol):
-    """What every algorithm offers; its fields are the parameters of a policy."""
+    """What every algorithm offers; its fields are the parameters of a policy.
+
+    Nobody else knows algorithms by name or class: whatever others must know of one is said here.
+    """
 
     name: ClassVar[str]
+    minimizes: ClassVar[str | None] = None  # what the search keeps low, in words, unless the field `loss` says it
+    searches_lattice: ClassVar[bool] = False  # one level for each column: it is a `FullDomain`
+    forms_classes: ClassVar[bool] = True  # records are put together; False: it works on sets of items
+
+    # Parameters of some algorithms that others must know; an algorithm without one has these values.
+    suppression_limit: float | None = 0.0  # share of records that may be left out; None: as many as a class needs
+    target: str | None = None  # the column whose values recipients want to predict
+    forbidden: Sequence[Mapping[str, str]] = ()  # combinations of values that no published row may show
+
+    @property
+    def chooses_blocks(self) -> bool:
+        """Which columns stay together is chosen by the data."""
+        return False
+
+    @property
+    def dealing(self) -> Dealing | None:
+        """The algorithm as one that deals out files on disk; None where it works on tuples in memory."""
+        return None
 
     @property
     def publishes(self) -> Publishes:
@@ -204,9 +224,9 @@ class Algorithm(Protocol):
         return False
 
     @property
-    def order(self) -> Order:
+    def order(self) -> TupleOrder:
         """The order in which tuples must come, so that neither that of the input nor the seed tells anything."""
-        return Order.SECRET if self.needs_rows else Order.GIVEN
+        return TupleOrder.SECRET if self.needs_rows else TupleOrder.GIVEN
 
     @property
     def needs_hierarchies(self) -> bool:
@@ -217,6 +237,10 @@ class Algorithm(Protocol):
     def needs_sensitive(self) -> bool:
         """The search looks at sensitive attributes even where the goal does not."""
         return False
+
+    def sees_sensitive(self, quasi: Collection[str]) -> bool:  # noqa: ARG002
+        """Whether it still does beside these quasi-identifiers, one of which may be all that it looks at."""
+        return self.needs_sensitive
 
     @property
     def may_shard(self) -> bool:
@@ -248,9 +272,9 @@ def algorithm(name: str, *, minimizes: str | None = None) -> Callable[[type[A]],
         checked = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
         checked.name = name  # type: ignore[attr-defined]
         checked.minimizes = minimizes  # type: ignore[attr-defined]
-        for attribute in DERIVED:
-            if not hasattr(checked, attribute):
-                setattr(checked, attribute, vars(Algorithm)[attribute])
+        for attribute, default in vars(Algorithm).items():
+            if not attribute.startswith("_") and attribute not in DEFINED and not hasattr(checked, attribute):
+                setattr(checked, attribute, default)
         return cast(type[A], register("algorithms", name)(checked))
 
     return decorate

@@ -8,11 +8,8 @@ from typing import Any
 
 from tablecloak.errors import DataError, Infeasible, did_you_mean
 from tablecloak.models.base import Goal, PrivacyModel, Verdict, all_held, parameters
-from tablecloak.models.personalized_privacy import PersonalizedPrivacy
 from tablecloak.stats.classes import ClassStats
 from tablecloak.stats.persons import Held
-
-__all__ = ["require_feasible"]
 
 # Relaxations are only worth a full search where that takes no time to speak of.
 TRY_LOSS_UP_TO = 50_000
@@ -48,7 +45,7 @@ def _refuse_absent_values(whole: ClassStats, goal: Goal) -> None:
     """A value that a goal names and nobody has protects nobody, and the one that was meant is not protected."""
     for model in goal.models:
         names = model.named_values()
-        held = all_held(whole, getattr(model, "sensitive", None)) if names else []
+        held = all_held(whole, model.sensitive_columns) if names else []
         n_holders = {
             label: n for each in held for label, n in zip(each.domain.labels, each.holders().totals, strict=True)
         }
@@ -61,7 +58,7 @@ def _refuse_absent_values(whole: ClassStats, goal: Goal) -> None:
                 f"{model.name} names the value '{absent[0]}', which does not occur in {_columns(held)}",
                 hint=did_you_mean(absent[0], common) or "name values as the data spells them, or leave it out",
             )
-        n_unknown = model.n_unknown_guards(whole) if isinstance(model, PersonalizedPrivacy) else 0
+        n_unknown = model.n_unknown_guards(whole)
         if n_unknown:
             raise DataError(
                 f"{n_unknown:,} different cells of the guard column name no value and no node, so they protect nobody",

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.output import emit, progress_for, remark
+from tablecloak.cli.output import emit, progress_for, remark_all
 from tablecloak.cli.policies import DATA
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.settings import ENGINE, Settings, uses
 from tablecloak.cli.streams import STREAM, readable, writable
 from tablecloak.errors import PolicyError
 
 
+@uses(*ENGINE)
 def apply(
     recoding: Annotated[Path, typer.Argument(help="Recoding written by an earlier run.")],
     data: Annotated[str, typer.Argument(help="New rows; - is stdin.")],
@@ -30,15 +31,20 @@ def apply(
         raise PolicyError("--json and --output - both want stdout", hint="write the release to a file")
     with readable(data) as source, writable(target) as release, progress_for(settings) as progress:
         from tablecloak import pipeline
-        from tablecloak.report import terminal
+        from tablecloak.report.about.check_run_verify import ran
 
         assert source is not None
         assert release is not None
         report = pipeline.apply_file(
-            recoding, source, release, suppression_limit=suppression_limit, force=force, progress=progress
+            recoding,
+            source,
+            release,
+            suppression_limit=suppression_limit,
+            force=force,
+            progress=progress,
+            **settings.engine_options,
         ).to_dict()
     if target == STREAM:
-        for line in terminal.run_lines(report):
-            remark(settings, line)
+        remark_all(settings, ran(report))
     else:
-        emit(settings, report, terminal.run_lines(report))
+        emit(settings, report, ran(report))

@@ -9,14 +9,15 @@ import typer
 
 from tablecloak.cli.columns import column_names
 from tablecloak.cli.output import emit, page_at, remark
-from tablecloak.cli.policies import read_policy
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.policies import read_optional_policy
+from tablecloak.cli.settings import Settings, uses
 from tablecloak.errors import PolicyError
 
 if TYPE_CHECKING:
     from tablecloak.io.places import Place
 
 
+@uses("engine", "memory", "threads", "seed")
 def attack(
     original: Annotated[Path, typer.Argument(help="The data as it was; with --alone, the release itself.")],
     release: Annotated[Path | None, typer.Argument(help="The data as published, by any tool.")] = None,
@@ -51,18 +52,18 @@ def attack(
     """Attack a release, by itself or beside its original. Names rows by number, and shows no cell of either file."""
     if alone == (release is not None):
         raise PolicyError("give ORIGINAL and RELEASE, or one file with --alone", hint="tablecloak attack --help")
-    from tablecloak.attacking import attack_files
-    from tablecloak.report import attack_lines
+    from tablecloak.measure.attack import attack_files
+    from tablecloak.report.about.attack import attacked
 
-    wanted = None if policy is None else read_policy(policy, None, settings)
+    loaded_policy = read_optional_policy(policy, settings)
     others = release2 or []
     reads: list[Place | None] = [original, release, population, facts, control, *others]
-    reads += [policy, *(wanted.reads if wanted else ())]
+    reads += [policy, *(loaded_policy.reads if loaded_policy else ())]
     with page_at(html, reads, force=force) as write:
         report = attack_files(
             None if release is None else original,
             original if release is None else release,
-            policy=wanted,
+            policy=loaded_policy,
             quasi=column_names(quasi) if quasi is not None else (),
             sensitive=column_names(sensitive) if sensitive is not None else (),
             population=population,
@@ -70,9 +71,11 @@ def attack(
             facts=facts,
             control=control,
             kinds=kind or None,
+            demand=settings.demand,
         ).to_dict()
+        document = attacked(report, str(release or original))
         if html is not None:
-            write(attack_lines.page(report, str(release or original)))
-    emit(settings, report, attack_lines.lines(report))
+            write(document)
+    emit(settings, report, document.blocks)
     if html is not None:
         remark(settings, f"Wrote {html}.")

@@ -8,11 +8,12 @@ import typer
 
 from tablecloak.cli.output import emit, progress_for
 from tablecloak.cli.policies import PolicyFile, Set, Strict, read_policy
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.settings import ENGINE, Settings, uses
 from tablecloak.cli.streams import readable
 from tablecloak.errors import GoalNotMet
 
 
+@uses(*ENGINE, "seed")
 def check(
     policy: PolicyFile,
     data: Annotated[str | None, typer.Argument(help="Data to check against, instead of the policy's input.")] = None,
@@ -23,11 +24,11 @@ def check(
 ) -> None:
     """Validate a policy; with data, also whether its goals can be reached. Writes nothing."""
     with readable(data) as source, progress_for(settings) as progress:
-        wanted = read_policy(policy, changes, settings, source=source, strict=strict)
+        loaded_policy = read_policy(policy, changes, settings, source=source, strict=strict)
         from tablecloak import pipeline
-        from tablecloak.report import terminal
+        from tablecloak.report.about.check_run_verify import checked
 
-        report = pipeline.check(wanted, memory=settings.memory, progress=progress).to_dict()
-    emit(settings, report, terminal.check_lines(report))
-    if wanted.strict and any(found["accepted"] is None for found in report["findings"]):
+        report = pipeline.check(loaded_policy, progress=progress, **settings.engine_options).to_dict()
+    emit(settings, report, checked(report))
+    if loaded_policy.strict and any(finding["accepted"] is None for finding in report["findings"]):
         raise typer.Exit(GoalNotMet.exit_code)

@@ -6,8 +6,6 @@ import csv
 
 from tablecloak.errors import PolicyError
 
-__all__ = ["column_names"]
-
 
 def column_names(text: str) -> list[str]:
     """The columns of a list such as `age,sex,zip`; a name with a comma is written in double quotes."""

@@ -9,12 +9,13 @@ import typer
 
 from tablecloak.cli.columns import column_names
 from tablecloak.cli.output import emit, page_at, remark
-from tablecloak.cli.policies import read_policy
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.policies import read_optional_policy
+from tablecloak.cli.settings import Settings, uses
 from tablecloak.cli.streams import readable
 from tablecloak.io.places import Place, place_of
 
 
+@uses("engine", "memory", "threads", "seed")
 def compare(
     a: Annotated[str, typer.Argument(help="The data as it was; with --original, the first of two releases.")],
     b: Annotated[str, typer.Argument(help="The data as published, by any tool; - is stdin.")],
@@ -38,32 +39,27 @@ def compare(
 ) -> None:
     """Compare a release with its original, or two releases of one original: risk, attacks, utility. Shows no cell."""
     with readable(b) as published:
-        from tablecloak.contrast import contrast_files, judge_files
-        from tablecloak.report import contrast_lines
+        from tablecloak.measure.two_releases import contrast_files, judge_files
+        from tablecloak.report.about import compare as about
 
         assert published is not None
         options: dict[str, Any] = {
-            "policy": None if policy is None else read_policy(policy, None, settings),
+            "policy": read_optional_policy(policy, settings),
             "quasi": column_names(quasi) if quasi is not None else (),
             "target": target,
             "learner": learner,
+            "demand": settings.demand,
         }
         reads: list[Place | None] = [place_of(a), place_of(original) if original else None, published, policy]
         with page_at(html, reads, force=force) as write:
             if original is None:
                 report = judge_files(place_of(a), published, **options).to_dict()
-                lines = contrast_lines.judged_lines(report)
+                document = about.judged(report)
             else:
                 report = contrast_files(place_of(a), published, place_of(original), **options).to_dict()
-                lines = contrast_lines.contrast_lines(report)
+                document = about.contrasted(report)
             if html is not None:
-                write(_page(report))
-    emit(settings, report, lines)
+                write(document)
+    emit(settings, report, document.blocks)
     if html is not None:
         remark(settings, f"Wrote {html}.")
-
-
-def _page(report: dict[str, Any]) -> str:
-    from tablecloak.report.contrast_page import contrast_page, judged_page
-
-    return contrast_page(report) if "rows" in report else judged_page(report)

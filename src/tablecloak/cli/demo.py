@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tablecloak.cli.output import emit, progress_for, remark
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.settings import Settings, uses
 from tablecloak.errors import PolicyError
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.console import RenderableType
-    from rich.text import Text
 
 FOLDER = Path("tablecloak-demo")
 N_SHOWN = 4
 
 
+@uses("threads")
 def demo(
     *,
     directory: Annotated[
@@ -60,7 +58,8 @@ def _in_terminal(directory: Path, settings: Settings) -> None:
         from tablecloak import pipeline, sample
         from tablecloak.io.tabular import read_frame
         from tablecloak.policy.load import load_policy
-        from tablecloak.report import terminal
+        from tablecloak.report.about.check_run_verify import demonstrated, ran
+        from tablecloak.report.about.table import first_rows
 
         policy_file = sample.write_patients(directory)
         policy = load_policy(policy_file)
@@ -70,15 +69,15 @@ def _in_terminal(directory: Path, settings: Settings) -> None:
         assert policy.output_path is not None
         before = read_frame(policy.input_path, columns=list(policy.columns))
         after = read_frame(policy.output_path)
-        lines: list[RenderableType] = [
-            *terminal.run_lines(report),
-            terminal.rows_table("The first records before", before.head(N_SHOWN).rows(named=True)),
-            terminal.rows_table("and some as published", _spread_over(after).rows(named=True)),
-            *_finding(careless),
-            *terminal.next_steps(policy_file, report),
+        shown_rows = before.head(N_SHOWN).rows(named=True), _spread_over(after).rows(named=True)
+        blocks = [
+            *ran(report),
+            first_rows("The first records before", shown_rows[0]),
+            first_rows("and some as published", shown_rows[1]),
+            *demonstrated({**report, "policy": policy_file}, careless),
         ]
         shown = {key: careless[key] for key in ("status", "findings")}
-        emit(settings, {**report, "with_cost_kept": shown}, lines)
+        emit(settings, {**report, "with_cost_kept": shown}, blocks)
 
 
 def _spread_over(release: pl.DataFrame) -> pl.DataFrame:
@@ -87,18 +86,6 @@ def _spread_over(release: pl.DataFrame) -> pl.DataFrame:
     return complete.gather_every(max(1, complete.height // N_SHOWN), offset=complete.height // (2 * N_SHOWN)).head(
         N_SHOWN
     )
-
-
-def _finding(careless: Mapping[str, Any]) -> Iterator[Text]:
-    """What a finding looks like: the same release with a column in which everybody differs."""
-    from rich.text import Text
-
-    from tablecloak.report import terminal
-
-    yield Text("\nWith the column cost kept as it is (cost: {role: keep}), the same release would be ") + (
-        terminal.status_line(careless)
-    )
-    yield from (Text("  ") + line for line in terminal.finding_lines(careless["findings"]))
 
 
 def _refuse_other_folders(folder: Path) -> None:

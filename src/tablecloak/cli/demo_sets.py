@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tablecloak.cli.demo import FOLDER, refuse_other_folders
 from tablecloak.cli.output import emit, progress_for, remark
 from tablecloak.cli.settings import Settings
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-__all__ = ["show"]
 
 OWN_FOLDER = Path("tablecloak-demo-sets")
 N_SHOWN = 5
@@ -28,20 +22,21 @@ def show(directory: Path, settings: Settings) -> None:
         remark(settings, "Filling 2,000 baskets of customers who do not exist ...")
         from tablecloak import pipeline
         from tablecloak.policy.load import load_policy
-        from tablecloak.report import terminal
+        from tablecloak.report.about.check_run_verify import demonstrated, ran
+        from tablecloak.report.about.table import first_rows
 
         policy_file = write_baskets(folder)
         policy = load_policy(policy_file)
         report = pipeline.run(policy, progress=progress, force=True).to_dict()
         assert policy.input_path is not None
         assert policy.output_path is not None
-        lines: list[RenderableType] = [
-            *terminal.run_lines(report),
-            terminal.rows_table("The first baskets before", _rows(policy.input_path)),
-            terminal.rows_table("and as published", _rows(policy.output_path)),
-            *terminal.next_steps(policy_file, report),
+        blocks = [
+            *ran(report),
+            first_rows("The first baskets before", _rows(policy.input_path)),
+            first_rows("and as published", _rows(policy.output_path)),
+            *demonstrated({**report, "policy": policy_file}),
         ]
-        emit(settings, report, lines)
+        emit(settings, report, blocks)
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tablecloak.cli.output import emit, progress_for
-from tablecloak.cli.settings import Settings, accepting_settings
+from tablecloak.cli.settings import Settings, accepting_settings, uses
 
 app = typer.Typer(no_args_is_help=True, help="Metadata of DICOM images as a table, and images with what was published.")
 
@@ -20,6 +20,7 @@ Folder = Annotated[
 
 @app.command()
 @accepting_settings
+@uses("threads")
 def table(
     folder: Folder,
     *,
@@ -34,7 +35,7 @@ def table(
     settings: Settings,
 ) -> None:
     """Write the metadata of every image as a row of a table, and perhaps a policy for it."""
-    from tablecloak.imaging import image_profile, read_images
+    from tablecloak.dicom import image_profile, read_images
     from tablecloak.io.atomic import Outputs
     from tablecloak.io.tabular import write_frame
     from tablecloak.profile.starter import release_name, starter_policy
@@ -57,6 +58,7 @@ def table(
 
 @app.command()
 @accepting_settings
+@uses("threads")
 def export(
     folder: Folder,
     release: Annotated[Path, typer.Argument(help="The release of their table.")],
@@ -70,8 +72,8 @@ def export(
     settings: Settings,
 ) -> None:
     """Write the images of the published rows, with the published values and without everything else."""
-    from tablecloak.imaging import export_images, read_images
-    from tablecloak.io.credentials import read_secret
+    from tablecloak.dicom import export_images, read_images
+    from tablecloak.io.places import read_secret
     from tablecloak.io.sources import Source
     from tablecloak.io.tabular import read_frame
 
@@ -79,8 +81,8 @@ def export(
     reads = [release, *([Path(key[5:]).expanduser()] if key and key.startswith("file:") else [])]
     with progress_for(settings) as progress:
         images = read_images(folder, progress=progress)
-        found = export_images(
+        exported = export_images(
             images, read_frame(Source(release)), target, key=secret, reads=reads, force=force, progress=progress
         )
-    lines = [f"Wrote {target}: {found.n_images:,} images, {found.n_left_out:,} left out"]
-    emit(settings, found.to_dict(), [*lines, *(f"Note: {warning}" for warning in found.warnings)])
+    lines = [f"Wrote {target}: {exported.n_images:,} images, {exported.n_left_out:,} left out"]
+    emit(settings, exported.to_dict(), [*lines, *(f"Note: {warning}" for warning in exported.warnings)])

@@ -16,8 +16,8 @@ def explain(
     settings: Settings,
 ) -> None:
     """Say what a model, algorithm or metric means: definition, protection, parameters, reference."""
-    from tablecloak.report import terminal
+    from tablecloak.report.about.things import meaning
     from tablecloak.report.explain import explain as explained
 
-    found = explained(name).to_dict()
-    emit(settings, found, terminal.explain_lines(found))
+    explanation = explained(name).to_dict()
+    emit(settings, explanation, meaning(explanation))

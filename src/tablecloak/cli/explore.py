@@ -9,11 +9,12 @@ import typer
 
 from tablecloak.cli.output import emit, page_at, progress_for, remark
 from tablecloak.cli.policies import PolicyFile, Set, read_policy
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.settings import ENGINE, Settings, uses
 from tablecloak.cli.streams import readable
 from tablecloak.errors import PolicyError
 
 
+@uses(*ENGINE, "seed")
 def explore(
     policy: PolicyFile,
     data: Annotated[str | None, typer.Argument(help="Data to explore, instead of the policy's input.")] = None,
@@ -35,20 +36,19 @@ def explore(
     if not vary:
         raise PolicyError("nothing varies", hint="--vary k=2..20 --vary algorithm=mondrian,auto")
     with readable(data) as source, progress_for(settings) as progress:
-        wanted = read_policy(policy, changes, settings, source=source)
-        from tablecloak.exploration import explore_policy
+        loaded_policy = read_policy(policy, changes, settings, source=source)
         from tablecloak.policy.variations import parse_axis
-        from tablecloak.report import frontier
+        from tablecloak.release.explore import explore_policy
+        from tablecloak.report.about.explore import explored
 
         axes = [parse_axis(text) for text in vary]
-        with page_at(html, [policy, *wanted.reads], force=force) as write:
+        with page_at(html, [policy, *loaded_policy.reads], force=force) as write:
             report = explore_policy(
-                wanted, axes, risk=risk, utility=utility, threads=settings.threads, progress=progress
+                loaded_policy, axes, risk=risk, utility=utility, progress=progress, **settings.engine_options
             ).to_dict()
+            document = explored(report, policy.name)
             if html is not None:
-                from tablecloak.report.frontier_page import page
-
-                write(page(report, policy.name))
-    emit(settings, report, frontier.lines(report))
+                write(document)
+    emit(settings, report, document.blocks)
     if html is not None:
         remark(settings, f"Wrote {html}.")

@@ -11,10 +11,9 @@ import typer
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import Settings
 from tablecloak.errors import PolicyError
+from tablecloak.values.amounts import show_size
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from tablecloak.io.repositories import Record
 
 
@@ -39,40 +38,36 @@ def fetch(
     settings: Settings,
 ) -> None:
     """List the files of a record, or fetch one of them. The only command that uses the internet."""
-    from tablecloak.amounts import parse_bytes
     from tablecloak.io.repositories import look_up, servers_of
+    from tablecloak.values.amounts import parse_bytes
 
     if target is not None and file is None:
         raise PolicyError("nothing is written without --file", hint="name one of the files that are listed")
-    from tablecloak.io.remote import Remote
+    from tablecloak.io.repositories import Remote
 
     remote = Remote(frozenset([*servers_of(record), *(internet or ())]), limit_bytes=parse_bytes(limit))
-    found = look_up(record, remote, token=token)
+    listing = look_up(record, remote, token=token)
     if file is None:
-        emit(settings, found.to_dict(), _lines(found))
+        emit(settings, listing.to_dict(), _lines(listing))
         return
     path = target or Path(Path(file).name)
-    _save(found, file, path, remote, token, force=force)
+    _save(listing, file, path, remote, token, force=force)
     written: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
     emit(settings, written, [f"Wrote {path} ({written['bytes']:,} bytes)"])
 
 
-def _save(found: Record, file: str, path: Path, remote: Any, token: str | None, *, force: bool) -> None:
+def _save(record: Record, file: str, path: Path, remote: Any, token: str | None, *, force: bool) -> None:
     from tablecloak.io.atomic import Outputs
     from tablecloak.io.repositories import save_file
 
     secret = Path(token[5:]).expanduser() if token and token.startswith("file:") else None
     with Outputs(reads=[secret], force=force) as outputs:
-        save_file(found, file, outputs.add(path, is_private=True), remote, token=token)
+        save_file(record, file, outputs.add(path, is_private=True), remote, token=token)
 
 
-def _lines(found: Record) -> Iterator[Text]:
-    from rich.text import Text
-
-    from tablecloak.report.terminal import show_bytes
-
-    yield Text(f"{found.title} ({found.host})")
-    for file in found.files:
-        size = "?" if file.n_bytes is None else show_bytes(file.n_bytes)
+def _lines(record: Record) -> Iterator[str]:
+    yield f"{record.title} ({record.host})"
+    for file in record.files:
+        size = "?" if file.n_bytes is None else show_size(file.n_bytes)
         remarks = [*(["not a table"] if not file.is_table else []), *(["restricted"] if file.is_restricted else [])]
-        yield Text(f"  {file.name}  {size}" + (f"  ({', '.join(remarks)})" if remarks else ""))
+        yield f"  {file.name}  {size}" + (f"  ({', '.join(remarks)})" if remarks else "")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tablecloak.cli.output import emit, remark
-from tablecloak.cli.settings import Settings, accepting_settings
+from tablecloak.cli.settings import Settings, accepting_settings, uses
 from tablecloak.cli.streams import STREAM, writable
 from tablecloak.errors import DataError, PolicyError
 
@@ -25,6 +25,7 @@ HierarchyFile = Annotated[
 
 @app.command()
 @accepting_settings
+@uses("threads")
 def build(
     data: Annotated[Path, typer.Argument(help="Data with the column.")],
     column: Annotated[str, typer.Argument(help="Name of the column.")],
@@ -40,7 +41,7 @@ def build(
     """Build a hierarchy over the values of a column."""
     spec = _spec(kind, changes or [])
     from tablecloak.hierarchy.build import build as build_hierarchy
-    from tablecloak.hierarchy.files import write_hierarchy
+    from tablecloak.hierarchy.hierarchy_files import write_hierarchy
     from tablecloak.io.atomic import replace_when_done
 
     values, column_type = _values(data, column)
@@ -64,15 +65,16 @@ def show(
     settings: Settings,
 ) -> None:
     """Draw a hierarchy as a tree."""
-    from tablecloak.hierarchy.files import read_hierarchy
-    from tablecloak.report import terminal
+    from tablecloak.hierarchy.hierarchy_files import read_hierarchy
+    from tablecloak.report.about.things import tree
 
     hierarchy = read_hierarchy(file)
-    emit(settings, hierarchy.to_tree(), [terminal.hierarchy_tree(hierarchy, depth=depth)])
+    emit(settings, hierarchy.to_tree(), [tree(hierarchy, depth=depth)])
 
 
 @app.command()
 @accepting_settings
+@uses("threads")
 def check(
     file: HierarchyFile,
     data: Annotated[Path | None, typer.Argument(help="Data whose column it must fit.")] = None,
@@ -84,14 +86,14 @@ def check(
     if (data is None) != (column is None):
         raise PolicyError("data and column go together", hint="tablecloak hierarchy check FILE DATA COLUMN")
     from tablecloak.hierarchy.lint import lint
-    from tablecloak.report import terminal
-    from tablecloak.values import format_value
+    from tablecloak.report.about.things import linted
+    from tablecloak.values.cell_grammar import format_value
 
     texts = None if data is None or column is None else [str(format_value(v)) for v in _values(data, column)[0]]
     problems = [asdict(problem) for problem in lint(file, texts)]
-    found = {"file": str(file), "ok": all(p["severity"] == "warning" for p in problems), "problems": problems}
-    emit(settings, found, terminal.lint_lines(found))
-    if not found["ok"]:
+    report = {"file": str(file), "ok": all(p["severity"] == "warning" for p in problems), "problems": problems}
+    emit(settings, report, linted(report))
+    if not report["ok"]:
         raise typer.Exit(DataError.exit_code)
 
 
@@ -101,7 +103,7 @@ def _spec(kind: str, changes: list[str]) -> Any:
 
     from tablecloak.policy.overrides import parse
     from tablecloak.policy.problems import InvalidPolicyError, problems_of
-    from tablecloak.policy.schema import hierarchy_from
+    from tablecloak.policy.sections import hierarchy_from
 
     written = {"kind": kind, **{change.steps[0]: change.value for change in map(parse, changes)}}
     try:

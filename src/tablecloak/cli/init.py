@@ -11,9 +11,10 @@ import typer
 
 from tablecloak.cli.output import emit
 from tablecloak.cli.policies import Header
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.settings import Settings, uses
 
 
+@uses("engine", "memory", "threads")
 def init(
     data: Annotated[Path, typer.Argument(help="Data to write a policy for.")],
     *,
@@ -31,7 +32,7 @@ def init(
     from tablecloak.profile.presets import preset_named
     from tablecloak.profile.profile import inspect_file
     from tablecloak.profile.starter import SCHEMA_FILE, release_name, starter_policy
-    from tablecloak.report import profile_lines
+    from tablecloak.report.about.table import started
 
     preset_named(preset)
     schema = target.parent / SCHEMA_FILE
@@ -39,7 +40,7 @@ def init(
         policy_file = outputs.add(target)
         schema_file = None if schema.exists() and not force else outputs.add(schema)
         source = os.path.relpath(data, target.parent)
-        profile = inspect_file(data, header=header)
+        profile = inspect_file(data, header=header, demand=settings.demand)
         starter = starter_policy(profile, source=source, output=f"out/{release_name(data)}", preset=preset)
         parse_policy(starter.text, name=str(target), base=target.parent)
         policy_file.write_text(starter.text, encoding="utf-8")
@@ -52,4 +53,4 @@ def init(
         "lines": starter.n_lines,
         "hierarchies": starter.n_hierarchies,
     }
-    emit(settings, report, profile_lines.init_lines(report))
+    emit(settings, report, started(report))

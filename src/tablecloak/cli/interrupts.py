@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from tablecloak.progress import HAVE_ANSWER, Silent
 
-__all__ = ["Quiet", "Wish", "wish"]
-
 
 @dataclass(slots=True)
 class Wish:

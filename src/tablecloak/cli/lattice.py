@@ -9,10 +9,11 @@ import typer
 
 from tablecloak.cli.output import emit, page_at, progress_for, remark
 from tablecloak.cli.policies import PolicyFile, Set, read_policy
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.settings import ENGINE, Settings, uses
 from tablecloak.cli.streams import readable
 
 
+@uses(*ENGINE, "seed")
 def lattice(
     policy: PolicyFile,
     data: Annotated[str | None, typer.Argument(help="Data to search, instead of the policy's input.")] = None,
@@ -30,15 +31,18 @@ def lattice(
 ) -> None:
     """Search the lattice of full-domain generalisations: safe and unsafe nodes, their loss, the best one."""
     with readable(data) as source, progress_for(settings) as progress:
-        wanted = read_policy(policy, changes, settings, source=source)
+        loaded_policy = read_policy(policy, changes, settings, source=source)
         from tablecloak import pipeline
-        from tablecloak.report import lattice as picture
+        from tablecloak.report.about.lattice import searched
 
-        with page_at(html, [policy, *wanted.reads], force=force) as write:
-            view, search = pipeline.explore(wanted, algorithm=algorithm, progress=progress)
+        with page_at(html, [policy, *loaded_policy.reads], force=force) as write:
+            view, search = pipeline.explore(
+                loaded_policy, algorithm=algorithm, progress=progress, **settings.engine_options
+            )
             report = {"algorithm": search.name, **view.to_dict()}
+            document = searched(report)
             if html is not None:
-                write(picture.page(report))
-    emit(settings, report, picture.lines(report))
+                write(document)
+    emit(settings, report, document.blocks)
     if html is not None:
         remark(settings, f"Wrote {html}.")

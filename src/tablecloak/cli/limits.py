@@ -13,8 +13,6 @@ from pathlib import Path
 
 from tablecloak.errors import CloakError
 
-__all__ = ["STARVED", "is_starved", "memory_limit", "watched"]
-
 # How a watched process ends that got no more memory; it may have none left to say so itself.
 STARVED = 99
 SIGNALLED = 128  # and the number of a signal
@@ -39,10 +37,10 @@ def watched() -> int | None:
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")
     os.environ["RUST_BACKTRACE"] = "0"
-    heard, told = os.pipe()
+    listener, speaker = os.pipe()
     child = os.fork()
     if child == 0:
-        atexit.register(os.write, told, b".")  # which a library that ends the process on its own passes by
+        atexit.register(os.write, speaker, b".")  # which a library that ends the process on its own passes by
         # what libraries say that run short is said once, at the end
         threading.excepthook = lambda _: None
         warnings.simplefilter("ignore")
@@ -52,15 +50,15 @@ def watched() -> int | None:
     _, status = os.waitpid(child, 0)
     if os.WIFEXITED(status):
         code = os.WEXITSTATUS(status)
-        return STARVED if code < SIGNALLED and not _is_told(heard) else code
+        return STARVED if code < SIGNALLED and not _is_told(listener) else code
     number = os.WTERMSIG(status)
     return STARVED if number in FATAL else SIGNALLED + number
 
 
-def _is_told(heard: int) -> bool:
-    os.set_blocking(heard, False)  # whatever the child started may still hold the other end
+def _is_told(listener: int) -> bool:
+    os.set_blocking(listener, False)  # whatever the child started may still hold the other end
     try:
-        return os.read(heard, 1) != b""
+        return os.read(listener, 1) != b""
     except BlockingIOError:
         return False
 

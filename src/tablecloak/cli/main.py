@@ -18,8 +18,6 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from tablecloak.amounts import show_bytes
-from tablecloak.cleanup import discard_unfinished
 from tablecloak.cli import (
     apply,
     attack,
@@ -32,24 +30,23 @@ from tablecloak.cli import (
     fetch,
     hierarchy,
     init,
-    inspect_data,
     lattice,
-    list_things,
     risk,
     run,
     schema,
     serve,
     verify,
 )
+from tablecloak.cli import inspect as inspect_data
+from tablecloak.cli import list as list_things
 from tablecloak.cli.interrupts import wish
 from tablecloak.cli.limits import STARVED, is_starved, memory_limit, watched
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
 from tablecloak.errors import CloakError, EngineError, PolicyError
-from tablecloak.io.private import keep_private, remove_abandoned
+from tablecloak.io.private import discard_unfinished, keep_private, remove_abandoned
 from tablecloak.progress import Cancelled
-
-__all__ = ["app", "main"]
+from tablecloak.values.amounts import show_bytes
 
 INTERRUPTED = 130
 STOPPING = b"\nstopping: the best release found so far is kept; Ctrl-C again abandons the run\n"
@@ -110,14 +107,14 @@ def _before_command(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     is_watched = arguments is None and memory_limit() is not None
     if is_watched and (code := watched()) is not None:
-        return _explain_plainly(_out_of_memory(), given) if code == STARVED else code
+        return _explain_plainly(_out_of_memory(), words) if code == STARVED else code
     if arguments is None:
         _prepare_process()
     try:
-        return int(app(given, standalone_mode=False, prog_name="tablecloak") or 0)
+        return int(app(words, standalone_mode=False, prog_name="tablecloak") or 0)
     except (Abort, Cancelled, KeyboardInterrupt):
         return INTERRUPTED
     except (SystemExit, GeneratorExit):
@@ -125,10 +122,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:  # panics of polars are no Exceptions
         if is_watched and not isinstance(error, TyperException) and is_starved(error):
             os._exit(STARVED)  # there may be no memory to say so here
-        return _failed(error, given)
+        return _failed(error, words)
 
 
-def _failed(error: BaseException, given: Sequence[str]) -> int:
+def _failed(error: BaseException, words: Sequence[str]) -> int:
     """Say what went wrong; a bug ends in a short message, not in a page of frames."""
     if isinstance(error, TyperException):
         if not error.format_message().strip():  # no command was named, and the help is already on the screen
@@ -136,7 +133,7 @@ def _failed(error: BaseException, given: Sequence[str]) -> int:
         error = _usage(error)
     if is_starved(error):
         error = _out_of_memory()
-    return _explain(error, given) if isinstance(error, CloakError) else _bug(error, given)
+    return _explain(error, words) if isinstance(error, CloakError) else _bug(error, words)
 
 
 def _prepare_process() -> None:
@@ -172,8 +169,8 @@ def _usage(error: TyperException) -> CloakError:
     return PolicyError(error.format_message(), hint=f"{path} --help")
 
 
-def _explain(error: CloakError, given: Sequence[str]) -> int:
-    if "--json" in given:
+def _explain(error: CloakError, words: Sequence[str]) -> int:
+    if "--json" in words:
         emit_json(error.to_dict())
     else:
         stderr().print(str(error), style="bold red" if stderr().is_terminal else "", soft_wrap=True, markup=False)
@@ -191,22 +188,22 @@ def _out_of_memory() -> CloakError:
     return EngineError(message, hint="allow more, at least 4 GB; then --engine duckdb --memory 1GB works on disk")
 
 
-def _explain_plainly(error: CloakError, given: Sequence[str]) -> int:
+def _explain_plainly(error: CloakError, words: Sequence[str]) -> int:
     """The same without any library that would have to be loaded."""
-    if "--json" in given:
+    if "--json" in words:
         sys.stdout.write(json.dumps(error.to_dict()) + "\n")
     else:
         sys.stderr.write(f"{error}\n")
     return error.exit_code
 
 
-def _bug(error: BaseException, given: Sequence[str]) -> int:
+def _bug(error: BaseException, words: Sequence[str]) -> int:
     """An unexpected error: its type and places only, because its text might hold a cell of the data."""
-    if {"-v", "--verbose"} & set(given):
+    if {"-v", "--verbose"} & set(words):
         stderr().print("Traceback:", "".join(traceback.format_tb(error.__traceback__)), sep="\n", markup=False)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     message = f"unexpected {type(error).__name__} in {frame.name} ({frame.filename.rpartition('/')[2]}:{frame.lineno})"
-    return _explain(CloakError(message, hint="run again with -v for details; this is a bug in tablecloak"), given)
+    return _explain(CloakError(message, hint="run again with -v for details; this is a bug in tablecloak"), words)
 
 
 if __name__ == "__main__":

@@ -11,27 +11,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.text import Text
+    from rich.console import Console
 
     from tablecloak.cli.settings import Settings
     from tablecloak.io.places import Place
     from tablecloak.progress import Progress
+    from tablecloak.report.blocks import Block, Document
 
-__all__ = ["emit", "emit_bytes", "emit_json", "emit_text", "page_at", "progress_for", "remark", "stderr"]
 
-
-def emit(settings: Settings, data: Any, lines: Iterable[RenderableType]) -> None:
-    """Print a result: as JSON if asked, otherwise the lines for people."""
+def emit(settings: Settings, data: Any, blocks: Iterable[Block | str]) -> None:
+    """Print a result: as JSON if asked, otherwise what is said about it to people; a text is a paragraph."""
     if settings.json:
         emit_json(data)
         return
     from rich.table import Table
 
+    from tablecloak.report.blocks import Paragraph
+    from tablecloak.report.render.terminal import lines
+
     console = _console(sys.stdout)
 
     def write() -> None:
-        for line in lines:
+        for line in lines(Paragraph(block) if isinstance(block, str) else block for block in blocks):
             console.print(line, soft_wrap=not isinstance(line, Table))
 
     _guarded(write)
@@ -64,14 +65,23 @@ def emit_bytes(chunks: Iterable[bytes]) -> None:
     _guarded(write)
 
 
-def remark(settings: Settings, text: str | Text) -> None:
+def remark_all(settings: Settings, blocks: Iterable[Block]) -> None:
+    """Say something on stderr, where stdout is taken by the release."""
+    from tablecloak.report.render.terminal import lines
+
+    if not settings.quiet:
+        for line in lines(blocks):
+            stderr().print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def remark(settings: Settings, text: str) -> None:
     """Say something on stderr unless asked to be quiet."""
     if not settings.quiet:
         stderr().print(text, soft_wrap=True, markup=False, highlight=False)
 
 
 @contextmanager
-def page_at(path: Path | None, reads: Iterable[Place | None], *, force: bool) -> Iterator[Callable[[str], None]]:
+def page_at(path: Path | None, reads: Iterable[Place | None], *, force: bool) -> Iterator[Callable[[Document], None]]:
     """What writes a page, put in place at the end; a place where it must not or cannot be is refused before the work.
 
     Args:
@@ -81,13 +91,14 @@ def page_at(path: Path | None, reads: Iterable[Place | None], *, force: bool) ->
         yield lambda _: None
         return
     from tablecloak.io.atomic import Outputs, writing
+    from tablecloak.report.render.html import page
 
     with Outputs(reads=reads, force=force) as outputs:
         target = outputs.add(path)
 
-        def write(text: str) -> None:
+        def write(document: Document) -> None:
             with writing(target):
-                target.write_text(text, encoding="utf-8")
+                target.write_text(page(document), encoding="utf-8")
 
         yield write
 

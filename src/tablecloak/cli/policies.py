@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from tablecloak.cli.settings import Settings
+from tablecloak.errors import PolicyError
 
 if TYPE_CHECKING:
     from tablecloak.io.places import Place
     from tablecloak.policy.schema import Policy
-
-__all__ = ["DATA", "Header", "PolicyFile", "Set", "Strict", "read_policy"]
 
 DATA = "FILE|URI"  # also a folder or pattern of files, and a table of a database
 PolicyFile: TypeAlias = Annotated[Path, typer.Argument(help="Policy file (YAML).")]
@@ -29,6 +28,15 @@ Set: TypeAlias = Annotated[
 Strict: TypeAlias = Annotated[
     bool, typer.Option("--strict", help="Exit code 3 if there are findings that the policy does not accept.")
 ]
+
+
+def read_optional_policy(path: Path | None, settings: Settings) -> Policy | None:
+    """The policy, where one is named; without one there is no seed to replace."""
+    if path is not None:
+        return read_policy(path, None, settings)
+    if settings.seed is not None:
+        raise PolicyError("--seed replaces the seed of a policy, and none is named", hint="add --policy FILE")
+    return None
 
 
 def read_policy(

@@ -12,8 +12,6 @@ from rich.text import Text
 
 from tablecloak.cli.interrupts import wish
 
-__all__ = ["RichProgress"]
-
 BAR_WIDTH = 12
 
 

@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.output import emit, progress_for, remark
+from tablecloak.cli.output import emit, progress_for, remark, remark_all
 from tablecloak.cli.policies import DATA, PolicyFile, Set, Strict, read_policy
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.settings import ENGINE, Settings, uses
 from tablecloak.cli.streams import STREAM, readable, writable
 from tablecloak.errors import PolicyError
+from tablecloak.values.amounts import show_size
 
 
+@uses(*ENGINE, "seed")
 def run(
     policy: PolicyFile,
     *,
@@ -37,22 +39,21 @@ def run(
     if target == STREAM and settings.json:
         raise PolicyError("--json and --output - both want stdout", hint="write the release to a file")
     with readable(source) as data, writable(target) as release, progress_for(settings) as progress:
-        wanted = read_policy(policy, changes, settings, source=data, target=release, strict=strict)
-        wanted = wanted.with_documents(report=report_file, certificate=certificate)
-        if target == STREAM and wanted.algorithm.publishes == "separated":
-            raise PolicyError(f"{wanted.algorithm.name} writes two tables", hint="name a file with --output")
+        loaded_policy = read_policy(policy, changes, settings, source=data, target=release, strict=strict)
+        loaded_policy = loaded_policy.with_documents(report=report_file, certificate=certificate)
+        if target == STREAM and loaded_policy.algorithm.publishes == "separated":
+            raise PolicyError(f"{loaded_policy.algorithm.name} writes two tables", hint="name a file with --output")
         from tablecloak import pipeline
-        from tablecloak.report import terminal
+        from tablecloak.report.about.check_run_verify import ran
 
         report = pipeline.run(
-            wanted, progress=progress, threads=settings.threads, force=force, dry_run=dry_run,
+            loaded_policy, progress=progress, threads=settings.threads, force=force, dry_run=dry_run,
             engine=settings.engine, memory=limit, spill=settings.spill, resume=resume, spark=settings.spark,
         ).to_dict()  # fmt: skip
     if target == STREAM:
-        for line in terminal.run_lines(report):
-            remark(settings, line)
+        remark_all(settings, ran(report))
     else:
-        emit(settings, report, terminal.run_lines(report))
+        emit(settings, report, ran(report))
     if limit is not None and report["peak_memory_bytes"] > limit:
-        used = terminal.show_bytes(report["peak_memory_bytes"])
+        used = show_size(report["peak_memory_bytes"])
         remark(settings, f"used {used}, more than --memory {settings.memory}")

@@ -21,12 +21,12 @@ def schema(
     """Print the JSON Schema of a policy, with every model, algorithm and hierarchy kind there is."""
     from tablecloak.policy.load import json_schema
 
-    found = json_schema()
+    document = json_schema()
     if target is None:
-        emit_json(found)
+        emit_json(document)
         return
     from tablecloak.io.atomic import replace_when_done
 
     with replace_when_done(target, reads=[], force=force) as partial:
-        partial.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        partial.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     remark(settings, f"Wrote {target}. Put this first in a policy: # yaml-language-server: $schema={target.name}")

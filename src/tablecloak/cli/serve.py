@@ -8,14 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from tablecloak.amounts import parse_bytes
 from tablecloak.cli.output import remark
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.settings import Settings, uses
 from tablecloak.errors import PolicyError
+from tablecloak.values.amounts import parse_bytes
 
 PORT = 8642
 
 
+@uses("engine", "memory", "threads")
 def serve(
     *,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = PORT,
@@ -44,13 +45,13 @@ def serve(
     settings: Settings,
 ) -> None:
     """Start the web app on this machine; stop it with Ctrl-C."""
-    from tablecloak.server.serve import LocalServer, free_port, open_browser
-    from tablecloak.server.settings import ServerSettings, default_directory
+    from tablecloak.server.app import LocalServer, free_port, open_browser
+    from tablecloak.server.state import ServerSettings, default_directory
 
     if ephemeral and directory is not None:
         raise PolicyError("--ephemeral keeps nothing, so it needs no --directory", hint="use one of the two")
     limit = parse_bytes(upload_limit)
-    given: dict[str, Any] = {
+    overrides: dict[str, Any] = {
         "port": port or free_port(),
         "workers": workers,
         "threads": settings.threads,
@@ -63,7 +64,7 @@ def serve(
         **({"roots": tuple(folder.resolve() for folder in root)} if root else {}),
     }
     make = ServerSettings.ephemeral if ephemeral else partial(ServerSettings, directory or default_directory())
-    chosen = make(**given)
+    chosen = make(**overrides)
     server = LocalServer(chosen)
 
     def ready() -> None:

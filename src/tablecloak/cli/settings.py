@@ -1,24 +1,27 @@
-"""Options that every command understands, before or after its name."""
+"""Options that every command understands, before or after its name; each says which of them it uses."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-__all__ = ["Engine", "Settings", "accepting_settings", "keep_settings"]
+from tablecloak.errors import PolicyError
+
+if TYPE_CHECKING:
+    from tablecloak.engines.choose import Demand, EngineOptions
 
 PANEL = "Options of every command"
 
 
-class Engine(StrEnum):
+class EngineName(StrEnum):
     """What does the counting."""
 
     AUTO = "auto"
@@ -44,7 +47,9 @@ class Settings:
     memory: Annotated[
         str | None, _option("--memory", help="What may be used, as in 8GB; by default what there is.")
     ] = None
-    engine: Annotated[Engine, _option("--engine", help="What does the work; auto decides by the size.")] = Engine.AUTO
+    engine: Annotated[EngineName, _option("--engine", help="What does the work; auto decides by the size.")] = (
+        EngineName.AUTO
+    )
     spark: Annotated[
         str | None, _option("--spark", help="Cluster, as in spark://host:port, local[2] or sc://host:port.")
     ] = None
@@ -53,20 +58,58 @@ class Settings:
     @property
     def memory_bytes(self) -> int | None:
         """The memory limit as a number."""
-        from tablecloak.amounts import parse_bytes
+        from tablecloak.values.amounts import parse_bytes
 
         return None if self.memory is None else parse_bytes(self.memory)
+
+    @property
+    def engine_options(self) -> EngineOptions:
+        """What verbs are told about the engine."""
+        return {
+            "engine": self.engine, "memory": self.memory_bytes, "spill": self.spill, "threads": self.threads,
+            "spark": self.spark,
+        }  # fmt: skip
+
+    @property
+    def demand(self) -> Demand:
+        """The engine that was asked for."""
+        from tablecloak.engines.choose import Demand
+
+        return Demand(self.engine, self.memory_bytes, self.spill, self.threads, spark=self.spark)
 
 
 _OPTIONS = inspect.get_annotations(Settings, eval_str=True)
 _DEFAULTS = {field.name: field.default for field in fields(Settings)}
+# What every command does; the others are for those that declare them.
+SPOKEN = ("json", "quiet", "verbose", "no_color")
+DECLARED = tuple(name for name in _OPTIONS if name not in SPOKEN)
+ENGINE = ("engine", "memory", "threads", "spill", "spark")
+_USES = "tablecloak_options"
+
+
+def uses(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declare the shared options that a command uses; any other one that is given to it is refused by name."""
+
+    def declare(command: Callable[..., None]) -> Callable[..., None]:
+        setattr(command, _USES, frozenset(names))
+        return command
+
+    return declare
+
+
+def used_by(command: Callable[..., None]) -> frozenset[str]:
+    """The shared options that a command declares."""
+    declared: frozenset[str] = getattr(command, _USES, frozenset())
+    return declared
 
 
 def accepting_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `Settings`, which it receives as its argument `settings`."""
 
-    def run(context: typer.Context, given: dict[str, Any], arguments: dict[str, Any]) -> None:
-        command(**arguments, settings=_in_effect(context.obj or Settings(), given))
+    def run(context: typer.Context, options: dict[str, Any], arguments: dict[str, Any]) -> None:
+        settings = _in_effect(context.obj or Settings(), options)
+        refuse_unused(settings, used_by(command), context.command_path)
+        command(**arguments, settings=settings)
 
     return _with_options(command, run)
 
@@ -74,11 +117,21 @@ def accepting_settings(command: Callable[..., None]) -> Callable[..., None]:
 def keep_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give the step before every command the options of `Settings`, and keep them for the command."""
 
-    def run(context: typer.Context, given: dict[str, Any], arguments: dict[str, Any]) -> None:
-        context.obj = _in_effect(context.obj or Settings(), given)
+    def run(context: typer.Context, options: dict[str, Any], arguments: dict[str, Any]) -> None:
+        context.obj = _in_effect(context.obj or Settings(), options)
         command(**arguments, settings=context.obj)
 
     return _with_options(command, run)
+
+
+def refuse_unused(settings: Settings, used: Collection[str], command: str) -> None:
+    """Raise PolicyError if an option was given that a command does nothing with."""
+    for name in DECLARED:
+        if name not in used and getattr(settings, name) != _DEFAULTS[name]:
+            options = ", ".join(f"--{other}" for other in DECLARED if other in used)
+            raise PolicyError(
+                f"`{command}` does not use --{name}", hint=f"leave it out; of these options it uses {options or 'none'}"
+            )
 
 
 def _with_options(
@@ -95,8 +148,8 @@ def _with_options(
 
     @functools.wraps(command)
     def wrapped(context: typer.Context, **arguments: Any) -> None:
-        given = {name: arguments.pop(name) for name in _OPTIONS}
-        run(context, given, arguments)
+        options = {name: arguments.pop(name) for name in _OPTIONS}
+        run(context, options, arguments)
 
     # typer reads the options from the signature.
     wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

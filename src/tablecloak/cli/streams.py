@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tablecloak.cli.output import emit_bytes
 from tablecloak.io.places import Place, place_of
-from tablecloak.io.private import PrivateFolder
-
-__all__ = ["STREAM", "readable", "writable"]
+from tablecloak.io.private import PrivateFolder, spooled
 
 STREAM = "-"
 
@@ -22,10 +19,7 @@ def readable(named: str | None, *, suffix: str = ".csv") -> Iterator[Place | Non
     if named != STREAM:
         yield None if named is None else place_of(named)
         return
-    with PrivateFolder.temporary() as folder:
-        copy = folder / f"stdin{suffix}"
-        with copy.open("wb") as target:
-            shutil.copyfileobj(sys.stdin.buffer, target)
+    with spooled(sys.stdin.buffer, name=f"stdin{suffix}") as copy:
         yield copy
 
 

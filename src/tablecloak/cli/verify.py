@@ -9,16 +9,17 @@ import typer
 
 from tablecloak.cli.output import emit, progress_for
 from tablecloak.cli.policies import DATA, Set, Strict, read_policy
-from tablecloak.cli.settings import Settings
+from tablecloak.cli.settings import ENGINE, Settings, uses
 from tablecloak.cli.streams import readable
 from tablecloak.errors import DataError, GoalNotMet, PolicyError
 from tablecloak.io.places import place_of
 
 if TYPE_CHECKING:
-    from tablecloak.documents import Certified
-    from tablecloak.verification import Verification
+    from tablecloak.release.documents import Certified
+    from tablecloak.release.recount import Verification
 
 
+@uses(*ENGINE)
 def verify(
     release: Annotated[str, typer.Argument(help="The finished file; - is stdin.")],
     *,
@@ -49,23 +50,23 @@ def verify(
         raise DataError("there is no such recoding", hint="use the file that `run` wrote", location=str(recoding))
     with readable(release) as file, progress_for(settings) as progress:
         from tablecloak import pipeline
-        from tablecloak.report import terminal
+        from tablecloak.report.about.check_run_verify import engine_blocks, verified
 
         assert file is not None
         before = None if original is None else place_of(original)
-        found: Verification | Certified
+        verification: Verification | Certified
         if certificate is not None:
-            found = pipeline.verify_certificate(
-                file, certificate, original=before, recoding=recoding, progress=progress
+            verification = pipeline.verify_certificate(
+                file, certificate, original=before, recoding=recoding, progress=progress, demand=settings.demand
             )
-            lines = terminal.certificate_lines
         else:
             assert policy is not None
-            wanted = read_policy(policy, changes, settings)
-            found = pipeline.verify_file(file, wanted, original=before, progress=progress)
-            lines = terminal.verify_lines
-    report = found.to_dict()
-    emit(settings, report, lines(report))
-    must_be_ready = strict or (policy is not None and wanted.strict)
-    if not found.holds or (must_be_ready and not found.status.is_ready):
+            loaded_policy = read_policy(policy, changes, settings)
+            verification = pipeline.verify_file(
+                file, loaded_policy, original=before, progress=progress, demand=settings.demand
+            )
+    report = verification.to_dict()
+    emit(settings, report, [*verified(report), *engine_blocks(report)])
+    must_be_ready = strict or (policy is not None and loaded_policy.strict)
+    if not verification.holds or (must_be_ready and not verification.status.is_ready):
         raise typer.Exit(GoalNotMet.exit_code)

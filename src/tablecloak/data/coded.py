@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak import kernels
+from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.domain import Codes, Domain
-from tablecloak.kernels.space import IntArray, Keys, Layout, Space, pack, plan_layout, unpack
+from tablecloak.kernels.keys import group_keys
+from tablecloak.kernels.packed_codes import KeyLayout, Keys, Space, pack, plan_layout, unpack
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, count_classes
-
-__all__ = ["CodedTable", "code_table", "has_repeats", "make_space", "mixed", "tuples_of"]
 
 SAMPLE = 1 << 16
 # Grouping pays only if it leaves clearly fewer tuples than rows.
@@ -67,12 +66,12 @@ class CodedTable:
 
     def unpublished(self) -> tuple[tuple[SensitiveDomain, IntArray], ...]:
         """What is counted but never published, with the code of every row: persons, and what they guard."""
-        found = []
+        columns = []
         for i, domain in enumerate(self.sensitive):
             if domain.kind in (Counted.PERSON, Counted.GUARD):
                 codes = self.sensitive_codes(i)
-                found.append((domain, codes if self.tuple_of_row is None else codes[self.tuple_of_row]))
-        return tuple(found)
+                columns.append((domain, codes if self.tuple_of_row is None else codes[self.tuple_of_row]))
+        return tuple(columns)
 
     def class_stats(self, classes: NDArray[np.integer], n_classes: int, *, own_totals: bool = False) -> ClassStats:
         """Statistics of a partition given as the class of every tuple (-1: in no class).
@@ -80,9 +79,9 @@ class CodedTable:
         Args:
             own_totals: compare with the tuples that are in a class, instead of with the whole table.
         """
-        kept = classes >= 0
-        every = bool(kept.all())
-        part = slice(None) if every else kept
+        is_published = classes >= 0
+        every = bool(is_published.all())
+        part = slice(None) if every else is_published
         codes = {s.name: (self.sensitive_codes(i)[part], s) for i, s in enumerate(self.sensitive)}
         weights = self.weights[part] if len(self.weights) else None
         totals = None if own_totals else self.totals
@@ -100,14 +99,14 @@ class CodedTable:
 
 def mixed(keys: Keys) -> NDArray[np.uint64]:
     """A number for every key that looks like chance, the same for equal keys."""
-    found = np.zeros(keys.shape[1], np.uint64)
+    hashes = np.zeros(keys.shape[1], np.uint64)
     for word in keys:
-        found = (found ^ word) * MIX
-        found ^= found >> np.uint64(32)
-    return found
+        hashes = (hashes ^ word) * MIX
+        hashes ^= hashes >> np.uint64(32)
+    return hashes
 
 
-def make_space(domains: Sequence[Domain], layout: Layout) -> Space:
+def make_space(domains: Sequence[Domain], layout: KeyLayout) -> Space:
     """Flatten domains for the kernels."""
     lines = [
         np.stack([*d.reaches(), *d.extents()]) if d.hierarchy is None and d.type.is_ordered else np.zeros((4, 0))
@@ -141,7 +140,7 @@ def _deepened(table: NDArray[np.generic], depth: int) -> NDArray[np.generic]:
     return np.concatenate([table, np.repeat(table[:, -1:], depth - table.shape[1], axis=1)], axis=1)
 
 
-def _normalized(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalized(weights: FloatArray) -> FloatArray:
     """Weights with mean 1, so that the loss of a record lies between 0 and the number of dimensions."""
     return weights * len(weights) / weights.sum() if len(weights) else weights
 
@@ -180,7 +179,7 @@ def tuples_of(
     """The coded table of packed rows; equal ones are united where it pays."""
     if by_row or not has_repeats(keys):
         return CodedTable(domains, attributes, space, keys, np.zeros(0, np.int64), None, totals)
-    firsts, tuple_of_row = kernels.choose(keys.shape[1]).group(keys)
+    firsts, tuple_of_row = group_keys.sized(keys.shape[1])(keys)
     weights = np.bincount(tuple_of_row, minlength=len(firsts)).astype(np.int64)
     grouped = np.ascontiguousarray(keys[:, firsts])
     return CodedTable(domains, attributes, space, grouped, weights, tuple_of_row, totals)
@@ -195,5 +194,5 @@ def has_repeats(keys: Keys) -> bool:
     if n <= SAMPLE:
         return True
     step = n // SAMPLE
-    firsts, _ = kernels.choose(SAMPLE).group(np.ascontiguousarray(keys[:, : step * SAMPLE : step]))
+    firsts, _ = group_keys.sized(SAMPLE)(np.ascontiguousarray(keys[:, : step * SAMPLE : step]))
     return len(firsts) < GROUP_BELOW * SAMPLE

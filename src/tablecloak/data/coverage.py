@@ -11,13 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.domain import ANYTHING, Codes, Distinct, Domain
 from tablecloak.data.table import ColumnType
-from tablecloak.values import Cell, covers, format_value, parse
+from tablecloak.values.cell_grammar import Cell, covers, format_value, parse
 
-__all__ = ["Coverage", "coverage_of", "places_of", "uncovered_rows"]
-
-IntArray = NDArray[np.int64]
 # From this many labels on, intervals are read all at once.
 VECTORS_FROM = 200
 
@@ -37,7 +35,7 @@ class Coverage:
             sizes[label] = len(members)
         return sizes
 
-    def holds(self, labels: Distinct, codes: Codes) -> NDArray[np.bool_]:
+    def holds(self, labels: Distinct, codes: Codes) -> BoolArray:
         """Whether the label of each row covers the code of the same row."""
         # bounds in the type of the codes: a label that covers nothing becomes an empty interval all the same
         top = np.iinfo(codes.dtype).max
@@ -68,19 +66,21 @@ def coverage_of(labels: pl.Series, domain: Domain) -> Coverage:
     return Coverage(lo, hi, sets)
 
 
-def _read_intervals(texts: pl.Series, domain: Domain, lo: IntArray, hi: IntArray) -> NDArray[np.bool_]:
+def _read_intervals(texts: pl.Series, domain: Domain, lo: IntArray, hi: IntArray) -> BoolArray:
     """Fill in the codes of intervals as we write them, all at once; which labels were read so."""
     if not domain.type.is_ordered or domain.hierarchy is not None or len(texts) < VECTORS_FROM:
         return np.zeros(len(texts), bool)
     ends = texts.str.extract_groups(r"^\[([^,\[\]()]+), ([^,\[\]()]+)\]$").struct.unnest()
     first, last = (_typed(ends[name], domain.type) for name in ends.columns)
-    found = (first.is_not_null() & last.is_not_null()).to_numpy()
+    is_interval = (first.is_not_null() & last.is_not_null()).to_numpy()
     values, offset = domain.values.to_physical().to_numpy(), int(domain.has_missing)
-    lo[found] = np.searchsorted(values, first.filter(found).to_physical().to_numpy()) + offset
-    hi[found] = np.searchsorted(values, last.filter(found).to_physical().to_numpy(), side="right") - 1 + offset
-    is_empty = found & (hi < lo)
+    lo[is_interval] = np.searchsorted(values, first.filter(is_interval).to_physical().to_numpy()) + offset
+    hi[is_interval] = (
+        np.searchsorted(values, last.filter(is_interval).to_physical().to_numpy(), side="right") - 1 + offset
+    )
+    is_empty = is_interval & (hi < lo)
     lo[is_empty], hi[is_empty] = 0, -1
-    return np.asarray(found)
+    return np.asarray(is_interval)
 
 
 def _typed(texts: pl.Series, column: ColumnType) -> pl.Series:

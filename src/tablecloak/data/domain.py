@@ -15,32 +15,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.intervals import distinct_intervals
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.rounding import is_continuous, nearest_gaps, round_bounds, shares
 from tablecloak.stats.classes import Counted, SensitiveDomain
-from tablecloak.values import format_exact, format_set, format_value, parse
-
-__all__ = [
-    "Codes",
-    "Distinct",
-    "Domain",
-    "DomainKind",
-    "MakeHierarchy",
-    "distinct_of",
-    "domain_of",
-    "fit_domain",
-    "fit_persons",
-    "fit_sensitive",
-    "persons_of",
-    "sensitive_of",
-]
+from tablecloak.values.bounds import is_continuous, nearest_gaps, round_bounds, shares
+from tablecloak.values.cell_grammar import format_exact, format_set, format_value, parse
 
 Codes = NDArray[np.unsignedinteger[Any]]
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 # From the distinct values of a column (without null) to its hierarchy, or to None where it has none.
 MakeHierarchy = Callable[[pl.Series], Hierarchy | None]
 
@@ -273,24 +257,28 @@ class Domain:
         """Code of each given value; the values are distinct and may include null."""
         if self.hierarchy:
             return self._leaf_codes(distinct)
-        known = pl.DataFrame({"value": self.values, "code": np.arange(len(self.values)) + int(self.has_missing)})
-        found = pl.DataFrame({"value": distinct}).join(known, on="value", how="left", maintain_order="left")["code"]
+        code_of_value = pl.DataFrame(
+            {"value": self.values, "code": np.arange(len(self.values)) + int(self.has_missing)}
+        )
+        codes = pl.DataFrame({"value": distinct}).join(code_of_value, on="value", how="left", maintain_order="left")[
+            "code"
+        ]
         missing = distinct.is_null()
         if missing.any() and self.has_missing:
-            found = pl.select(pl.when(missing).then(0).otherwise(found).alias("code"))["code"]
-        if found.null_count():
-            raise DataError(f"column '{self.name}': {found.null_count():,} distinct values are not in its domain")
-        return found.to_numpy().astype(np.int64)
+            codes = pl.select(pl.when(missing).then(0).otherwise(codes).alias("code"))["code"]
+        if codes.null_count():
+            raise DataError(f"column '{self.name}': {codes.null_count():,} distinct values are not in its domain")
+        return codes.to_numpy().astype(np.int64)
 
     def _leaf_codes(self, distinct: pl.Series) -> IntArray:
         assert self.hierarchy is not None
         codes = self.hierarchy.codes(format_value(value) for value in distinct.to_list()).tolist()
         unknown = codes.count(-1)
         if unknown:
-            known = self.hierarchy.n_leaves - int(self.hierarchy.has_missing)
+            n_leaves = self.hierarchy.n_leaves - int(self.hierarchy.has_missing)
             raise DataError(
                 f"column '{self.name}': {unknown:,} of its {len(codes):,} distinct values are not among the "
-                f"{known:,} leaves of its hierarchy",
+                f"{n_leaves:,} leaves of its hierarchy",
                 hint=f"add them to it, and check it with: tablecloak hierarchy check FILE DATA {self.name}",
             )
         return np.array(codes, dtype=np.int64)
@@ -344,8 +332,8 @@ def _numbers(domain: Domain, labels: Sequence[str | None]) -> FloatArray:
     if domain.hierarchy:
         places = [np.nan if label is None else float(parse(label, domain.type.value).lo) for label in labels]
         return np.array(places, dtype=np.float64)
-    known = domain.values.to_physical().cast(pl.Float64).to_numpy()
-    return np.concatenate([np.full(int(domain.has_missing), np.nan), known])
+    present = domain.values.to_physical().cast(pl.Float64).to_numpy()
+    return np.concatenate([np.full(int(domain.has_missing), np.nan), present])
 
 
 def fit_persons(series: pl.Series) -> tuple[SensitiveDomain, Codes]:
@@ -427,13 +415,16 @@ def _distinct_enum(series: pl.Series, dtype: pl.Enum) -> Distinct:
 
 
 def _distinct_categories(series: pl.Series) -> Distinct:
+    """Values are sorted as text: places of categories depend on what else this process has read."""
     physical = series.to_physical().cast(pl.UInt32)
     distinct = series.unique()
-    places = distinct.to_physical().cast(pl.UInt32)
+    texts = distinct.cast(pl.String)
+    order = texts.arg_sort()
+    places = distinct.to_physical().cast(pl.UInt32)[order]
     top = int(places.max() or 0) + 1  # type: ignore[arg-type]
     table = np.zeros(top + 1, dtype=np.int64)
     table[places.fill_null(top).to_numpy()] = np.arange(len(distinct))
-    return Distinct(distinct.cast(pl.String), table, physical.fill_null(top).to_numpy())
+    return Distinct(texts[order], table, physical.fill_null(top).to_numpy())
 
 
 def _distinct_small_range(series: pl.Series) -> Distinct | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["has_given_name"]
-
 # Frequent given names of several languages; families of names share their first word.
 _TEXT = """
     agnieszka ahmed ahmet aiden aisha alain alexander ali amanda amelia amit amy ana anastasia anders andreas

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distinct_intervals"]
+from tablecloak.arrays import IntArray
 
-IntArray = NDArray[np.int64]
 # So many pairs of codes are told apart by a table with a place for each, if classes are not far fewer.
 TABLE_UP_TO = 1 << 24
 PLACES_PER_CLASS = 8

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["ColumnType", "Order", "Role"]
-
 
 class ColumnType(enum.StrEnum):
     """What a column's cells are."""

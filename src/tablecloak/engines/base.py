@@ -2,13 +2,14 @@
 
 A table is a handle: only the engine that made it knows where its rows are. Whatever grows with the number of rows stays
 with the engine (in memory, in files or on a cluster); what crosses the seam grows with distinct tuples, classes and
-labels at most. `docs/engines.md` says how to write one.
+labels at most. `docs/concepts/engines.md` says how to write one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,12 +17,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree, Solution
-from tablecloak.algorithms.dealing import Dealing
+from tablecloak.algorithms.one_pass.pile_dealing import Dealing
+from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
-from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType, Order
-from tablecloak.engines.alike import Alike
+from tablecloak.engines.equal_rows import Alike, Hidden
 from tablecloak.engines.spelling import Spelling
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Layout, Source
@@ -30,26 +32,9 @@ from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, one_class
 
-__all__ = [
-    "PERSON",
-    "Answer",
-    "Coding",
-    "Engine",
-    "OnDisk",
-    "Publication",
-    "QuasiColumn",
-    "Recount",
-    "Search",
-    "SensitiveColumn",
-    "StandsAlone",
-    "Summary",
-    "Table",
-]
-
-IntArray = NDArray[np.int64]
 PERSON = "__tablecloak_person__"  # the column that says whose a record is
 # Which parts of a table, given as classes, satisfy the goal, so that each may be a shard.
-StandsAlone = Callable[[ClassStats], NDArray[np.bool_]]
+StandsAlone = Callable[[ClassStats], BoolArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +47,7 @@ class OnDisk:
     progress: Progress
 
 
-class Search(Protocol):
+class ShardSearch(Protocol):
     """From the tuples of a shard to its classes; it can be sent to another process."""
 
     @property
@@ -189,7 +174,7 @@ class Recount:
     labels: Mapping[str, pl.Series]  # different published labels by quasi-identifier
     covers: bool | None = None  # every cell covers its original, where the engine looked
     cells: Mapping[str, Distinct] = field(default_factory=dict)  # label of every record, where rows are in memory
-    is_suppressed: NDArray[np.bool_] | None = None  # (rows of the file,) None: no row is, or rows are not in memory
+    is_suppressed: BoolArray | None = None  # (rows of the file,) None: no row is, or rows are not in memory
     classes: NDArray[np.integer] | None = None  # (n_rows,) the class of every record, where rows are in memory
     codes: Mapping[str, Codes] = field(default_factory=dict)  # (n_rows,) by counted attribute, where kept
 
@@ -209,6 +194,14 @@ class Engine(Protocol):
 
     name: str
 
+    @property
+    def room(self) -> int | None:
+        """Bytes of memory that rows may take; None: all there are, because tables lie there anyway."""
+
+    @property
+    def scratch(self) -> Path | None:
+        """A folder for rows that do not fit memory; None where there is none."""
+
     def remembered(self, secret: Secret, *, is_new: bool) -> Secret:
         """The secret of the run that is resumed, or else this one, kept where only its owner can read it.
 
@@ -223,7 +216,7 @@ class Engine(Protocol):
 
     def read(
         self,
-        source: Source | pl.DataFrame,
+        source: Source,
         *,
         columns: Sequence[str] | None,
         categorical: Collection[str],
@@ -239,6 +232,12 @@ class Engine(Protocol):
 
     def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> Table:
         """Some columns, and only the rows in which none of the columns `without_missing` is empty."""
+
+    def without_hidden(self, table: Table, hidden: Hidden) -> Table:
+        """The rows that show something; the table itself where all or none do."""
+
+    def batches(self, table: Table, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """The rows in their order, so many at a time as fit memory; raises IncompatibleChoice where none may come."""
 
     def sorted(self, table: Table) -> Table:
         """The same rows in the order of their content, where they fit memory; else as they are."""
@@ -260,7 +259,7 @@ class Engine(Protocol):
             stands_alone: which parts of the table may be searched for themselves; None: only all of it.
         """
 
-    def solve(self, coding: Coding, search: Search) -> Answer:
+    def solve(self, coding: Coding, search: ShardSearch) -> Answer:
         """Search every shard where it lies, and keep which class each of its rows is in."""
 
     def recode(

@@ -5,25 +5,37 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypedDict
 
-from tablecloak.amounts import show_bytes
 from tablecloak.engines.base import Engine
-from tablecloak.engines.local import LocalEngine
-from tablecloak.engines.rundir import RunFolder
+from tablecloak.engines.local.engine import LocalEngine
+from tablecloak.engines.run_folder import RunFolder
 from tablecloak.errors import IncompatibleChoice, MissingExtra, PolicyError, did_you_mean
 from tablecloak.io.sources import Layout
-
-__all__ = ["NAMES", "Choice", "Demand", "bytes_in_memory", "choose", "open_engine"]
+from tablecloak.values.amounts import parse_bytes, show_bytes
 
 NAMES = ("auto", "local", "duckdb", "spark")
+ASKED = "asked for"
 # A run holds the table a few times over, so `auto` works in memory only below this share of it.
 LOCAL_SHARE = 0.25
 BYTES_PER_CELL = 16
 # Text grows little when it is read; compressed text about this much.
 COMPRESSION = 5
+
+
+class EngineOptions(TypedDict, total=False):
+    """What every verb may be told about the engine; what is left out is as in `Demand`."""
+
+    engine: str  # auto, local, duckdb or spark; auto decides by the size of the input
+    memory: str | int | None  # what may be taken, as in "8GB"
+    spill: Path | None
+    threads: int | None
+    spark: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,11 @@ class Demand:
     resume: bool = False
     spark: str | None = None  # address of a cluster
 
+    @classmethod
+    def of(cls, engine: str = "auto", *, memory: str | int | None = None, **more: Any) -> Demand:
+        """A demand with the memory as people write it, as in 8GB."""
+        return cls(engine, None if memory is None else parse_bytes(memory), **more)
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -45,6 +62,46 @@ class Choice:
     name: str
     why: str
     memory: int
+
+    def to_dict(self) -> dict[str, str]:
+        """The keys that say in a report which engine did the work."""
+        return {"engine": self.name, "engine_reason": self.why}
+
+
+@contextmanager
+def working_engine(
+    demand: Demand,
+    n_bytes: int,
+    *,
+    output: Path | None = None,
+    inputs: Iterable[Path] = (),
+    identity: Mapping[str, str] | None = None,
+) -> Iterator[tuple[Engine, Choice]]:
+    """The engine for a table that takes so many bytes, and why it is this one; closed in the end.
+
+    Args:
+        output: the release to be made; a killed run that makes the same can be resumed.
+        inputs: files that must not change meanwhile.
+        identity: what else must be the same for a run to be resumed.
+    """
+    choice = choose(demand, n_bytes)
+    with closing(_open(choice, demand, output, inputs, identity or {})) as engine:
+        yield engine, choice
+
+
+def require_memory(verb: str, demand: Demand, n_bytes: int) -> LocalEngine:
+    """The engine of a verb that has all rows of a table in memory, whatever its size unless a limit says otherwise.
+
+    Raises: IncompatibleChoice where another engine was asked for, or the table is too large for the memory given.
+    """
+    choice = choose(demand, n_bytes)
+    if choice.name != LocalEngine.name and (demand.engine != "auto" or demand.spark is not None):
+        raise IncompatibleChoice(
+            f"{verb} works in memory; --engine {choice.name} cannot do it", hint="--engine local, or auto"
+        )
+    if choice.name != LocalEngine.name and demand.memory is not None:
+        raise IncompatibleChoice(f"{verb} works in memory, and {choice.why}", hint="give it more, or --engine local")
+    return LocalEngine()
 
 
 def bytes_in_memory(layout: Layout) -> int:
@@ -59,9 +116,10 @@ def choose(demand: Demand, n_bytes: int) -> Choice:
     if demand.engine not in NAMES:
         hint = did_you_mean(demand.engine, NAMES) or f"known engines: {', '.join(NAMES)}"
         raise PolicyError(f"unknown engine '{demand.engine}'", hint=hint)
+    _refuse_idle(demand)
     memory = demand.memory or machine_memory()
     if demand.engine != "auto":
-        return Choice(demand.engine, "asked for", memory)
+        return Choice(demand.engine, ASKED, memory)
     if demand.spark is not None:
         return Choice("spark", "a cluster is named", memory)
     size = f"the table takes about {show_bytes(n_bytes)} in memory"
@@ -74,32 +132,48 @@ def choose(demand: Demand, n_bytes: int) -> Choice:
     return Choice("duckdb", f"{size}, more than {LOCAL_SHARE:.0%} of {show_bytes(memory)}", memory)
 
 
+def _refuse_idle(demand: Demand) -> None:
+    """Refuse what the engine that is asked for would do nothing with."""
+    if demand.spark is not None and demand.engine in ("local", "duckdb"):
+        raise IncompatibleChoice(
+            f"--spark names a cluster, and the engine {demand.engine} uses none", hint="--engine spark"
+        )
+    if demand.spill is not None and demand.engine == "local":
+        raise IncompatibleChoice(
+            "--spill names a folder for what does not fit memory, and the engine local keeps everything there",
+            hint="--engine duckdb",
+        )
+
+
+def choose_memory(demand: Demand, n_bytes: int, *, verb: str) -> Choice:
+    """The local engine, for a verb that holds every row in memory; any other one that is asked for is refused by name.
+
+    Raises: IncompatibleChoice, also where the table is too large for the memory that was named.
+    """
+    choice = choose(replace(demand, memory=demand.memory or sys.maxsize), n_bytes)
+    if choice.name == LocalEngine.name:
+        return replace(choice, memory=demand.memory or machine_memory())
+    why = "" if choice.why == ASKED else f" ({choice.why})"
+    raise IncompatibleChoice(
+        f"`{verb}` holds all rows in memory, which the engine {choice.name} does not do{why}",
+        hint="--engine local, with a machine that has the memory; or a sample of the rows",
+    )
+
+
 def machine_memory() -> int:
     """The memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def open_engine(
-    choice: Choice,
-    demand: Demand,
-    *,
-    output: Path | None = None,
-    inputs: Iterable[Path] = (),
-    identity: Mapping[str, str] | None = None,
+def _open(
+    choice: Choice, demand: Demand, output: Path | None, inputs: Iterable[Path], identity: Mapping[str, str]
 ) -> Engine:
-    """The engine, ready to work.
-
-    Args:
-        output: the release to be made; a killed run that makes the same can be resumed.
-        inputs: files that must not change meanwhile.
-        identity: what else must be the same for a run to be resumed.
-    """
     if choice.name == "local":
         return LocalEngine()
-    same = {**(identity or {}), "--memory": str(choice.memory)}
+    same = {**identity, "--memory": str(choice.memory)}
     if choice.name == "spark":
         return _spark(demand, output, tuple(inputs), same)
-    from tablecloak.engines.duck import DuckEngine
+    from tablecloak.engines.disk.engine import DuckEngine
 
     if output is None:
         return DuckEngine(memory=choice.memory, threads=demand.threads, folder=RunFolder.temporary(demand.spill))
@@ -118,7 +192,7 @@ def _spark(demand: Demand, output: Path | None, inputs: tuple[Path, ...], identi
             "a run from or to a table of Spark's catalog begins anew: nothing tells whether the table changed",
             hint="run without --resume; or read files and write files",
         )
-    module = importlib.import_module("tablecloak.engines.spark")
+    module = importlib.import_module("tablecloak.engines.spark.engine")
     try:
         engine: Engine = module.SparkEngine(demand.spark, memory=demand.memory, folder=folder)
     except BaseException:

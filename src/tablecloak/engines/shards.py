@@ -1,23 +1,26 @@
-"""Shards: a table that does not fit is cut apart by the counts of its codes, level by level, before any search."""
+"""Shards: a table that does not fit is cut apart by the counts of its codes, and its solutions are put together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak import kernels
-from tablecloak.algorithms.base import CutTree
-from tablecloak.engines.base import StandsAlone
-from tablecloak.kernels.histograms import cut_of_counts
-from tablecloak.kernels.space import Keys, Space
+from tablecloak.algorithms.base import CutTree, Solution
+from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.data.class_labels import ClassLabels
+from tablecloak.engines.base import Answer, StandsAlone
+from tablecloak.io.atomic import writing
+from tablecloak.kernels.cutting import cut_of_counts
+from tablecloak.kernels.keys import count_leaves, leaves_of
+from tablecloak.kernels.packed_codes import Keys, Space
 from tablecloak.stats.classes import ClassStats, Histogram, SensitiveDomain
 
-__all__ = ["Cuts", "Node", "cut_apart", "cut_apart_by", "shard_of_rows"]
-
-IntArray = NDArray[np.int64]
 # A side gets at least this share of the rows of its node, so that few levels are enough.
 LEAST_SHARE = 1 / 16
 MOST_LEVELS = 16
@@ -29,7 +32,7 @@ class Node:
 
     counts: list[IntArray]  # records with each code, by dimension, sensitive ones included
     size: int
-    tried: NDArray[np.bool_]
+    is_tried: BoolArray
 
 
 @dataclass(slots=True)
@@ -47,10 +50,7 @@ class Cuts:
 
 def shard_of_rows(keys: Keys, space: Space, tree: CutTree) -> NDArray[np.uint16]:
     """The shard every row is led to, (n,)."""
-    found: NDArray[np.uint16] = kernels.choose(keys.shape[1]).leaves_of(
-        keys, space.layout, tree.dim, tree.cut, tree.left, tree.right
-    )
-    return found
+    return leaves_of.sized(keys.shape[1])(keys, space.layout, tree.dim, tree.cut, tree.left, tree.right)
 
 
 def cut_apart(
@@ -86,23 +86,24 @@ def cut_apart_by(
     cuts = Cuts()
     (root,) = count(cuts.tree(), 1)
     nodes, final = {0: root}, set[int]()
+    choose_cut = cut_of_counts.sized(sum(len(codes) for codes in root.counts))
     for _ in range(MOST_LEVELS):
         large = [s for s, node in nodes.items() if node.size > most_rows and s not in final]
         split: dict[int, tuple[int, int]] = {}
         for shard in large:
-            found = cut_of_counts(space, nodes[shard].counts, nodes[shard].tried, _least(nodes[shard]))
-            if found is None:
+            cut = choose_cut(space, nodes[shard].counts, nodes[shard].is_tried, _least(nodes[shard]))
+            if cut is None:
                 final.add(shard)
             else:
-                split[shard] = found
+                split[shard] = cut
         if not split:
             break
-        tried = _with_cuts(cuts, split, len(nodes))
-        counted = count(tried.tree(), len(nodes) + len(split))
-        kept = _kept(nodes, split, counted, sensitive, totals, stands_alone)
-        for shard in set(split) - kept:
-            nodes[shard].tried[split[shard][0]] = True
-        cuts, nodes = _carried_out(cuts, {s: split[s] for s in sorted(kept)}, nodes, split, counted)
+        attempt = _with_cuts(cuts, split, len(nodes))
+        counted = count(attempt.tree(), len(nodes) + len(split))
+        useful = _kept(nodes, split, counted, sensitive, totals, stands_alone)
+        for shard in set(split) - useful:
+            nodes[shard].is_tried[split[shard][0]] = True
+        cuts, nodes = _carried_out(cuts, {s: split[s] for s in sorted(useful)}, nodes, split, counted)
     return cuts.tree(), [nodes[s].size for s in range(len(nodes))]
 
 
@@ -130,13 +131,13 @@ def _counted(
     chunks: Callable[[], Iterator[Keys]], space: Space, widths: list[int], tree: CutTree, n: int
 ) -> list[Node]:
     """Counts of the codes of every shard, in one pass."""
-    ends = np.cumsum(widths)
+    ends = np.cumsum(np.array(widths, np.int64))
     counts = np.zeros((n, int(ends[-1])), np.int64)
     sizes = np.zeros(n, np.int64)
     for keys in chunks():
         shard = shard_of_rows(keys, space, tree)
         sizes += np.bincount(shard, minlength=n)
-        kernels.choose(keys.shape[1]).count_leaves(keys, space.layout, shard, ends - widths, counts)
+        count_leaves.sized(keys.shape[1])(keys, space.layout, shard, ends - widths, counts)
     return [
         Node([counts[s, end - w : end] for end, w in zip(ends.tolist(), widths, strict=True)], int(sizes[s]),
               np.zeros(space.n_dims, bool))
@@ -153,12 +154,12 @@ def _kept(
     stands_alone: StandsAlone,
 ) -> set[int]:
     """Cuts of which both sides may stand alone."""
-    kept = set()
+    useful = set()
     for new, shard in enumerate(split, start=len(nodes)):
         sides = [counted[shard], counted[new]]
-        if stands_alone(_stats(sides, len(nodes[shard].tried), sensitive, totals)).all():
-            kept.add(shard)
-    return kept
+        if stands_alone(_stats(sides, len(nodes[shard].is_tried), sensitive, totals)).all():
+            useful.add(shard)
+    return useful
 
 
 def _stats(
@@ -178,15 +179,108 @@ def _stats(
 
 def _carried_out(
     cuts: Cuts,
-    kept: dict[int, tuple[int, int]],
+    useful: dict[int, tuple[int, int]],
     nodes: dict[int, Node],
     split: dict[int, tuple[int, int]],
     counted: list[Node],
 ) -> tuple[Cuts, dict[int, Node]]:
     """The tree and the nodes after the cuts that are kept."""
     number = {shard: new for new, shard in enumerate(split, start=len(nodes))}
-    grown = _with_cuts(cuts, kept, len(nodes))
+    grown = _with_cuts(cuts, useful, len(nodes))
     after = dict(nodes)
-    for new, shard in enumerate(kept, start=len(nodes)):
+    for new, shard in enumerate(useful, start=len(nodes)):
         after[shard], after[new] = counted[shard], counted[number[shard]]
     return grown, after
+
+
+CUTS = ("dim", "cut", "left", "right")
+
+
+def save_answer(path: Path, answer: Answer) -> None:
+    """Store the classes of a shard, without the class of each tuple."""
+    solution = answer.solution
+    arrays: dict[str, NDArray[Any]] = {"lo": solution.lo, "hi": solution.hi, "sizes": answer.sizes}
+    if solution.tree is not None:
+        arrays |= {name: getattr(solution.tree, name) for name in CUTS}
+    arrays |= {n: a for n in ("nodes", "sets") if (a := getattr(solution, n)) is not None}
+    for name, labels in (solution.centers or {}).items():
+        arrays[f"center:{name}"] = labels.of_class
+    centers = {name: list(labels.names) for name, labels in (solution.centers or {}).items()}
+    about = json.dumps({"notes": list(solution.notes), "centers": centers if solution.centers is not None else None})
+    partial = path.with_suffix(".partial")
+    with writing(path), partial.open("wb") as file:
+        np.savez(file, allow_pickle=False, about=np.frombuffer(about.encode(), np.uint8), **arrays)
+    partial.replace(path)
+
+
+def load_answer(path: Path) -> Answer:
+    """What `save_answer` stored."""
+    with np.load(path) as stored:
+        about = json.loads(stored["about"].tobytes())
+        tree = CutTree(*(stored[name] for name in CUTS)) if "dim" in stored else None
+        centers = about["centers"] and {
+            n: ClassLabels(tuple(names), stored[f"center:{n}"]) for n, names in about["centers"].items()
+        }
+        solution = Solution(
+            np.zeros(0, np.int64), stored["lo"], stored["hi"], tree, stored.get("nodes"),
+            stored.get("sets"), centers, notes=tuple(about["notes"]),
+        )  # fmt: skip
+        return Answer(solution, stored["sizes"])
+
+
+def compact(answer: Answer, n_codes: int) -> Answer:
+    """The same with small numbers, because all shards are held together."""
+    dtype = np.int16 if n_codes <= 1 << 15 else np.int32
+    solution, tree = answer.solution, answer.solution.tree
+    small = None
+    if tree is not None:
+        small = CutTree(tree.dim.astype(np.int16), *(getattr(tree, n).astype(np.int32) for n in CUTS[1:]))
+    return Answer(
+        replace(
+            solution, class_of_tuple=np.zeros(0, np.int64), lo=solution.lo.astype(dtype), hi=solution.hi.astype(dtype),
+            tree=small, nodes=None if solution.nodes is None else solution.nodes.astype(np.int32),
+        ),
+        answer.sizes,
+    )  # fmt: skip
+
+
+def join(answers: Sequence[Answer], cuts: CutTree) -> Answer:
+    """Classes of all shards numbered through, and one tree that leads to them."""
+    parts = [a.solution for a in answers]
+    offsets = np.cumsum([0, *(p.n_classes for p in parts)])
+    trees = [p.tree for p in parts]
+    joined = Solution(
+        np.zeros(0, np.int64),
+        lo=np.concatenate([p.lo for p in parts]),
+        hi=np.concatenate([p.hi for p in parts]),
+        tree=_join_trees(cuts, [t for t in trees if t is not None], offsets) if None not in trees else None,
+        sets=_stacked([p.sets for p in parts], [p.lo for p in parts]),
+        notes=tuple(dict.fromkeys(note for p in parts for note in p.notes)),
+    )
+    return Answer(joined, np.concatenate([a.sizes for a in answers]))
+
+
+def _stacked(sets: Sequence[NDArray[np.uint64] | None], boxes: Sequence[NDArray[Any]]) -> NDArray[np.uint64] | None:
+    if all(s is None for s in sets):
+        return None
+    return np.concatenate([np.zeros(b.shape, np.uint64) if s is None else s for s, b in zip(sets, boxes, strict=True)])
+
+
+def _join_trees(cuts: CutTree, trees: Sequence[CutTree], offsets: IntArray) -> CutTree:
+    """The tree of shards, with the tree of each shard in the place of its leaf."""
+    begins = len(cuts.dim) + np.cumsum([0, *(len(t.dim) for t in trees)])
+    # a shard of a single class has no cuts: its leaf is that class
+    roots = [int(begins[i]) if len(t.dim) else ~int(offsets[i]) for i, t in enumerate(trees)]
+
+    def moved(side: NDArray[Any], shard: int) -> NDArray[Any]:
+        return np.asarray(np.where(side >= 0, side + begins[shard], side - offsets[shard]))
+
+    def top(side: NDArray[Any]) -> NDArray[Any]:
+        return np.array([child if child >= 0 else roots[~child] for child in side.tolist()], np.int64)
+
+    return CutTree(
+        np.concatenate([cuts.dim, *(t.dim for t in trees)]),
+        np.concatenate([cuts.cut, *(t.cut for t in trees)]),
+        np.concatenate([top(cuts.left), *(moved(t.left, i) for i, t in enumerate(trees))]),
+        np.concatenate([top(cuts.right), *(moved(t.right, i) for i, t in enumerate(trees))]),
+    )

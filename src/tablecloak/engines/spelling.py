@@ -13,12 +13,10 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.stream import stream_source
-from tablecloak.io.delimited import parser
+from tablecloak.engines.disk.stream import stream_source
+from tablecloak.io.cells import parser
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame
-
-__all__ = ["Spelling", "spelling_of"]
 
 BATCH_ROWS = 1 << 18
 MOMENT = "%Y-%m-%dT%H:%M:%S%.f"
@@ -37,14 +35,14 @@ class Spelling:
         return frame.with_columns(self._written(frame[name]) for name in self.columns if name in frame.columns)
 
     def _written(self, series: pl.Series) -> pl.Series:
-        known = self.columns[series.name]
+        spelling = self.columns[series.name]
         is_text = series.dtype in (pl.String, pl.Categorical, pl.Enum)
         if is_text:
-            new = dict(zip(known["canonical"].to_list(), known["text"].to_list(), strict=True))
+            new = dict(zip(spelling["canonical"].to_list(), spelling["text"].to_list(), strict=True))
             return series.cast(pl.String).replace(new)
-        if series.name in self.labels or series.dtype != known["value"].dtype:  # a mean of numbers is no value
+        if series.name in self.labels or series.dtype != spelling["value"].dtype:  # a mean of numbers is no value
             return series
-        texts = series.alias("value").to_frame().join(known, on="value", how="left", maintain_order="left")
+        texts = series.alias("value").to_frame().join(spelling, on="value", how="left", maintain_order="left")
         plain = _canonical(pl.col("value"), series.dtype, self.formats.get(series.name))
         return texts.select(pl.coalesce("text", plain).alias(series.name)).to_series()
 
@@ -75,18 +73,18 @@ def spelling_of(
         and not (name in quasi and (not type_.is_ordered or name in source.date_formats))
     }
     odd: dict[str, list[pl.DataFrame]] = {name: [] for name in types}
-    for name, found in _written_values(source, types, in_memory):
-        odd[name].append(found.filter(pl.col("text") != pl.col("canonical")).unique("text"))
+    for name, written in _written_values(source, types, in_memory):
+        odd[name].append(written.filter(pl.col("text") != pl.col("canonical")).unique("text"))
     values = {name: pl.concat(parts)["value"].unique() for name, parts in odd.items() if parts}
-    values = {name: known for name, known in values.items() if len(known)}
+    values = {name: series for name, series in values.items() if len(series)}
     spellings: dict[str, list[pl.DataFrame]] = {name: [] for name in values}
     if values:  # once more: is each of them written in one way only?
-        for name, found in _written_values(source, {name: types[name] for name in values}, in_memory):
-            spellings[name].append(found.filter(pl.col("value").is_in(values[name].implode())).unique("text"))
-    known = {name: _one_way(pl.concat(parts)) for name, parts in spellings.items()}
+        for name, written in _written_values(source, {name: types[name] for name in values}, in_memory):
+            spellings[name].append(written.filter(pl.col("value").is_in(values[name].implode())).unique("text"))
+    spelled = {name: _one_way(pl.concat(parts)) for name, parts in spellings.items()}
     formats = {name: f for name, f in source.date_formats.items() if name in types}
-    known = {name: texts for name, texts in known.items() if texts.height or name in formats}
-    return Spelling(known, frozenset(quasi), formats)
+    spelled = {name: texts for name, texts in spelled.items() if texts.height or name in formats}
+    return Spelling(spelled, frozenset(quasi), formats)
 
 
 def _written_values(
@@ -100,8 +98,8 @@ def _written_values(
         types={**source.types, **dict.fromkeys(types, ColumnType.TEXT)},
         date_formats={name: f for name, f in source.date_formats.items() if name not in types},
     )
-    wanted = list(types)
-    batches = [read_frame(as_text, columns=wanted)] if in_memory else stream_source(as_text, wanted, {}, BATCH_ROWS)
+    names = list(types)
+    batches = [read_frame(as_text, columns=names)] if in_memory else stream_source(as_text, names, {}, BATCH_ROWS)
     for batch in batches:
         for name, type_ in types.items():
             texts = batch[name].drop_nulls().unique().alias("text").cast(pl.String).to_frame()
@@ -110,9 +108,9 @@ def _written_values(
             yield name, read.drop_nulls().with_columns(canonical=plain)
 
 
-def _one_way(found: pl.DataFrame) -> pl.DataFrame:
+def _one_way(written: pl.DataFrame) -> pl.DataFrame:
     """Values that are written in one way, which is not the canonical one."""
-    texts = found.unique("text").group_by("value", "canonical").agg(pl.col("text").first(), n=pl.len())
+    texts = written.unique("text").group_by("value", "canonical").agg(pl.col("text").first(), n=pl.len())
     return texts.filter((pl.col("n") == 1) & (pl.col("text") != pl.col("canonical"))).drop("n")
 
 

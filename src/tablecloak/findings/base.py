@@ -13,34 +13,16 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from tablecloak.arrays import IntArray
+from tablecloak.attacks.base import AttackResult
 from tablecloak.data.table import Role
-from tablecloak.engines.alike import Alike
-from tablecloak.models.base import Goal
+from tablecloak.engines.equal_rows import Alike
+from tablecloak.models.base import Goal, PrivacyModel
 from tablecloak.policy.schema import Policy
 from tablecloak.registry import known, register
-from tablecloak.risks.base import Exposure
-from tablecloak.stats.classes import Histogram, Needs
-
-__all__ = [
-    "MOST_ALONE",
-    "Change",
-    "Evidence",
-    "Find",
-    "Finding",
-    "Fix",
-    "RareBounds",
-    "Shown",
-    "Status",
-    "find_all",
-    "finding",
-    "protected_columns",
-    "status_of",
-    "unmatched_acceptances",
-]
+from tablecloak.stats.classes import Evidence, Histogram
 
 # Of the records of a table, so many may stand alone on columns outside the goals before that is a finding.
 MOST_ALONE = 0.01
@@ -120,13 +102,13 @@ class RareBounds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class Recounted:
     """What the recount of a release knows that findings look at."""
 
     values: Mapping[str, Histogram] = field(default_factory=dict)  # of what goals count; totals are those of the table
-    attacks: Sequence[Exposure] = ()
+    attacks: Sequence[AttackResult] = ()
     rare_bounds: Mapping[str, RareBounds] = field(default_factory=dict)  # by quasi-identifier
-    persons: NDArray[np.int64] | None = None  # (n_rows,) whose each row is, where somebody has several
+    persons: IntArray | None = None  # (n_rows,) whose each row is, where somebody has several
 
 
 def _nothing(columns: Sequence[str], together: str | None) -> pl.DataFrame:  # noqa: ARG001
@@ -153,7 +135,7 @@ class Shown:
     has_exact_groups: bool = False  # quasi-identifiers are exact: groups hide people, not equal labels
     keeps_order: bool = False  # rows are published in the order of the input
     has_public_secret: bool = False  # others may read what hiding randomness comes from
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: Recounted = field(default_factory=Recounted)
 
     @property
     def linked(self) -> tuple[str, ...]:
@@ -177,12 +159,12 @@ def finding(kind: str) -> Callable[[Find], Find]:
 
 def find_all(shown: Shown) -> tuple[Finding, ...]:
     """Everything found, kind by kind, each with the reason why the policy accepts it, if it does."""
-    every = [found for look in known("findings").values() for found in look(shown)]
-    return tuple(replace(found, accepted=_reason(found, shown.policy)) for found in every)
+    every = [finding for look in known("findings").values() for finding in look(shown)]
+    return tuple(replace(finding, accepted=_reason(finding, shown.policy)) for finding in every)
 
 
-def _reason(found: Finding, policy: Policy) -> str | None:
-    fitting = (a for a in policy.accepted if a.finding == found.kind and a.column in (None, found.column))
+def _reason(finding: Finding, policy: Policy) -> str | None:
+    fitting = (a for a in policy.accepted if a.finding == finding.kind and a.column in (None, finding.column))
     return next((a.because for a in fitting), None)
 
 
@@ -196,7 +178,7 @@ def unmatched_acceptances(findings: Sequence[Finding], policy: Policy) -> Iterat
 
 def status_of(findings: Sequence[Finding]) -> Status:
     """Whether a release whose goals hold can be handed over with these findings."""
-    if any(found.accepted is None for found in findings):
+    if any(finding.accepted is None for finding in findings):
         return Status.FINDINGS
     return Status.ACCEPTED if findings else Status.READY
 
@@ -207,11 +189,10 @@ def protected_columns(goal: Goal, sensitive: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in sensitive if name in spoken_of)
 
 
-def _spoken_of(model: Any, sensitive: Sequence[str]) -> Sequence[str]:
-    named = getattr(model, "sensitive", None) or getattr(model, "y", None)
-    if named is not None:
-        return [named] if isinstance(named, str) else list(named)
-    return sensitive if Needs.SENSITIVE in model.needs else ()
+def _spoken_of(model: PrivacyModel, sensitive: Sequence[str]) -> Sequence[str]:
+    if model.sensitive_columns is not None:
+        return model.sensitive_columns
+    return sensitive if Evidence.SENSITIVE in model.evidence else ()
 
 
 def is_unnamed_sensitive(shown: Shown, column: str) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
 from tablecloak.errors import CloakError
 from tablecloak.findings.base import Change, Finding, Fix, Shown, finding
-from tablecloak.stats.classes import ClassStats, Counted, Histogram, Needs
+from tablecloak.models.base import PrivacyModel
+from tablecloak.stats.classes import ClassStats, Counted, Evidence, Histogram
 
 
 @finding("idle-goal")
@@ -29,14 +29,13 @@ def idle_goal(shown: Shown) -> Iterator[Finding]:
             )
 
 
-def _is_idle(model: Any, values: Mapping[str, Histogram]) -> bool:
-    guard = getattr(model, "guard", None)
-    if guard is not None:
-        return guard in values and not _n_named(values[guard])
-    if model.needs & ~(Needs.SIZE | Needs.SENSITIVE):
+def _is_idle(model: PrivacyModel, values: Mapping[str, Histogram]) -> bool:
+    if model.guard_columns:
+        return all(guard in values and not _n_named(values[guard]) for guard in model.guard_columns)
+    if model.evidence & ~(Evidence.SIZE | Evidence.SENSITIVE | Evidence.TABLE):
         return False
     named = {name: hist for name, hist in values.items() if hist.domain.kind is Counted.SENSITIVE}
-    if Needs.SENSITIVE in model.needs and not any(np.count_nonzero(hist.totals) > 1 for hist in named.values()):
+    if Evidence.SENSITIVE in model.evidence and not any(np.count_nonzero(hist.totals) > 1 for hist in named.values()):
         return False
     try:
         return bool((model.margin(_alone(named)) >= 0).all())
@@ -60,15 +59,14 @@ def _alone(values: Mapping[str, Histogram]) -> ClassStats:
     return ClassStats(ones, alone)
 
 
-def _column(model: Any) -> str | None:
-    named = getattr(model, "sensitive", None)
-    return named if isinstance(named, str) else None
+def _column(model: PrivacyModel) -> str | None:
+    names = model.sensitive_columns
+    return names[0] if names and len(names) == 1 else None
 
 
-def _stricter(model: Any, number: int) -> tuple[Change, ...]:
+def _stricter(model: PrivacyModel, number: int) -> tuple[Change, ...]:
     """A usual value for the models that have one limit."""
-    usual = {"t-closeness": ("t", 0.2), "beta-likeness": ("beta", 1.0), "confidence-bounding": ("h", 0.5)}
-    if model.name not in usual or (model.name == "confidence-bounding" and model.h is None):
+    if model.usual_limit is None:
         return ()
-    key, value = usual[model.name]
-    return (Change(f"goals.{number}.{key}", value),)
+    parameter, value = model.usual_limit
+    return (Change(f"goals.{number}.{parameter}", value),)

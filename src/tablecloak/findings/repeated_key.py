@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from tablecloak.engines.alike import Alike, count_alike
+from tablecloak.engines.equal_rows import Alike, count_alike
 from tablecloak.findings.base import Change, Finding, Fix, Shown, finding
 
 # A key has many values, and each of them several rows.

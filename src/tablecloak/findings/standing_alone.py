@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tablecloak.engines.alike import Alike
+from tablecloak.engines.equal_rows import Alike
 from tablecloak.findings.base import MOST_ALONE, Change, Finding, Fix, Shown, finding
-from tablecloak.stats.classes import Needs
+from tablecloak.stats.classes import Evidence
 
 KIND = "standing-alone"
 
@@ -50,7 +50,7 @@ def _whole(shown: Shown) -> Alike:
 
 def _must_be_shared(shown: Shown) -> bool:
     """Whether the goals hide people by equal quasi-identifiers, not by cut links or among a population."""
-    hides_otherwise = any(m.needs & (Needs.ORIGINAL | Needs.POPULATION) for m in shown.goal.models)
+    hides_otherwise = any(m.evidence & (Evidence.PAIRS | Evidence.POPULATION) for m in shown.goal.models)
     return shown.is_released and not shown.has_exact_groups and not hides_otherwise
 
 
@@ -65,9 +65,9 @@ def _exceeds(shown: Shown, whole: Alike, columns: Sequence[str]) -> bool:
 
 def _n_alone(shown: Shown, whole: Alike, sets: Sequence[tuple[str, ...]]) -> list[int]:
     """Who each set of columns singles out, beyond those that quasi-identifiers single out without it."""
-    known = _known(shown)
-    with_known = [counted.n_alone - whole.n_alone for counted in shown.count([(*known, *s) for s in sets])]
-    if not known or whole.n_alone == 0:  # alone on a set means alone on more columns
+    quasi = _known(shown)
+    with_known = [counted.n_alone - whole.n_alone for counted in shown.count([(*quasi, *s) for s in sets])]
+    if not quasi or whole.n_alone == 0:  # alone on a set means alone on more columns
         return with_known
     return [max(pair) for pair in zip(with_known, (c.n_alone for c in shown.count(sets)), strict=True)]
 
@@ -104,9 +104,9 @@ def _together(shown: Shown, whole: Alike, columns: Sequence[str]) -> Iterator[Fi
     count = _n_alone(shown, whole, [tuple(columns)])[0]
     if count <= MOST_ALONE * whole.n_counted:
         return
-    left_out, kept = [columns[0]], list(columns[1:])
-    while len(kept) > 1 and _exceeds(shown, whole, kept):
-        left_out.append(kept.pop(0))
+    left_out, published = [columns[0]], list(columns[1:])
+    while len(published) > 1 and _exceeds(shown, whole, published):
+        left_out.append(published.pop(0))
     yield Finding(
         KIND,
         f"{_said(shown, whole, count)} on {len(columns)} columns together that no goal looks at",
@@ -118,11 +118,11 @@ def _together(shown: Shown, whole: Alike, columns: Sequence[str]) -> Iterator[Fi
 
 
 def _on_quasi(shown: Shown, whole: Alike) -> Finding:
-    at, said = len(shown.policy.goals), _said(shown, whole, whole.n_alone)
+    at, what = len(shown.policy.goals), _said(shown, whole, whole.n_alone)
     goal = {"model": "k-anonymity", "k": 5}
     return Finding(
         KIND,
-        f"{said} on the published quasi-identifiers: the goals allow classes of one",
+        f"{what} on the published quasi-identifiers: the goals allow classes of one",
         Fix("ask for k-anonymity, too", (Change(f"goals.{at}", goal),)),
         count=whole.n_alone,
         share=whole.share_alone,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tablecloak.attacks.base import AttackResult
 from tablecloak.findings.base import Change, Finding, Fix, Shown, finding
-from tablecloak.risks.base import Exposure
 
 # Half of what guessing leaves open: an attacker who is wrong nine times of ten without the release is wrong less than
 # every other time with it.
@@ -23,28 +23,28 @@ def strong_attack(shown: Shown) -> Iterator[Finding]:
     release, the share given away is (a - b) / (1 - b). Looked at are attribute-linkage and homogeneity, which need
     nothing but the class of a person. Goals bound the worst class; this is about all of them together.
     """
-    strongest: dict[Any, Exposure] = {}
+    strongest: dict[Any, AttackResult] = {}
     for exposure in shown.evidence.attacks:
         if exposure.attack in TRIED and _excess(exposure) > FAR:
             column = exposure.finding.details.get("column") if exposure.finding else None
             strongest[column] = max(exposure, strongest.get(column, exposure), key=_excess)
     for column, exposure in strongest.items():
-        found = exposure.finding
-        assert found is not None
+        success = exposure.finding
+        assert success is not None
         at = len(shown.policy.goals)
         goal = {"model": "t-closeness", "t": 0.3, **({"sensitive": column} if column else {})}
         yield Finding(
             "strong-attack",
-            f"the attack {exposure.attack} succeeds with a chance of {found.average:.0%} over all records, and of "
-            f"{found.baseline:.0%} without the release",
+            f"the attack {exposure.attack} succeeds with a chance of {success.average:.0%} over all records, and of "
+            f"{success.baseline:.0%} without the release",
             Fix(
                 "ask that classes are about as mixed as the table, such as t-closeness", (Change(f"goals.{at}", goal),)
             ),
             column=str(column) if column else None,
-            count=found.n_victims,
-            share=found.n_victims / max(1, found.n_targets),
+            count=success.n_victims,
+            share=success.n_victims / max(1, success.n_targets),
         )
 
 
-def _excess(exposure: Exposure) -> float:
+def _excess(exposure: AttackResult) -> float:
     return exposure.finding.excess if exposure.finding else 0.0

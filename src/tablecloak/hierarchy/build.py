@@ -12,14 +12,12 @@ import numpy as np
 
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.hierarchy.dates import by_dates
-from tablecloak.hierarchy.grouping import SortedColumn, coarsen, finish
 from tablecloak.hierarchy.hierarchy import Hierarchy, Level
+from tablecloak.hierarchy.kind_specs import AnySpec, AutoSpec, DatesSpec, IntervalsSpec, MaskSpec, OrderSpec, TreeSpec
 from tablecloak.hierarchy.masks import by_mask
 from tablecloak.hierarchy.ranges import by_intervals, by_order, by_quantiles
-from tablecloak.hierarchy.specs import AnySpec, AutoSpec, DatesSpec, IntervalsSpec, MaskSpec, OrderSpec, TreeSpec
-from tablecloak.values import ORDERED_TYPES, Value
-
-__all__ = ["build"]
+from tablecloak.hierarchy.value_groups import SortedColumn, coarsen, finish
+from tablecloak.values.cell_grammar import ORDERED_TYPES, Value
 
 
 def build(spec: AnySpec, values: Sequence[Value], column_type: str) -> Hierarchy:

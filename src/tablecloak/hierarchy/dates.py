@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.hierarchy.grouping import SortedColumn, edges, finish, ranks
 from tablecloak.hierarchy.hierarchy import Hierarchy, Level
+from tablecloak.hierarchy.kind_specs import DatesSpec
 from tablecloak.hierarchy.periods import day_of, months_of, period_text
-from tablecloak.hierarchy.specs import DatesSpec
-
-__all__ = ["by_dates"]
+from tablecloak.hierarchy.value_groups import SortedColumn, edges, finish, ranks
 
 
 def by_dates(spec: DatesSpec, column: SortedColumn) -> Hierarchy:

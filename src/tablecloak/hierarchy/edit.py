@@ -13,8 +13,6 @@ import numpy as np
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
 
-__all__ = ["add", "delete", "group", "move", "rename"]
-
 
 @dataclass(slots=True)
 class _Draft:
@@ -126,8 +124,8 @@ def delete(hierarchy: Hierarchy, label: str, *, needed: Collection[str] = ()) ->
 def _find(hierarchy: Hierarchy, label: str) -> int:
     node = hierarchy.find(label)
     if node is None:
-        known = [name for name in hierarchy.labels if name is not None]
-        raise DataError(f"the hierarchy has no '{label}'", hint=did_you_mean(label, known))
+        names = [name for name in hierarchy.labels if name is not None]
+        raise DataError(f"the hierarchy has no '{label}'", hint=did_you_mean(label, names))
     return node
 
 
@@ -142,7 +140,7 @@ def _check_new(hierarchy: Hierarchy, label: str, parent: int) -> None:
     """A new label may repeat only that of a group around it."""
     if not label:
         raise DataError("a label cannot be empty", hint="name the node")
-    known = hierarchy.find(label)
+    node = hierarchy.find(label)
     around = hierarchy.ancestors(parent) if parent >= 0 else []
-    if (known is not None and known not in around) or hierarchy.code(label) is not None:
+    if (node is not None and node not in around) or hierarchy.code(label) is not None:
         raise DataError(f"the hierarchy already has '{label}'", hint="choose another label")

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.hierarchy.nested import ROOT_LABEL, Tree, nodes_of_paths, nodes_of_tree
-from tablecloak.hierarchy.nodes import (
-    FloatArray,
-    IntArray,
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.hierarchy.nested_trees import ROOT_LABEL, Tree, nodes_of_paths, nodes_of_tree
+from tablecloak.hierarchy.tree_nodes import (
     by_depth,
     check_labels,
     check_tree,
@@ -23,9 +22,7 @@ from tablecloak.hierarchy.nodes import (
     n_leaves_of,
     numbering,
 )
-from tablecloak.values import quoted, reads_like_label
-
-__all__ = ["Hierarchy", "Level"]
+from tablecloak.values.cell_grammar import quoted, reads_like_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +203,10 @@ class Hierarchy:
         """The widest node that is shown so, or else has this label; None if there is none."""
         if "nodes" not in self._memo:
             # parents come later, so the widest of nested nodes overwrites the others
-            known = {label: node for node, label in enumerate(self.labels)}
-            self._memo["nodes"] = known | {label: node for node, label in enumerate(self.shown)}
-        found: int | None = self._memo["nodes"].get(label)
-        return found
+            by_label = {label: node for node, label in enumerate(self.labels)}
+            self._memo["nodes"] = by_label | {label: node for node, label in enumerate(self.shown)}
+        match: int | None = self._memo["nodes"].get(label)
+        return match
 
     def leaves_of_label(self, label: str) -> frozenset[str] | None:
         """Labels of the leaves that a published label stands for, or None if it is no label of this tree."""
@@ -317,11 +314,11 @@ class Hierarchy:
         inner = {node: len(nodes) + i for i, node in enumerate(sorted(above))}
         parent = [inner[node] if node in above else inner.get(int(self.parent[node]), -1) for node in nodes]
         parent += [inner.get(int(self.parent[node]), -1) for node in sorted(above)]
-        kept = [*nodes, *sorted(above)]
+        nodes_left = [*nodes, *sorted(above)]
         order = numbering(np.array(parent, np.int64))
         rank = {int(old): new for new, old in enumerate(order)}
         coarse = [i for i, node in enumerate(nodes) if node >= self.n_leaves or node in self.coarse]
-        losses, labels = self.losses[kept], [self.labels[n] for n in kept]
+        losses, labels = self.losses[nodes_left], [self.labels[n] for n in nodes_left]
         cut = Hierarchy.from_nodes(labels, parent, losses=losses, kind=self.kind, coarse=coarse)
         inside = {str(self.labels[leaf]): rank[number[int(node)]] for leaf, node in enumerate(floor)}
         return replace(cut, inside=inside)

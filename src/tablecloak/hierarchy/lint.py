@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tablecloak.errors import DataError
-from tablecloak.hierarchy.files import Line, Problem, parse_file
 from tablecloak.hierarchy.hierarchy import Hierarchy
-
-__all__ = ["Problem", "lint"]
+from tablecloak.hierarchy.hierarchy_files import HierarchyProblem, Line, parse_file
 
 MAX_COMPARED = 2000  # labels a missing value is compared with
 MAX_NEAREST = 5  # near labels named in a hint
 
 
-def lint(hierarchy: str | Path | Hierarchy, values: Sequence[str] | None = None) -> list[Problem]:
+def lint(hierarchy: str | Path | Hierarchy, values: Sequence[str] | None = None) -> list[HierarchyProblem]:
     """Problems of a hierarchy, errors before warnings, each with its line where there is one.
 
     Args:
@@ -29,7 +27,7 @@ def lint(hierarchy: str | Path | Hierarchy, values: Sequence[str] | None = None)
     return sorted(problems, key=lambda problem: problem.severity)
 
 
-def _own_problems(hierarchy: str | Path | Hierarchy) -> tuple[Sequence[Line], list[Problem]]:
+def _own_problems(hierarchy: str | Path | Hierarchy) -> tuple[Sequence[Line], list[HierarchyProblem]]:
     if isinstance(hierarchy, Hierarchy):
         return [Line(None, tuple(path)) for path in hierarchy.to_paths()], []
     parsed = parse_file(hierarchy)
@@ -38,22 +36,22 @@ def _own_problems(hierarchy: str | Path | Hierarchy) -> tuple[Sequence[Line], li
         try:
             Hierarchy.from_paths(line.path for line in parsed.lines)
         except DataError as exc:
-            problems.append(Problem(None, exc.message, exc.hint))
+            problems.append(HierarchyProblem(None, exc.message, exc.hint))
     return parsed.lines, problems
 
 
-def _column_problems(lines: Sequence[Line], values: Sequence[str]) -> list[Problem]:
+def _column_problems(lines: Sequence[Line], values: Sequence[str]) -> list[HierarchyProblem]:
     leaves = {line.path[0]: line.number for line in lines}
-    wanted = set(values)
-    missing = sorted(wanted - leaves.keys())
+    distinct = set(values)
+    missing = sorted(distinct - leaves.keys())
     problems = []
     if missing:
-        message = f"{len(missing)} of {len(wanted)} values of the column are not in the hierarchy"
-        problems.append(Problem(None, message, _hint(missing, leaves, lines)))
-    unused = len(leaves.keys() - wanted)
+        message = f"{len(missing)} of {len(distinct)} values of the column are not in the hierarchy"
+        problems.append(HierarchyProblem(None, message, _hint(missing, leaves, lines)))
+    unused = len(leaves.keys() - distinct)
     if unused:
         message = f"{unused} of {len(leaves)} leaves do not occur in the column"
-        problems.append(Problem(None, message, "keep them if other data has them", "warning"))
+        problems.append(HierarchyProblem(None, message, "keep them if other data has them", "warning"))
     return problems
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from itertools import repeat
 
 from tablecloak.errors import DataError
-from tablecloak.hierarchy.grouping import SortedColumn
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.hierarchy.specs import MaskSpec
-
-__all__ = ["by_mask"]
+from tablecloak.hierarchy.kind_specs import MaskSpec
+from tablecloak.hierarchy.value_groups import SortedColumn
 
 MAX_MASK_CHARACTERS = 50_000_000  # distinct values x longest value
 

@@ -6,8 +6,6 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
-__all__ = ["day_of", "months_of", "period_text"]
-
 _PERIODS = {"day": 0, "month": 1, "quarter": 3, "half-year": 6, "year": 12, "decade": 120, "century": 1200}
 
 
@@ -15,8 +13,8 @@ def months_of(level: str) -> int:
     """Length of a calendar period in months, 0 for a day."""
     if level in _PERIODS:
         return _PERIODS[level]
-    if (found := re.fullmatch(r"(\d+) years?", level)) and 1 <= int(found[1]) <= 5000:
-        return 12 * int(found[1])
+    if (match := re.fullmatch(r"(\d+) years?", level)) and 1 <= int(match[1]) <= 5000:
+        return 12 * int(match[1])
     raise ValueError(f"unknown period '{level}'; use {', '.join(_PERIODS)} or '5 years'")
 
 

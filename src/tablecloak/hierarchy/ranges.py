@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.hierarchy.grouping import SortedColumn, closed_level, coarsen, edges, finish, ranks
 from tablecloak.hierarchy.hierarchy import Hierarchy, Level
-from tablecloak.hierarchy.specs import IntervalsSpec, OrderSpec, QuantilesSpec
-from tablecloak.values import format_interval
-
-__all__ = ["by_intervals", "by_order", "by_quantiles"]
+from tablecloak.hierarchy.kind_specs import IntervalsSpec, OrderSpec, QuantilesSpec
+from tablecloak.hierarchy.value_groups import SortedColumn, closed_level, coarsen, edges, finish, ranks
+from tablecloak.values.cell_grammar import format_interval
 
 MAX_LEVELS = 64
 

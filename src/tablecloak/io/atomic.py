@@ -1,5 +1,7 @@
 """Files, folders and tables of databases appear complete or not at all, and take the place of nothing unasked.
 
+What a run reads survives it: no output goes over an input, whatever it is called and whatever the flags are.
+
 Each output is made in a private folder beside its target, which is also what tells two runs to one target apart.
 """
 
@@ -14,23 +16,22 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import polars as pl
 
-from tablecloak.cleanup import unfinished
 from tablecloak.errors import DataError, EngineError, PolicyError
 from tablecloak.io.database import Transaction, open_session
-from tablecloak.io.inputs import refuse_over_inputs
-from tablecloak.io.places import DatabaseTable, Place
-from tablecloak.io.private import FolderInUse, PrivateFolder, usual_permissions, usual_umask
-
-__all__ = ["Outputs", "home_of", "replace_when_done", "writing"]
+from tablecloak.io.parts import is_many, parts_of, root_of
+from tablecloak.io.places import DatabaseTable, Place, password_file
+from tablecloak.io.private import FolderInUse, PrivateFolder, unfinished, usual_permissions, usual_umask
 
 PARTIAL = ".partial"
 LONGEST_NAME = 255  # bytes, on all file systems in use
 SYSTEM = ("/dev/fd", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc", "/sys")  # links among them
 FORCE = "use --force to replace it, or another name"
+OVER_INPUT_HINT = "name another output; --force does not replace what a run reads"
+_SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 _part_name = re.compile(r"part-\d{5,}\.\w+").fullmatch
 
 
@@ -201,9 +202,9 @@ def _mode(path: Path) -> int | None:
     Raises: PolicyError for what cannot be the name of a file.
     """
     try:
-        found = path.lstat()
+        status = path.lstat()
         with contextlib.suppress(OSError):
-            found = path.stat()
+            status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as exc:
@@ -212,7 +213,7 @@ def _mode(path: Path) -> int | None:
         raise PolicyError(
             f"this cannot be the name of an output: {reason}", hint="name a file", location=shown
         ) from None
-    return found.st_mode
+    return status.st_mode
 
 
 def _refuse_to_replace(path: Path, is_ours: Callable[[Path], bool] | None) -> None:
@@ -367,3 +368,60 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# Inputs survive ------------------------------------------------------------------------------------------------------
+
+
+def refuse_over_inputs(target: Path, reads: Iterable[Place]) -> None:
+    """Refuse an output that is one of the files a run reads, holds one of them, or lies in a folder that is read.
+
+    Raises: PolicyError, which says how the two are related.
+    """
+    for place in reads:
+        relation = _relation(target, place)
+        if relation is not None:
+            raise PolicyError(f"the output {relation}", hint=OVER_INPUT_HINT, location=str(target))
+
+
+def _relation(target: Path, place: Place) -> str | None:
+    """How an output would harm an input; None: not at all."""
+    for file in files_behind(place):
+        if _is_same(target, file):
+            return "is a file that the run reads"
+        if any(_is_same(target, folder) for folder in _folders_above(file)):
+            return "is a folder that holds a file the run reads"
+    if isinstance(place, Path) and _would_be_read(target, place):
+        return "lies where the run reads all files: the next run would read the release, too"
+    return None
+
+
+def files_behind(place: Place) -> list[Path]:
+    """The files that a place consists of, and those that say how to reach it."""
+    if isinstance(place, DatabaseTable):
+        own = [Path(f"{place.file}{end}") for end in _SQLITE_FILES] if place.scheme == "sqlite" else []
+        password = password_file(place)
+        return own if password is None else [*own, password]
+    if not is_many(place):
+        return [place]
+    return [part.path for part in parts_of(place)]
+
+
+def _would_be_read(target: Path, place: Path) -> bool:
+    if not is_many(place):
+        return False
+    if place.is_dir() or "**" in place.parts:
+        folder = root_of(place)
+        return _is_same(target, folder) or any(_is_same(above, folder) for above in _folders_above(target))
+    return PurePath(os.path.realpath(target)).match(os.path.realpath(place))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file: by name, through links of both kinds, in whatever case."""
+    with contextlib.suppress(OSError):
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _folders_above(path: Path) -> Iterable[Path]:
+    return Path(os.path.realpath(path)).parents

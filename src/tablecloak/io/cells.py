@@ -1,4 +1,4 @@
-"""Which type a set of text cells has: rules that lose nothing when the value is written again."""
+"""Text cells: which type they have, by rules that lose nothing when a value is written again, and their values."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable, Collection
 from datetime import date, datetime
 
-from tablecloak.data.table import ColumnType
+import polars as pl
 
-__all__ = ["infer_type"]
+from tablecloak.data.table import ColumnType
+from tablecloak.errors import DataError
+from tablecloak.io.frames import DTYPES, normalize
+from tablecloak.io.sources import Layout, Source
 
 # A leading zero or plus sign would be lost by a number, so such cells are text (postal codes, phone numbers).
 _integer = re.compile(r"-?(0|[1-9]\d*)").fullmatch
@@ -61,3 +64,77 @@ _RULES: tuple[tuple[ColumnType, Callable[[str], bool]], ...] = (
     (ColumnType.DATE, _is_date),
     (ColumnType.DATETIME, _is_datetime),
 )
+
+
+# Values ------------------------------------------------------------------------------------------------------------
+
+
+def as_laid_out(frame: pl.DataFrame, source: Source, layout: Layout, categorical: Collection[str]) -> pl.DataFrame:
+    """A frame as its layout says: typed, normal, and text as Categorical where asked for, else as String."""
+    return with_categories(normalize(typed(frame, source, layout)), layout, categorical)
+
+
+def typed(frame: pl.DataFrame, source: Source, layout: Layout) -> pl.DataFrame:
+    """Text columns turned into the type of the layout; a sniffed type that does not fit stays text.
+
+    Raises: DataError for a declared type that does not fit, with the first row that fails.
+    """
+    text = [s for s in frame if s.dtype == pl.String and layout.type_of(s.name) is not ColumnType.TEXT]
+    return frame.with_columns(_convert(series, source, layout.type_of(series.name)) for series in text)
+
+
+def _convert(series: pl.Series, source: Source, type_: ColumnType) -> pl.Series:
+    series = series.replace("", None)
+    result = series.to_frame().select(parser(series.name, type_, source.date_formats.get(series.name)))[series.name]
+    failed = result.is_null() & series.is_not_null()
+    if not failed.any():
+        return result
+    if source.declared_type(series.name) is None:
+        return series
+    first, count = failed.arg_true()[0] + 1, failed.sum()
+    raise DataError(
+        f"column '{series.name}' is declared {type_.value}, but {count} cells are not, the first in row {first}",
+        hint="correct the cells, declare the column as text, or give its date `format`",
+        location=str(source.path),
+    )
+
+
+def parsed(series: pl.Series, type_: ColumnType, date_format: str | None = None) -> pl.Series:
+    """Text cells as values of a type, null where they are none."""
+    values = series.to_frame().select(parser(series.name, type_, date_format))[series.name]
+    return values.fill_nan(None) if type_ is ColumnType.FLOAT else values
+
+
+def parser(name: str, type_: ColumnType, date_format: str | None) -> pl.Expr:
+    """A text column as values of a type, null where they are none."""
+    column = pl.col(name)
+    if type_ is ColumnType.DATE:
+        return column.str.to_date(date_format or "%Y-%m-%d", strict=False)
+    if type_ is ColumnType.DATETIME:
+        if date_format:
+            return column.str.to_datetime(date_format, strict=False, time_unit="us")
+        return column.str.replace(" ", "T", literal=True).str.to_datetime(
+            "%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us"
+        )
+    if type_ is ColumnType.BOOLEAN:
+        lower = column.str.to_lowercase()
+        return pl.when(lower.is_in(["true", "false"])).then(lower == "true").alias(name)
+    return column.cast(DTYPES[type_], strict=False)
+
+
+def with_categories(frame: pl.DataFrame, layout: Layout, categorical: Collection[str]) -> pl.DataFrame:
+    """Text columns as Categorical where asked for, else as String."""
+    text = [name for name in frame.columns if layout.type_of(name) is ColumnType.TEXT]
+    categorical_names, schema = set(categorical), frame.schema
+    numbers = [n for n in text if schema[n].is_numeric() and n in categorical_names]  # the file knows them as numbers
+    frame = frame.with_columns(pl.col(numbers).cast(pl.String)) if numbers else frame
+    return frame.with_columns(pl.col(n).cast(pl.Categorical if n in categorical_names else pl.String) for n in text)
+
+
+def with_text(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """Text columns that the file knows as something else, as text."""
+    other = [
+        name for name, dtype in frame.schema.items()
+        if layout.type_of(name) is ColumnType.TEXT and not isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
+    ]  # fmt: skip
+    return frame.with_columns(pl.col(other).cast(pl.String)) if other else frame

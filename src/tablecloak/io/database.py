@@ -1,12 +1,14 @@
 """Tables of PostgreSQL and SQLite databases, in and out through ADBC, batch by batch.
 
 A release is written under a temporary name, read back and renamed in one transaction: whatever cuts the connection
-before that is finished, the database undoes all of it.
+before that is finished, the database undoes all of it. Where there is no file, a certificate vouches for a digest.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,13 +21,11 @@ import polars as pl
 
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import CloakError, DataError, EngineError, IncompatibleChoice, PolicyError
-from tablecloak.io.cells import infer_type
-from tablecloak.io.credentials import REFERENCE_HINT, read_secret
+from tablecloak.io.cells import infer_type, typed
 from tablecloak.io.extras import require_package
-from tablecloak.io.places import DatabaseTable
+from tablecloak.io.frames import normalize
+from tablecloak.io.places import REFERENCE_HINT, DatabaseTable, read_secret
 from tablecloak.io.sources import ColumnSchema, Layout, Source
-
-__all__ = ["Session", "Transaction", "open_session", "openers", "read_table", "sniff_table", "write_table"]
 
 BATCH_ROWS = 1 << 16
 SAMPLE_ROWS = 10_000
@@ -131,23 +131,23 @@ def _identity(table: DatabaseTable) -> tuple[Any, Any, bool]:
     """Which database it is, which table in it, however they are called, and whether it is a table and no view."""
     with _connection(table) as connection, _explained(table, "looking for the table"):
         if table.scheme == "sqlite":
-            found = table.file.stat()
+            status = table.file.stat()
             name = None if table.table is None else table.table.lower()
-            return (found.st_dev, found.st_ino), name, name is not None and not _is_view(connection, name)
+            return (status.st_dev, status.st_ino), name, name is not None and not _is_view(connection, name)
         server = _ask(connection, "SELECT current_database() || pg_postmaster_start_time()::text AS name")
         database = server.column("name")[0].as_py()
         if table.table is None:
             return database, None, False
         literal = _quoted(*_split(table)).replace("'", "''")
-        asked = f"SELECT oid::text AS oid, relkind::text AS kind FROM pg_class WHERE oid = to_regclass('{literal}')"
-        rows = _ask(connection, asked).to_pylist()
+        query = f"SELECT oid::text AS oid, relkind::text AS kind FROM pg_class WHERE oid = to_regclass('{literal}')"
+        rows = _ask(connection, query).to_pylist()
         return database, rows[0]["oid"] if rows else None, bool(rows) and rows[0]["kind"] in ("r", "p")
 
 
 def _is_view(connection: Any, name: str) -> bool:
     literal = name.replace("'", "''")
-    asked = f"SELECT count(*) AS n FROM sqlite_master WHERE type = 'view' AND lower(name) = '{literal}'"
-    return bool(_ask(connection, asked).column("n")[0].as_py())
+    query = f"SELECT count(*) AS n FROM sqlite_master WHERE type = 'view' AND lower(name) = '{literal}'"
+    return bool(_ask(connection, query).column("n")[0].as_py())
 
 
 def write_table(frames: Iterable[pl.DataFrame], schema: pl.Schema, target: DatabaseTable) -> None:
@@ -174,8 +174,8 @@ def sniff_table(source: Source) -> Layout:
     assert table is not None
     with _connection(table) as connection, _explained(table, "reading its columns"):
         columns, n_bytes = _describe(connection, table)
-    known = tuple(ColumnSchema(name, type_, is_empty=native == "null") for name, native, type_ in columns)
-    return Layout(table.scheme, known, n_bytes)
+    schemas = tuple(ColumnSchema(name, type_, is_empty=native == "null") for name, native, type_ in columns)
+    return Layout(table.scheme, schemas, n_bytes)
 
 
 def read_table(table: DatabaseTable, layout: Layout, wanted: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -379,18 +379,18 @@ def _describe_sqlite(connection: Any, table: DatabaseTable) -> tuple[list[tuple[
 def _stored(connection: Any, relation: str, names: Sequence[str]) -> list[str]:
     """The widest kind of value in each column: text, real, integer or null."""
     ranks = "CASE typeof({0}) WHEN 'text' THEN 3 WHEN 'blob' THEN 3 WHEN 'real' THEN 2 WHEN 'integer' THEN 1 ELSE 0 END"
-    asked = ", ".join(f"max({ranks.format(_name(name))}) AS c{i}" for i, name in enumerate(names))
-    found = _ask(connection, f"SELECT {asked} FROM {relation}")
-    return [("null", "integer", "real", "text")[found.column(i)[0].as_py() or 0] for i in range(len(names))]
+    expressions = ", ".join(f"max({ranks.format(_name(name))}) AS c{i}" for i, name in enumerate(names))
+    row = _ask(connection, f"SELECT {expressions} FROM {relation}")
+    return [("null", "integer", "real", "text")[row.column(i)[0].as_py() or 0] for i in range(len(names))]
 
 
 def _dates(connection: Any, relation: str, names: Sequence[str]) -> dict[str, ColumnType]:
-    asked = ", ".join(f"CAST({_name(name)} AS TEXT) AS c{i}" for i, name in enumerate(names))
+    expressions = ", ".join(f"CAST({_name(name)} AS TEXT) AS c{i}" for i, name in enumerate(names))
     first = ", ".join(f"'' AS c{i}" for i in range(len(names)))  # tells the driver that all are text
-    rows = f"SELECT * FROM (SELECT {asked} FROM {relation} LIMIT {SAMPLE_ROWS})"
+    rows = f"SELECT * FROM (SELECT {expressions} FROM {relation} LIMIT {SAMPLE_ROWS})"
     sample = _ask(connection, f"SELECT {first} UNION ALL {rows}")
-    found = {name: infer_type(set(sample.column(i).to_pylist()) - {None, ""}) for i, name in enumerate(names)}
-    return {name: type_ for name, type_ in found.items() if type_ in (ColumnType.DATE, ColumnType.DATETIME)}
+    types = {name: infer_type(set(sample.column(i).to_pylist()) - {None, ""}) for i, name in enumerate(names)}
+    return {name: type_ for name, type_ in types.items() if type_ in (ColumnType.DATE, ColumnType.DATETIME)}
 
 
 def _statement(connection: Any, table: DatabaseTable, layout: Layout, wanted: Sequence[str]) -> str:
@@ -400,8 +400,8 @@ def _statement(connection: Any, table: DatabaseTable, layout: Layout, wanted: Se
             relation, dict(zip(wanted, _stored(connection, relation, wanted), strict=True)), layout
         )
     natives = {name: native for name, native, _ in _describe_postgres(connection, table)[0]}
-    asked = ", ".join(_postgres_cell(name, natives[name], layout.type_of(name)) for name in wanted)
-    return f"SELECT {asked} FROM {relation}"
+    expressions = ", ".join(_postgres_cell(name, natives[name], layout.type_of(name)) for name in wanted)
+    return f"SELECT {expressions} FROM {relation}"
 
 
 def _postgres_cell(name: str, native: str, type_: ColumnType) -> str:
@@ -416,5 +416,35 @@ def _sqlite_statement(relation: str, natives: dict[str, str], layout: Layout) ->
         for n, native in natives.items()
     }
     first = ", ".join(f"{_SENTINELS[kind]} AS {_name(name)}" for name, kind in kinds.items())
-    asked = ", ".join(f"CAST({_name(name)} AS {kind})" for name, kind in kinds.items())
-    return f"SELECT {first} UNION ALL SELECT {asked} FROM {relation}"
+    expressions = ", ".join(f"CAST({_name(name)} AS {kind})" for name, kind in kinds.items())
+    return f"SELECT {first} UNION ALL SELECT {expressions} FROM {relation}"
+
+
+# Digests -------------------------------------------------------------------------------------------------------------
+
+
+def digest_of_table(table: DatabaseTable) -> str | None:
+    """SHA-256 of a table as hexadecimal text: of its columns, and of its rows whatever their order.
+
+    Rows are hashed one by one and their hashes added up, because a database may return them in another order each time.
+    None: only Spark can reach the table.
+    """
+    if table.scheme == "spark":
+        return None
+    source = Source.of(table)
+    layout = sniff_table(source)
+    columns = {name: layout.type_of(name).value for name in layout.names}
+    n_rows = total = 0
+    for batch in read_table(table, layout, list(columns)):
+        for text in _texts(normalize(typed(batch, source, layout))):
+            total += int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+        n_rows += batch.height
+    about = {"columns": columns, "rows": n_rows, "sum": total % 2**256}
+    return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+
+def _texts(frame: pl.DataFrame) -> list[str]:
+    """Every row as one text: cells with their length, so that no two rows share it."""
+    cells = [pl.col(name).cast(pl.String) for name in frame.columns]
+    marked = [pl.concat_str(cell.str.len_bytes(), pl.lit(":"), cell).fill_null("-") for cell in cells]
+    return frame.select(pl.concat_str(marked).alias("text"))["text"].to_list() if frame.width else []

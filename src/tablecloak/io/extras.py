@@ -8,8 +8,6 @@ from types import ModuleType
 
 from tablecloak.errors import MissingExtra
 
-__all__ = ["require_installed", "require_package"]
-
 
 def require_package(package: str, *, extra: str, purpose: str) -> ModuleType:
     """The package, or a MissingExtra that says how to get it."""

@@ -14,14 +14,11 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.cells import infer_type
+from tablecloak.io.formats import format_called
 from tablecloak.io.frames import DTYPES
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 
-__all__ = ["Part", "files_of", "is_many", "parts_of", "read_part", "read_parts", "root_of", "size_of", "sniff_parts"]
-
 MISSING = "__HIVE_DEFAULT_PARTITION__"
-# Formats whose types are guessed from cells, so that one file may see less than all do.
-GUESSED = ("csv", "tsv", "jsonl", "xlsx")
 _magic = re.compile(r"[*?\[]").search
 _NUMBERS = {ColumnType.INTEGER, ColumnType.FLOAT}
 
@@ -47,11 +44,11 @@ def parts_of(path: Path) -> list[Part]:
 
     Raises: DataError if there are none, or if they do not agree about the folders `key=value`.
     """
-    root, found = _files(path)
-    if not found:
+    root, files = _files(path)
+    if not files:
         hint = "check the path" if path.is_dir() else "check the pattern; ** matches folders"
         raise DataError("there are no data files", hint=hint, location=str(path))
-    parts = [Part(file, _keys(file.relative_to(root).parts[:-1])) for file in found]
+    parts = [Part(file, _keys(file.relative_to(root).parts[:-1])) for file in files]
     for part in parts:
         if list(part.keys) != list(parts[0].keys):
             raise DataError(
@@ -62,8 +59,8 @@ def parts_of(path: Path) -> list[Part]:
 
 
 def files_of(source: Source) -> list[Path]:
-    """The files of a source; a table of a database has none."""
-    if source.table is not None:
+    """The files of a source; a table of a database and a frame have none."""
+    if source.table is not None or source.is_frame:
         return []
     return [part.path for part in parts_of(source.path)] if is_many(source.path) else [source.path]
 
@@ -83,8 +80,8 @@ def root_of(path: Path) -> Path:
 def _files(path: Path) -> tuple[Path, list[Path]]:
     root = root_of(path)
     pattern = str(Path(glob.escape(str(path))) / "**" / "*") if path.is_dir() else str(path)
-    found = map(Path, glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
-    return root, sorted(f for f in found if f.is_file() and not _is_hidden(f.relative_to(root)))
+    paths = map(Path, glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
+    return root, sorted(f for f in paths if f.is_file() and not _is_hidden(f.relative_to(root)))
 
 
 def _is_hidden(path: Path) -> bool:
@@ -138,10 +135,10 @@ def _require_alike(first: Layout, other: Layout, first_path: Path, path: Path) -
             f"this is a {other.format} file, and {first_path.name} is {first.format}",
             hint="name the files you mean by a pattern, such as folder/*.csv", location=str(path),
         )  # fmt: skip
-    known, found = set(first.names), set(other.names)
-    if known != found:
-        name = min(known ^ found)
-        lacking, having = (path, first_path) if name in known else (first_path, path)
+    names, other_names = set(first.names), set(other.names)
+    if names != other_names:
+        name = min(names ^ other_names)
+        lacking, having = (path, first_path) if name in names else (first_path, path)
         raise DataError(
             f"there is no column '{name}' in {lacking.name}, but in {having.name}",
             hint="all files of a table need the same columns", location=str(lacking),
@@ -151,14 +148,14 @@ def _require_alike(first: Layout, other: Layout, first_path: Path, path: Path) -
 def _united(name: str, source: Source, parts: Sequence[Part], layouts: Sequence[Layout]) -> ColumnSchema:
     """A column with the type that fits all files."""
     declared = source.declared_type(name)
-    found = [
+    pairs = [
         (part, c.type) for part, layout in zip(parts, layouts, strict=True) if not (c := layout.column(name)).is_empty
     ]
-    types = {type_ for _, type_ in found}
+    types = {type_ for _, type_ in pairs}
     if declared is not None or len(types) <= 1:
         return ColumnSchema(name, declared or next(iter(types), ColumnType.TEXT), is_empty=not types)
-    if layouts[0].format not in GUESSED:
-        (one, type_), (other, other_type) = found[0], next(f for f in found if f[1] is not found[0][1])
+    if not format_called(layouts[0].format).is_guessed:
+        (one, type_), (other, other_type) = pairs[0], next(p for p in pairs if p[1] is not pairs[0][1])
         raise DataError(
             f"column '{name}' is {other_type.value} here and {type_.value} in {one.path.name}",
             hint=f"convert one of them, or declare columns.{name}.type: text", location=str(other.path),
@@ -202,7 +199,7 @@ def read_part(source: Source, layout: Layout, part: Part, wanted: list[str], rea
     keys = [name for name in wanted if layout.column(name).is_folder]
     inside = [name for name in wanted if name not in keys] or [layout.names[0]]  # which at least says how many rows
     text = {n: ColumnType.TEXT for n in inside if layout.type_of(n) is ColumnType.TEXT}
-    frame = read_file(_source_of(source, part, text if layout.format in GUESSED else None), inside)
+    frame = read_file(_source_of(source, part, text if format_called(layout.format).is_guessed else None), inside)
     frame = frame.with_columns(_widened(frame[name], layout.type_of(name)) for name in inside)
     return frame.with_columns(_key_cells(name, part.keys[name], source, layout) for name in keys).select(wanted)
 

@@ -1,4 +1,7 @@
-"""Places a table can come from or go to: a file, a folder or pattern of files, or a table of a database."""
+"""Places a table can come from or go to: a file, a folder or pattern of files, or a table of a database.
+
+Credentials are known by reference: what a policy or a command says is where a secret is, never the secret itself.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,9 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from tablecloak.errors import DataError, PolicyError
-from tablecloak.io.credentials import REFERENCE_HINT, is_reference
 
-__all__ = ["SCHEMES", "DatabaseTable", "Place", "database_table", "is_uri", "named", "place_of"]
-
+REFERENCE_HINT = "say where the password is: password: env:NAME, or password: file:PATH"
+_reference = re.compile(r"(env|file):(.+)").fullmatch
 SCHEMES = ("postgresql", "sqlite", "spark")
 _OWN_KEYS = ("table", "query", "password")
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/").match
@@ -131,12 +133,12 @@ def database_table(
     if parts.username is not None and parts.password is not None:
         raise PolicyError("a password must not be written in a URI", hint=REFERENCE_HINT)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
-    said = {key: value for key, value in pairs if key in _OWN_KEYS}
+    options = {key: value for key, value in pairs if key in _OWN_KEYS}
     others = [(key, value) for key, value in pairs if key not in _OWN_KEYS]
-    password = password or said.get("password")
+    password = password or options.get("password")
     if any("password" in key.lower() for key, _ in others) or (password and not is_reference(password)):
         raise PolicyError("a password must not be written here", hint=REFERENCE_HINT)
-    table, query = table or said.get("table"), query or said.get("query")
+    table, query = table or options.get("table"), query or options.get("query")
     if (table is None) == (query is None):
         raise PolicyError("name a table of the database, or a query", hint="add ?table=NAME to the URI, or table: NAME")
     if parts.scheme == "sqlite" and (parts.netloc or not parts.path.strip("/")):
@@ -144,3 +146,49 @@ def database_table(
     address = f"{parts.scheme}://{parts.netloc}{parts.path}"
     plain = f"{address}?{urlencode(others)}" if others else address
     return DatabaseTable(plain, table, query, password, base or Path())
+
+
+# Credentials ---------------------------------------------------------------------------------------------------------
+
+
+def is_reference(text: str) -> bool:
+    """Whether a text says where a secret is, as in `env:NAME` or `file:PATH`."""
+    return _reference(text) is not None
+
+
+def redacted(text: str) -> str:
+    """The text with `***` in place of what may be a password, for messages that repeat what was typed."""
+    text = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", text)
+    return re.sub(r"(?i)(password\w*\s*[=:]\s*)(?!env:|file:)[^\s&,}]+", r"\1***", text)
+
+
+def read_secret(reference: str, base: Path) -> str:
+    """The secret that a reference names, without a line end after it; paths are relative to `base`.
+
+    Raises: PolicyError that shows the reference, never a secret.
+    """
+    match = _reference(reference)
+    if match is None:
+        raise PolicyError("a password must not be written here", hint=REFERENCE_HINT)
+    kind, name = match.groups()
+    if kind == "env":
+        secret = os.environ.get(name)
+        if secret is None:
+            raise PolicyError(f"the variable {name} is not set", hint=f"export {name}=... before the command")
+        return secret
+    try:
+        return (base / name).expanduser().read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
+        raise PolicyError(
+            f"the file of the password cannot be read: {reason}",
+            hint="check the path after file:",
+            location=str(base / name),
+        ) from None
+
+
+def password_file(place: Place | None) -> Path | None:
+    """The file that holds the password of a database, if that is where it is."""
+    if not isinstance(place, DatabaseTable) or not (place.password or "").startswith("file:"):
+        return None
+    return (place.base / str(place.password)[5:]).expanduser()

@@ -1,6 +1,7 @@
 """Private folders: for their owner only, and removed by whoever comes next if their process was killed.
 
 What is temporary lies in such a folder from its first byte, whichever library writes it and whatever the umask is.
+Whoever ends the process without unwinding its stack discards what is unfinished.
 """
 
 from __future__ import annotations
@@ -10,17 +11,31 @@ import fcntl
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from tablecloak.cleanup import unfinished
-
-__all__ = ["FolderInUse", "PrivateFolder", "keep_private", "remove_abandoned", "usual_permissions", "usual_umask"]
+from typing import IO, Protocol
 
 LOCK = ".lock"
 PREFIX = "tablecloak-"
 _usual_umask: int | None = None  # what outputs get, where `keep_private` took it from all other files
+
+
+class Unfinished(Protocol):
+    """Work on disk that nobody should find: temporary files, spill directories."""
+
+    def discard(self) -> None:
+        """Remove it; a second call does nothing."""
+
+
+unfinished: weakref.WeakSet[Unfinished] = weakref.WeakSet()
+
+
+def discard_unfinished() -> None:
+    """Remove all unfinished work of this process."""
+    for work in list(unfinished):
+        work.discard()
 
 
 class FolderInUse(Exception):  # noqa: N818 - a fact, not a fault
@@ -127,10 +142,10 @@ def _remove_if_abandoned(folder: Path) -> None:
 
 def _require_own(path: Path) -> None:
     """Refuse a folder that somebody else put there, and make ours private if it was not."""
-    found = path.lstat()
-    if not path.is_dir() or path.is_symlink() or found.st_uid != os.geteuid():
+    status = path.lstat()
+    if not path.is_dir() or path.is_symlink() or status.st_uid != os.geteuid():
         raise PermissionError(1, "a file or folder of somebody else has the name of a temporary one", str(path))
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         path.chmod(0o700)
 
 
@@ -162,6 +177,16 @@ def _empty(folder: Path) -> None:
             else:
                 with contextlib.suppress(OSError):
                     entry.unlink()
+
+
+@contextmanager
+def spooled(stream: IO[bytes], *, name: str) -> Iterator[Path]:
+    """What a stream holds as a private file, for as long as the work takes: tables are read more than once."""
+    with PrivateFolder.temporary() as folder:
+        copy = folder / name
+        with copy.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+        yield copy
 
 
 # Permissions -------------------------------------------------------------------------------------------------------

@@ -3,29 +3,64 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
-from tablecloak.io.places import DatabaseTable, Place, named
+from tablecloak.io.frames import FrameKind, column_type, from_frame, kind_of_frame
+from tablecloak.io.places import DatabaseTable, named, place_of
+from tablecloak.io.private import spooled
 
-__all__ = ["FORMATS", "WRITABLE", "ColumnSchema", "Layout", "Source", "check_readable", "format_and_compression"]
+FRAME = "the table"  # what messages call a frame
 
-WRITABLE = ("csv", "tsv", "parquet", "jsonl", "arrow", "xlsx")
-FORMATS = (*WRITABLE, "sets", "sas7bdat", "sav", "dta")
-_ALIASES = {"ndjson": "jsonl", "feather": "arrow", "ipc": "arrow", "txt": "csv", "tab": "tsv", "pq": "parquet"}
-_COMPRESSIONS = {"gz": "gz", "gzip": "gz", "zst": "zst", "zstd": "zst"}
+
+def is_place(data: Any) -> bool:
+    """Whether something names a file, a folder, a pattern or a table of a database, instead of holding rows."""
+    return isinstance(data, (str, os.PathLike, DatabaseTable)) or (isinstance(data, Source) and not data.is_frame)
+
+
+class HeaderUnclear(DataError):  # noqa: N818 - a question, not a fault
+    """Whether a file has a header has to be said by somebody who knows it."""
+
+
+class Openings:
+    """What was seen when the files of a source were opened: each is looked into once, however often it is read.
+
+    Sources that differ in what is said about columns share it, because `replace` hands it on.
+    """
+
+    def __init__(self) -> None:
+        self._layouts: dict[Hashable, tuple[frozenset[str], Layout]] = {}
+
+    def layout(self, source: Source, sniff: Callable[[Source], Layout]) -> Layout:
+        """The layout as the file or table itself has it; found out again if the file changed.
+
+        So it is if there are names that nobody knew of, which may tell that a header is one.
+        """
+        key = _identity(source)
+        columns, layout = self._layouts.get(key, (frozenset[str](), None))
+        if layout is None or not source.named_columns <= columns | set(layout.names):
+            layout = sniff(source)
+            self._layouts[key] = (source.named_columns, layout)
+        return layout
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, folder, pattern or table of a database, and what the user says about it; None means: find out."""
+    """Where a table comes from, and what the user says about it; None means: find out.
 
-    path: Path  # of a table in a database: only what messages call it
+    It is a file, a folder or a pattern of files, a table of a database, or a frame in memory, which is as it is:
+    nothing has to be found out about it.
+    """
+
+    path: Path  # of a table in a database and of a frame: only what messages call it
     format: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
@@ -36,16 +71,34 @@ class Source:
     date_formats: Mapping[str, str] = field(default_factory=dict)
     table: DatabaseTable | None = None
     expected: frozenset[str] = frozenset()  # columns that somebody counts on, which tell a header from a record
+    frame: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    kind: FrameKind = field(default=FrameKind(), compare=False, repr=False)  # whose frame it is
+    openings: Openings = field(default_factory=Openings, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", named(Path(self.path)))
 
     @classmethod
-    def of(cls, place: Place, **said: Any) -> Source:
-        """The source at a place."""
-        if isinstance(place, DatabaseTable):
-            return cls(Path(place.name), table=place, **said)
-        return cls(place, **said)
+    def of(cls, data: Any, **about: Any) -> Source:
+        """The one door: a place or its name, a frame of any library, or a source, with what is said about it."""
+        if isinstance(data, Source):
+            return replace(data, **about)
+        if isinstance(data, (str, os.PathLike, DatabaseTable)):
+            place = place_of(Path(data) if isinstance(data, os.PathLike) else data)
+            return (
+                cls(Path(place.name), table=place, **about) if isinstance(place, DatabaseTable) else cls(place, **about)
+            )
+        return cls(Path(FRAME), frame=from_frame(data), kind=kind_of_frame(data), **about)
+
+    @classmethod
+    def in_memory(cls, frame: pl.DataFrame) -> Source:
+        """A frame of ours as it is."""
+        return cls(Path(FRAME), frame=frame)
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether its rows are in memory already."""
+        return self.frame is not None
 
     @property
     def location(self) -> str:
@@ -57,6 +110,11 @@ class Source:
         """Whether only Spark can reach it."""
         return self.table is not None and self.table.scheme == "spark"
 
+    @property
+    def named_columns(self) -> frozenset[str]:
+        """Columns that somebody counts on or says something about."""
+        return self.expected | set(self.types) | set(self.date_formats)
+
     def declared_type(self, column: str) -> ColumnType | None:
         """The type the user gave a column, also through a date format."""
         if column in self.types:
@@ -64,6 +122,16 @@ class Source:
         if column in self.date_formats:
             return ColumnType.DATETIME if "%H" in self.date_formats[column] else ColumnType.DATE
         return None
+
+
+@contextmanager
+def open_source(data: Any, *, format: str = "csv", **about: Any) -> Iterator[Source]:  # noqa: A002
+    """The same door for a binary stream, too, whose content is a file of the given format."""
+    if not hasattr(data, "read"):
+        yield Source.of(data, **about)
+        return
+    with spooled(data, name=f"stream.{format}") as copy:
+        yield Source.of(copy, **about)
 
 
 @dataclass(frozen=True)
@@ -109,22 +177,21 @@ class Layout:
         return self.columns[self.names.index(name)]
 
 
-def format_and_compression(path: Path, format: str | None, compression: str | None) -> tuple[str, str | None]:  # noqa: A002
-    """The format and compression of a file, by what is said or else by its name."""
-    suffixes = [suffix.lstrip(".").lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSIONS:
-        compression = compression or _COMPRESSIONS[suffixes.pop()]
-    name = (format or (suffixes[-1] if suffixes else "")).lower()
-    name = _ALIASES.get(name, name)
-    if name in FORMATS:
-        return name, _COMPRESSIONS.get(compression or "")
-    shown = f"format '{format}'" if format else f"file type of '{path.name}'"
-    nearest = did_you_mean(name, [*FORMATS, *_ALIASES]) if name else None
-    raise DataError(
-        f"unknown {shown}",
-        hint=f"{nearest or 'give a format'}; known formats: {', '.join(FORMATS)}",
-        location=str(path),
-    )
+def _identity(source: Source) -> Hashable:
+    """A table of a database, or a file as it is now and how it is to be read."""
+    if source.table is not None:
+        return source.table
+    state = source.path.stat()
+    return (
+        source.path, state.st_ino, state.st_mtime_ns, state.st_size, source.format, source.delimiter, source.encoding,
+        source.header, source.compression, source.quote,
+    )  # fmt: skip
+
+
+def layout_of_frame(frame: pl.DataFrame) -> Layout:
+    """The layout of a frame: names and types as they are."""
+    columns = tuple(ColumnSchema(name, column_type(name, dtype)) for name, dtype in frame.schema.items())
+    return Layout("frame", columns, int(frame.estimated_size()), n_rows_hint=frame.height)
 
 
 def check_readable(path: Path) -> None:
@@ -140,3 +207,9 @@ def check_readable(path: Path) -> None:
         raise DataError("permission denied", hint="ask its owner for read access", location=str(path))
     if path.stat().st_size == 0:
         raise DataError("the file is empty", hint="check how it was exported", location=str(path))
+
+
+def truncated(path: Path, kind: str) -> DataError:
+    """The error for a compressed file that ends too early or is damaged."""
+    kind = {"gz": "gzip", "zst": "zstd"}.get(kind, kind)
+    return DataError(f"the {kind} data is damaged or cut off", hint="copy or export the file again", location=str(path))

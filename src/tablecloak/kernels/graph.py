@@ -1,18 +1,14 @@
-"""Graphs in compressed rows: the arcs of node `v` lead to `heads[indptr[v]:indptr[v + 1]]`.
-
-Plain loops that also compile: `compiled/graph.py` holds the same functions as machine code.
-"""
+"""Graphs in compressed rows: the arcs of node `v` lead to `heads[indptr[v]:indptr[v + 1]]`."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["components", "matching", "transport"]
-
-IntArray = NDArray[np.int64]
+from tablecloak.arrays import IntArray
+from tablecloak.kernels.dispatch import kernel
 
 
+@kernel(compiled_from=50_000, is_loop=True)  # arcs
 def components(indptr: IntArray, heads: IntArray) -> IntArray:
     """The strongly connected component of every node (Tarjan, without recursion)."""
     n = len(indptr) - 1
@@ -22,7 +18,7 @@ def components(indptr: IntArray, heads: IntArray) -> IntArray:
     at = indptr[:-1].copy()
     path = np.empty(n, np.int64)
     stack = np.empty(n, np.int64)
-    n_stack, n_seen, n_found = 0, 0, 0
+    n_stack, n_seen, n_components = 0, 0, 0
     for root in range(n):
         if number[root] >= 0:
             continue
@@ -52,14 +48,15 @@ def components(indptr: IntArray, heads: IntArray) -> IntArray:
             if low[v] == number[v]:
                 while True:
                     n_stack -= 1
-                    label[stack[n_stack]] = n_found
+                    label[stack[n_stack]] = n_components
                     if stack[n_stack] == v:
                         break
-                n_found += 1
+                n_components += 1
             n_path -= 1
     return label
 
 
+@kernel(compiled_from=50_000, is_loop=True)  # arcs
 def matching(indptr: IntArray, heads: IntArray, n_right: int) -> IntArray:
     """The right node matched with every left node, -1 for none: a maximum matching (Hopcroft-Karp).
 
@@ -124,6 +121,7 @@ def matching(indptr: IntArray, heads: IntArray, n_right: int) -> IntArray:
                     at[v] += 1
 
 
+@kernel(compiled_from=100_000, is_loop=True)  # arcs
 def transport(indptr: IntArray, heads: IntArray, demand: IntArray, supply: IntArray) -> IntArray:
     """How much goes along every arc when as much as possible goes from right nodes to left ones (Dinic).
 

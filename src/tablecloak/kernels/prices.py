@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.kernels.space import FloatArray, IntArray, Space
-
-__all__ = ["FULL", "MOST_SET_VALUES", "Prices", "cell_prices", "make_prices"]
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
+from tablecloak.kernels.dispatch import leaf_jit
+from tablecloak.kernels.packed_codes import ORDERED, TREE, Space
 
 # The price of one cell about which everything is lost, in an attribute of weight 1.
 FULL = 1 << 20
@@ -18,7 +18,6 @@ TABLE_UP_TO = 256
 # A set of values is one 64-bit word.
 MOST_SET_VALUES = 64
 TABLE, LINE, SPAN, BRANCH, SET = 0, 1, 2, 3, 4
-ORDERED, TREE = 0, 1
 NONE = -1
 
 
@@ -48,7 +47,7 @@ class Prices(NamedTuple):
         return bool(self.kind[d] == SET)
 
 
-def make_prices(space: Space, is_set: NDArray[np.bool_]) -> Prices:
+def make_prices(space: Space, is_set: BoolArray) -> Prices:
     """Prices of the dimensions of a space; those marked are published as sets of values."""
     parts = [_entries(space, d, is_set=bool(is_set[d])) for d in range(space.n_dims)]
     return Prices(
@@ -125,3 +124,71 @@ def _losses(space: Space, d: int, lo: IntArray, hi: IntArray) -> FloatArray:
         losses = (hi - lo + 1) / max(1.0, float(space.n_codes[d] - space.has_missing[d]))
     mixed = (lo == 0) & bool(space.has_missing[d] and space.kind[d] != TREE)
     return np.where(lo >= hi, 0.0, np.where(mixed, 1.0, losses))
+
+
+# The same prices of one box in one dimension, for loops.
+
+
+@leaf_jit
+def n_bits(mask):
+    x = np.uint64(mask)
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    # bytes are added up by shifts: a product would overflow, which plain numpy warns of
+    x = x + (x >> np.uint64(8))
+    x = x + (x >> np.uint64(16))
+    x = x + (x >> np.uint64(32))
+    return np.int64(x & np.uint64(0x7F))
+
+
+@leaf_jit
+def set_price(table, start, mask):
+    n = n_bits(mask)
+    if n > 1 and mask & 1 and table[start] >= 0:
+        return np.int64(table[start])  # a missing cell among others can only be published as anything
+    return np.int64(table[start + 1 + n])
+
+
+@leaf_jit
+def interval_price(table, kind, n, start, lo, hi):  # noqa: PLR0911
+    if kind == TABLE:
+        return np.int64(table[start + lo * n + hi])
+    if lo >= hi:
+        return np.int64(0)
+    if kind == BRANCH:
+        row = start + lo * 2 * n
+        for depth in range(n - 1, 0, -1):
+            if table[row + depth] >= hi:
+                return np.int64(table[row + n + depth])
+        return np.int64(table[row + n])
+    if lo == 0 and table[start] >= 0:
+        return np.int64(table[start])
+    if kind == LINE:
+        width = np.int64(table[start + 1 + n + hi]) - np.int64(table[start + 1 + lo])
+        return min(width, np.int64(table[start + 1 + 2 * n]))
+    return np.int64(table[start + 1 + hi - lo])
+
+
+@leaf_jit
+def cell_price(prices, d, lo, hi):
+    """Price of a box in one dimension; of a set only `lo` counts."""
+    if prices.kind[d] == SET:
+        return set_price(prices.table, prices.start[d], lo)
+    return interval_price(prices.table, prices.kind[d], prices.n[d], prices.start[d], lo, hi)
+
+
+@leaf_jit
+def lies_in(prices, d, lo, hi, code):
+    """Whether a box holds a code in one dimension; of a set only `lo` counts."""
+    if prices.kind[d] == SET:
+        return code & lo != 0
+    return lo <= code <= hi
+
+
+@leaf_jit
+def widened(prices, d, lo, hi, code):
+    """Price of a box in one dimension after a code joined it."""
+    if prices.kind[d] == SET:
+        return set_price(prices.table, prices.start[d], lo | code)
+    return interval_price(prices.table, prices.kind[d], prices.n[d], prices.start[d], min(lo, code), max(hi, code))

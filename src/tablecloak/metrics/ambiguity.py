@@ -1,25 +1,13 @@
-"""Ambiguity: how many originals a published record may stand for, by its domain or by the data."""
+"""Ambiguity: how many combinations of values a published record may stand for."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-from numpy.typing import NDArray
 
-from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, cell_loss
-from tablecloak.metrics.details import ColumnDetails, Tuples
-from tablecloak.stats.classes import FloatArray, IntArray
-from tablecloak.stats.spread import spread
-
-__all__ = ["ambiguity", "ambiguity_data"]
-
-# Classes are held against originals in blocks of this many pairs, and not at all beyond so many.
-PAIRS_AT_ONCE = 1 << 22
-MOST_PAIRS = 1 << 29
-# Records and originals that are held against each other where all would be too many.
-SAMPLED = 2048
+from tablecloak.arrays import FloatArray
+from tablecloak.metrics.base import Amount, ReleaseCounts, metric
+from tablecloak.metrics.cell_losses import Prices, cell_loss
+from tablecloak.metrics.release_details import ColumnDetails
 
 
 @metric("ambiguity", on_request=True)
@@ -36,7 +24,7 @@ def ambiguity(counts: ReleaseCounts) -> Amount:
         of_cell, of_suppressed = _price(column)
         of_class *= of_cell[column.cell]
         of_any *= of_suppressed
-    return _mean(counts, of_class, of_any)
+    return mean_ambiguity(counts, of_class, of_any)
 
 
 @cell_loss("ambiguity", is_product=True)
@@ -44,53 +32,7 @@ def _price(column: ColumnDetails) -> Prices:
     return column.covered().astype(np.float64), float(column.n_codes)
 
 
-@metric("ambiguity-data", on_request=True)
-def ambiguity_data(counts: ReleaseCounts) -> Amount:
-    """Ambiguity in the data: records of the original that a published record may stand for, on average.
-
-      AM = mean over published records of the number of originals that all its cells cover
-
-    A suppressed record may stand for every original. Costs classes times different originals; where that is too much,
-    a sample of records is held against one of originals, and the standard error is told. Lower is better.
-    Reference: Zigomitros, Casino, Solanas, Patsakis, IEEE Access 2020, after Goldberger, Tassa, TDP 2010.
-    """
-    if counts.details.tuples is None:
-        raise DoesNotApplyError("the originals were not kept")
-    tuples = counts.details.tuples()
-    is_sample = int(tuples.weights.sum()) < counts.n_rows
-    if is_sample or len(counts.sizes) * len(tuples.weights) > MOST_PAIRS:
-        return _estimated(counts, tuples)
-    consistent = np.zeros(len(counts.sizes))
-    step = max(1, PAIRS_AT_ONCE // max(1, len(tuples.weights)))
-    for begin in range(0, len(counts.sizes), step):
-        part = slice(begin, begin + step)
-        pairs = zip(counts.cells, tuples.codes, strict=True)
-        held = np.logical_and.reduce([_holds(column, column.cell[part], codes) for column, codes in pairs])
-        consistent[part] = held @ tuples.weights
-    return _mean(counts, consistent, float(counts.n_rows))
-
-
-def _estimated(counts: ReleaseCounts, tuples: Tuples) -> Amount:
-    """The same from some records held against some originals, both spread over all."""
-    classes, originals = spread(counts.sizes, SAMPLED), spread(tuples.weights, SAMPLED)
-    pairs = zip(counts.cells, tuples.codes, strict=True)
-    held = np.logical_and.reduce([_holds(column, column.cell[classes], codes[originals]) for column, codes in pairs])
-    error = float(np.sqrt(held.mean(axis=1).var() / len(classes) + held.mean(axis=0).var() / len(originals)))
-    found = _mean(counts, np.full(len(counts.sizes), counts.n_rows * held.mean()), float(counts.n_rows))
-    note = f"{len(classes):,} of {counts.n_records:,} records against {len(originals):,} originals"
-    return replace(found, error=counts.n_records * error, note=note)
-
-
-def _holds(column: ColumnDetails, cells: IntArray, codes: IntArray) -> NDArray[np.bool_]:
-    """Whether some cells cover some codes, (cells, codes)."""
-    coverage = column.coverage
-    held = (codes >= coverage.lo[cells, None]) & (codes <= coverage.hi[cells, None])
-    for i, cell in enumerate(cells.tolist() if coverage.sets else []):
-        if cell in coverage.sets:
-            held[i] = np.isin(codes, sorted(coverage.sets[cell]))
-    return held
-
-
-def _mean(counts: ReleaseCounts, of_class: FloatArray, of_suppressed: float) -> Amount:
+def mean_ambiguity(counts: ReleaseCounts, of_class: FloatArray, of_suppressed: float) -> Amount:
+    """The mean over all records of what their class, or a suppressed record, may stand for."""
     total = float(counts.sizes @ of_class) + counts.n_suppressed * of_suppressed
     return Amount(total / max(1, counts.n_rows))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tablecloak.arrays import FloatArray
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.joint import MOST_BINS, joints, mean_of_pairs
-from tablecloak.metrics.records import Records
-from tablecloak.stats.classes import FloatArray
-
-__all__ = ["association_error", "cramers_v"]
+from tablecloak.metrics.compared_records import ComparedRecords
+from tablecloak.metrics.joint_tables import MOST_BINS, joints, mean_of_pairs
 
 
 @metric("association-error", on_request=True)
@@ -23,7 +21,7 @@ def association_error(counts: ReleaseCounts, *, bins: int = MOST_BINS) -> Amount
     Reference: Cramér, Mathematical Methods of Statistics, 1946.
     """
 
-    def distances(records: Records) -> dict[tuple[int, int], float]:
+    def distances(records: ComparedRecords) -> dict[tuple[int, int], float]:
         return {j.columns: abs(cramers_v(j.before) - cramers_v(j.after)) for j in joints(records, bins)}
 
     return mean_of_pairs(counts.records, distances)

@@ -9,22 +9,17 @@ from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from tablecloak.metrics.details import ColumnDetails, Details
-from tablecloak.metrics.records import Records
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.errors import DoesNotApplyError
+from tablecloak.metrics.compared_records import ComparedRecords
+from tablecloak.metrics.release_details import ColumnDetails, Details
 from tablecloak.registry import find, known, register
 from tablecloak.rng import child
-from tablecloak.stats.classes import FloatArray, IntArray
-
-__all__ = ["Amount", "DoesNotApplyError", "Measurement", "ReleaseCounts", "every", "for_reports", "measure", "metric"]
 
 P = ParamSpec("P")
 _on_request: set[str] = set()
 # Not measured without being asked for: one holds every class against every original, one says little beside iloss.
 _DEAR = ("ambiguity-data", "iloss-domain")
-
-
-class DoesNotApplyError(Exception):
-    """A metric has no meaning for a release; the text says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +49,7 @@ class ReleaseCounts:
         return self.details.columns
 
     @cached_property
-    def records(self) -> Records:
+    def records(self) -> ComparedRecords:
         """Originals and published records over the same columns, counted when the first metric asks for them."""
         make = self.details.records
         if make is None:
@@ -150,11 +145,11 @@ def metric(
         @wraps(amount)
         def measured(counts: ReleaseCounts, /, *args: P.args, **kwargs: P.kwargs) -> Measurement:
             try:
-                found = amount(counts, *args, **kwargs)
+                result = amount(counts, *args, **kwargs)
             except DoesNotApplyError as exc:
                 return Measurement(name, np.nan, description, None, higher_is_better, str(exc))
             return Measurement(
-                name, found.value, description, found.per_column, higher_is_better, None, found.error, found.note
+                name, result.value, description, result.per_column, higher_is_better, None, result.error, result.note
             )
 
         return register("metrics", name)(measured)
@@ -169,11 +164,11 @@ def every() -> list[str]:
 
 def for_reports(counts: ReleaseCounts, *, without: Collection[str] = ()) -> list[Measurement]:
     """Every metric that applies to a release and costs little, on request or not."""
-    found = measure(counts, [name for name in every() if name not in _DEAR and name not in without])
-    return [m for m in found if m.reason is None and np.isfinite(m.value)]
+    measurements = measure(counts, [name for name in every() if name not in _DEAR and name not in without])
+    return [m for m in measurements if m.reason is None and np.isfinite(m.value)]
 
 
 def measure(counts: ReleaseCounts, names: Iterable[str] | None = None) -> list[Measurement]:
     """The named metrics of a release, or all that are not kept for requests."""
-    wanted = [name for name in every() if name not in _on_request] if names is None else names
-    return [find("metrics", name)(counts) for name in wanted]
+    chosen = [name for name in every() if name not in _on_request] if names is None else names
+    return [find("metrics", name)(counts) for name in chosen]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.target import minorities, target_of
-
-__all__ = ["classification"]
+from tablecloak.metrics.target_column import minorities, target_of
 
 
 @metric("classification", on_request=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.joint import MOST_BINS, joints, mean_of_pairs
-from tablecloak.metrics.records import Records
-
-__all__ = ["contingency_error"]
+from tablecloak.metrics.compared_records import ComparedRecords
+from tablecloak.metrics.joint_tables import MOST_BINS, joints, mean_of_pairs
 
 
 @metric("contingency-error", on_request=True)
@@ -23,7 +21,7 @@ def contingency_error(counts: ReleaseCounts, *, bins: int = MOST_BINS) -> Amount
     Reference: total variation distance of two-way marginals.
     """
 
-    def distances(records: Records) -> dict[tuple[int, int], float]:
+    def distances(records: ComparedRecords) -> dict[tuple[int, int], float]:
         return {j.columns: float(np.abs(j.before - j.after).sum()) / 2 for j in joints(records, bins)}
 
     return mean_of_pairs(counts.records, distances)

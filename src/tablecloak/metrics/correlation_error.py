@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
-from tablecloak.metrics.joint import mean_of_pairs
-from tablecloak.metrics.records import RecordColumn, Records, pairs_of
-from tablecloak.stats.classes import FloatArray, IntArray
-
-__all__ = ["correlation_error"]
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.errors import DoesNotApplyError
+from tablecloak.metrics.base import Amount, ReleaseCounts, metric
+from tablecloak.metrics.compared_records import ComparedRecords, RecordColumn, pairs_of
+from tablecloak.metrics.joint_tables import mean_of_pairs
 
 
 @metric("correlation-error", on_request=True)
@@ -29,19 +28,19 @@ def correlation_error(counts: ReleaseCounts) -> Amount:
     return mean_of_pairs(records, _differences)
 
 
-def _differences(records: Records) -> dict[tuple[int, int], float]:
-    found = {}
+def _differences(records: ComparedRecords) -> dict[tuple[int, int], float]:
+    differences = {}
     for i, j in pairs_of(records.columns):
         a, b = records.columns[i], records.columns[j]
         if a.places is None or b.places is None:
             continue
         before, after = _correlations(records, a, b)
         if np.isfinite(before):
-            found[i, j] = abs(before - (after if np.isfinite(after) else 0.0))
-    return found
+            differences[i, j] = abs(before - (after if np.isfinite(after) else 0.0))
+    return differences
 
 
-def _correlations(records: Records, a: RecordColumn, b: RecordColumn) -> tuple[float, float]:
+def _correlations(records: ComparedRecords, a: RecordColumn, b: RecordColumn) -> tuple[float, float]:
     assert a.places is not None
     assert b.places is not None
     x, y = a.places[a.before], b.places[b.before]
@@ -61,23 +60,23 @@ def _moments(column: RecordColumn) -> tuple[FloatArray, FloatArray]:
     sums = []
     for quantity in (is_value.astype(np.float64), places, places**2):
         running = np.concatenate([[0.0], np.cumsum(quantity)])
-        found = running[coverage.hi + 1] - running[coverage.lo]
+        of_cells = running[coverage.hi + 1] - running[coverage.lo]
         for cell, members in coverage.sets.items():
-            found[cell] = quantity[sorted(members)].sum()
-        sums.append(found)
+            of_cells[cell] = quantity[sorted(members)].sum()
+        sums.append(of_cells)
     n = np.where(sums[0] > 0, sums[0], np.nan)
     return sums[1] / n, sums[2] / n
 
 
 def _pearson(x: FloatArray, y: FloatArray, xx: FloatArray, yy: FloatArray, weights: IntArray) -> float:
     """Pearson's r from values and their squares; NaN where a column does not vary."""
-    known = ~(np.isnan(x) | np.isnan(y))
-    w = weights[known].astype(np.float64)
+    has_both = ~(np.isnan(x) | np.isnan(y))
+    w = weights[has_both].astype(np.float64)
     if not w.sum():
         return np.nan
     share = w / w.sum()
-    mean_x, mean_y = float(share @ x[known]), float(share @ y[known])
-    spread = (float(share @ xx[known]) - mean_x**2) * (float(share @ yy[known]) - mean_y**2)
+    mean_x, mean_y = float(share @ x[has_both]), float(share @ y[has_both])
+    spread = (float(share @ xx[has_both]) - mean_x**2) * (float(share @ yy[has_both]) - mean_y**2)
     if spread <= 1e-24:
         return np.nan
-    return float((share @ (x[known] * y[known]) - mean_x * mean_y) / np.sqrt(spread))
+    return float((share @ (x[has_both] * y[has_both]) - mean_x * mean_y) / np.sqrt(spread))

@@ -6,19 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tablecloak.arrays import FloatArray
 from tablecloak.metrics.base import Amount, ReleaseCounts
-from tablecloak.metrics.details import ColumnDetails
-from tablecloak.stats.classes import FloatArray
-
-__all__ = ["DISTRIBUTION_METRICS", "distributions", "mean_distance"]
+from tablecloak.metrics.release_details import ColumnDetails
 
 DISTRIBUTION_METRICS = ("emd", "hellinger", "kl", "lp-norm")
 
 
 def mean_distance(counts: ReleaseCounts, distance: Callable[[FloatArray, FloatArray], float]) -> Amount:
     """Mean over columns of a distance between the original distribution and the rebuilt one."""
-    found = np.array([distance(*distributions(counts, column)) for column in counts.cells])
-    return Amount(float(found @ counts.importance()), counts.by_column(found))
+    distances = np.array([distance(*distributions(counts, column)) for column in counts.cells])
+    return Amount(float(distances @ counts.importance()), counts.by_column(distances))
 
 
 def distributions(counts: ReleaseCounts, column: ColumnDetails) -> tuple[FloatArray, FloatArray]:

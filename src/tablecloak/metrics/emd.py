@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tablecloak.arrays import FloatArray
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
 from tablecloak.metrics.distributions import distributions
-from tablecloak.stats.classes import FloatArray
-
-__all__ = ["emd", "emd_distance"]
 
 
 @metric("emd", on_request=True)
@@ -23,8 +21,8 @@ def emd(counts: ReleaseCounts) -> Amount:
     Reference: Rubner, Tomasi, Guibas, ICCV 1998; as a distance of columns Li, Li, Venkatasubramanian, ICDE 2007.
     """
     columns = counts.cells
-    found = np.array([emd_distance(*distributions(counts, column), column.places) for column in columns])
-    return Amount(float(found @ counts.importance()), counts.by_column(found))
+    distances = np.array([emd_distance(*distributions(counts, column), column.places) for column in columns])
+    return Amount(float(distances @ counts.importance()), counts.by_column(distances))
 
 
 def emd_distance(p: FloatArray, q: FloatArray, places: FloatArray | None) -> float:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.target import conditional_entropy, target_of
-
-__all__ = ["hce_tdr"]
+from tablecloak.metrics.target_column import conditional_entropy, target_of
 
 
 @metric("hce-tdr", on_request=True)

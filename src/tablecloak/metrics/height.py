@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import levels_of
-
-__all__ = ["height"]
+from tablecloak.metrics.cell_losses import levels_of
 
 
 @metric("height", on_request=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
-from tablecloak.metrics.target import class_entropies, entropy, target_of
-
-__all__ = ["igpl"]
+from tablecloak.errors import DoesNotApplyError
+from tablecloak.metrics.base import Amount, ReleaseCounts, metric
+from tablecloak.metrics.target_column import class_entropies, entropy, target_of
 
 
 @metric("igpl", on_request=True, higher_is_better=True)
@@ -23,7 +22,7 @@ def igpl(counts: ReleaseCounts, *, target: str | None = None) -> Amount:
     """
     if not len(counts.sizes):
         raise DoesNotApplyError("nothing is published")
-    found = target_of(counts, target)
-    whole = entropy(found.originals)
-    gain = sum(float(h.records() @ (whole - class_entropies(h))) for h in found.parts) / max(1, counts.n_rows)
+    column = target_of(counts, target)
+    whole = entropy(column.originals)
+    gain = sum(float(h.records() @ (whole - class_entropies(h))) for h in column.parts) / max(1, counts.n_rows)
     return Amount(max(0.0, gain) / (counts.n_rows - int(counts.sizes.min()) + 1))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, cell_loss, sum_of_cells
-from tablecloak.metrics.details import ColumnDetails
-
-__all__ = ["iloss", "iloss_domain"]
+from tablecloak.metrics.cell_losses import Prices, cell_loss, sum_of_cells
+from tablecloak.metrics.release_details import ColumnDetails
 
 
 @metric("iloss", on_request=True)
@@ -22,38 +20,21 @@ def iloss(counts: ReleaseCounts, *, denominator: Literal["|D|-1", "|D|"] = "|D|-
     suppressed one. Column weights are scaled to a mean of 1. Lower is better.
     Reference: Xiao, Tao, Personalized privacy preservation, SIGMOD 2006; Iyengar, KDD 2002 (LM).
     """
-    return _iloss(counts, 1 if denominator == "|D|-1" else 0)
+    return iloss_with(counts, 1 if denominator == "|D|-1" else 0)
 
 
-def _iloss(counts: ReleaseCounts, less: int) -> Amount:
+def iloss_with(counts: ReleaseCounts, less: int) -> Amount:
     """ILoss whose divisor is the number of values, less so many."""
-    return sum_of_cells(counts, lambda column: _price(column, less))
-
-
-@metric("iloss-domain", on_request=True)
-def iloss_domain(counts: ReleaseCounts) -> Amount:
-    """ILoss by domain: for every cell the share of the values of its column that it may stand for as well, added up.
-
-      ILoss(cell) = (values it covers - 1) / values of the column
-
-    As iloss, with the denominator that its definition prints: a suppressed cell costs a little less than 1, and a
-    column counts the less the fewer values it has. Lower is better.
-    Reference: Xiao, Tao, Personalized privacy preservation, SIGMOD 2006.
-    """
-    return _iloss(counts, 0)
-
-
-@cell_loss("iloss-domain")
-def _domain_price(column: ColumnDetails) -> Prices:
-    return _price(column, 0)
+    return sum_of_cells(counts, lambda column: iloss_prices(column, less))
 
 
 @cell_loss("iloss")
 def _default_price(column: ColumnDetails) -> Prices:
-    return _price(column, 1)
+    return iloss_prices(column, 1)
 
 
-def _price(column: ColumnDetails, less: int) -> Prices:
+def iloss_prices(column: ColumnDetails, less: int) -> Prices:
+    """Shares of other values that cells may stand for, where the divisor is the number of values, less so many."""
     whole = max(1, column.n_values - less)
     hides, others = column.hides_missing(), (column.values() - 1) / whole
     most = (column.n_values - 1) / whole if column.n_values > 1 else float(column.n_codes > 1)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tablecloak.arrays import FloatArray
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
 from tablecloak.metrics.distributions import mean_distance
-from tablecloak.stats.classes import FloatArray
-
-__all__ = ["kl", "kl_divergence"]
 
 
 @metric("kl", on_request=True)

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.errors import DataError, MissingExtra, PolicyError, did_you_mean
-from tablecloak.metrics.records import RecordColumn, Records, bins_of, weighted_counts
+from tablecloak.metrics.compared_records import ComparedRecords, RecordColumn, bins_of, weighted_counts
 from tablecloak.rng import child
-from tablecloak.stats.classes import FloatArray, IntArray
-
-__all__ = ["LEARNERS", "MOST_LEARNED", "Learning", "is_installed", "learn"]
 
 MOST_TRAINED, MOST_TESTED = 20_000, 10_000
 MOST_LEARNED = MOST_TRAINED + MOST_TESTED
@@ -52,7 +50,7 @@ class Learning:
 
 
 def learn(
-    records: Records, target: str, *, learner: str = "forest", is_aligned: bool = False, seed: int = 0
+    records: ComparedRecords, target: str, *, learner: str = "forest", is_aligned: bool = False, seed: int = 0
 ) -> Learning:
     """Accuracy of a model trained on the release and tested on originals, against training on originals.
 
@@ -83,7 +81,7 @@ def learn(
     tables = [_code_features(records, column) for column in features]
     cells = [_cell_means(c, table) for c, table in zip(features, tables, strict=True)]
     right = value_of_code[aim.before[tested]]
-    known = value_of_code[aim.before[trained]]
+    own_values = value_of_code[aim.before[trained]]
     shown = _rows(tables, [c.before[tested] for c in features])
 
     def accuracy(inputs: FloatArray, outputs: IntArray) -> float:
@@ -91,14 +89,14 @@ def learn(
             return float((right == outputs[0]).mean())
         return float((model(seed).fit(inputs, outputs).predict(shown) == right).mean())
 
-    own = accuracy(_rows(tables, [c.before[trained] for c in features]), known)
-    told = value_of_code[aim.drawn(aim.cells[published], random)]
-    released = accuracy(_rows(cells, [c.cells[published] for c in features]), told)
+    own = accuracy(_rows(tables, [c.before[trained] for c in features]), own_values)
+    released_values = value_of_code[aim.drawn(aim.cells[published], random)]
+    released = accuracy(_rows(cells, [c.cells[published] for c in features]), released_values)
     return Learning(
         target=target,
         learner=learner,
         n_targets=n_targets,
-        majority=float((right == np.bincount(known).argmax()).mean()),
+        majority=float((right == np.bincount(own_values).argmax()).mean()),
         original=own,
         release=released,
         error=float(np.sqrt(max(own * (1 - own), released * (1 - released)) / len(tested))),
@@ -108,10 +106,10 @@ def learn(
     )
 
 
-def _says_nothing(columns: Sequence[RecordColumn], rows: IntArray) -> NDArray[np.bool_]:
+def _says_nothing(columns: Sequence[RecordColumn], rows: IntArray) -> BoolArray:
     """Records that may have any value in every column, such as suppressed ones."""
     sizes = [(column.coverage.sizes()[column.cells[rows]], column.n_codes) for column in columns]
-    says_nothing: NDArray[np.bool_] = np.logical_and.reduce([(covered == n) & (n > 1) for covered, n in sizes])
+    says_nothing: BoolArray = np.logical_and.reduce([(covered == n) & (n > 1) for covered, n in sizes])
     return says_nothing
 
 
@@ -127,7 +125,7 @@ def _split(n: int, random: np.random.Generator) -> tuple[IntArray, IntArray]:
     return order[:n_tested], order[n_tested : n_tested + MOST_TRAINED]
 
 
-def _targets(records: Records, column: RecordColumn) -> tuple[IntArray, int]:
+def _targets(records: ComparedRecords, column: RecordColumn) -> tuple[IntArray, int]:
     """What is predicted for every code: the value itself, a quarter of many numbers, or `other` for rare categories."""
     weights = weighted_counts(column.before, records.weights_before, column.n_codes)
     if column.n_codes <= MOST_TARGETS:
@@ -145,7 +143,7 @@ def _most_frequent(weights: FloatArray, most: int) -> tuple[IntArray, int]:
     return numbers, min(most, len(weights))
 
 
-def _code_features(records: Records, column: RecordColumn) -> FloatArray:
+def _code_features(records: ComparedRecords, column: RecordColumn) -> FloatArray:
     """What a model sees of every code: its place for numbers and dates, else one column per frequent value."""
     if column.places is not None:
         is_missing = np.isnan(column.places)

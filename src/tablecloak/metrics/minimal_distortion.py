@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, cell_loss, levels_of, sum_of_cells
-from tablecloak.metrics.details import ColumnDetails
-
-__all__ = ["minimal_distortion"]
+from tablecloak.metrics.cell_losses import Prices, cell_loss, levels_of, sum_of_cells
+from tablecloak.metrics.release_details import ColumnDetails
 
 
 @metric("minimal-distortion", on_request=True)

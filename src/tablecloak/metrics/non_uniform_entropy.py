@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tablecloak.arrays import FloatArray
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, cell_loss
-from tablecloak.metrics.details import ColumnDetails
-from tablecloak.stats.classes import FloatArray
-
-__all__ = ["non_uniform_entropy"]
+from tablecloak.metrics.cell_losses import Prices, cell_loss
+from tablecloak.metrics.release_details import ColumnDetails
 
 
 @metric("non-uniform-entropy", on_request=True)

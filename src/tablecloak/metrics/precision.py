@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import level_shares, mean_of_cells
-
-__all__ = ["precision"]
+from tablecloak.metrics.cell_losses import level_shares, mean_of_cells
 
 
 @metric("precision", on_request=True, higher_is_better=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
-from tablecloak.metrics.records import Records, bins_of, pairs_of, weighted_counts
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.errors import DoesNotApplyError
+from tablecloak.metrics.base import Amount, ReleaseCounts, metric
+from tablecloak.metrics.compared_records import ComparedRecords, bins_of, pairs_of, weighted_counts
 from tablecloak.rng import child
-from tablecloak.stats.classes import FloatArray, IntArray
-
-__all__ = ["logistic_scores", "propensity"]
 
 SINGLE_BINS, PAIR_BINS = 10, 2
 STEPS, RIDGE = 12, 1e-3
@@ -46,7 +45,7 @@ def propensity(counts: ReleaseCounts, *, sample: int = 2000, seed: int = 0) -> A
     return Amount(value, None, error, f"on {sample:,} originals and {sample:,} released records")
 
 
-def _features(records: Records, codes: list[IntArray]) -> FloatArray:
+def _features(records: ComparedRecords, codes: list[IntArray]) -> FloatArray:
     """A constant, one column per bin but the first of every column, and one per combination of coarse bins."""
     columns = records.columns
     weights = [weighted_counts(c.before, records.weights_before, c.n_codes) for c in columns]

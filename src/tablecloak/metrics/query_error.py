@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tablecloak.metrics.base import Amount, DoesNotApplyError, ReleaseCounts, metric
-from tablecloak.metrics.records import Records
+from tablecloak.arrays import FloatArray
+from tablecloak.errors import DoesNotApplyError
+from tablecloak.metrics.base import Amount, ReleaseCounts, metric
+from tablecloak.metrics.compared_records import ComparedRecords
 from tablecloak.rng import child
-from tablecloak.stats.classes import FloatArray
-
-__all__ = ["Query", "answers", "query_error", "workload"]
 
 # A query that finds fewer records than this share is held to this share, so that rare hits do not rule the mean.
 LEAST_SHARE = 0.001
@@ -44,10 +43,10 @@ def query_error(
     records = counts.records
     if not records.n_before:
         raise DoesNotApplyError("there are no originals")
-    asked = workload([c.n_codes for c in records.columns], queries, most_columns, selectivity, child(seed, "queries"))
-    right, estimated = answers(records, asked)
+    drawn = workload([c.n_codes for c in records.columns], queries, most_columns, selectivity, child(seed, "queries"))
+    right, estimated = answers(records, drawn)
     errors = np.abs(estimated - right) / np.maximum(right, LEAST_SHARE * records.n_after)
-    about = [np.array([i in query.columns for query in asked]) for i in range(len(records.columns))]
+    about = [np.array([i in query.columns for query in drawn]) for i in range(len(records.columns))]
     names = [column.name for column in records.columns]
     parts = {name: float(errors[is_it].mean()) for name, is_it in zip(names, about, strict=True) if is_it.any()}
     spread = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else None
@@ -68,13 +67,13 @@ def workload(
     return queries
 
 
-def answers(records: Records, queries: list[Query]) -> tuple[FloatArray, FloatArray]:
+def answers(records: ComparedRecords, queries: list[Query]) -> tuple[FloatArray, FloatArray]:
     """What the original and the release answer, (n_queries,) each; a sample of originals is scaled up."""
     right = np.array([_count(records, query) for query in queries]) * records.scale
     return right, np.array([_estimate(records, query) for query in queries])
 
 
-def _count(records: Records, query: Query) -> float:
+def _count(records: ComparedRecords, query: Query) -> float:
     hit = None
     for number, first, last in zip(query.columns, query.first, query.last, strict=True):
         codes = records.columns[number].before
@@ -85,20 +84,20 @@ def _count(records: Records, query: Query) -> float:
     return float(np.count_nonzero(hit) if records.counted_before is None else records.counted_before[hit].sum())
 
 
-def _estimate(records: Records, query: Query) -> float:
+def _estimate(records: ComparedRecords, query: Query) -> float:
     """Expected hits: records that hit in exact columns, by group, each counting what its group covers of the range."""
     groups = records.groups
-    asked = {n: ends for n, *ends in zip(query.columns, query.first, query.last, strict=True)}
+    ends_of = {n: ends for n, *ends in zip(query.columns, query.first, query.last, strict=True)}
     weights = groups.weights
-    if any(number in groups.exact for number in asked):
+    if any(number in groups.exact for number in ends_of):
         hits = records.weights_after.astype(np.float64)
-        for number in asked:
+        for number in ends_of:
             if number in groups.exact:
                 column = records.columns[number]
-                hits = hits * column.overlap(*asked[number])[column.cells]
+                hits = hits * column.overlap(*ends_of[number])[column.cells]
         weights = np.bincount(groups.of_record, weights=hits, minlength=len(weights)).astype(np.float64)
-    for number in asked:
+    for number in ends_of:
         if number in groups.spread:
             column = records.columns[number]
-            weights = weights * column.overlap(*asked[number])[column.cells[groups.firsts]]
+            weights = weights * column.overlap(*ends_of[number])[column.cells[groups.firsts]]
     return float(weights.sum())

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, cell_loss, sum_of_cells
-from tablecloak.metrics.details import ColumnDetails
-
-__all__ = ["star_count"]
+from tablecloak.metrics.cell_losses import Prices, cell_loss, sum_of_cells
+from tablecloak.metrics.release_details import ColumnDetails
 
 
 @metric("star-count", on_request=True)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.cells import Prices, cell_loss, level_shares, sum_of_cells
-from tablecloak.metrics.details import ColumnDetails
-
-__all__ = ["total_il"]
+from tablecloak.metrics.cell_losses import Prices, cell_loss, level_shares, sum_of_cells
+from tablecloak.metrics.release_details import ColumnDetails
 
 
 @metric("total-il", on_request=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import (
     TOLERANCE,
     Condition,
@@ -19,12 +20,10 @@ from tablecloak.models.base import (
     model,
 )
 from tablecloak.models.fields import K, Sensitive, Values, largest_share
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
-
-__all__ = ["AlphaKAnonymity"]
+from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("alpha-k-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+@model("alpha-k-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
 class AlphaKAnonymity(PrivacyModel):
     """Every class has at least `k` persons, and at most a share of `alpha` of them hold any protected value.
 
@@ -35,6 +34,10 @@ class AlphaKAnonymity(PrivacyModel):
     or more common in a class than in the table; add t-closeness or beta-likeness.
     Reference: Wong, Li, Fu, Wang, (alpha, k)-anonymity, KDD 2006.
     """
+
+    sentence: ClassVar[str | None] = (
+        "Each record looks like at least {k}, and no value of {sensitive} has a share above {alpha}."
+    )
 
     alpha: Annotated[float, Field(gt=0, lt=1, description="largest share of a protected value; 0.2 to 0.5 is usual")]
     k: K

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, model
 from tablecloak.models.k_anonymity import KAnonymity
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.persons import mean_of_worst
 
-__all__ = ["AverageRisk"]
 
-
-@model("average-risk", needs=Needs.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
+@model("average-risk", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
 class AverageRisk(PrivacyModel):
     """The chance of singling out a person by all quasi-identifiers is at most `limit` on average over the table.
 
@@ -27,6 +26,8 @@ class AverageRisk(PrivacyModel):
     k-anonymity.
     Reference: El Emam, Guide to the De-Identification of Personal Health Information, 2013.
     """
+
+    sentence: ClassVar[str | None] = "On average, the chance to single somebody out is at most {limit}."
 
     limit: Annotated[float, Field(gt=0, le=1, description="largest mean chance; 0.05 to 0.2 is usual")]
 

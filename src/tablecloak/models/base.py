@@ -8,44 +8,27 @@ from __future__ import annotations
 
 import enum
 import functools
+import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform, runtime_checkable
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast, dataclass_transform, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
+from tablecloak.data.table import Role
 from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
-from tablecloak.kernels.rules import Kind
+from tablecloak.kernels.rules import RuleKind
 from tablecloak.registry import register
-from tablecloak.stats.classes import ClassStats, Counted, FloatArray, Histogram, IntArray, Needs, side_by_side
+from tablecloak.stats.classes import ClassStats, Counted, Evidence, Histogram, side_by_side
 from tablecloak.stats.persons import Held, held
-
-__all__ = [
-    "Condition",
-    "Goal",
-    "Monotone",
-    "PrivacyModel",
-    "Sense",
-    "Verdict",
-    "all_held",
-    "crowd",
-    "grouped",
-    "histograms",
-    "model",
-    "one_held",
-    "one_histogram",
-]
 
 # Shares and entropies are sums of floats; a difference this small is rounding, not a violation.
 TOLERANCE = 1e-9
-# What a model need not define.
-DERIVED = (
-    "monotone", "sense", "min_size", "size_decides", "conditions", "margin", "in_search", "note", "remarks", "rule",
-    "relaxed", "is_asked_of_classes", "asks_of_search", "monotone_in_persons", "named_values",
-)  # fmt: skip
+# What every model must define.
+DEFINED = ("name", "evidence", "required", "levels")
 
 M = TypeVar("M")
 
@@ -83,12 +66,35 @@ class Condition:
         return np.where(np.abs(distance) <= TOLERANCE, tie, distance)
 
 
+class NamedColumn(NamedTuple):
+    """A column that a goal names, the place of the name in the goal, and the roles the column may have."""
+
+    place: tuple[str | int, ...]
+    column: str
+    roles: tuple[Role, ...]
+
+
+class Rule(NamedTuple):
+    """A model as kernels can judge it, class by class and column by column."""
+
+    kind: RuleKind
+    limit: float
+    order: int = 0
+    skips_missing: bool = False  # the missing value is not looked at
+
+
 @runtime_checkable
 class PrivacyModel(Protocol):
-    """What every model offers; a model file inherits this for its types and gets the parts that can be derived."""
+    """What every model offers; a model file inherits this for its types and gets the parts that can be derived.
+
+    Nobody else knows models by name: whatever a search, a recount, an attack or a page must know of one is said here.
+    """
 
     name: ClassVar[str] = ""
-    needs: ClassVar[Needs] = Needs.SIZE
+    evidence: ClassVar[Evidence] = Evidence.SIZE
+    # The model in words that need no training; a parameter between braces becomes an input.
+    sentence: ClassVar[str | None] = None
+    level_name: ClassVar[str] = "worst class"  # what its level is called beside a number
 
     @property
     def monotone(self) -> Monotone:
@@ -102,7 +108,7 @@ class PrivacyModel(Protocol):
         Two classes may share persons: the union then has fewer persons than both together, and one person may hold what
         two held, so nothing that looks at values is kept unless the model says so.
         """
-        return Monotone.NEITHER if Needs.SENSITIVE in self.needs else self.monotone
+        return Monotone.NEITHER if Evidence.SENSITIVE in self.evidence else self.monotone
 
     @property
     def sense(self) -> Sense:
@@ -169,8 +175,62 @@ class PrivacyModel(Protocol):
         """
         return None
 
-    def rule(self) -> tuple[Kind, float, int] | None:
-        """The model as a rule that kernels can judge class by class: (kind, limit, order); None if it has no such form.
+    @property
+    def sensitive_columns(self) -> tuple[str, ...] | None:
+        """Sensitive columns it speaks of; None: all of them, if it looks at any."""
+        return names_in(getattr(self, "sensitive", None))
+
+    def named_columns(self) -> tuple[NamedColumn, ...]:
+        """Every column that the goal names, but those with guards."""
+        return named_as("sensitive", getattr(self, "sensitive", None), Role.SENSITIVE)
+
+    @property
+    def guard_columns(self) -> tuple[str, ...]:
+        """Columns in which people say what must not be learned of them."""
+        return ()
+
+    def n_unknown_guards(self, whole: ClassStats) -> int:  # noqa: ARG002
+        """How many different cells of those columns name nothing that could be guarded."""
+        return 0
+
+    def lacks(self, stats: ClassStats) -> Evidence:
+        """What these statistics do not have of the evidence without which nobody can say that the model holds."""
+        no_guards = any(name not in stats.hist for name in self.guard_columns)
+        no_pairs = Evidence.PAIRS in self.evidence and stats.pairs is None
+        return (Evidence.GUARDS if no_guards else Evidence(0)) | (Evidence.PAIRS if no_pairs else Evidence(0))
+
+    @property
+    def holds_in_groups(self) -> bool:
+        """It speaks of the sensitive values of a group only, not of how many records look alike."""
+        return False
+
+    @property
+    def is_distance(self) -> bool:
+        """Its level is the distance of a class from the table, which exchanging records between classes shortens."""
+        return False
+
+    @property
+    def asks_for_everybody(self) -> bool:
+        """Somebody of the population whom no class covers breaks it."""
+        return False
+
+    @property
+    def hides_among(self) -> float | None:
+        """Of so many values nobody's is believed more than the others, so with a chance of 1 by it; None: not said."""
+        return None
+
+    @property
+    def usual_limit(self) -> tuple[str, float] | None:
+        """The parameter that is its limit and a usual value of it, for a goal that is too wide to protect anybody."""
+        return None
+
+    def degrees(self, stats: ClassStats) -> FloatArray:
+        """By how much every class exceeds what is required, (n_classes,); a number of values counts as whole."""
+        margin = self.margin(stats)
+        return np.floor(margin + TOLERANCE) if self.sense is Sense.AT_LEAST else margin
+
+    def rule(self) -> Rule | None:
+        """The model as a rule that kernels can judge class by class; None if it has no such form.
 
         The rule must hold exactly where `margin` is at least 0.
         """
@@ -181,50 +241,72 @@ class PrivacyModel(Protocol):
         return ()
 
 
+def names_in(parameter: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """The columns that a parameter names: one, several, or none at all."""
+    return parameter if parameter is None else (parameter,) if isinstance(parameter, str) else tuple(parameter)
+
+
+def named_as(place: str, parameter: str | Sequence[str] | None, *roles: Role) -> tuple[NamedColumn, ...]:
+    """The columns that a parameter names, with the roles they may have."""
+    return tuple(NamedColumn((place,), column, roles) for column in names_in(parameter) or ())
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def model(
-    name: str, *, needs: Needs | None, monotone: Monotone | None = None, sense: Sense | None = None
+    name: str, *, evidence: Evidence | None, monotone: Monotone | None = None, sense: Sense | None = None
 ) -> Callable[[type[M]], type[M]]:
     """Make a class a registered privacy model: a frozen value whose fields are checked and appear in policies.
 
     Args:
-        needs: None where the class computes it from its parameters.
+        evidence: None where the class computes it from its parameters.
         monotone: left out where the class computes it from its parameters.
         sense: left out where the class computes it, or where levels must be at least `required`.
     """
-    given = {"name": name, "needs": needs, "monotone": monotone, "sense": sense}
+    declared = {"name": name, "evidence": evidence, "monotone": monotone, "sense": sense}
 
     def decorate(cls: type[M]) -> type[M]:
         checked = checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))(cls)
-        for attribute, value in given.items():
+        for attribute, value in declared.items():
             if value is not None:
                 setattr(checked, attribute, value)
-        for attribute in DERIVED:
-            if not hasattr(checked, attribute):
-                setattr(checked, attribute, vars(PrivacyModel)[attribute])
+        for attribute, default in vars(PrivacyModel).items():
+            if not attribute.startswith("_") and attribute not in DEFINED and not hasattr(checked, attribute):
+                setattr(checked, attribute, default)
         return cast(type[M], register("models", name)(checked))
 
     return decorate
+
+
+def evidence_of(kind: type[PrivacyModel]) -> Evidence:
+    """What every goal of a kind must see, whatever its parameters."""
+    return kind.evidence if isinstance(kind.evidence, Evidence) else Evidence.SIZE
 
 
 def parameters(a_model: PrivacyModel) -> dict[str, Any]:
     """The fields that were set, as they are written in a policy."""
     values = {f.name: getattr(a_model, f.name) for f in fields(a_model)}  # type: ignore[arg-type]
     # that empty cells count is said where it was asked for: it is not what anybody expects
-    return {name: v for name, v in values.items() if v is not None and (name, v) != ("missing_counts", False)}
+    return {name: _written(v) for name, v in values.items() if v is not None and (name, v) != ("missing_counts", False)}
+
+
+def _written(value: Any) -> Any:
+    """A value of a field as a policy has it: parts of a model, such as templates, by their own fields."""
+    if isinstance(value, tuple):
+        return tuple(map(_written, value))
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def all_held(stats: ClassStats, sensitive: str | Sequence[str] | None) -> list[Held]:
     """What a model speaks of: the values of the named sensitive attributes, or of all of them."""
-    known = stats.hist_of(Counted.SENSITIVE)
-    names = list(known) if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    columns = stats.hist_of(Counted.SENSITIVE)
+    names = list(columns) if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
     if not names:
         raise IncompatibleChoice(
             "this model judges sensitive columns and there is none", hint="give a column the role 'sensitive'"
         )
     for name in names:
-        if name not in known:
-            raise DataError(f"no sensitive column '{name}'", hint=did_you_mean(name, known))
+        if name not in columns:
+            raise DataError(f"no sensitive column '{name}'", hint=did_you_mean(name, columns))
     return [held(stats, name) for name in names]
 
 
@@ -235,13 +317,13 @@ def histograms(stats: ClassStats, sensitive: str | Sequence[str] | None) -> list
 
 def one_held(stats: ClassStats, sensitive: str | None, model_name: str) -> Held:
     """The one sensitive attribute whose values a model names."""
-    found = all_held(stats, sensitive)
-    if len(found) > 1:
+    columns = all_held(stats, sensitive)
+    if len(columns) > 1:
         raise IncompatibleChoice(
-            f"{model_name} names values, so it must speak of one sensitive column, not {len(found)}",
+            f"{model_name} names values, so it must speak of one sensitive column, not {len(columns)}",
             hint="write one goal per column, each with sensitive: <column>",
         )
-    return found[0]
+    return columns[0]
 
 
 def one_histogram(stats: ClassStats, sensitive: str | None, model_name: str) -> Histogram:
@@ -330,8 +412,13 @@ class Goal:
     counts_persons: bool = False  # persons have several records, so the size of a class decides nothing
 
     @property
-    def needs(self) -> Needs:
-        return _union(m.needs for m in self.models)
+    def evidence(self) -> Evidence:
+        return functools.reduce(operator.or_, (m.evidence for m in self.models), Evidence.SIZE)
+
+    @property
+    def guard_columns(self) -> tuple[str, ...]:
+        """Columns in which people say what must not be learned of them."""
+        return tuple(name for m in self.models for name in m.guard_columns)
 
     @property
     def min_size(self) -> int:
@@ -363,7 +450,7 @@ class Goal:
         safe = tuple(m for m in self.models if Monotone.GENERALIZATION in self.monotone(m))
         return replace(self, models=safe), replace(self, models=tuple(m for m in self.models if m not in safe))
 
-    def admits(self, stats: ClassStats) -> NDArray[np.bool_]:
+    def admits(self, stats: ClassStats) -> BoolArray:
         """Which classes satisfy every model, (n_classes,); if all do, a table of these classes does."""
         ok = np.ones(stats.n_classes, dtype=bool)
         for a_model in self.models:
@@ -386,26 +473,19 @@ class Goal:
         """
         if len(parts) == 1:
             return self.verdicts(parts[0])
-        found = [[_verdict(m, part) if m.is_asked_of_classes else None for m in self.models] for part in parts]
+        by_part = [[_verdict(m, part) if m.is_asked_of_classes else None for m in self.models] for part in parts]
         together = None if all(m.is_asked_of_classes for m in self.models) else side_by_side(parts)
         return [
             _worst(column) if together is None or m.is_asked_of_classes else _verdict(m, together)
-            for m, column in zip(self.models, zip(*found, strict=True), strict=True)
+            for m, column in zip(self.models, zip(*by_part, strict=True), strict=True)
         ]
-
-
-def _union(needs: Iterable[Needs]) -> Needs:
-    total = Needs.SIZE
-    for need in needs:
-        total |= need
-    return total
 
 
 def _verdict(a_model: PrivacyModel, stats: ClassStats) -> Verdict:
     if stats.n_classes == 0:  # an empty release exposes nobody
         return Verdict(a_model.name, parameters(a_model), True, float("nan"), a_model.required, float("nan"), 0)
-    asked = [_condition_verdict(c, stats) for c in a_model.conditions(stats)]
-    shown = next((c for c in asked if not c.holds), asked[0])
+    conditions = [_condition_verdict(c, stats) for c in a_model.conditions(stats)]
+    shown = next((c for c in conditions if not c.holds), conditions[0])
     return Verdict(
         model=a_model.name,
         params=parameters(a_model),
@@ -414,18 +494,18 @@ def _verdict(a_model: PrivacyModel, stats: ClassStats) -> Verdict:
         required=shown.required,
         margin=shown.margin,
         worst_class_size=int(stats.size[shown.worst_class]),
-        conditions=tuple(asked) if len(asked) > 1 else (),
+        conditions=tuple(conditions) if len(conditions) > 1 else (),
     )
 
 
 def _worst(verdicts: Iterable[Verdict | None]) -> Verdict:
     """The verdict on parts of a table that the table deserves; that on a part without classes says nothing."""
-    known = [v for v in verdicts if v is not None]
-    spoken = [v for v in known if not np.isnan(v.margin)] or known
-    least = min(spoken, key=lambda v: (v.margin, v.worst_class_size))
-    columns = zip(*(v.conditions for v in spoken), strict=True)
+    judged = [v for v in verdicts if v is not None]
+    with_classes = [v for v in judged if not np.isnan(v.margin)] or judged
+    least = min(with_classes, key=lambda v: (v.margin, v.worst_class_size))
+    columns = zip(*(v.conditions for v in with_classes), strict=True)
     conditions = tuple(min(column, key=lambda c: c.margin) for column in columns)
-    return replace(least, holds=all(v.holds for v in known), conditions=conditions)
+    return replace(least, holds=all(v.holds for v in judged), conditions=conditions)
 
 
 def _condition_verdict(condition: Condition, stats: ClassStats) -> ConditionVerdict:

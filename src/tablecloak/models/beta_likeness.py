@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import TOLERANCE, Condition, Monotone, PrivacyModel, Sense, histograms, model
 from tablecloak.models.fields import Sensitive
-from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
-
-__all__ = ["BetaLikeness"]
+from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 
 
-@model("beta-likeness", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+@model(
+    "beta-likeness", evidence=Evidence.SENSITIVE | Evidence.TABLE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST
+)
 class BetaLikeness(PrivacyModel):
     """No value is more frequent in a class than in the table by more than `beta` times its share in the table.
 
@@ -30,6 +31,10 @@ class BetaLikeness(PrivacyModel):
     Reference: Cao, Karras, Publishing microdata with a robust privacy guarantee, PVLDB 2012.
     """
 
+    sentence: ClassVar[str | None] = (
+        "No value of {sensitive} is more than {beta} times its usual share more frequent in a group."
+    )
+
     beta: Annotated[float, Field(gt=0, allow_inf_nan=False, description="largest relative gain; 1 to 4 is usual")]
     enhanced: Annotated[bool, Field(description="also cap the gain of frequent values at -ln p")] = False
     sensitive: Sensitive = None
@@ -37,6 +42,14 @@ class BetaLikeness(PrivacyModel):
     @property
     def required(self) -> float:
         return self.beta
+
+    @property
+    def holds_in_groups(self) -> bool:
+        return True
+
+    @property
+    def usual_limit(self) -> tuple[str, float] | None:
+        return "beta", 1.0
 
     def levels(self, stats: ClassStats) -> FloatArray:
         largest: FloatArray = np.max([h.max_by_class(_gain(h)) for h in histograms(stats, self.sensitive)], axis=0)

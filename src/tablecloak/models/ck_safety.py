@@ -9,16 +9,15 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, histograms, model
 from tablecloak.models.fields import Sensitive
-from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
+from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 from tablecloak.stats.persons import is_by_person
 
-__all__ = ["CKSafety", "disclosure"]
 
-
-@model("ck-safety", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.BELOW)
+@model("ck-safety", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.BELOW)
 class CKSafety(PrivacyModel):
     """Someone who knows who is in which class and any `k` implications is sure of no value to a degree of `c` or more.
 
@@ -52,6 +51,10 @@ class CKSafety(PrivacyModel):
             "class than the finished table needs"
         )
 
+    @property
+    def holds_in_groups(self) -> bool:
+        return True
+
     def levels(self, stats: ClassStats) -> FloatArray:
         """The largest disclosure anywhere in the table, (1,)."""
         if stats.n_classes == 0:
@@ -73,7 +76,7 @@ class _SafeAlone(PrivacyModel):
     k: int
     sensitive: str | tuple[str, ...] | None
     name: ClassVar[str] = "ck-safety"
-    needs: ClassVar[Needs] = Needs.SENSITIVE
+    evidence: ClassVar[Evidence] = Evidence.SENSITIVE
 
     @property
     def required(self) -> float:
@@ -153,9 +156,9 @@ def _top_sums(hist: Histogram, n: int) -> FloatArray:
     """Records of the j most frequent values of every class, (n_classes, n + 1)."""
     order = np.lexsort((-hist.counts, hist.entry_class()))
     rank = np.arange(len(order)) - hist.indptr[hist.entry_class()]
-    kept = rank < n
+    is_top = rank < n
     top = np.zeros((hist.n_classes, n + 1))
-    top[hist.entry_class()[kept], rank[kept] + 1] = hist.counts[order][kept]
+    top[hist.entry_class()[is_top], rank[is_top] + 1] = hist.counts[order][is_top]
     sums: FloatArray = np.cumsum(top, axis=1)
     return sums
 

@@ -9,11 +9,21 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, grouped, model, one_histogram
+from tablecloak.arrays import FloatArray
+from tablecloak.data.table import Role
+from tablecloak.models.base import (
+    Condition,
+    Monotone,
+    NamedColumn,
+    PrivacyModel,
+    Sense,
+    grouped,
+    model,
+    named_as,
+    one_histogram,
+)
 from tablecloak.models.fields import Columns, OneSensitive, Strict, largest_share
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
-
-__all__ = ["ConfidenceBounding", "Template"]
+from tablecloak.stats.classes import ClassStats, Evidence
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -26,11 +36,11 @@ class Template:
 
     @property
     def name(self) -> str:
-        known = ", ".join(self.x) if self.x else "all"
-        return f"{known} -> {self.s}"
+        columns = ", ".join(self.x) if self.x else "all"
+        return f"{columns} -> {self.s}"
 
 
-@model("confidence-bounding", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION)
+@model("confidence-bounding", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION)
 class ConfidenceBounding(PrivacyModel):
     """In every group of records that agree on the columns `x`, the share of the value `s` stays below `h`.
 
@@ -54,10 +64,10 @@ class ConfidenceBounding(PrivacyModel):
 
     @model_validator(mode="after")
     def _one_form(self) -> ConfidenceBounding:
-        given = [name for name in ("x", "s", "h") if getattr(self, name) is not None]
+        single = [name for name in ("x", "s", "h") if getattr(self, name) is not None]
         if self.templates is None and (self.s is None or self.h is None):
             raise PydanticCustomError("missing_parameter", "needs s and h, or templates")
-        if self.templates is not None and given:
+        if self.templates is not None and single:
             raise PydanticCustomError("unused_parameter", "takes either templates or x, s and h")
         return self
 
@@ -89,6 +99,22 @@ class ConfidenceBounding(PrivacyModel):
     @property
     def is_asked_of_classes(self) -> bool:
         return all(rule.x is None for rule in self.rules)
+
+    @property
+    def usual_limit(self) -> tuple[str, float] | None:
+        return None if self.h is None else ("h", 0.5)
+
+    def named_columns(self) -> tuple[NamedColumn, ...]:
+        by_template = (
+            NamedColumn(("templates", i, *named.place), named.column, named.roles)
+            for i, template in enumerate(self.templates or ())
+            for named in named_as("x", template.x, Role.QUASI)
+        )
+        return (
+            *named_as("x", self.x, Role.QUASI),
+            *by_template,
+            *named_as("sensitive", self.sensitive, Role.SENSITIVE),
+        )
 
     def levels(self, stats: ClassStats) -> FloatArray:
         return self._confidence(stats, self.rules[0])

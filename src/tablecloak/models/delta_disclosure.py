@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, histograms, model
 from tablecloak.models.fields import Sensitive
-from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
-
-__all__ = ["DeltaDisclosure"]
+from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 
 
-@model("delta-disclosure", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.BELOW)
+@model(
+    "delta-disclosure",
+    evidence=Evidence.SENSITIVE | Evidence.TABLE,
+    monotone=Monotone.GENERALIZATION,
+    sense=Sense.BELOW,
+)
 class DeltaDisclosure(PrivacyModel):
     """The share of every sensitive value in every class differs from its share in the table by a factor below e^delta.
 
@@ -29,12 +33,20 @@ class DeltaDisclosure(PrivacyModel):
     Reference: Brickell, Shmatikov, The cost of privacy, KDD 2008.
     """
 
+    sentence: ClassVar[str | None] = (
+        "Shares of {sensitive} in a group differ from the table by a factor below e^{delta}."
+    )
+
     delta: Annotated[float, Field(gt=0, allow_inf_nan=False, description="limit of |ln(q / p)|; 0.5 to 2 is usual")]
     sensitive: Sensitive = None
 
     @property
     def required(self) -> float:
         return self.delta
+
+    @property
+    def holds_in_groups(self) -> bool:
+        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         largest: FloatArray = np.max([_surprise(h) for h in histograms(stats, self.sensitive)], axis=0)

@@ -8,16 +8,15 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
+from tablecloak.models._numbers import numbers_held
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, model
 from tablecloak.models.fields import OneSensitive
-from tablecloak.models.numbers import numbers_held
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.numeric import neighbors
 
-__all__ = ["EMAnonymity"]
 
-
-@model("em-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.NEITHER, sense=Sense.AT_LEAST)
+@model("em-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.NEITHER, sense=Sense.AT_LEAST)
 class EMAnonymity(PrivacyModel):
     """For every sensitive number of a class, at most one `m`-th of the class lies within `epsilon` of it.
 

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.stats.classes import FloatArray, Histogram, IntArray, SensitiveDomain
+from tablecloak.stats.classes import Histogram, SensitiveDomain
 from tablecloak.stats.numeric import Coded
-
-__all__ = ["Categories", "Columns", "K", "Limits", "MissingCounts", "OneSensitive", "Sensitive", "Strict", "Values"]
 
 C = TypeVar("C", bound=Coded)
 
@@ -79,7 +77,7 @@ Limits: TypeAlias = Annotated[
 ]
 
 
-def is_named(domain: SensitiveDomain, values: tuple[str, ...] | None) -> NDArray[np.bool_]:
+def is_named(domain: SensitiveDomain, values: tuple[str, ...] | None) -> BoolArray:
     """Which values of a domain are named, (n_values,); all if nothing is."""
     if values is None:
         return np.ones(domain.n_values, bool)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
-
-__all__ = ["KAnonymity"]
+from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("k-anonymity", needs=Needs.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("k-anonymity", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
 class KAnonymity(PrivacyModel):
     """Every class has at least `k` records, so linking finds one person with probability at most 1/k.
 
@@ -23,6 +22,9 @@ class KAnonymity(PrivacyModel):
     Protects from: record linkage by all quasi-identifiers. Not from: learning the sensitive value of a uniform class.
     Reference: Samarati, Sweeney, 1998; Sweeney, IJUFKS 2002.
     """
+
+    sentence: ClassVar[str | None] = "Each record looks like at least {k} records, itself included."
+    level_name: ClassVar[str] = "smallest class"
 
     k: Annotated[int, Field(ge=2, description="smallest class size; 3 to 20 is usual")]
 

@@ -8,13 +8,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
-
-__all__ = ["KMap"]
+from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("k-map", needs=Needs.POPULATION, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("k-map", evidence=Evidence.POPULATION, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
 class KMap(PrivacyModel):
     """Every class covers at least `k` people of the population, so nobody is linked with more than a chance of 1/k.
 

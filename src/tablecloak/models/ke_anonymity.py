@@ -7,16 +7,15 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
+from tablecloak.models._numbers import numbers_held
 from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, model
 from tablecloak.models.fields import OneSensitive
-from tablecloak.models.numbers import numbers_held
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.persons import Held
 
-__all__ = ["KEAnonymity"]
 
-
-@model("ke-anonymity", needs=Needs.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("ke-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
 class KEAnonymity(PrivacyModel):
     """Every class has at least `k` different sensitive numbers of as many persons, and they span at least `e`.
 
@@ -43,6 +42,10 @@ class KEAnonymity(PrivacyModel):
     @property
     def min_size(self) -> int:
         return max(self.k, 2 if self.e > 0 else 1)
+
+    @property
+    def holds_in_groups(self) -> bool:
+        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         held, numbers = self._present(stats)

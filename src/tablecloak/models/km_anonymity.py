@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import Condition, Monotone, Sense, Verdict, model, parameters
-from tablecloak.stats.classes import FloatArray, Needs
+from tablecloak.stats.classes import Evidence
 from tablecloak.stats.itemsets import ItemsetStats
 
-__all__ = ["KmAnonymity"]
 
-
-@model("km-anonymity", needs=Needs.ITEMS, monotone=Monotone.GENERALIZATION, sense=Sense.AT_LEAST)
+@model("km-anonymity", evidence=Evidence.ITEMS, monotone=Monotone.GENERALIZATION, sense=Sense.AT_LEAST)
 class KmAnonymity:
     """Every combination of at most `m` items that occurs in a set of the column occurs in at least `k` records.
 
@@ -26,6 +25,11 @@ class KmAnonymity:
     which items somebody does not have; learning the other items of a set, where all that hold S agree.
     Reference: Terrovitis, Mamoulis, Kalnis, Privacy-preserving anonymization of set-valued data, PVLDB 2008.
     """
+
+    sentence: ClassVar[str | None] = (
+        "Whoever knows up to {m} items of somebody finds at least {k} records that hold them all."
+    )
+    level_name: ClassVar[str] = "rarest itemset"
 
     k: Annotated[int, Field(ge=2, description="records that hold a combination; 3 to 20 is usual")]
     m: Annotated[int, Field(ge=1, le=8, description="items that an attacker knows; 2 or 3 is usual")] = 2
@@ -53,5 +57,5 @@ class KmAnonymity:
         """What a count of itemsets says."""
         reached = self.measure(stats)
         achieved = float("nan") if reached is None else float(reached)
-        asked = parameters(cast(Any, self))  # what it asks of itemsets, others ask of classes
-        return Verdict("km-anonymity", asked, self.check(stats), achieved, self.k, achieved - self.k, reached or 0)
+        params = parameters(cast(Any, self))  # what it asks of itemsets, others ask of classes
+        return Verdict("km-anonymity", params, self.check(stats), achieved, self.k, achieved - self.k, reached or 0)

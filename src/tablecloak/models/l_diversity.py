@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.kernels.rules import Kind
-from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, all_held, model
+from tablecloak.kernels.rules import RuleKind
+from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Rule, Sense, all_held, model
 from tablecloak.models.fields import MissingCounts, present
-from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, IntArray, Needs
+from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 from tablecloak.stats.persons import Held
-
-__all__ = ["LDiversity"]
 
 Variant: TypeAlias = Literal["distinct", "entropy", "recursive", "pd-recursive", "npd-recursive"]
 
@@ -33,7 +31,7 @@ PARAMETERS: dict[str, tuple[set[str], set[str]]] = {
 }
 
 
-@model("l-diversity", needs=Needs.SENSITIVE)
+@model("l-diversity", evidence=Evidence.SENSITIVE)
 class LDiversity(PrivacyModel):
     """Every class has at least `l` well represented values of each sensitive column.
 
@@ -49,6 +47,11 @@ class LDiversity(PrivacyModel):
     Protects from: learning the sensitive value of a homogeneous class. Not from: skewed or similar values.
     Reference: Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, ACM TKDD 2007.
     """
+
+    sentence: ClassVar[str | None] = (
+        "Each group of records that look alike has at least {l} different values of {sensitive}."
+    )
+    level_name: ClassVar[str] = "least diverse class"
 
     variant: Annotated[Variant, Field(description="what 'well represented' means")] = "distinct"
     l: Annotated[  # noqa: E741
@@ -129,15 +132,27 @@ class LDiversity(PrivacyModel):
         # a class of allowed values only passes whatever its size
         return 1 if self.allowed else math.ceil(self.l - TOLERANCE)
 
+    @property
+    def holds_in_groups(self) -> bool:
+        return True
+
+    @property
+    def hides_among(self) -> float | None:
+        return self.l
+
     def levels(self, stats: ClassStats) -> FloatArray:
         per_column = [self._column_levels(h) for h in self._columns(stats)]
         worst: FloatArray = np.max(per_column, axis=0) if self.sense is Sense.BELOW else np.min(per_column, axis=0)
         return worst
 
     def degrees(self, stats: ClassStats) -> FloatArray:
-        """The largest whole `l` that every class satisfies in all columns with its other parameters, (n_classes,)."""
-        found: FloatArray = np.min([self._column_degrees(h) for h in self._columns(stats)], axis=0)
-        return found
+        """By how much the largest whole `l` that a class satisfies with its other parameters exceeds the one asked for.
+
+        2.7 equally frequent values are as diverse as 2, and recursive diversity counts by the l that it reaches with
+        its c.
+        """
+        largest: FloatArray = np.min([self._column_degrees(h) for h in self._columns(stats)], axis=0)
+        return largest - math.floor(self.l)
 
     def _column_degrees(self, held: Held) -> FloatArray:
         if self.c is None:
@@ -161,25 +176,27 @@ class LDiversity(PrivacyModel):
             return fewer
         return [*(replace(self, c=_just_above(least)) for least in (achieved, 2 * achieved)), *fewer]
 
-    def rule(self) -> tuple[Kind, float, int] | None:
-        kinds = {"distinct": Kind.DISTINCT, "entropy": Kind.ENTROPY, "recursive": Kind.RECURSIVE}
+    def rule(self) -> Rule | None:
+        kinds = {"distinct": RuleKind.DISTINCT, "entropy": RuleKind.ENTROPY, "recursive": RuleKind.RECURSIVE}
         kind = kinds.get(self.variant)
-        return None if kind is None else (kind, float(self.required), int(self.l))
+        if kind is None:
+            return None
+        return Rule(kind, float(self.required), int(self.l), skips_missing=not self.missing_counts)
 
     def _columns(self, stats: ClassStats) -> list[Held]:
-        found = all_held(stats, self.sensitive)
-        if (self.allowed or self.forbidden) and len(found) > 1:
+        held = all_held(stats, self.sensitive)
+        if (self.allowed or self.forbidden) and len(held) > 1:
             raise IncompatibleChoice(
-                f"{self.variant} l-diversity names values, so it must speak of one sensitive column, not {len(found)}",
+                f"{self.variant} l-diversity names values, so it must speak of one sensitive column, not {len(held)}",
                 hint="write one goal per column, each with sensitive: <column>",
             )
-        return found
+        return held
 
     def _column_levels(self, held: Held) -> FloatArray:
-        known = present(held, missing_counts=self.missing_counts)
+        present_values = present(held, missing_counts=self.missing_counts)
         if self.c is None:
-            return diversity(known, self.variant)
-        hist = known.holders()
+            return diversity(present_values, self.variant)
+        hist = present_values.holders()
         least_c = infimum_c(hist, int(self.l), protected=~_is_any(hist, self.allowed or ()))
         if self.c2 is None:
             return least_c
@@ -203,7 +220,7 @@ def effective_values(hist: Histogram) -> FloatArray:
     return np.exp(np.log(mass) - surprise / mass)
 
 
-def infimum_c(hist: Histogram, l: int, *, protected: NDArray[np.bool_]) -> FloatArray:  # noqa: E741
+def infimum_c(hist: Histogram, l: int, *, protected: BoolArray) -> FloatArray:  # noqa: E741
     """The c above which every class is recursive (c, l)-diverse, (n_classes,); infinite where none is.
 
     Args:
@@ -241,11 +258,11 @@ def _largest(hist: Histogram, keys: IntArray) -> tuple[IntArray, IntArray]:
     """Count of the entry with the largest key in every class, 0 if none is left, and where these entries are."""
     best = np.maximum.reduceat(np.append(keys, -1), hist.indptr[:-1]) if hist.n_classes else np.zeros(0, np.int64)
     best = np.where(hist.distinct() > 0, best, -1)
-    found = best >= 0
-    return np.where(found, best // max(1, len(keys)), 0), best[found] % max(1, len(keys))
+    is_left = best >= 0
+    return np.where(is_left, best // max(1, len(keys)), 0), best[is_left] % max(1, len(keys))
 
 
-def _is_any(hist: Histogram, labels: tuple[str, ...]) -> NDArray[np.bool_]:
+def _is_any(hist: Histogram, labels: tuple[str, ...]) -> BoolArray:
     """Whether the value of an entry is one of the labels, (n_entries,)."""
     named = np.array([label in labels for label in hist.domain.labels], dtype=bool)
     return named[hist.codes]

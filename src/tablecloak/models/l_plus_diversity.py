@@ -7,14 +7,13 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_histogram
 from tablecloak.models.fields import Limits, OneSensitive
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
-
-__all__ = ["LPlusDiversity"]
+from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("l-plus-diversity", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+@model("l-plus-diversity", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
 class LPlusDiversity(PrivacyModel):
     """No sensitive value makes up more of a class than its own threshold.
 
@@ -33,6 +32,10 @@ class LPlusDiversity(PrivacyModel):
     @property
     def required(self) -> float:
         return 1.0
+
+    @property
+    def holds_in_groups(self) -> bool:
+        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         hist = one_histogram(stats, self.sensitive, self.name)

@@ -9,16 +9,15 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.models.alpha_k_anonymity import AlphaKAnonymity
 from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, histograms, model
 from tablecloak.models.fields import K, Sensitive, Values, largest_share
 from tablecloak.models.xy_anonymity import XYAnonymity
-from tablecloak.stats.classes import ClassStats, FloatArray, IntArray, Needs
-
-__all__ = ["LKCPrivacy"]
+from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("lkc-privacy", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+@model("lkc-privacy", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
 class LKCPrivacy(PrivacyModel):
     """Persons who agree on any `l` quasi-identifiers number at least `k`, and no value has a share above `c` there.
 
@@ -55,11 +54,11 @@ class LKCPrivacy(PrivacyModel):
         return f"{self.name}: the search asks k and c of every class, which implies them for groups on fewer columns"
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        found = [
+        shares = [
             np.max([largest_share(h, self.values) for h in histograms(united, self.sensitive)], axis=0)[group]
             for united, group in self._groupings(stats)
         ]
-        worst: FloatArray = np.max(found, axis=0)
+        worst: FloatArray = np.max(shares, axis=0)
         return worst
 
     def conditions(self, stats: ClassStats) -> list[Condition]:

@@ -6,15 +6,14 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_histogram
 from tablecloak.models.fields import OneSensitive, Values, largest_share
 from tablecloak.models.k_anonymity import KAnonymity
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
-
-__all__ = ["MConfidentiality"]
+from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("m-confidentiality", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+@model("m-confidentiality", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
 class MConfidentiality(PrivacyModel):
     """Even someone who knows the algorithm believes in no sensitive value of a person with a chance of more than 1/`m`.
 
@@ -46,7 +45,7 @@ class MConfidentiality(PrivacyModel):
 
     @property
     def in_search(self) -> PrivacyModel:
-        return KAnonymity(k=self.k)
+        return KAnonymity(k=self.min_size)  # in a smaller class every value has a larger share than 1/m
 
     @property
     def note(self) -> str | None:
@@ -54,7 +53,11 @@ class MConfidentiality(PrivacyModel):
 
     @property
     def asks_of_search(self) -> str | None:
-        return "that its classes were formed without a look at sensitive values cannot be known from a release"
+        return "a release does not show whether classes were formed without looking at sensitive values"
+
+    @property
+    def hides_among(self) -> float | None:
+        return self.m
 
     def levels(self, stats: ClassStats) -> FloatArray:
         return largest_share(one_histogram(stats, self.sensitive, self.name), self.values)

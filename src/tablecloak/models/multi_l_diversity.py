@@ -8,25 +8,16 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, all_held, model
 from tablecloak.models.fields import MissingCounts, Sensitive, present
 from tablecloak.models.l_diversity import diversity, infimum_c
-from tablecloak.stats.classes import (
-    ClassStats,
-    FloatArray,
-    IntArray,
-    Needs,
-    SensitiveDomain,
-    histogram_of,
-    number_rows,
-)
+from tablecloak.stats.classes import ClassStats, Evidence, SensitiveDomain, histogram_of, number_rows
 from tablecloak.stats.joint import joint_histogram
 from tablecloak.stats.persons import Held, HeldByRecords, held_by_persons, holdings_of, is_by_person
 
-__all__ = ["MultiLDiversity"]
 
-
-@model("multi-l-diversity", needs=Needs.SENSITIVE | Needs.JOINT)
+@model("multi-l-diversity", evidence=Evidence.SENSITIVE | Evidence.JOINT)
 class MultiLDiversity(PrivacyModel):
     """Every sensitive column has at least `l` well represented values in every class, also when the others are known.
 
@@ -86,21 +77,29 @@ class MultiLDiversity(PrivacyModel):
     def min_size(self) -> int:
         return self.l
 
+    @property
+    def holds_in_groups(self) -> bool:
+        return True
+
+    @property
+    def hides_among(self) -> float | None:
+        return self.l
+
     def levels(self, stats: ClassStats) -> FloatArray:
-        found = all_held(stats, self.sensitive)
+        columns = all_held(stats, self.sensitive)
         if self.mode == "per_sa":
-            per_column = [self._diversity(h) for h in found]
+            per_column = [self._diversity(h) for h in columns]
         else:
-            names = [h.domain.name for h in found]
-            per_column = [self._known_others(stats, h.domain, names) for h in found]
+            names = [h.domain.name for h in columns]
+            per_column = [self._known_others(stats, h.domain, names) for h in columns]
         worst: FloatArray = np.min(per_column, axis=0) if self.c is None else np.max(per_column, axis=0)
         return worst
 
     def _diversity(self, held: Held) -> FloatArray:
-        known = present(held, missing_counts=self.missing_counts)
+        present_values = present(held, missing_counts=self.missing_counts)
         if self.c is None:
-            return diversity(known, self.variant)
-        hist = known.holders()
+            return diversity(present_values, self.variant)
+        hist = present_values.holders()
         return infimum_c(hist, self.l, protected=np.ones(len(hist.codes), bool))
 
     def _known_others(self, stats: ClassStats, domain: SensitiveDomain, names: list[str]) -> FloatArray:
@@ -120,8 +119,8 @@ def parted(stats: ClassStats, domain: SensitiveDomain, others: list[str]) -> tup
     by_person = is_by_person(stats)
     joint = holdings_of(stats) if by_person else joint_histogram(stats, [domain.name, *others])
     assert joint.domain.parts is not None
-    known = [joint.domain.parts[name][joint.codes] + 1 for name in others]  # -1: what the release does not show
-    group, n = number_rows([joint.entry_class(), *known], len(joint.codes))
+    other_values = [joint.domain.parts[name][joint.codes] + 1 for name in others]  # -1: what the release does not show
+    group, n = number_rows([joint.entry_class(), *other_values], len(joint.codes))
     class_of_group = np.zeros(n, np.int64)
     class_of_group[group] = joint.entry_class()
     own = joint.domain.parts[domain.name]

@@ -7,16 +7,20 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_held
 from tablecloak.models.fields import OneSensitive
-from tablecloak.stats.classes import ClassStats, Counted, FloatArray, Needs, SensitiveDomain
+from tablecloak.stats.classes import ClassStats, Counted, Evidence, SensitiveDomain
 from tablecloak.stats.persons import Held
 
-__all__ = ["PersonalizedPrivacy"]
 
-
-@model("personalized-privacy", needs=Needs.SENSITIVE, monotone=Monotone.NEITHER, sense=Sense.AT_MOST)
+@model(
+    "personalized-privacy",
+    evidence=Evidence.SENSITIVE | Evidence.GUARDS,
+    monotone=Monotone.NEITHER,
+    sense=Sense.AT_MOST,
+)
 class PersonalizedPrivacy(PrivacyModel):
     """For everybody, at most a share `limit` of their class holds a sensitive value under the node that they guard.
 
@@ -44,6 +48,10 @@ class PersonalizedPrivacy(PrivacyModel):
             f"{self.name}: a union of classes that satisfy it may not, so the search never gives up a branch because "
             "of it, and the finished table is recounted. A release may exist although none is found"
         )
+
+    @property
+    def guard_columns(self) -> tuple[str, ...]:
+        return (self.guard,)
 
     def levels(self, stats: ClassStats) -> FloatArray:
         held = one_held(stats, self.sensitive, self.name)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
 from tablecloak.models.k_anonymity import KAnonymity
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
+from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.persons import mean_of_worst
 
-__all__ = ["SampleUniqueness"]
 
-
-@model("sample-uniqueness", needs=Needs.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
+@model("sample-uniqueness", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
 class SampleUniqueness(PrivacyModel):
     """At most a share of `limit` of the persons are unique on their quasi-identifiers in the table.
 
@@ -24,6 +23,8 @@ class SampleUniqueness(PrivacyModel):
     Protects from: many certain matches. Not from: the few persons who stay unique, or any other linkage.
     Reference: Skinner, Elliot, A measure of disclosure risk for microdata, JRSS B 2002.
     """
+
+    sentence: ClassVar[str | None] = "At most a share of {limit} of the records stands alone."
 
     limit: Annotated[float, Field(ge=0, lt=1, description="largest share of unique persons; 0 to 0.05 is usual")]
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.kernels.rules import Kind
-from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, all_held, model
-from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, IntArray, Needs
-
-__all__ = ["TCloseness"]
+from tablecloak.kernels.rules import RuleKind
+from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Rule, Sense, all_held, model
+from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 
 
-@model("t-closeness", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+@model(
+    "t-closeness", evidence=Evidence.SENSITIVE | Evidence.TABLE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST
+)
 class TCloseness(PrivacyModel):
     """The distribution of each sensitive column in every class lies within `t` of its distribution in the table.
 
@@ -33,6 +34,11 @@ class TCloseness(PrivacyModel):
     Reference: Li, Li, Venkatasubramanian, ICDE 2007.
     """
 
+    sentence: ClassVar[str | None] = (
+        "In each group, {sensitive} is mixed about as in the whole table: at most {t} apart."
+    )
+    level_name: ClassVar[str] = "largest distance"
+
     t: Annotated[float, Field(ge=0, le=1, description="largest distance; 0.1 to 0.3 is usual")]
     distance: Annotated[
         Literal["equal", "ordered", "hierarchical"], Field(description="how far apart two values are")
@@ -45,15 +51,27 @@ class TCloseness(PrivacyModel):
     def required(self) -> float:
         return self.t
 
+    @property
+    def holds_in_groups(self) -> bool:
+        return True
+
+    @property
+    def is_distance(self) -> bool:
+        return True
+
+    @property
+    def usual_limit(self) -> tuple[str, float] | None:
+        return "t", 0.2
+
     def levels(self, stats: ClassStats) -> FloatArray:
         distance = {"equal": equal_distance, "ordered": ordered_distance, "hierarchical": hierarchical_distance}
         farthest: FloatArray = np.max([distance[self.distance](h) for h in _masses(stats, self.sensitive)], axis=0)
         return farthest
 
-    def rule(self) -> tuple[Kind, float, int] | None:
-        kinds = {"equal": Kind.EQUAL_DISTANCE, "ordered": Kind.ORDERED_DISTANCE}
+    def rule(self) -> Rule | None:
+        kinds = {"equal": RuleKind.EQUAL_DISTANCE, "ordered": RuleKind.ORDERED_DISTANCE}
         kind = kinds.get(self.distance)
-        return None if kind is None else (kind, self.t, 0)
+        return None if kind is None else Rule(kind, self.t)
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         t = math.ceil((achieved - TOLERANCE) * 100) / 100 if math.isfinite(achieved) else self.t

@@ -7,17 +7,16 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from tablecloak.arrays import FloatArray
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.models._numbers import numbers_held
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_held
 from tablecloak.models.fields import OneSensitive, by_category
-from tablecloak.models.numbers import numbers_held
-from tablecloak.stats.classes import ClassStats, FloatArray, Histogram, Needs
+from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 from tablecloak.stats.numeric import windows
 
-__all__ = ["WorstGroupProtection"]
 
-
-@model("wgp", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_LEAST)
+@model("wgp", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_LEAST)
 class WorstGroupProtection(PrivacyModel):
     """In every class a share of at least `protection` of the persons lies outside any range of the given width.
 
@@ -47,6 +46,10 @@ class WorstGroupProtection(PrivacyModel):
     @property
     def min_size(self) -> int:
         return 2 + self.known if self.protection > 0 else 1
+
+    @property
+    def holds_in_groups(self) -> bool:
+        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         # A union of classes with n1 <= c (N1 - b) and n2 <= c (N2 - b) has n1 + n2 <= c (N1 + N2 - b): monotone.

@@ -8,15 +8,15 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, grouped, model
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.data.table import Role
+from tablecloak.models.base import Monotone, NamedColumn, PrivacyModel, Sense, grouped, model, named_as, names_in
 from tablecloak.models.fields import Columns, MissingCounts
-from tablecloak.stats.classes import ClassStats, Counted, FloatArray, IntArray, Needs
+from tablecloak.stats.classes import ClassStats, Counted, Evidence
 from tablecloak.stats.joint import combinations_held
 
-__all__ = ["XYAnonymity"]
 
-
-@model("xy-anonymity", needs=None, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("xy-anonymity", evidence=None, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
 class XYAnonymity(PrivacyModel):
     """Every group of records that agree on the columns `x` is linked to at least `k` different values of `y`.
 
@@ -42,11 +42,13 @@ class XYAnonymity(PrivacyModel):
         return self.monotone  # persons keep their values in a union
 
     @property
-    def needs(self) -> Needs:  # type: ignore[override]
+    def evidence(self) -> Evidence:  # type: ignore[override]
         several = not isinstance(self.y, str) and self.y is not None and len(self.y) > 1
         if several:
-            return Needs.SENSITIVE | Needs.JOINT
-        return Needs.SIZE if self.y is None else Needs.SIZE | Needs.PERSONS  # the person key or a sensitive column
+            return Evidence.SENSITIVE | Evidence.JOINT
+        return (
+            Evidence.SIZE if self.y is None else Evidence.SIZE | Evidence.PERSONS
+        )  # the person key or a sensitive column
 
     @property
     def required(self) -> float:
@@ -66,6 +68,13 @@ class XYAnonymity(PrivacyModel):
         if self.x is None:
             return None
         return f"{self.name}: the search asks it of every class, which implies it for all records that agree on x"
+
+    @property
+    def sensitive_columns(self) -> tuple[str, ...] | None:
+        return names_in(self.y)
+
+    def named_columns(self) -> tuple[NamedColumn, ...]:
+        return (*named_as("x", self.x, Role.QUASI), *named_as("y", self.y, Role.SENSITIVE, Role.PERSON))
 
     def levels(self, stats: ClassStats) -> FloatArray:
         united, group = grouped(stats, self.x)

@@ -7,14 +7,25 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, grouped, histograms, model
+from tablecloak.arrays import FloatArray
+from tablecloak.data.table import Role
+from tablecloak.models.base import (
+    Condition,
+    Monotone,
+    NamedColumn,
+    PrivacyModel,
+    Sense,
+    grouped,
+    histograms,
+    model,
+    named_as,
+    names_in,
+)
 from tablecloak.models.fields import Columns, K, Strict, largest_share
-from tablecloak.stats.classes import ClassStats, FloatArray, Needs
-
-__all__ = ["XYPrivacy"]
+from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("xy-privacy", needs=Needs.SENSITIVE, monotone=Monotone.GENERALIZATION)
+@model("xy-privacy", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION)
 class XYPrivacy(PrivacyModel):
     """Every group of records that agree on `x` has at least `k` persons, and each value of `y` a share below `h`.
 
@@ -57,6 +68,13 @@ class XYPrivacy(PrivacyModel):
         if self.x is None:
             return None
         return f"{self.name}: the search asks it of every class, which implies it for all records that agree on x"
+
+    @property
+    def sensitive_columns(self) -> tuple[str, ...] | None:
+        return names_in(self.y)
+
+    def named_columns(self) -> tuple[NamedColumn, ...]:
+        return (*named_as("x", self.x, Role.QUASI), *named_as("y", self.y, Role.SENSITIVE, Role.PERSON))
 
     def levels(self, stats: ClassStats) -> FloatArray:
         united, group = grouped(stats, self.x)

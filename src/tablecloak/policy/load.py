@@ -16,10 +16,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from tablecloak.errors import PolicyError
 from tablecloak.policy import problems
 from tablecloak.policy.overrides import Override, apply, parse
-from tablecloak.policy.problems import InvalidPolicyError, Problem
+from tablecloak.policy.problems import InvalidPolicyError, PolicyProblem
 from tablecloak.policy.schema import Policy
-
-__all__ = ["dump_policy", "json_schema", "load_policy", "parse_policy"]
 
 # Aliases can make a short file stand for an endless document.
 MOST_NODES = 300_000
@@ -60,11 +58,11 @@ def dump_policy(policy: Policy) -> str:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of a policy file, with every model, algorithm and hierarchy kind that is registered now."""
-    found = Policy.model_json_schema()
+    schema = Policy.model_json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "tablecloak-policy-1.json",
-        **found,
+        **schema,
     }
 
 
@@ -135,10 +133,12 @@ def _scalar(node: Any) -> Any:
     return next((kind(node) for kind in (int, float, str) if isinstance(node, kind)), node)
 
 
-def _located(found: Sequence[Problem], document: CommentedMap, name: str, changes: Sequence[Override]) -> list[Problem]:
+def _located(
+    problems: Sequence[PolicyProblem], document: CommentedMap, name: str, changes: Sequence[Override]
+) -> list[PolicyProblem]:
     """The problems with their places, in the order of the file; those of the command line come last."""
-    placed: list[tuple[tuple[int, int, int], Problem]] = []
-    for problem in found:
+    placed: list[tuple[tuple[int, int, int], PolicyProblem]] = []
+    for problem in problems:
         change = next((c for c in changes if problem.path[: len(c.path)] == c.path), None)
         if change is not None:
             placed.append(((1, 0, 0), replace(problem, location=f"--set {change.text}")))
@@ -166,10 +166,10 @@ def _step_position(node: Any, step: str | int, *, is_key: bool) -> tuple[int, in
     if not isinstance(node, CommentedMap | CommentedSeq):
         return None
     # ruamel: line and column of the key, then of the value; a list has only the first two.
-    found = (node.lc.data or {}).get(step)
-    if found is None:
+    position = (node.lc.data or {}).get(step)
+    if position is None:
         return None
-    return (found[0], found[1]) if is_key or len(found) == 2 else (found[2], found[3])
+    return (position[0], position[1]) if is_key or len(position) == 2 else (position[2], position[3])
 
 
 def _styled(node: Any, depth: int = 0) -> Any:

@@ -10,11 +10,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from tablecloak.errors import PolicyError, did_you_mean
-from tablecloak.io.credentials import redacted
+from tablecloak.io.places import redacted
 from tablecloak.policy.problems import Path, show_path
-from tablecloak.policy.schema import DEFAULT_ALGORITHM, ColumnSpec, InputSpec, OutputSpec, Policy
-
-__all__ = ["Override", "apply", "parse"]
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import DEFAULT_ALGORITHM, ColumnSpec, InputSpec, OutputSpec
 
 
 @dataclass(slots=True)
@@ -86,8 +85,8 @@ def _absent(node: Mapping[str, Any], path: Path, change: Override) -> Any:
         return {"kind": DEFAULT_ALGORITHM}
     if len(path) == 1 and path[0] in Policy.model_fields:
         return [] if path[0] == "goals" else {}
-    known = Policy.model_fields if len(path) == 1 else node
-    raise _nowhere(change, f"there is no {show_path(path)}", did_you_mean(str(path[-1]), map(str, known)))
+    keys = Policy.model_fields if len(path) == 1 else node
+    raise _nowhere(change, f"there is no {show_path(path)}", did_you_mean(str(path[-1]), map(str, keys)))
 
 
 def _shorthand(path: Path) -> str | None:

@@ -12,8 +12,6 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from tablecloak.errors import PolicyError, did_you_mean
 
-__all__ = ["InvalidPolicyError", "Path", "Problem", "fault", "invalid", "problems_of", "relabel", "show_path"]
-
 Path: TypeAlias = tuple[str | int, ...]
 
 _PLAIN_NAME = re.compile(r"[\w-]+")
@@ -21,7 +19,7 @@ _SHOWN_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PolicyProblem:
     """One thing wrong with a policy; `location` is path:line:column once the file is known."""
 
     path: Path
@@ -43,7 +41,7 @@ class Problem:
 class InvalidPolicyError(PolicyError):
     """A policy does not say something that can be done; carries every problem found."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[PolicyProblem]) -> None:
         first = problems[0]
         super().__init__(first.message, hint=first.hint, location=first.location)
         self.problems = tuple(problems)
@@ -80,16 +78,16 @@ def invalid(title: str, faults: list[InitErrorDetails]) -> ValidationError:
     return ValidationError.from_exception_data(title, faults)
 
 
-def relabel(error: ValidationError, known: Iterable[str]) -> ValidationError:
+def relabel(error: ValidationError, keys: Iterable[str]) -> ValidationError:
     """The same error with unknown keys explained by the names that exist."""
-    names = list(known)
+    names = list(keys)
     return invalid(error.title, [_again(details, names) for details in error.errors()])
 
 
-def _again(details: ErrorDetails, known: Sequence[str]) -> InitErrorDetails:
+def _again(details: ErrorDetails, keys: Sequence[str]) -> InitErrorDetails:
     path = details["loc"]
     if len(path) == 1 and details["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        hint = did_you_mean(str(path[0]), known) or f"known keys: {', '.join(known)}"
+        hint = did_you_mean(str(path[0]), keys) or f"known keys: {', '.join(keys)}"
         return fault(path, f"unknown key '{path[0]}'", hint=hint, is_key=True)
     context = details.get("ctx", {})
     if details["type"] == "tablecloak":
@@ -98,29 +96,29 @@ def _again(details: ErrorDetails, known: Sequence[str]) -> InitErrorDetails:
     return InitErrorDetails(type=plain, loc=path, input=details["input"])
 
 
-def problems_of(error: ValidationError, data: Any) -> list[Problem]:
+def problems_of(error: ValidationError, data: Any) -> list[PolicyProblem]:
     """Every problem in our words, at most one per place."""
-    found: dict[Path, Problem] = {}
+    problems: dict[Path, PolicyProblem] = {}
     for details in error.errors():
         problem = _problem(details, data)
-        found.setdefault(problem.path, problem)
-    return list(found.values())
+        problems.setdefault(problem.path, problem)
+    return list(problems.values())
 
 
-def _problem(details: ErrorDetails, data: Any) -> Problem:
+def _problem(details: ErrorDetails, data: Any) -> PolicyProblem:
     path = _place(details, data)
     where = show_path(path) or "the policy"
     context = details.get("ctx", {})
     if details["type"] == "tablecloak":
-        return Problem(path, _sentence(path, context), context["hint"], is_key=context["is_key"])
+        return PolicyProblem(path, _sentence(path, context), context["hint"], is_key=context["is_key"])
     if details["loc"] and details["loc"][-1] == "[key]":
-        return Problem(path, f"{where}: names must be text", hint="put the name in quotes", is_key=True)
+        return PolicyProblem(path, f"{where}: names must be text", hint="put the name in quotes", is_key=True)
     text = _MESSAGES.get(details["type"])
     if text is None:
-        return Problem(path, _foreign(where, details))
+        return PolicyProblem(path, _foreign(where, details))
     rule = text.format(**{name: _short(limit) for name, limit in context.items()})
     got = "" if details["type"] == "missing" else _got(details)
-    return Problem(path, f"{where} {rule}{got}", _hint(details))
+    return PolicyProblem(path, f"{where} {rule}{got}", _hint(details))
 
 
 _MESSAGES = {

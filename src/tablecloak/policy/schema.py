@@ -23,11 +23,9 @@ from pydantic_core import InitErrorDetails
 
 from tablecloak.data.table import Role
 from tablecloak.errors import did_you_mean
-from tablecloak.io.inputs import password_file
-from tablecloak.io.places import Place, named
+from tablecloak.io.places import Place, named, password_file
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of
-from tablecloak.policy.specs import (
-    DEFAULT_ALGORITHM,
+from tablecloak.policy.sections import (
     AcceptedSpec,
     AnyAlgorithm,
     AnyGoal,
@@ -39,28 +37,9 @@ from tablecloak.policy.specs import (
     PopulationSpec,
     SecretSpec,
     Spec,
-    Suppressed,
-    Transform,
     default_algorithm,
-    hierarchy_from,
-    hierarchy_kinds,
 )
-from tablecloak.stats.classes import Needs
-
-__all__ = [
-    "DEFAULT_ALGORITHM",
-    "ColumnSpec",
-    "InputSpec",
-    "Missing",
-    "OutputSpec",
-    "Policy",
-    "PopulationSpec",
-    "SecretSpec",
-    "Suppressed",
-    "Transform",
-    "hierarchy_from",
-    "hierarchy_kinds",
-]
+from tablecloak.stats.classes import Evidence
 
 
 class Policy(Spec):
@@ -178,9 +157,9 @@ class Policy(Spec):
 
     def from_file(self, path: Path) -> Self:
         """The same policy, which remembers the file that it was read from."""
-        found = self.at(path.parent)
-        found._file = path
-        return found
+        policy = self.at(path.parent)
+        policy._file = path
+        return policy
 
     def at(self, base: Path) -> Self:
         """The same policy with relative paths starting from `base`."""
@@ -197,11 +176,11 @@ class Policy(Spec):
             return os.path.relpath(self.resolve(path), base) + ("/" if path.endswith("/") else "")
 
         def moved_place(spec: Any, *keys: str) -> Any:
-            found = moved_all(spec, "path", *keys)
+            rebased_spec = moved_all(spec, "path", *keys)
             if spec is None or spec.uri is None:
-                return found
+                return rebased_spec
             table = spec.place(self._base).rebased(base)
-            return found.model_copy(update={"uri": table.uri, "table": table.table, "password": table.password})
+            return rebased_spec.model_copy(update={"uri": table.uri, "table": table.table, "password": table.password})
 
         def moved_all(spec: Any, *keys: str) -> Any:
             return spec and spec.model_copy(update={key: moved(getattr(spec, key)) for key in keys})
@@ -227,8 +206,8 @@ class Policy(Spec):
 
     def with_documents(self, *, report: Path | None = None, certificate: Path | None = None) -> Self:
         """The same policy writing these documents too; paths are relative to the working directory."""
-        given = {"report": report, "certificate": certificate}
-        update = {name: str(named(path.absolute())) for name, path in given.items() if path is not None}
+        paths = {"report": report, "certificate": certificate}
+        update = {name: str(named(path.absolute())) for name, path in paths.items() if path is not None}
         if not update or self.output is None:  # without a release there is nothing to document
             return self
         return self.model_copy(update={"output": self.output.model_copy(update=update)})
@@ -268,18 +247,15 @@ class Policy(Spec):
         sensitive = self.columns_with(Role.SENSITIVE)
         for index, goal in enumerate(self.goals):
             yield from self._misnamed_columns(index, goal)
-            if Needs.POPULATION in goal.needs and self.population is None:
+            if Evidence.POPULATION in goal.evidence and self.population is None:
                 hint = "population: FILE, a table of the people among whom those of the table are"
                 yield fault(("goals", index), f"{goal.name} needs a population", hint=hint)
-            if Needs.SENSITIVE not in goal.needs:
+            if Evidence.SENSITIVE not in goal.evidence:
                 continue
             if not sensitive:
                 hint = "give role: sensitive to the column that must not be learned"
                 yield fault(("goals", index), f"{goal.name} needs a column with the role sensitive", hint=hint)
                 continue
-            for name in _named(getattr(goal, "sensitive", None)):
-                if name not in sensitive:
-                    yield _wrong_role(("goals", index, "sensitive"), name, self, Role.SENSITIVE)
 
     def _accepted_faults(self) -> Iterator[InitErrorDetails]:
         for index, accepted in enumerate(self.accepted):
@@ -289,22 +265,11 @@ class Policy(Spec):
                 yield fault(("accepted", index, "column"), message, hint=did_you_mean(name, self.columns))
 
     def _misnamed_columns(self, index: int, goal: Any) -> Iterator[InitErrorDetails]:
-        """Columns that a goal names as X or Y and that cannot be either."""
-        named = [
-            (("x",), goal),
-            *((("templates", i, "x"), t) for i, t in enumerate(getattr(goal, "templates", None) or ())),
-        ]
-        for place, owner in named:
-            for name in _named(getattr(owner, "x", None)):
-                if name not in self.columns_with(Role.QUASI):
-                    yield _wrong_role(("goals", index, *place), name, self, Role.QUASI)
-        for name in _named(getattr(goal, "y", None)):
-            if name not in self.columns_with(Role.SENSITIVE, Role.PERSON):
-                yield _wrong_role(("goals", index, "y"), name, self, Role.SENSITIVE)
-
-
-def _named(sensitive: Any) -> list[str]:
-    return [] if sensitive is None else [sensitive] if isinstance(sensitive, str) else list(sensitive)
+        """Columns that a goal names and that do not have the role for it."""
+        for place, name, roles in goal.named_columns():
+            # where nothing is sensitive, that is what is wrong, whatever the goal names
+            if name not in self.columns_with(*roles) and (roles != (Role.SENSITIVE,) or self.columns_with(*roles)):
+                yield _wrong_role(("goals", index, *place), name, self, roles[0])
 
 
 def _wrong_role(place: tuple[str | int, ...], name: str, policy: Policy, role: Role) -> InitErrorDetails:

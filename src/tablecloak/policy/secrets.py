@@ -11,8 +11,6 @@ from tablecloak.errors import PolicyError
 from tablecloak.policy.schema import Policy
 from tablecloak.rng import SECRET_BYTES, Secret
 
-__all__ = ["is_public", "secret_of"]
-
 HINT = (
     'draw one: python -c "import secrets; print(secrets.token_hex(32))", or head -c 32 /dev/urandom | base64; '
     "or leave secret out, and every run draws its own"
@@ -63,7 +61,7 @@ def _material(policy: Policy) -> bytes:
                 f"the file of the secret cannot be read: {exc.strerror}", hint="check secret.file", location=str(path)
             ) from None
     name = str(policy.secret and policy.secret.env)
-    found = os.environ.get(name)
-    if found is None:
+    value = os.environ.get(name)
+    if value is None:
         raise PolicyError(f"the variable {name} is not set", hint=f"export {name}=... before the command; {HINT}")
-    return os.fsencode(found)
+    return os.fsencode(value)

@@ -13,8 +13,6 @@ from pydantic_core import CoreSchema, InitErrorDetails, core_schema
 from tablecloak.errors import did_you_mean
 from tablecloak.policy.problems import fault, invalid, relabel
 
-__all__ = ["Tagged"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
@@ -38,26 +36,26 @@ class Tagged:
 
     def validate(self, value: Any) -> Any:
         """The instance that the value describes; instances pass unchanged."""
-        known = self.classes()
+        classes = self.classes()
         if isinstance(value, str) and self.has_path:
             return value
         if isinstance(value, str) and self.has_shorthand:
             value = {self.tag: value}
         if isinstance(value, Mapping):
-            return self._build(value, known)
-        if not isinstance(value, tuple(known.values())):
+            return self._build(value, classes)
+        if not isinstance(value, tuple(classes.values())):
             raise invalid(self.noun, [fault((), f"must be a mapping with the key '{self.tag}'")])
         return value
 
-    def _build(self, value: Mapping[str, Any], known: Mapping[str, type]) -> Any:
+    def _build(self, value: Mapping[str, Any], classes: Mapping[str, type]) -> Any:
         if self.tag not in value:
-            hint = f"one of {', '.join(known)}"
+            hint = f"one of {', '.join(classes)}"
             raise invalid(self.noun, [fault((), f"the key '{self.tag}' is missing", hint=hint)])
         name = value[self.tag]
-        if not isinstance(name, str) or name not in known:
-            hint = did_you_mean(str(name), known) or f"known: {', '.join(known)}"
+        if not isinstance(name, str) or name not in classes:
+            hint = did_you_mean(str(name), classes) or f"known: {', '.join(classes)}"
             raise invalid(self.noun, [fault((self.tag,), f"unknown {self.noun} '{name}'", hint=hint)])
-        cls = known[name]
+        cls = classes[name]
         refusal = self.refuses(name, cls, value) if self.refuses else None
         if refusal is not None:
             raise invalid(self.noun, [refusal])
@@ -75,10 +73,10 @@ class Tagged:
         return {self.tag: self._name(type(value)), **{k: v for k, v in params.items() if k != self.tag}}
 
     def _name(self, cls: type) -> str:
-        known, own = self.classes(), getattr(cls, "name", "")
-        if own in known and known[own] is cls:  # without a look at all others, which may not be loaded
+        classes, own = self.classes(), getattr(cls, "name", "")
+        if own in classes and classes[own] is cls:  # without a look at all others, which may not be loaded
             return str(own)
-        return next(name for name, other in known.items() if other is cls)
+        return next(name for name, other in classes.items() if other is cls)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
@@ -94,11 +92,11 @@ class Tagged:
         return {"anyOf": branches}
 
     def _branch(self, name: str, cls: type, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        found = handler.resolve_ref_schema(handler(_adapter(cls).core_schema))
+        branch = handler.resolve_ref_schema(handler(_adapter(cls).core_schema))
         tag = {"const": name, "type": "string"}
-        properties = {self.tag: tag, **{k: v for k, v in found.get("properties", {}).items() if k != self.tag}}
-        required = [self.tag, *(r for r in found.get("required", []) if r != self.tag)]
-        return {**found, "title": name, "properties": properties, "required": required, "additionalProperties": False}
+        properties = {self.tag: tag, **{k: v for k, v in branch.get("properties", {}).items() if k != self.tag}}
+        required = [self.tag, *(r for r in branch.get("required", []) if r != self.tag)]
+        return {**branch, "title": name, "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _adapter(cls: type) -> TypeAdapter[Any]:

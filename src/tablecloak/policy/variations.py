@@ -15,8 +15,6 @@ from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.registry import find
 
-__all__ = ["MOST", "Axis", "Variant", "axis_of", "parse_axis", "variants"]
-
 MOST = 500
 _NUMBER = r"[+-]?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?::({_NUMBER}))?")
@@ -52,17 +50,17 @@ def parse_axis(text: str) -> Axis:
 def axis_of(name: str, values: Any) -> Axis:
     """The same from Python: a range, a list or one value."""
     listed = values if isinstance(values, Iterable) and not isinstance(values, str) else [values]
-    found = tuple(dict.fromkeys(value if isinstance(value, str) else json.dumps(value) for value in listed))
-    if not found:
+    distinct = tuple(dict.fromkeys(value if isinstance(value, str) else json.dumps(value) for value in listed))
+    if not distinct:
         raise PolicyError(f"no values are given for {name}", hint=f"{name}=range(2, 21)")
-    return Axis(name, found)
+    return Axis(name, distinct)
 
 
 def _values(part: str, text: str) -> list[str]:
-    found = _RANGE.fullmatch(part)
-    if not found:
+    match = _RANGE.fullmatch(part)
+    if not match:
         return [part] if part else []
-    first, last, step = (Decimal(group) if group else None for group in found.groups())
+    first, last, step = (Decimal(group) if group else None for group in match.groups())
     assert first is not None
     assert last is not None
     step = step or _default_step(first, last)
@@ -94,12 +92,12 @@ def variants(policy: Policy, axes: Sequence[Axis]) -> list[Variant]:
     # algorithms first, so that their settings are changed afterwards
     ordered = sorted(axes, key=lambda axis: axis.name != "algorithm")
     text = dump_policy(policy)
-    found = []
+    variants = []
     for values in product(*(axis.values for axis in axes)):
         changes = dict(zip((axis.name for axis in axes), values, strict=True))
         overrides = [o for axis in ordered for o in _overrides(policy, axis.name, changes[axis.name])]
-        found.append(Variant(changes, parse_policy(text, name="the policy", base=policy.base, overrides=overrides)))
-    return found
+        variants.append(Variant(changes, parse_policy(text, name="the policy", base=policy.base, overrides=overrides)))
+    return variants
 
 
 def _overrides(policy: Policy, name: str, value: str) -> list[str]:
@@ -119,8 +117,11 @@ def _algorithm(policy: Policy, kind: str) -> dict[str, Any]:
     cls = find("algorithms", kind)
     own = policy.algorithm
     if own.name == kind:
-        given = {f.name: getattr(own, f.name) for f in fields(own)}
-        return {"kind": kind, **{name: value for name, value in given.items() if isinstance(value, str | int | float)}}
-    limit = getattr(own, "suppression_limit", 0.0)
+        parameters = {f.name: getattr(own, f.name) for f in fields(own)}
+        return {
+            "kind": kind,
+            **{name: value for name, value in parameters.items() if isinstance(value, str | int | float)},
+        }
+    limit = own.suppression_limit
     knows_it = "suppression_limit" in {f.name for f in fields(cls)}
     return {"kind": kind, **({"suppression_limit": limit} if limit and knows_it else {})}

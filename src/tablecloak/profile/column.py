@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from tablecloak.data.domain import distinct_of
 from tablecloak.data.table import ColumnType
 from tablecloak.io.frames import column_type
-from tablecloak.values import format_value
-
-__all__ = ["Codes", "Column", "column_of", "words_of"]
+from tablecloak.values.cell_grammar import format_value
 
 Codes = NDArray[np.unsignedinteger[Any]]
 

@@ -10,8 +10,6 @@ from tablecloak.data.table import Role
 from tablecloak.profile.column import Column
 from tablecloak.registry import known, register
 
-__all__ = ["Detection", "Detector", "Match", "detect", "detector"]
-
 
 @dataclass(frozen=True, slots=True)
 class Match:

@@ -14,8 +14,6 @@ from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.profile.profile import ColumnProfile
 from tablecloak.profile.roles import Advice
 
-__all__ = ["STANDARD", "Preset", "preset_named", "presets"]
-
 STANDARD = "standard"
 
 
@@ -23,7 +21,7 @@ class _Data(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Change(_Data):
+class RoleChange(_Data):
     """A role that a preset gives instead of the suggested one."""
 
     role: Role
@@ -47,8 +45,8 @@ class Preset(_Data):
     l: int | None = None  # noqa: E741
     t: float | None = None
     strict: bool = False  # findings that the policy does not accept are errors
-    roles: dict[Role, Change] = Field(default_factory=dict)
-    looks: dict[str, Change] = Field(default_factory=dict)
+    roles: dict[Role, RoleChange] = Field(default_factory=dict)
+    looks: dict[str, RoleChange] = Field(default_factory=dict)
 
     def advise(self, column: ColumnProfile) -> Advice:
         """The role of a column under this preset: by its detector, else by its suggested role, else as suggested."""
@@ -64,7 +62,7 @@ class Preset(_Data):
         change = self._change(column)
         return change.hierarchy if change is not None and change.fits(column) else None
 
-    def _change(self, column: ColumnProfile) -> Change | None:
+    def _change(self, column: ColumnProfile) -> RoleChange | None:
         return self.looks.get(column.advice.detector or "") or self.roles.get(column.advice.role)
 
 
@@ -72,17 +70,17 @@ class Preset(_Data):
 def presets() -> dict[str, Preset]:
     """Every preset by name, in alphabetical order."""
     folder = files("tablecloak.profile") / "presets_data"
-    found = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
-    return {name: Preset.model_validate(_read(found[name].read_text(encoding="utf-8"))) for name in sorted(found)}
+    entries = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
+    return {name: Preset.model_validate(_read(entries[name].read_text(encoding="utf-8"))) for name in sorted(entries)}
 
 
 def preset_named(name: str) -> Preset:
     """The preset of a name, or a PolicyError with the nearest name."""
-    known = presets()
-    if name not in known:
-        hint = did_you_mean(name, known) or f"known presets: {', '.join(known)}"
+    by_name = presets()
+    if name not in by_name:
+        hint = did_you_mean(name, by_name) or f"known presets: {', '.join(by_name)}"
         raise PolicyError(f"unknown preset '{name}'", hint=hint)
-    return known[name]
+    return by_name[name]
 
 
 def _read(text: str) -> Any:

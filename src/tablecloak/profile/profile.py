@@ -8,7 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from tablecloak.attacks.population_uniques import PopulationUniqueness, estimate_all
+from tablecloak.attacks.row_classes import class_sizes
 from tablecloak.data.table import ColumnType, Role
+from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose_memory
 from tablecloak.errors import DataError
 from tablecloak.io.frames import from_frame
 from tablecloak.io.places import Place
@@ -16,13 +19,10 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, require_rows
 from tablecloak.profile.column import Codes, Column, column_of
+from tablecloak.profile.dependencies import InformationGain, Structure, find_structure, telling_of
 from tablecloak.profile.detector import percent
 from tablecloak.profile.roles import Advice, advise_all
-from tablecloak.profile.structure import Structure, Telling, find_structure, telling_of
-from tablecloak.profile.uniqueness import ColumnSet, Risk, class_sizes, risk_of_sizes, singling_sets
-from tablecloak.risks.population import PopulationUniqueness, estimate_all
-
-__all__ = ["ColumnProfile", "FileFacts", "Profile", "inspect_file", "inspect_frame"]
+from tablecloak.profile.uniqueness import ColumnSet, Risk, risk_of_sizes, singling_sets
 
 NO_STRUCTURE = Structure((), ())
 DELIMITED = ("csv", "tsv")
@@ -82,8 +82,9 @@ class Profile:
     risk: Risk | None  # on the suggested quasi-identifiers; None if there are none
     file: FileFacts | None = None
     structure: Structure = NO_STRUCTURE  # keys and dependencies among columns that are no identifiers
-    telling: tuple[Telling, ...] = ()  # columns that say much about a sensitive one
+    telling: tuple[InformationGain, ...] = ()  # columns that say much about a sensitive one
     population: tuple[PopulationUniqueness, ...] = ()  # estimates, where the size of the population is known
+    choice: Choice | None = None  # the engine that did the work; None: the table was in memory already
 
     def with_role(self, *roles: Role) -> list[str]:
         """The columns for which one of the roles is suggested."""
@@ -101,11 +102,12 @@ class Profile:
             "rows": self.n_rows,
             "columns": [column.to_dict() for column in self.columns],
             "quasi": self.quasi,
-            "sets": [found.to_dict() for found in self.sets],
+            "sets": [part.to_dict() for part in self.sets],
             "risk": self.risk.to_dict() if self.risk else None,
             **self.structure.to_dict(),
-            "telling": [found.to_dict() for found in self.telling],
-            "population": [found.to_dict() for found in self.population],
+            "telling": [part.to_dict() for part in self.telling],
+            "population": [part.to_dict() for part in self.population],
+            **(self.choice.to_dict() if self.choice else {}),
         }
 
     def __str__(self) -> str:
@@ -113,7 +115,9 @@ class Profile:
         return "\n".join([*lines, str(self.risk) if self.risk else "no quasi-identifier found"])
 
 
-def inspect_file(path: Place, *, header: bool | None = None, population: int | None = None) -> Profile:
+def inspect_file(
+    path: Place, *, header: bool | None = None, population: int | None = None, demand: Demand | None = None
+) -> Profile:
     """The profile of a file.
 
     Args:
@@ -122,9 +126,10 @@ def inspect_file(path: Place, *, header: bool | None = None, population: int | N
     """
     source = Source.of(path, header=header)
     layout = sniff(source)
+    choice = choose_memory(demand or Demand(), bytes_in_memory(layout), verb="inspect")
     text = [column.name for column in layout.columns if column.type is ColumnType.TEXT]
     frame = require_rows(read_frame(source, categorical=text), path)
-    return replace(_profile(frame, population), file=_facts(path, layout))
+    return replace(_profile(frame, population), file=_facts(path, layout), choice=choice)
 
 
 def inspect_frame(data: Any, *, population: int | None = None) -> Profile:
@@ -155,9 +160,9 @@ def _with_uniqueness(
         return Profile(n_rows, tuple(columns), (), None)
     sets = singling_sets(quasi)
     sizes = class_sizes(list(quasi.values()))
-    told = [_with_partners(column, sets[0]) if sets else column for column in columns]
+    profiles = [_with_partners(column, sets[0]) if sets else column for column in columns]
     estimates = () if population is None else tuple(estimate_all(sizes, population))
-    return Profile(n_rows, tuple(told), tuple(sets), risk_of_sizes(sizes), population=estimates)
+    return Profile(n_rows, tuple(profiles), tuple(sets), risk_of_sizes(sizes), population=estimates)
 
 
 def _with_structure(profile: Profile, codes: Mapping[str, Codes]) -> Profile:
@@ -170,23 +175,23 @@ def _with_structure(profile: Profile, codes: Mapping[str, Codes]) -> Profile:
     return replace(profile, columns=columns, structure=structure, telling=tuple(telling))
 
 
-def _with_evidence(profile: ColumnProfile, structure: Structure, telling: Sequence[Telling]) -> ColumnProfile:
+def _with_evidence(profile: ColumnProfile, structure: Structure, telling: Sequence[InformationGain]) -> ColumnProfile:
     """What speaks for the role of a column; what it tells about a sensitive one also joins the reason."""
     column, advice = profile.column, profile.advice
     counted = (
         "every value differs" if column.is_unique else f"{column.n_distinct:,} values in {column.n_present:,} cells"
     )
-    told = [t.sentence for t in telling if t.column == column.name]
-    found = [
+    sentences = [t.sentence for t in telling if t.column == column.name]
+    evidence = [
         f"looks like: {advice.looks_like}" + (f" (detector {advice.detector})" if advice.detector else ""),
         counted,
-        *told,
+        *sentences,
         *(f"part of a key: {', '.join(key)}" for key in structure.keys if column.name in key),
         *(f"decided by {', '.join(d.columns)}" for d in structure.dependencies if d.decides == column.name),
     ]
-    if told and advice.role is not Role.SENSITIVE:
-        advice = replace(advice, reason=f"{advice.reason}; {told[0]}")
-    return replace(profile, advice=advice, evidence=tuple(found))
+    if sentences and advice.role is not Role.SENSITIVE:
+        advice = replace(advice, reason=f"{advice.reason}; {sentences[0]}")
+    return replace(profile, advice=advice, evidence=tuple(evidence))
 
 
 def _with_partners(column: ColumnProfile, worst: ColumnSet) -> ColumnProfile:

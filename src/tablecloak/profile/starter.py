@@ -11,15 +11,13 @@ from typing import Any
 
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import DataError
-from tablecloak.io.sources import WRITABLE, format_and_compression
+from tablecloak.io.formats import format_and_compression, writable_formats
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.profile.column import Column
 from tablecloak.profile.presets import STANDARD, Preset, preset_named
 from tablecloak.profile.profile import ColumnProfile, Profile, inspect_frame
 from tablecloak.profile.roles import UNKNOWN_NUMBER, Advice
-
-__all__ = ["SCHEMA_FILE", "Starter", "release_name", "starter_policy", "suggest_policy"]
 
 SCHEMA_FILE = "tablecloak-policy-1.json"
 # Text with more values than this gets groups of neighbors in the alphabet; with fewer, sets of values stay readable.
@@ -96,7 +94,7 @@ def release_name(data: Path) -> str:
     """A file name for the release of a data file: in the same format where we can write it, else CSV."""
     kind, _ = format_and_compression(data, None, None)
     stem = data.name.partition(".")[0] or "release"
-    return f"{stem}.{kind if kind in WRITABLE else 'csv'}"
+    return f"{stem}.{kind if kind in writable_formats() else 'csv'}"
 
 
 def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:

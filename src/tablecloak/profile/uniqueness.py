@@ -10,14 +10,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from tablecloak.arrays import IntArray
+from tablecloak.attacks.row_classes import class_sizes
 from tablecloak.profile.column import Codes, column_of
-from tablecloak.risks.grouping import class_sizes
-
-__all__ = ["ColumnSet", "Risk", "class_sizes", "risk_of_frame", "risk_of_sizes", "singling_sets"]
-
-IntArray = NDArray[np.int64]
 
 LARGEST_SET = 3
 MOST_COLUMNS = 12
@@ -92,14 +88,14 @@ def singling_sets(columns: Mapping[str, Codes], *, most: int = MOST_SETS) -> lis
     n_values = {name: int(codes.max(initial=0)) + 1 for name, codes in columns.items()}
     names = sorted(columns, key=lambda name: -n_values[name])[:MOST_COLUMNS]
     n_rows = len(next(iter(columns.values()), ()))
-    found: list[ColumnSet] = []
+    sets: list[ColumnSet] = []
     for size in range(1, LARGEST_SET + 1):
         bounded = [(math.prod(n_values[name] for name in chosen), chosen) for chosen in combinations(names, size)]
         for bound, chosen in sorted(bounded, key=lambda pair: -pair[0]):
-            if len(found) >= most and bound <= found[-1].n_unique:
+            if len(sets) >= most and bound <= sets[-1].n_unique:
                 break
             n_unique = int(np.sum(class_sizes([columns[name] for name in chosen]) == 1))
-            found.append(ColumnSet(chosen, n_unique, n_unique / max(1, n_rows)))
+            sets.append(ColumnSet(chosen, n_unique, n_unique / max(1, n_rows)))
             # of equal sets the smaller one says more
-            found = sorted(found, key=lambda s: (-s.n_unique, len(s.columns)))[:most]
-    return [found_set for found_set in found if found_set.n_unique]
+            sets = sorted(sets, key=lambda s: (-s.n_unique, len(s.columns)))[:most]
+    return [found_set for found_set in sets if found_set.n_unique]

@@ -1,14 +1,15 @@
-"""What the docstring and the fields of a registered thing say, as data: the source of `explain` and of the docs.
+"""What the docstring and the fields of a registered thing say, as data: the source of `explain`, reports and the docs.
 
-A docstring begins with the definition on line 1. Paragraphs follow; `Protects from: ... Not from: ...` and
-`Reference: ...` are told apart by these words, everything else is the detail, formulas included.
+A docstring begins with the definition on line 1. Paragraphs follow; parts that begin with a name of their own, such as
+`Protects from: ... Not from: ...` and `Reference: ...`, are told apart by it, everything else is formulas and remarks.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
@@ -17,7 +18,9 @@ from pydantic_core import PydanticUndefined
 from tablecloak import registry
 from tablecloak.errors import PolicyError, did_you_mean
 
-__all__ = ["Explanation", "Parameter", "explain"]
+# The parts of a docstring that have a name of their own; each runs to the next one or to the end of the paragraph.
+PARTS = ("Protects from", "Not from", "By guessing", "Stopped by", "Guarantee", "Cost", "Reference")
+KEYED = ("Protects from", "Not from", "Reference")  # these have keys of their own in `explain --json`
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +28,21 @@ class Parameter:
     """One parameter of a model or an algorithm."""
 
     name: str
-    description: str
+    description: str  # with the names it allows
     is_required: bool
-    default: Any = None
+    default: Any
+    plain_description: str  # as the field has it
+    choices: str  # allowed values or bounds, in words
+    written_default: str | None  # as in a policy; None: there is no fixed one
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of a parameter in `tablecloak explain --json`."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "is_required": self.is_required,
+            "default": self.default,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +52,26 @@ class Explanation:
     kind: str  # model, algorithm or metric
     name: str
     definition: str
-    detail: str | None  # formulas and remarks, lines as they were written
+    detail: str | None  # formulas and remarks, lines as they were written, with the parts that have no key
     protects_from: str | None
     not_from: str | None
     parameters: tuple[Parameter, ...]
     reference: str | None
+    body: str  # formulas and remarks alone
+    parts: Mapping[str, str]  # sentences by name, in the order of PARTS
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak explain --json`."""
-        return {**asdict(self), "parameters": [asdict(p) for p in self.parameters]}
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "definition": self.definition,
+            "detail": self.detail,
+            "protects_from": self.protects_from,
+            "not_from": self.not_from,
+            "parameters": [p.to_dict() for p in self.parameters],
+            "reference": self.reference,
+        }
 
 
 def explain(name: str) -> Explanation:
@@ -63,30 +89,28 @@ def explain(name: str) -> Explanation:
 def describe(kind: str, name: str, thing: Any) -> Explanation:
     """What the docstring and the fields of a thing say."""
     definition, _, rest = inspect.cleandoc(thing.__doc__ or "").partition("\n")
-    rest, reference = _cut(rest, "Reference:")
-    rest, protection = _cut(rest, "Protects from:")
-    protects, _, not_from = (protection or "").partition("Not from:")
+    texts = {part: " ".join(text.split()) for part, text in re.findall(_pattern(PARTS), rest, re.DOTALL)}
     return Explanation(
         kind=kind,
         name=name,
         definition=definition,
-        detail="\n\n".join(filter(None, [rest.strip("\n").rstrip(), _minimized(thing)])) or None,
-        protects_from=_flowing(protects),
-        not_from=_flowing(not_from),
+        detail="\n\n".join(filter(None, [_without(rest, KEYED), _minimized(thing)])) or None,
+        protects_from=texts.get("Protects from") or None,
+        not_from=texts.get("Not from") or None,
         parameters=tuple(_parameter(n, f) for n, f in getattr(thing, "__pydantic_fields__", {}).items()),
-        reference=_flowing(reference or ""),
+        reference=texts.get("Reference") or None,
+        body=_without(rest, PARTS),
+        parts={part: texts[part].rstrip(".") + "." for part in PARTS if part in texts},
     )
 
 
-def _cut(text: str, word: str) -> tuple[str, str | None]:
-    """The text before a word and the paragraph after it, which is taken out."""
-    before, found, after = text.partition(word)
-    paragraph, _, later = after.partition("\n\n")
-    return (before + later, paragraph) if found else (text, None)
+def _pattern(parts: Sequence[str]) -> str:
+    """Name and text of these parts."""
+    return rf"({'|'.join(parts)}): (.*?)(?=\s(?:{'|'.join(PARTS)}): |\n\n|\Z)"
 
 
-def _flowing(text: str) -> str | None:
-    return re.sub(r"\s+", " ", text).strip() or None
+def _without(text: str, parts: Sequence[str]) -> str:
+    return re.sub(_pattern(parts), "", text, flags=re.DOTALL).strip("\n").rstrip()
 
 
 def _minimized(thing: Any) -> str | None:
@@ -97,14 +121,49 @@ def _minimized(thing: Any) -> str | None:
 
 def _described(field: FieldInfo) -> str:
     """The description of a field, with the names it allows where it does not say them."""
-    said = field.description or ""
+    description = field.description or ""
     names = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-    if all(str(name) in said for name in names):
-        return said
-    return f"{said}; one of {', '.join(map(str, names))}" if said else ", ".join(map(str, names))
+    if all(str(name) in description for name in names):
+        return description
+    return f"{description}; one of {', '.join(map(str, names))}" if description else ", ".join(map(str, names))
 
 
 def _parameter(name: str, field: FieldInfo) -> Parameter:
-    is_required = field.is_required()
-    default = None if is_required or field.default is PydanticUndefined else field.default
-    return Parameter(name, _described(field), is_required, default)
+    is_required, is_open = field.is_required(), field.default is PydanticUndefined
+    return Parameter(
+        name=name,
+        description=_described(field),
+        is_required=is_required,
+        default=None if is_required or is_open else field.default,
+        plain_description=field.description or "",
+        choices=_choices(field),
+        written_default=None if is_open else _written(field.default),
+    )
+
+
+def _choices(field: FieldInfo) -> str:
+    kind = field.annotation
+    if get_origin(kind) is Literal:
+        return " or ".join(map(str, get_args(kind)))
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    bounds = [
+        f"{sign} {getattr(rule, key)}"
+        for rule in field.metadata
+        for key, sign in signs.items()
+        if getattr(rule, key, None) is not None
+    ]
+    return ", ".join([_kind(kind), *bounds])
+
+
+def _kind(hint: Any) -> str:
+    words = {int: "whole number", float: "number", str: "text", bool: "true or false"}
+    if hint in words:
+        return words[hint]
+    members = [_kind(a) for a in get_args(hint) if a is not type(None) and a is not Ellipsis]
+    if get_origin(hint) in (tuple, list):
+        return f"list of {members[0]}" if members else "list"
+    return " or ".join(dict.fromkeys(members)) or "value"
+
+
+def _written(value: Any) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -10,8 +10,6 @@ import numpy as np
 from tablecloak.rng import child
 from tablecloak.sample.draw import choose, zipf
 
-__all__ = ["baskets", "baskets_policy", "write_baskets"]
-
 # Departments, their groups and the products of each, frequent ones first.
 SHOP: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "fresh food": {
@@ -74,11 +72,11 @@ def baskets(n: int = 2000, *, seed: int = 0) -> list[list[str]]:
 
 
 def _basket(groups: list[tuple[str, ...]], favorite: int, size: int, rng: np.random.Generator) -> list[str]:
-    found: dict[str, None] = {}
+    items: dict[str, None] = {}
     for _ in range(size):
         group = groups[favorite if rng.random() < 0.35 else int(rng.integers(len(groups)))]
-        found[group[int(choose(rng.random(1), zipf(len(group), 1.2))[0])]] = None
-    return list(found)
+        items[group[int(choose(rng.random(1), zipf(len(group), 1.2))[0])]] = None
+    return list(items)
 
 
 def baskets_policy() -> str:

@@ -15,8 +15,6 @@ from polars.io.plugins import register_io_source
 from tablecloak.rng import child
 from tablecloak.sample.draw import Codes, Floats, choose, choose_by_row, enum_series, zipf
 
-__all__ = ["census", "census_policy", "census_to_file"]
-
 Tree: TypeAlias = dict[str, Any] | list[str]
 
 BLOCK = 250_000  # rows drawn from one random stream, whatever the size of the table

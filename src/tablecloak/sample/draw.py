@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = ["Codes", "Floats", "choose", "choose_by_row", "enum_series", "zipf"]
+from tablecloak.arrays import FloatArray
 
 Codes: TypeAlias = npt.NDArray[np.intp]
-Floats: TypeAlias = npt.NDArray[np.float64]
+Floats: TypeAlias = FloatArray
 
 
 def zipf(n: int, exponent: float) -> Floats:
@@ -35,8 +35,8 @@ def choose_by_row(uniform: Floats, weights: Floats, rows: Codes) -> Codes:
     edges = np.cumsum(shares, axis=1)[:, :-1]
     # Row r owns the stretch [r, r + 1) of one long line, so a single search serves all rows.
     line = (edges + np.arange(len(edges))[:, None]).ravel()
-    found: Codes = np.searchsorted(line, uniform + rows, side="right") - rows * edges.shape[1]
-    return found
+    chosen: Codes = np.searchsorted(line, uniform + rows, side="right") - rows * edges.shape[1]
+    return chosen
 
 
 def enum_series(name: str, codes: Codes, labels: Sequence[str]) -> pl.Series:

@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tablecloak.arrays import BoolArray
 from tablecloak.rng import child
 from tablecloak.sample.draw import Codes, Floats, choose, zipf
 
-__all__ = ["patients", "write_patients"]
-
-Flags: TypeAlias = npt.NDArray[np.bool_]
+Flags: TypeAlias = BoolArray
 Texts: TypeAlias = npt.NDArray[np.str_]
 
 # fmt: off

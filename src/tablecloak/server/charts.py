@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tablecloak.report.html import Html, el
-
-__all__ = ["falling", "frontier", "heat", "meter", "spark", "strip"]
+from tablecloak.report.render.markup import Html, el
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 24
 WIDTH, HEIGHT, LEFT, BASE = 560, 330, 66, 268
@@ -51,8 +49,8 @@ def meter(share: float, title: str, kind: str = "risk") -> Html:
 def strip(sets: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Sets of columns with the share of records they single out and a shade from 1 (few) to 5 (nearly all)."""
     return [
-        {**found, "shade": 1 + min(4, int(found["unique_share"] * 5)), "bar": meter(found["unique_share"], "unique")}
-        for found in sets
+        {**entry, "shade": 1 + min(4, int(entry["unique_share"] * 5)), "bar": meter(entry["unique_share"], "unique")}
+        for entry in sets
     ]
 
 
@@ -64,10 +62,10 @@ def frontier(points: Sequence[Mapping[str, Any]], chosen: str | None) -> Html:
     place = {p["id"]: (_x(p["risk"], top_x), _y(p["loss"], top_y)) for p in shown}
     parts = [*_axes(top_x, top_y), _joined([place[p["id"]] for p in _best(shown)])]
     parts += [_point(p, place[p["id"]], is_chosen=p["id"] == chosen) for p in shown]
-    told = "; ".join(f"run {p['number']}: risk {p['risk']:.1%}, detail lost {p['loss']:.1%}" for p in shown)
+    summary = "; ".join(f"run {p['number']}: risk {p['risk']:.1%}, detail lost {p['loss']:.1%}" for p in shown)
     title = "All runs by risk and loss"
     return el("svg", el("title", title), parts, class_="chart frontier", viewBox=f"0 0 {WIDTH} {HEIGHT}",
-              role="group", aria_label=f"{title}. {told}")  # fmt: skip
+              role="group", aria_label=f"{title}. {summary}")  # fmt: skip
 
 
 def heat(shares: Sequence[Sequence[float]], when: str, pair: Mapping[str, Any]) -> Html:
@@ -136,11 +134,11 @@ def _axes(top_x: float, top_y: float) -> list[Html]:
 
 def _best(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Runs that no other beats in both."""
-    kept: list[Mapping[str, Any]] = []
+    best: list[Mapping[str, Any]] = []
     for point in sorted(points, key=lambda p: (p["risk"], p["loss"])):
-        if not kept or point["loss"] < kept[-1]["loss"]:
-            kept.append(point)
-    return kept
+        if not best or point["loss"] < best[-1]["loss"]:
+            best.append(point)
+    return best
 
 
 def _joined(places: Sequence[tuple[float, float]]) -> Html | None:
@@ -151,13 +149,13 @@ def _joined(places: Sequence[tuple[float, float]]) -> Html | None:
 
 
 def _point(point: Mapping[str, Any], at: tuple[float, float], *, is_chosen: bool) -> Html:
-    told = f"run {point['number']}: {point['what']}; risk {point['risk']:.1%}, detail lost {point['loss']:.1%}"
+    summary = f"run {point['number']}: {point['what']}; risk {point['risk']:.1%}, detail lost {point['loss']:.1%}"
     return el(
         "a",
-        el("title", told),
+        el("title", summary),
         el("rect", class_="hit", x=at[0] - 14, y=at[1] - 26, width=44, height=40),  # easier to hit than the point
         el("circle", class_="dot chosen" if is_chosen else "dot", cx=at[0], cy=at[1], r=9 if is_chosen else 7),
         el("text", str(point["number"]), x=at[0] + 13, y=at[1] - 7, class_="start"),
         href=point["href"],
-        aria_label=told,
+        aria_label=summary,
     )

@@ -1,4 +1,4 @@
-"""Forms: parameters of models, algorithms and hierarchy kinds as inputs, and what was typed back as settings."""
+"""Forms: parameters of models, algorithms and hierarchies as inputs, what was typed as settings, words for both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,27 @@ from ruamel.yaml.error import YAMLError
 
 from tablecloak.errors import PolicyError
 
-__all__ = ["Field", "fields_of", "settings_from"]
+ROLES: Mapping[str, tuple[str, str]] = {
+    "identifier": ("names one person", "left out, or replaced by *"),
+    "quasi": ("others may know it", "made coarser"),
+    "sensitive": ("must not be learned", "published, protected by goals"),
+    "person": ("key of a person with several rows", "counted, never published"),
+    "items": ("a set of items in each cell", "made coarser until small combinations are frequent"),
+    "weight": ("sampling weight", "published as it is"),
+    "keep": ("harmless", "published as it is"),
+    "drop": ("not needed", "left out"),
+}
+# Roles that are not chosen one by one: sets are a type of dataset.
+FIXED_ROLES = ("items",)
+KINDS: Mapping[str, str] = {
+    "intervals": "equal ranges of numbers",
+    "quantiles": "ranges with equally many values",
+    "dates": "months, years, decades",
+    "mask": "hide characters one by one",
+    "order": "groups of neighbours",
+    "tree": "a tree you write",
+    "auto": "generated from the values",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +107,7 @@ def _kind(annotation: Any) -> tuple[str, tuple[str, ...]]:
 
 def settings_from(form: Mapping[str, str], fields: Sequence[Field], prefix: str = "") -> dict[str, Any]:
     """What was typed, as a policy has it; what is empty or default is left out."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for field in fields:
         raw = form.get(prefix + field.name)
         if field.kind == "flag":
@@ -97,8 +117,8 @@ def settings_from(form: Mapping[str, str], fields: Sequence[Field], prefix: str 
         else:
             value = _value(raw.strip(), field)
         if value != field.default:
-            found[field.name] = value
-    return found
+            settings[field.name] = value
+    return settings
 
 
 def _value(raw: str, field: Field) -> Any:
@@ -115,3 +135,30 @@ def _value(raw: str, field: Field) -> Any:
         return YAML(typ="safe").load(raw)
     except YAMLError:
         raise PolicyError(f"{field.label} is not readable", hint="write a list as [a, b]") from None
+
+
+def goal_words(goal: str) -> str:
+    """A goal as results write it, `l-diversity(variant=distinct, l=3, sensitive=ill)`, in fewer words.
+
+    >>> goal_words("l-diversity(variant=distinct, l=3, sensitive=ill)")
+    'l-diversity (l = 3, ill)'
+    """
+    name, _, rest = goal.partition("(")
+    pairs = [part.partition("=") for part in rest.rstrip(")").split(", ") if part]
+    words = [value if key == "sensitive" else f"{key} = {value}" for key, _, value in pairs if value != "distinct"]
+    return f"{name} ({', '.join(words)})" if words else name
+
+
+def sentence_parts(sentence: str | None, parameters: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+    """The sentence of a model as ("text", words) and ("field", parameter); None if it has none that fits."""
+    if sentence is None:
+        return None
+    parts: list[tuple[str, str]] = []
+    rest = sentence
+    while "{" in rest:
+        text, _, rest = rest.partition("{")
+        field, _, rest = rest.partition("}")
+        if field not in parameters:
+            return None
+        parts += [("text", text), ("field", field)]
+    return [*parts, ("text", rest)]

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tablecloak.progress import Cancelled
+from tablecloak.server.steps.run.task import LatticeAnswer, RunAnswer, RunRequest, carry_out, search_lattice
 from tablecloak.server.store import Run, Store, Unknown
-from tablecloak.server.workers import Crashed, Event, Failed, Worker
-
-__all__ = ["Jobs"]
+from tablecloak.server.workers import Crashed, Event, Failed, Task, Worker
 
 MOST_EVENTS = 5_000
+# What a run may be of, by the name that the store and the API know it by.
+TASKS: Mapping[str, Task[RunRequest, RunAnswer | LatticeAnswer]] = {"run": carry_out, "lattice": search_lattice}
 
 
 class Jobs:
@@ -25,12 +26,12 @@ class Jobs:
         self,
         store: Store,
         n_workers: int,
-        prepare: Callable[[Run], Mapping[str, Any]],
+        prepare: Callable[[Run], RunRequest],
         clear: Callable[[Run], None],
         *,
         starts_early: bool = True,
     ) -> None:
-        """`prepare` gives the arguments of a run's task, just before it begins; `clear` removes what a run that was
+        """`prepare` gives the request of a run's task, just before it begins; `clear` removes what a run that was
         forgotten meanwhile has left."""
         self._starts_early = starts_early
         self._store = store
@@ -42,8 +43,8 @@ class Jobs:
         self._at: dict[str, Worker] = {}
         self._unwanted: set[str] = set()
         self._is_closing = False
-        self.n_told = 0  # events so far, of all runs
-        self.n_asked = 0  # times that somebody asked for an early end
+        self.n_events = 0  # events so far, of all runs
+        self.n_stops = 0  # times that somebody asked for an early end
         for run in store.open_runs():  # of a server that was ended in the middle of them
             store.set_status(run.id, "interrupted")
         self.workers = [Worker(is_patient=True) for _ in range(n_workers)]
@@ -80,21 +81,21 @@ class Jobs:
     def stop(self, id_: str) -> bool:
         """Ask a run to publish the best it has found so far."""
         worker = self._at.get(id_)
-        is_told = worker is not None and worker.stop(id_)
-        if is_told:
+        is_stopping = worker is not None and worker.stop(id_)
+        if is_stopping:
             self._tell(id_, {"kind": "stopping"})
-            self.n_asked += 1
-        return is_told
+            self.n_stops += 1
+        return is_stopping
 
-    def told(self, id_: str, after: int = 0) -> list[Event] | None:
+    def live_events(self, id_: str, after: int = 0) -> list[Event] | None:
         """What was told about a run that waits or works, from a number on; None for any other."""
-        told = self._events.get(id_)
-        return None if told is None else told[after:]
+        events = self._events.get(id_)
+        return None if events is None else events[after:]
 
     def events(self, run: Run, after: int = 0) -> list[Event]:
         """What was told about a run, from a number on."""
-        told = self.told(run.id, after)
-        return list((run.events or [])[after:]) if told is None else told
+        events = self.live_events(run.id, after)
+        return list((run.events or [])[after:]) if events is None else events
 
     def close(self) -> None:
         """End all work; what was in the middle is interrupted."""
@@ -109,11 +110,11 @@ class Jobs:
             self._store.set_status(run.id, "interrupted")
 
     def _tell(self, id_: str, event: Event) -> None:
-        self.n_told += 1
-        told = self._events.setdefault(id_, [])
-        if len(told) < MOST_EVENTS or event["kind"] == "state":
+        self.n_events += 1
+        events = self._events.setdefault(id_, [])
+        if len(events) < MOST_EVENTS or event["kind"] == "state":
             begin = self._began.setdefault(id_, time.monotonic())
-            told.append({"seq": len(told), "at": round(time.monotonic() - begin, 2), **event})
+            events.append({"seq": len(events), "at": round(time.monotonic() - begin, 2), **event})
 
     def _forget(self, id_: str) -> None:
         """From now on, what was told about a run is what is stored."""
@@ -154,11 +155,11 @@ class Jobs:
 
     def _outcome(self, worker: Worker, run: Run) -> tuple[str, dict[str, Any]]:
         try:
-            arguments = self._prepare(run)
-            if arguments.get("left"):
-                self._tell(run.id, {"kind": "resumed", "phases": len(arguments["left"])})
-            result = worker.ask(
-                run.task, arguments, lambda event: self._tell(run.id, event), name=run.id,
+            request = self._prepare(run)
+            if request.phases:
+                self._tell(run.id, {"kind": "resumed", "phases": len(request.phases)})
+            answer = worker.ask(
+                TASKS[run.task], request, lambda event: self._tell(run.id, event), name=run.id,
                 is_wanted=lambda: run.id not in self._unwanted,
             )  # fmt: skip
         except Failed as failed:
@@ -170,4 +171,4 @@ class Jobs:
         except OSError as error:  # no folder for its files: the disk is full, or its project was deleted
             message = f"the files of the run could not be written: {error.strerror}"
             return "failed", {"error": {"error": "engine", "message": message, "hint": None}}
-        return "done", {"result": result}
+        return "done", {"result": answer.to_dict()}

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import html
 import json
+import secrets
+import threading
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tablecloak.server.sessions import Sessions
-from tablecloak.server.settings import ServerSettings
-
-__all__ = ["PAGE_POLICY", "REPORT_POLICY", "BodyTooLarge", "Guard"]
+from tablecloak.server.state import ServerSettings
+from tablecloak.server.store import Store
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
@@ -163,10 +166,10 @@ def _with_headers(send: Send) -> Send:
 
 def _cookie(headers: Mapping[str, str], name: str) -> str | None:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
+        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return None
-    return found.value if found else None
+    return morsel.value if morsel else None
 
 
 async def _say(send: Send, status: int, kind: str, message: str, scope: Scope) -> None:
@@ -190,3 +193,69 @@ async def _answer(send: Send, status: int, body: bytes, media: str, extra: list[
     headers = [(b"content-type", media.encode()), (b"content-length", str(len(body)).encode()), *extra]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+SESSION_DAYS = 30
+MOST_REMEMBERED = 100
+
+
+class Sessions:
+    """Who may talk to the server."""
+
+    def __init__(self, store: Store, *, bearer: str | None, port: int) -> None:
+        self._store = store
+        self._bearer = bearer
+        self._tokens: set[str] = set()
+        self._open: dict[str, tuple[int, str]] = {}  # sessions seen, with the generation of the store and the day
+        self._lock = threading.Lock()
+        self.cookie = f"tablecloak-{port}"  # browsers share cookies between ports
+
+    def new_token(self) -> str:
+        """A token for a link; it works once."""
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            self._tokens.add(_hash(token))
+        return token
+
+    def open(self, token: str) -> str | None:
+        """A session for a token that was not used before, else None."""
+        with self._lock:
+            if _hash(token) not in self._tokens:
+                return None
+            self._tokens.remove(_hash(token))
+        session = secrets.token_urlsafe(32)
+        self._store.add_session(_hash(session))
+        return session
+
+    def is_open(self, session: str | None) -> bool:
+        """Whether a session was opened and not closed; asked for every request, so the last answers are remembered."""
+        if not session:
+            return False
+        since = datetime.now(UTC) - timedelta(days=SESSION_DAYS)
+        stamp = (self._store.generation, since.date().isoformat())
+        if self._open.get(session) == stamp:
+            return True
+        is_open = self._store.has_session(_hash(session), since.isoformat())
+        if is_open:
+            self._open = {**dict(list(self._open.items())[-MOST_REMEMBERED:]), session: stamp}
+        else:
+            self._open.pop(session, None)
+        return is_open
+
+    def is_bearer(self, header: str | None) -> bool:
+        """Whether a request brings the token that whoever started the server chose."""
+        if self._bearer is None or header is None:
+            return False
+        return hmac.compare_digest(header.encode(), f"Bearer {self._bearer}".encode())
+
+    @staticmethod
+    def proof(session: str) -> str:
+        """What forms of a session carry; other pages cannot know it."""
+        return hmac.new(session.encode(), b"form", hashlib.sha256).hexdigest()
+
+    def proves(self, session: str, proof: str | None) -> bool:
+        return proof is not None and hmac.compare_digest(self.proof(session).encode(), proof.encode())
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from tablecloak.report.html import Html, el
+from tablecloak.report.render.markup import Html, el
+from tablecloak.server.steps.hierarchies.task import TreeNode
 
-__all__ = ["tree_picture"]
-
-Node = Mapping[str, Any]
 MOST_DRAWN = 90  # nodes of a picture; a larger tree is drawn as far as whole levels fit
 LINE, STEP, LONGEST = 22.0, 190.0, 22
 
 
-def tree_picture(tree: Node) -> Html:
+def tree_picture(tree: TreeNode) -> Html:
     """The upper levels of a tree, as many as fit; the radius of a node grows with its share of the records."""
     depth = _fitting_depth(tree)
     lines: list[Html] = []
     dots: list[Html] = []
-    total = max(1, tree["records"])
+    total = max(1, tree.records)
 
-    def place(node: Node, level: int, top: float) -> tuple[float, float]:
+    def place(node: TreeNode, level: int, top: float) -> tuple[float, float]:
         """Draw what is below a node and then the node; its height, and where the next may begin."""
-        shown = node.get("children") or [] if level < depth else []
+        shown = node.children if level < depth else ()
         at, ends = top, []
         for child in shown:
             y, at = place(child, level + 1, at)
@@ -34,17 +31,17 @@ def tree_picture(tree: Node) -> Html:
         return y, at if ends else top + LINE
 
     _, bottom = place(tree, 0, 0.0)
-    title = f"Tree of {tree['label']}: {depth} levels below the root are drawn"
+    title = f"Tree of {tree.label}: {depth} levels below the root are drawn"
     wide, high = round(STEP * (depth + 1)), round(bottom)
     return el("svg", el("title", title), lines, dots, class_="chart tree-picture", width=wide, height=high,
               viewBox=f"0 0 {wide} {high}", role="img")  # fmt: skip
 
 
-def _fitting_depth(tree: Node) -> int:
+def _fitting_depth(tree: TreeNode) -> int:
     """How many levels below the root have together no more nodes than a picture can show."""
-    level: Sequence[Node] = [tree]
+    level: Sequence[TreeNode] = [tree]
     n_drawn, depth = 1, 0
-    while below := [child for node in level for child in node.get("children") or []]:
+    while below := [child for node in level for child in node.children]:
         n_drawn += len(below)
         if n_drawn > MOST_DRAWN and depth:
             break
@@ -52,8 +49,8 @@ def _fitting_depth(tree: Node) -> int:
     return depth
 
 
-def _n_below(node: Node) -> int:
-    return len(node.get("children") or []) or int(node.get("hidden") or 0)
+def _n_below(node: TreeNode) -> int:
+    return len(node.children) or node.hidden
 
 
 def _line(level: int, start: float, end: float) -> Html:
@@ -66,12 +63,12 @@ def _line(level: int, start: float, end: float) -> Html:
     )
 
 
-def _dot(node: Node, level: int, y: float, total: int, *, n_below: int) -> Html:
-    label = str(node["label"])
+def _dot(node: TreeNode, level: int, y: float, total: int, *, n_below: int) -> Html:
+    label = str(node.label)
     text = label if len(label) <= LONGEST else label[: LONGEST - 1] + "…"
     more = f" +{n_below:,}" if n_below else ""
-    told = f"{label}: {node['records']:,} records" + (f", {n_below:,} below" if n_below else "")
-    radius = 3 + 5 * (node["records"] / total) ** 0.5
+    title = f"{label}: {node.records:,} records" + (f", {n_below:,} below" if n_below else "")
+    radius = 3 + 5 * (node.records / total) ** 0.5
     x = level * STEP + 12
-    return el("g", el("title", told), el("circle", class_="dot leaf" if node["leaf"] else "dot", cx=x, cy=y, r=radius),
+    return el("g", el("title", title), el("circle", class_="dot leaf" if node.leaf else "dot", cx=x, cy=y, r=radius),
               el("text", text + more, x=x + radius + 4, y=y + 4, class_="start"))  # fmt: skip

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tablecloak.report.html import Html, el
-
-__all__ = ["squarified", "treemap"]
+from tablecloak.report.render.markup import Html, el
 
 WIDTH, HEIGHT = 800.0, 260.0
 

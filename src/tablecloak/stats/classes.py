@@ -8,40 +8,32 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.hierarchy.hierarchy import Hierarchy
 
-__all__ = [
-    "ClassStats",
-    "Counted",
-    "Histogram",
-    "Needs",
-    "SensitiveDomain",
-    "count_classes",
-    "one_class",
-    "side_by_side",
-]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
+if TYPE_CHECKING:
+    from tablecloak.stats.consistency import Consistency
 
 # Dense work arrays stay below this many cells; larger inputs are processed in slices of classes.
 DENSE_CELLS = 1 << 22
 
 
-class Needs(enum.Flag):
-    """What an engine must count for a model."""
+class Evidence(enum.Flag):
+    """What a model must see, and gets with the statistics."""
 
     SIZE = enum.auto()
     SENSITIVE = enum.auto()
     PERSONS = enum.auto()
     POPULATION = enum.auto()
+    TABLE = enum.auto()  # how values are distributed in the whole table, which classes are compared with
+    GUARDS = enum.auto()  # what people say must not be learned of them, in columns that are not published
     JOINT = enum.auto()  # combinations of all sensitive values
-    ORIGINAL = enum.auto()  # the original table beside the release: which published rows each record could be
+    PAIRS = enum.auto()  # the original beside the release: which published rows each record could be
     ITEMS = enum.auto()  # itemsets of a column of sets, which are no classes
 
 
@@ -129,13 +121,23 @@ class Histogram:
         """The histogram after value `v` is replaced by `codes[v]` of another domain (-1: left out)."""
         assert self.crowd is None, "a person who holds two values may hold one after they are united"
         entry = codes[self.codes]
-        kept = entry >= 0
+        is_named = entry >= 0
         totals = np.bincount(codes[codes >= 0], weights=self.totals[codes >= 0], minlength=domain.n_values)
-        found = histogram_of(
-            self.entry_class()[kept], entry[kept], self.counts[kept], self.n_classes, domain, totals.astype(np.int64)
+        recoded = histogram_of(
+            self.entry_class()[is_named],
+            entry[is_named],
+            self.counts[is_named],
+            self.n_classes,
+            domain,
+            totals.astype(np.int64),
         )
         return replace(
-            self, domain=domain, indptr=found.indptr, codes=found.codes, counts=found.counts, totals=found.totals
+            self,
+            domain=domain,
+            indptr=recoded.indptr,
+            codes=recoded.codes,
+            counts=recoded.counts,
+            totals=recoded.totals,
         )
 
     def total_shares(self) -> FloatArray:
@@ -168,6 +170,7 @@ class ClassStats:
     size: IntArray  # (n_classes,) records
     hist: Mapping[str, Histogram] = field(default_factory=dict)
     labels: Mapping[str, IntArray] | None = None  # (n_classes,) published label by quasi-identifier, where known
+    pairs: Consistency | None = None  # which published rows each record could be, where original and release were held
 
     @property
     def n_classes(self) -> int:

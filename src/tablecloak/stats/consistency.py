@@ -5,21 +5,15 @@ Equal originals, and equal published rows, are one node each with the number of 
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Consistency", "graph_kernels"]
+from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.kernels.graph import components, matching
 
-IntArray = NDArray[np.int64]
-# From this many arcs on, compiled graph kernels pay.
-COMPILED_FROM = 50_000
 # Without a known match of rows and originals one must be found, row by row.
 MATCH_UP_TO = 5_000
 
@@ -72,13 +66,15 @@ class Consistency:
         heads = np.concatenate([n + self.published, self.originals[used]])
         order = np.argsort(tails, kind="stable")
         indptr = np.searchsorted(tails[order], np.arange(n + n_published + 1))
-        label = graph_kernels(len(tails)).components(indptr.astype(np.int64), heads[order].astype(np.int64))
+        label = components.sized(len(tails))(indptr.astype(np.int64), heads[order].astype(np.int64))
         return label[:n], label[n:]
 
-    def is_admissible(self) -> NDArray[np.bool_] | None:
+    def is_admissible(self) -> BoolArray | None:
         """Arcs that some perfect matching uses, (n_arcs,); None where no matching is known."""
-        found = self.components()
-        return None if found is None else np.asarray(found[0][self.originals] == found[1][self.published])
+        components = self.components()
+        return (
+            None if components is None else np.asarray(components[0][self.originals] == components[1][self.published])
+        )
 
     def admissible_rows(self) -> IntArray | None:
         """Published rows that each original is in some perfect matching; the level of k-concealment is the least."""
@@ -98,17 +94,11 @@ class Consistency:
         fits[self.published, self.originals] = True
         rows, heads = np.nonzero(fits[np.ix_(left, right)])
         indptr = np.searchsorted(rows, np.arange(len(left) + 1)).astype(np.int64)
-        found = graph_kernels(len(rows)).matching(indptr, heads.astype(np.int64), len(right))
-        pairs = Counter(zip(right[found[found >= 0]].tolist(), left[found >= 0].tolist(), strict=True))
+        partner = matching.sized(len(rows))(indptr, heads.astype(np.int64), len(right))
+        pairs = Counter(zip(right[partner[partner >= 0]].tolist(), left[partner >= 0].tolist(), strict=True))
         arcs = zip(self.originals.tolist(), self.published.tolist(), strict=True)
         return np.array([pairs[arc] for arc in arcs], np.int64)
 
 
 def _sums(nodes: IntArray, amounts: IntArray, n: int) -> IntArray:
     return np.bincount(nodes, weights=amounts, minlength=n).astype(np.int64)
-
-
-def graph_kernels(n_arcs: int) -> ModuleType:
-    """Functions of graphs with this many arcs."""
-    compiled = n_arcs >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
-    return importlib.import_module("tablecloak.kernels." + ("compiled.graph" if compiled else "graph"))

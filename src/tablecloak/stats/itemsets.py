@@ -6,23 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tablecloak.data.baskets import Baskets
+from tablecloak.data.coded_baskets import Baskets
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.kernels.itemsets import walk
+from tablecloak.kernels.itemset_walk import walk
 
-__all__ = [
-    "MOST_ITEMSETS",
-    "MOST_RARE",
-    "ItemsetStats",
-    "cost_of",
-    "count_itemsets",
-    "rare_itemsets",
-    "require_countable",
-]
-
-IntArray = NDArray[np.int64]
 # Itemsets, each counted in every basket that has it: beyond this one count takes more than a minute.
 MOST_ITEMSETS = 500_000_000
 # Rare itemsets looked at together; what is left over is found when itemsets are counted again.
@@ -67,15 +55,15 @@ def rare_itemsets(baskets: Baskets, size: int, k: int, *, n_roots: int | None = 
     Args:
         n_roots: only those whose first item is below this code.
     """
-    found: list[tuple[int, ...]] = []
+    rarest: list[tuple[int, ...]] = []
     for level in walk(
         baskets.items, baskets.offsets, baskets.weights, baskets.n_items, size=size, below=k, n_roots=n_roots
     ):
         rare = level.itemsets[level.supports < k]
-        found.extend(tuple(itemset) for itemset in rare[: MOST_RARE - len(found)].tolist())
-        if len(found) >= MOST_RARE:
+        rarest.extend(tuple(itemset) for itemset in rare[: MOST_RARE - len(rarest)].tolist())
+        if len(rarest) >= MOST_RARE:
             break
-    return found
+    return rarest
 
 
 def cost_of(baskets: Baskets, m: int) -> int:

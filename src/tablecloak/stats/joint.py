@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.arrays import IntArray
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.stats.classes import ClassStats, Counted, Histogram, IntArray, SensitiveDomain, number_rows
+from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, number_rows
 from tablecloak.stats.persons import Held, HeldByRecords, held_by_persons, is_by_person, part_of_holdings
-
-__all__ = ["JOINT_NAME", "combinations_held", "combine", "joint_histogram"]
 
 JOINT_NAME = "*"  # no column can be called so and be counted twice
 
@@ -63,9 +62,9 @@ def combinations_held(stats: ClassStats, names: Sequence[str], *, missing_counts
     is_missing = np.zeros(len(parts[0]), bool)
     for name, part in zip(names, parts, strict=True):
         is_missing |= np.array([label is None for label in stats.hist[name].domain.labels], dtype=bool)[part]
-    known = np.arange(held.domain.n_values)
-    known[codes[is_missing & (codes >= 0)]] = -1
-    return held.recoded(known, held.domain)
+    present_codes = np.arange(held.domain.n_values)
+    present_codes[codes[is_missing & (codes >= 0)]] = -1
+    return held.recoded(present_codes, held.domain)
 
 
 def _domain(parts: Mapping[str, IntArray], n_values: int) -> SensitiveDomain:

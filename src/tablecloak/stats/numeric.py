@@ -7,9 +7,8 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from tablecloak.stats.classes import FloatArray, Histogram, IntArray, SensitiveDomain
-
-__all__ = ["Coded", "by_number", "neighbors", "records_between", "windows"]
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.stats.classes import Histogram, SensitiveDomain
 
 # Differences of floats carry rounding of about this much of the numbers themselves.
 ROUNDING = 1e-12
@@ -56,10 +55,10 @@ def _codes_between(
 ) -> tuple[IntArray, IntArray]:
     own = np.arange(len(numbers))
     is_number = ~np.isnan(numbers)
-    known = numbers[is_number]
+    present = numbers[is_number]
     slack = ROUNDING * np.maximum(np.abs(numbers), scale)
-    first = np.searchsorted(known, low - slack, side="left")
-    last = np.searchsorted(known, high + slack, side="right") - 1
+    first = np.searchsorted(present, low - slack, side="left")
+    last = np.searchsorted(present, high + slack, side="right") - 1
     return np.where(is_number, first, own), np.where(is_number, last, own)  # a missing value is near no number
 
 

@@ -14,34 +14,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.stats.classes import (
-    ClassStats,
-    Counted,
-    FloatArray,
-    Histogram,
-    IntArray,
-    SensitiveDomain,
-    histogram_of,
-    number_rows,
-)
-from tablecloak.stats.consistency import graph_kernels
+from tablecloak.kernels.graph import matching
+from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, histogram_of, number_rows
 from tablecloak.stats.numeric import records_between
-
-__all__ = [
-    "HOLDING_NAME",
-    "Held",
-    "HeldByPersons",
-    "HeldByRecords",
-    "as_published",
-    "held",
-    "held_by_persons",
-    "holdings_of",
-    "in_table",
-    "is_by_person",
-    "mean_of_worst",
-    "part_of_holdings",
-]
 
 HOLDING_NAME = "**"  # no column can be called so and be counted twice
 
@@ -137,8 +114,8 @@ class _Triples:
 
     def recoded(self, codes: IntArray) -> _Triples:
         new = codes[self.codes]
-        kept = new >= 0
-        return _Triples.of(self.classes[kept], self.persons[kept], new[kept], self.records[kept])
+        is_named = new >= 0
+        return _Triples.of(self.classes[is_named], self.persons[is_named], new[is_named], self.records[is_named])
 
     def owners(self) -> tuple[IntArray, IntArray]:
         """A number for every (class, person), and that of each triple."""
@@ -167,10 +144,10 @@ class HeldByPersons:
 
     def holders(self) -> Histogram:
         n, domain = self.n_classes, self.domain
-        found = histogram_of(self.triples.classes, self.triples.codes, None, n, domain, self._totals(None))
+        counted = histogram_of(self.triples.classes, self.triples.codes, None, n, domain, self._totals(None))
         persons = np.bincount(self.triples.classes[self.triples.owners()[0]], minlength=n)
         return Histogram(
-            domain, found.indptr, found.codes, found.counts, found.totals,
+            domain, counted.indptr, counted.codes, counted.counts, counted.totals,
             crowd=persons.astype(np.int64), n_crowd=len(self.table.owners()[0]),
         )  # fmt: skip
 
@@ -196,17 +173,17 @@ class HeldByPersons:
         value, n_pairs = number_rows([triples.classes, triples.codes], len(triples.codes))
         of_value = np.zeros(n_pairs, np.int64)
         of_value[value] = triples.classes
-        found = np.zeros(n, np.int64)
+        n_different = np.zeros(n, np.int64)
         is_open = np.ones(n, bool)
         for classes, holds in ((of_value, np.bincount(value, minlength=n_pairs)), (of_owner, np.bincount(owner))):
             count = np.bincount(classes, minlength=n)
             settled = is_open & _all_find_one(classes, holds, n)
-            found[settled] = count[settled]
+            n_different[settled] = count[settled]
             is_open &= ~settled
         rest = is_open[triples.classes]
         if rest.any():
-            found[is_open] = _matched(value[rest], owner[rest], triples.classes[rest], n)[is_open]
-        return found
+            n_different[is_open] = _matched(value[rest], owner[rest], triples.classes[rest], n)[is_open]
+        return n_different
 
     def between(self, first: IntArray, last: IntArray) -> IntArray:
         """Holdings inside the range, less those whose holder has another one next to it inside, which is counted.
@@ -243,15 +220,15 @@ class HeldByPersons:
         starts, _ = self.triples.owners()
         if len(starts) == 0:
             return np.zeros(self.n_classes)
-        known = numbers[self.triples.codes]
+        amounts = numbers[self.triples.codes]
         classes, persons = self.triples.classes[starts], self.triples.persons[starts]
-        high, who_high, next_high = _two_largest(np.maximum.reduceat(known, starts), classes, persons, self.n_classes)
-        low, who_low, next_low = _two_largest(-np.minimum.reduceat(known, starts), classes, persons, self.n_classes)
+        high, who_high, next_high = _two_largest(np.maximum.reduceat(amounts, starts), classes, persons, self.n_classes)
+        low, who_low, next_low = _two_largest(-np.minimum.reduceat(amounts, starts), classes, persons, self.n_classes)
         both = np.where(who_high == who_low, np.maximum(high + next_low, next_high + low), high + low)
         return np.where(np.isfinite(both), np.maximum(both, 0.0), 0.0)
 
 
-def _all_find_one(classes: IntArray, holds: IntArray, n: int) -> NDArray[np.bool_]:
+def _all_find_one(classes: IntArray, holds: IntArray, n: int) -> BoolArray:
     """Which classes have, of the things they hold, at least i on the i-th smallest list, for all i."""
     order = np.lexsort((holds, classes))
     classes = classes[order]
@@ -265,7 +242,7 @@ def _matched(values: IntArray, owners: IntArray, classes: IntArray, n: int) -> I
     right, owner = np.unique(owners, return_inverse=True)
     order = np.argsort(value, kind="stable")
     indptr = np.searchsorted(value[order], np.arange(len(left) + 1)).astype(np.int64)
-    match = graph_kernels(len(order)).matching(indptr, owner[order].astype(np.int64), len(right))
+    match = matching.sized(len(order))(indptr, owner[order].astype(np.int64), len(right))
     of_value = np.zeros(len(left), np.int64)
     of_value[value] = classes
     return np.bincount(of_value[match >= 0], minlength=n)
@@ -297,8 +274,8 @@ def mean_of_worst(stats: ClassStats, of_class: FloatArray) -> float:
         return float((of_class * stats.size).sum() / max(1, stats.n_records))
     largest = np.full(counted.domain.n_values, -np.inf)
     np.maximum.at(largest, counted.codes, of_class[counted.entry_class()])
-    known = largest[np.isfinite(largest)]
-    return float(known.sum() / max(1, len(known)))
+    finite = largest[np.isfinite(largest)]
+    return float(finite.sum() / max(1, len(finite)))
 
 
 def held(stats: ClassStats, name: str) -> Held:
@@ -323,8 +300,8 @@ def held_by_persons(
     groups, n = (holdings.entry_class(), holdings.n_classes) if within is None else within
     own = codes[holdings.codes] >= 0
     occurring = np.flatnonzero((holdings.totals > 0) & (codes >= 0))
-    found, zeros = holdings.codes[own], np.zeros(len(occurring), np.int64)
-    triples = _Triples.of(groups[own], persons[found], codes[found], holdings.counts[own])
+    holding, zeros = holdings.codes[own], np.zeros(len(occurring), np.int64)
+    triples = _Triples.of(groups[own], persons[holding], codes[holding], holdings.counts[own])
     table = _Triples.of(zeros, persons[occurring], codes[occurring], holdings.totals[occurring])
     return HeldByPersons(domain, n, triples, table)
 
@@ -375,10 +352,10 @@ def in_table(published: Histogram, table: SensitiveDomain, totals: IntArray) -> 
 
 def holdings_of(stats: ClassStats) -> Histogram:
     """Which person holds which combination of sensitive values, by class."""
-    found = next(iter(stats.hist_of(Counted.HOLDING).values()), None)
-    if found is None:
+    holdings = next(iter(stats.hist_of(Counted.HOLDING).values()), None)
+    if holdings is None:
         raise IncompatibleChoice(
             "persons have several records, and which of them hold which values was not counted here",
             hint="use `tablecloak run`, or keep one record per person",
         )
-    return found
+    return holdings

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["spread"]
-
-IntArray = NDArray[np.int64]
+from tablecloak.arrays import IntArray
 
 
 def spread(weights: IntArray, n: int) -> IntArray:
@@ -15,5 +12,5 @@ def spread(weights: IntArray, n: int) -> IntArray:
     running = np.cumsum(weights)
     n = min(n, int(running[-1]))
     places = (np.arange(n) + 0.5) / n * running[-1]
-    found: IntArray = np.searchsorted(running, places, side="right").astype(np.int64)
-    return found
+    owner: IntArray = np.searchsorted(running, places, side="right").astype(np.int64)
+    return owner

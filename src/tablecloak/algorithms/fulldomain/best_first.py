@@ -4,36 +4,57 @@ from __future__ import annotations
 
 import heapq
 import time
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
-from tablecloak.algorithms.fulldomain.explore import ROUNDING
-from tablecloak.algorithms.fulldomain.judge import Judge, Verdict
-from tablecloak.algorithms.fulldomain.lattice import Node
+from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict
+from tablecloak.algorithms.fulldomain._lattice import Node
+from tablecloak.algorithms.fulldomain._publish import publish
+from tablecloak.algorithms.fulldomain._searched_lattice import ROUNDING, BestNode, SearchedLattice
+from tablecloak.algorithms.fulldomain.base import FullDomain
+from tablecloak.algorithms.fulldomain.lattice_view import LatticeView, view_of_best
+from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, tell_better
 
-__all__ = ["Found", "best_first"]
+
+@algorithm("best-first")
+class BestFirst(FullDomain):
+    """Best full-domain node within a time limit, for lattices of any size, with a bound on what was missed.
+
+    Sublattices that could hold the best node are cut in two until time is up or nothing better is left.
+    Reference: Prasser, Bild, Eicher, Spengler, Kuhn, Lightning, Transactions on Data Privacy 2016 (the same purpose).
+    """
+
+    time_limit: Annotated[float, Field(gt=0, description="seconds after which the best node so far is published")] = (
+        30.0
+    )
+    checks: Annotated[int | None, Field(ge=1, description="nodes counted at most; the same on every machine")] = None
+
+    def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
+        return None
+
+    def visit(self, searched: SearchedLattice) -> None:
+        searched.choose()
+
+    def find(self, problem: Problem, progress: Progress) -> tuple[Judge, BestNode]:
+        """Search, and say how good the best node is."""
+        judge = self.judge(problem)
+        return judge, best_node(judge, self.time_limit, self.checks, progress)
+
+    def view(self, problem: Problem, progress: Progress) -> LatticeView:
+        return view_of_best(*self.find(problem, progress))
+
+    def solve(self, problem: Problem, progress: Progress) -> Solution:
+        judge, best = self.find(problem, progress)
+        solution = publish(judge, best.verdict.node, cells=self.suppress == "cells")
+        return solution if best.is_optimal else replace(solution, notes=(best.remark(self.loss),))
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The best node, and how much better any node that was not looked at could be."""
-
-    best: Verdict
-    bound: float  # no node loses less than this
-    verdicts: dict[Node, Verdict]  # of all nodes that were counted
-
-    @property
-    def is_optimal(self) -> bool:
-        return self.bound >= self.best.loss - ROUNDING
-
-    def remark(self, loss: str) -> str:
-        """How good the best node is."""
-        return f"best of {len(self.verdicts):,} nodes, {loss} {self.best.loss:.4g}; none has less than {self.bound:.4g}"
-
-
-class _Search:
+class _BestFirstSearch:
     """Counted nodes, the best of them, and what they say about sublattices."""
 
     def __init__(self, judge: Judge, seconds: float, checks: int | None, progress: Progress) -> None:
@@ -41,19 +62,19 @@ class _Search:
         self.ends = time.monotonic() + seconds
         self.checks = checks
         self.progress = progress
-        self.verdicts: dict[Node, Verdict] = {}
+        self.verdicts: dict[Node, NodeVerdict] = {}
         self.nodes = np.zeros((0, len(judge.lattice.heights)), np.int64)
         self.penalties = np.zeros(0)
-        self.best: Verdict | None = None
+        self.best: NodeVerdict | None = None
 
-    def check(self, node: Node) -> Verdict:
+    def check(self, node: Node) -> NodeVerdict:
         if node not in self.verdicts:
-            found = self.judge.verdict(node)
-            self.verdicts[node] = found
-            self._remember(found)
-            if found.is_safe and (self.best is None or found.loss < self.best.loss - ROUNDING):
-                self.best = found
-                tell_better(self.progress, found.loss)
+            verdict = self.judge.verdict(node)
+            self.verdicts[node] = verdict
+            self._remember(verdict)
+            if verdict.is_safe and (self.best is None or verdict.loss < self.best.loss - ROUNDING):
+                self.best = verdict
+                tell_better(self.progress, verdict.loss)
             self.progress.advance(len(self.verdicts))
         return self.verdicts[node]
 
@@ -68,20 +89,20 @@ class _Search:
     def is_beaten(self, bound: float) -> bool:
         return bound == np.inf or (self.best is not None and bound >= self.best.loss - ROUNDING)
 
-    def _remember(self, found: Verdict) -> None:
-        if found.penalty > 0:
-            self.nodes = np.vstack([self.nodes, found.node])
-            self.penalties = np.append(self.penalties, found.penalty)
+    def _remember(self, verdict: NodeVerdict) -> None:
+        if verdict.penalty > 0:
+            self.nodes = np.vstack([self.nodes, verdict.node])
+            self.penalties = np.append(self.penalties, verdict.penalty)
 
 
-def best_first(judge: Judge, seconds: float, checks: int | None, progress: Progress) -> Found:
+def best_node(judge: Judge, seconds: float, checks: int | None, progress: Progress) -> BestNode:
     """The best node found in the given time, and a bound on what was missed.
 
     A greedy walk down from the top gives a first answer. Then the sublattice that could hold the best node is taken:
     its top is counted, which bounds every node in it, and it is cut in two.
     """
     progress.start("solve", None)
-    search = _Search(judge, seconds, checks, progress)
+    search = _BestFirstSearch(judge, seconds, checks, progress)
     _walk_down(search)
     lattice = judge.lattice
     heap = [(search.bound(lattice.bottom, lattice.top), lattice.bottom, lattice.top)]
@@ -95,10 +116,10 @@ def best_first(judge: Judge, seconds: float, checks: int | None, progress: Progr
     if search.best is None:
         raise judge.infeasible()
     bound = min([search.best.loss, *(b for b, _, _ in heap[:1])])
-    return Found(search.best, bound, search.verdicts)
+    return BestNode(search.best, bound, search.verdicts)
 
 
-def _walk_down(search: _Search) -> None:
+def _walk_down(search: _BestFirstSearch) -> None:
     """From the top, always to the safe specialisation that loses least, while that improves."""
     at = search.check(search.judge.lattice.top)
     while at.is_safe and not search.is_over():

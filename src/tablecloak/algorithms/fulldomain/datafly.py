@@ -2,13 +2,55 @@
 
 from __future__ import annotations
 
-from tablecloak.algorithms.fulldomain.judge import Judge, Verdict
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict
+from tablecloak.algorithms.fulldomain._publish import publish
+from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
-__all__ = ["datafly"]
+
+@algorithm("datafly", minimizes="the number of values of the column that has most")
+class Datafly:
+    """Greedy full-domain generalisation: the column with most values climbs a level until few records fail the goal.
+
+    Of columns with equally many values the last listed climbs. Records that still fail are suppressed. Fast, and it
+    generalises more than needed.
+    Reference: Sweeney, Datafly, DBSec 1997.
+    """
+
+    suppression_limit: Annotated[
+        float | None,
+        Field(ge=0, lt=1, description="share of records that may be left out; if not given, as many as a class needs"),
+    ] = None
+    suppress: Annotated[
+        Literal["records", "cells"],
+        Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
+    ] = "records"
+
+    @property
+    def needs_hierarchies(self) -> bool:
+        return True
+
+    def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
+        return None
+
+    def judge(self, problem: Problem) -> Judge:
+        """Judges nodes as Datafly does: at most k records may fail unless a limit says else."""
+        judge = Judge(problem, "gcp", self.suppression_limit or 0.0)
+        if self.suppression_limit is None:
+            judge.budget = min(problem.goal.min_size, problem.table.n_rows - 1)
+        return judge
+
+    def solve(self, problem: Problem, progress: Progress) -> Solution:
+        judge = self.judge(problem)
+        return publish(judge, nodes_on_the_way(judge, progress)[-1].node, cells=self.suppress == "cells")
 
 
-def datafly(judge: Judge, progress: Progress) -> list[Verdict]:
+def nodes_on_the_way(judge: Judge, progress: Progress) -> list[NodeVerdict]:
     """The nodes on the way, the last of them safe."""
     progress.start("solve", judge.lattice.n_rows)
     node = judge.lattice.bottom

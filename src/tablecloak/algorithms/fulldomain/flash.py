@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 
-from tablecloak.algorithms.fulldomain.explore import UNKNOWN, Exploration
-from tablecloak.algorithms.fulldomain.lattice import Node
-
-__all__ = ["flash"]
+from tablecloak.algorithms.base import algorithm
+from tablecloak.algorithms.fulldomain._lattice import Node
+from tablecloak.algorithms.fulldomain._searched_lattice import UNKNOWN, SearchedLattice
+from tablecloak.algorithms.fulldomain.base import FullDomain
 
 Rank = tuple[int, float, float, Node]
 
@@ -15,8 +15,8 @@ Rank = tuple[int, float, float, Node]
 class _Order:
     """Nodes from special to general: total level, mean share of levels climbed, mean share of values lost."""
 
-    def __init__(self, known: Exploration) -> None:
-        judge, heights = known.judge, known.lattice.heights
+    def __init__(self, searched: SearchedLattice) -> None:
+        judge, heights = searched.judge, searched.lattice.heights
         self.climbed = [[level / max(1, h) for level in range(h + 1)] for h in heights]
         distinct = [[judge.rollups.distinct(d, level) for level in range(h + 1)] for d, h in enumerate(heights)]
         self.lost = [[1 - n / max(1, column[0]) for n in column] for column in distinct]
@@ -28,39 +28,46 @@ class _Order:
         return sum(node), round(climbed, 9), round(lost, 9), node
 
 
-def flash(known: Exploration) -> None:
-    """Tag every node."""
-    order = _Order(known)
-    for level in range(known.lattice.n_rows):
-        for node in sorted(known.untagged(list(known.lattice.row(level))), key=order):
-            if known.tags[node] == UNKNOWN:
-                _paths_from(known, node, order)
+@algorithm("flash")
+class Flash(FullDomain):
+    """Full-domain optimum by bisecting paths through the lattice; one check tags all nodes above or below.
+
+    Paths follow total level, then share of levels climbed, then share of values lost. Cost: few checks, each a roll-up.
+    Reference: Kohlmayer, Prasser, Eckert, Kemper, Kuhn, Flash, PASSAT 2012.
+    """
+
+    def visit(self, searched: SearchedLattice) -> None:
+        order = _Order(searched)
+        for level in range(searched.lattice.n_rows):
+            for node in sorted(searched.untagged(list(searched.lattice.row(level))), key=order):
+                if searched.tags[node] == UNKNOWN:
+                    _paths_from(searched, node, order)
 
 
-def _paths_from(known: Exploration, start: Node, order: _Order) -> None:
+def _paths_from(searched: SearchedLattice, start: Node, order: _Order) -> None:
     heap: list[Rank] = []
-    check_path(known, find_path(known, start, order), heap, order)
+    check_path(searched, find_path(searched, start, order), heap, order)
     while heap:
         node = heapq.heappop(heap)[-1]
-        for successor in sorted(known.untagged(known.lattice.successors(node)), key=order):
-            if known.tags[successor] == UNKNOWN:
-                check_path(known, find_path(known, successor, order), heap, order)
+        for successor in sorted(searched.untagged(searched.lattice.successors(node)), key=order):
+            if searched.tags[successor] == UNKNOWN:
+                check_path(searched, find_path(searched, successor, order), heap, order)
 
 
-def find_path(known: Exploration, start: Node, order: _Order) -> list[Node]:
+def find_path(searched: SearchedLattice, start: Node, order: _Order) -> list[Node]:
     """Untagged nodes from a start upwards, each the least general untagged successor of the one before."""
     path = [start]
-    while successors := known.untagged(known.lattice.successors(path[-1])):
+    while successors := searched.untagged(searched.lattice.successors(path[-1])):
         path.append(min(successors, key=order))
     return path
 
 
-def check_path(known: Exploration, path: list[Node], heap: list[Rank], order: _Order) -> None:
+def check_path(searched: SearchedLattice, path: list[Node], heap: list[Rank], order: _Order) -> None:
     """Bisect a path: below a safe node go down, above an unsafe one go up; unsafe nodes are put on the heap."""
     low, high = 0, len(path) - 1
     while low <= high:
         middle = (low + high + 1) // 2
-        if known.is_safe(path[middle]):
+        if searched.is_safe(path[middle]):
             high = middle - 1
         else:
             heapq.heappush(heap, order(path[middle]))

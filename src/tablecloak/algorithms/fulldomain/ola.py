@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from tablecloak.algorithms.fulldomain.explore import UNKNOWN, Exploration
-from tablecloak.algorithms.fulldomain.lattice import Lattice, Node
-
-__all__ = ["ola"]
-
-
-def ola(known: Exploration) -> None:
-    """Tag every node: the middle row of a sublattice sends the search below its safe and above its unsafe nodes."""
-    open_parts = [(known.lattice.bottom, known.lattice.top)]
-    seen = set(open_parts)
-    while open_parts:
-        low, high = open_parts.pop()
-        if not _has_unknown(known, low, high):
-            continue
-        for node in _middle(low, high):
-            part = (low, node) if known.is_safe(node) else (node, high)
-            if part != (low, high) and part not in seen:
-                seen.add(part)
-                open_parts.append(part)
-    for level in range(known.lattice.n_rows):  # ends of sublattices of two rows
-        for node in known.untagged(list(known.lattice.row(level))):
-            if known.tags[node] == UNKNOWN:
-                known.check(node)
+from tablecloak.algorithms.base import algorithm
+from tablecloak.algorithms.fulldomain._lattice import Lattice, Node
+from tablecloak.algorithms.fulldomain._searched_lattice import UNKNOWN, SearchedLattice
+from tablecloak.algorithms.fulldomain.base import FullDomain
 
 
-def _has_unknown(known: Exploration, low: Node, high: Node) -> bool:
+@algorithm("ola")
+class Ola(FullDomain):
+    """Full-domain optimum by halving sublattices; one check tags all nodes above or below.
+
+    Of all safe nodes the one that loses least is published, which is one of the minimal nodes if nothing is suppressed.
+    Reference: El Emam et al., A globally optimal k-anonymity method, JAMIA 2009.
+    """
+
+    def visit(self, searched: SearchedLattice) -> None:
+        # The middle row of a sublattice sends the search below its safe and above its unsafe nodes.
+        open_parts = [(searched.lattice.bottom, searched.lattice.top)]
+        seen = set(open_parts)
+        while open_parts:
+            low, high = open_parts.pop()
+            if not _has_unknown(searched, low, high):
+                continue
+            for node in _middle(low, high):
+                part = (low, node) if searched.is_safe(node) else (node, high)
+                if part != (low, high) and part not in seen:
+                    seen.add(part)
+                    open_parts.append(part)
+        for level in range(searched.lattice.n_rows):  # ends of sublattices of two rows
+            for node in searched.untagged(list(searched.lattice.row(level))):
+                if searched.tags[node] == UNKNOWN:
+                    searched.check(node)
+
+
+def _has_unknown(searched: SearchedLattice, low: Node, high: Node) -> bool:
     part = tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))
-    return bool((known.tags[part] == UNKNOWN).any())
+    return bool((searched.tags[part] == UNKNOWN).any())
 
 
 def _middle(low: Node, high: Node) -> list[Node]:

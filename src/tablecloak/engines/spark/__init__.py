@@ -1,6 +1,1 @@
-"""The Spark engine, for tables beyond one machine: `SparkEngine`."""
-
-from tablecloak.engines.spark.engine import SparkEngine
-from tablecloak.engines.spark.tables import SparkTable
-
-__all__ = ["SparkEngine", "SparkTable"]
+"""The Spark engine: tables beyond one machine; rows stay on the workers of a cluster."""

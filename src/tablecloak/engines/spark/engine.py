@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from tablecloak.cleanup import unfinished
-from tablecloak.data.labels import ClassLabels
+from tablecloak.arrays import IntArray
+from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.table import ColumnType, Order
-from tablecloak.engines.alike import Alike
 from tablecloak.engines.base import (
     PERSON,
     Answer,
@@ -28,36 +25,35 @@ from tablecloak.engines.base import (
     Publication,
     QuasiColumn,
     Recount,
-    Search,
     SensitiveColumn,
+    ShardSearch,
     StandsAlone,
     Summary,
     Table,
 )
-from tablecloak.engines.rundir import RunFolder
-from tablecloak.engines.sorting import Ranks
-from tablecloak.engines.spark import counts, jobs
-from tablecloak.engines.spark.codes import CodeTask
-from tablecloak.engines.spark.phases import Phases
-from tablecloak.engines.spark.publish import PublishTask
+from tablecloak.engines.disk.external_sort import Ranks
+from tablecloak.engines.equal_rows import Alike, Hidden
+from tablecloak.engines.run_folder import RunFolder
+from tablecloak.engines.spark import coding as counts
+from tablecloak.engines.spark import worker_jobs
+from tablecloak.engines.spark.coding import CodeTask
+from tablecloak.engines.spark.finished_phases import Phases
+from tablecloak.engines.spark.publish import PublishTask, open_table, published_type, write_files, write_table
 from tablecloak.engines.spark.recount import boxes_are_covered, covers_originals, recounted, with_persons
-from tablecloak.engines.spark.release import open_table, published_type, write_files, write_table
-from tablecloak.engines.spark.rows import FileRows, TableRows
-from tablecloak.engines.spark.search import Remembered, Shards, lookup_of, sharded, solve_shards
-from tablecloak.engines.spark.session import explained, open_session
-from tablecloak.engines.spark.tables import SparkTable, our_type, slices_of, spark_table
+from tablecloak.engines.spark.rows import FileRows, SparkTable, TableRows, our_type, slices_of, spark_table
+from tablecloak.engines.spark.search import CodedState, Shards, lookup_of, sharded, solve_shards
+from tablecloak.engines.spark.session import explained, has_session, open_session
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.database import Transaction, openers
+from tablecloak.io.formats import format_and_compression
 from tablecloak.io.parts import files_of
 from tablecloak.io.places import DatabaseTable, Place
+from tablecloak.io.private import unfinished
 from tablecloak.io.sniff import sniff
-from tablecloak.io.sources import ColumnSchema, Layout, Source, format_and_compression
+from tablecloak.io.sources import ColumnSchema, Layout, Source
 from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
 
-__all__ = ["SparkEngine"]
-
-IntArray = NDArray[np.int64]
 DEFAULT_MASTER = "local[*]"
 DRIVER_MEMORY = 4 << 30
 BYTES_PER_TUPLE = 200
@@ -75,6 +71,8 @@ class SparkEngine:
     """
 
     name = "spark"
+    room = 0  # no row reaches the driver
+    scratch = None
 
     def __init__(
         self,
@@ -86,10 +84,11 @@ class SparkEngine:
         folder: RunFolder | None = None,
     ) -> None:
         self.most_tuples = most_tuples or (memory or DRIVER_MEMORY) // BYTES_PER_TUPLE
-        self._is_own = session is None
+        self._is_own = session is None and not has_session()  # one that somebody works with is not ours to stop
         self._folders: list[Path] = []
         self.session = session or open_session(master or DEFAULT_MASTER, memory)
         self.phases = Phases(self.session, folder)
+        self._opener_before = openers.get("spark")
         openers["spark"] = self.open_table
         unfinished.add(self)
 
@@ -111,13 +110,13 @@ class SparkEngine:
 
     def read(
         self,
-        source: Source | pl.DataFrame,
+        source: Source,
         *,
         columns: Sequence[str] | None,
         categorical: Collection[str],  # noqa: ARG002
         labels: Mapping[str, Sequence[str]] | None = None,  # noqa: ARG002
     ) -> SparkTable:
-        if isinstance(source, pl.DataFrame):
+        if source.is_frame:
             raise IncompatibleChoice("Spark reads files and tables, not frames in memory", hint="the local engine")
         if source.table is not None and source.table.scheme != "spark":
             raise IncompatibleChoice(
@@ -126,11 +125,11 @@ class SparkEngine:
         layout = self.layout(source)
         types = {name: layout.type_of(name) for name in columns or layout.names}
         if source.table is not None:
-            found = SparkTable(types, source.location, 0, TableRows(), table=source.table.table)
-            return replace(found, n_rows=self._n_rows(found))
+            spark = SparkTable(types, source.location, 0, TableRows(), table=source.table.table)
+            return replace(spark, n_rows=self._n_rows(spark))
         slices, n_rows = slices_of(source, layout)
-        found = SparkTable(types, source.location, n_rows or 0, FileRows(source, layout, slices))
-        return found if n_rows is not None else replace(found, n_rows=self._n_rows(found))
+        spark = SparkTable(types, source.location, n_rows or 0, FileRows(source, layout, slices))
+        return spark if n_rows is not None else replace(spark, n_rows=self._n_rows(spark))
 
     def _n_rows(self, table: SparkTable) -> int:
         return int(self._counted(table, ())["rows"])
@@ -139,29 +138,40 @@ class SparkEngine:
         """Rows, and empty cells by column."""
 
         def count() -> dict[str, Any]:
-            n_rows, missing = jobs.summaries(self.session, table, columns)
+            n_rows, missing = worker_jobs.summaries(self.session, table, columns)
             return {"rows": n_rows, "missing": missing}
 
-        return self.phases.facts(f"count {[*columns]} {[*table.rows.drops]}", count, is_input=self._is_input(table))
+        return self.phases.facts(
+            f"count {[*columns]} {[*table.rows.drops]} {table.rows.hidden}", count, is_input=self._is_input(table)
+        )
 
     def _is_input(self, table: SparkTable) -> bool:
         folder, rows = self.phases.folder, table.rows
         return folder is not None and isinstance(rows, FileRows) and folder.reads(files_of(rows.source))
 
     def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> SparkTable:
-        found = spark_table(table)
-        chosen = replace(found, types={c: found.types[c] for c in columns})
+        spark = spark_table(table)
+        chosen = replace(spark, types={c: spark.types[c] for c in columns})
         if not without_missing:
             return chosen
-        chosen = replace(chosen, rows=replace(found.rows, drops=(*found.rows.drops, *without_missing)))
+        chosen = replace(chosen, rows=replace(spark.rows, drops=(*spark.rows.drops, *without_missing)))
         return replace(chosen, n_rows=self._n_rows(chosen))
+
+    def without_hidden(self, table: Table, hidden: Hidden) -> SparkTable:
+        original = spark_table(table)
+        shown = replace(original, rows=replace(original.rows, hidden=hidden))
+        n_rows = self._n_rows(shown)
+        return replace(shown, n_rows=n_rows) if 0 < n_rows < original.n_rows else original
+
+    def batches(self, table: Table, columns: Sequence[str]) -> Iterator[pl.DataFrame]:  # noqa: ARG002
+        raise IncompatibleChoice("Spark keeps rows on its workers", hint="--engine duckdb")
 
     def sorted(self, table: Table) -> SparkTable:
         return spark_table(table)  # tuples are counted, whatever their order
 
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         missing = self._counted(spark_table(table), columns)["missing"]
-        n_distinct = jobs.n_distinct(self.session, spark_table(table), columns) if distinct else {}
+        n_distinct = worker_jobs.n_distinct(self.session, spark_table(table), columns) if distinct else {}
         return {name: Summary(missing[name], n_distinct.get(name)) for name in columns}
 
     def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:  # noqa: ARG002
@@ -181,35 +191,35 @@ class SparkEngine:
                 "this algorithm tells equal rows apart, and Spark sends only different ones to it",
                 hint="--engine local, or algorithm: auto or mondrian",
             )
-        found = spark_table(table)
+        spark = spark_table(table)
         names = [*(q.name for q in quasi), *(s.name for s in counts.plain(sensitive))]
-        values = self._values(found, list(dict.fromkeys(names)))
-        columns = counts.fit_columns(values, found.types, quasi, sensitive, found.name)
+        values = self._values(spark, list(dict.fromkeys(names)))
+        columns = counts.fit_columns(values, spark.types, quasi, sensitive, spark.name)
         person = next((s.name for s in sensitive if s.is_person), None)
-        task = CodeTask(found.rows, columns.coders, columns.packing, person)
+        task = CodeTask(spark.rows, columns.coders, columns.packing, person)
         may_shard = person is None and not any(s.joins for s in sensitive)
-        if stands_alone is not None and may_shard and found.n_rows > self.most_tuples:
-            grouped = self.phases.spread("code", jobs.grouped(self.session, found, task), reads_input=True)
-            n_tuples = self._n_tuples(grouped, found.name)
+        if stands_alone is not None and may_shard and spark.n_rows > self.most_tuples:
+            grouped = self.phases.spread("code", worker_jobs.grouped(self.session, spark, task), reads_input=True)
+            n_tuples = self._n_tuples(grouped, spark.name)
             if n_tuples > self.most_tuples:
                 return sharded(
-                    found, task, columns, sensitive, grouped, n_tuples, stands_alone, self.most_tuples, self.phases
+                    spark, task, columns, sensitive, grouped, n_tuples, stands_alone, self.most_tuples, self.phases
                 )
-            counted = jobs.collected(grouped, found.name)
+            counted = worker_jobs.collected(grouped, spark.name)
         else:
             counted = self.phases.frame(
-                "code", lambda: jobs.counted(self.session, found, task, most=self.most_tuples), reads_input=True
+                "code", lambda: worker_jobs.counted(self.session, spark, task, most=self.most_tuples), reads_input=True
             )
-        tuples = counts.in_local_order(counts.Tuples.of(counted, columns), columns, sensitive)
+        tuples = counts.in_local_order(counts.CountedTuples.of(counted, columns), columns, sensitive)
         coded = counts.coded_tuples(tuples, columns, sensitive)
         return Coding(
-            coded.domains, coded.sensitive, found.n_rows, coded.n_tuples, coded.totals, (coded,),
-            rows=Remembered(found, task, tuples),
+            coded.domains, coded.sensitive, spark.n_rows, coded.n_tuples, coded.totals, (coded,),
+            rows=CodedState(spark, task, tuples),
         )  # fmt: skip
 
     def _values(self, table: SparkTable, names: list[str]) -> dict[str, pl.Series]:
-        found = self.phases.frame("values", lambda: jobs.distinct(self.session, table, names))
-        return jobs.values_in(found, table, names)
+        frame = self.phases.frame("values", lambda: worker_jobs.distinct(self.session, table, names))
+        return worker_jobs.values_in(frame, table, names)
 
     def _n_tuples(self, grouped: Any, location: str) -> int:
         def count() -> dict[str, Any]:
@@ -218,7 +228,7 @@ class SparkEngine:
 
         return int(self.phases.facts("tuples", count)["n"])
 
-    def solve(self, coding: Coding, search: Search) -> Answer:
+    def solve(self, coding: Coding, search: ShardSearch) -> Answer:
         if isinstance(coding.shards, Shards):
             return solve_shards(coding, search, self.phases)
 
@@ -233,14 +243,14 @@ class SparkEngine:
     def recode(
         self, table: Table, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels], publication: Publication
     ) -> tuple[SparkTable, IntArray | None]:
-        kept = spark_table(table)
-        rows: Remembered = coding.rows
+        spark = spark_table(table)
+        rows: CodedState = coding.rows
         rows.answer, rows.labels = answer, labels
         lookup = rows.lookup = lookup_of(coding, rows, answer)
         types = {name: published_type(name, labels, publication, rows.table.types) for name in publication.columns}
         publish = PublishTask(rows.task, lookup, labels, publication, rows.table.types)
         n_rows = coding.n_rows if publication.keeps_suppressed else int(answer.sizes.sum())
-        source = replace(rows.table, types={**rows.table.types, **kept.types})
+        source = replace(rows.table, types={**rows.table.types, **spark.types})
         rows.release = replace(
             source, types=types, name="the release", n_rows=n_rows, publish=publish, classes=rows.classes
         )
@@ -254,15 +264,15 @@ class SparkEngine:
         *,
         progress: Progress = silent,  # noqa: ARG002
     ) -> tuple[SparkTable, IntArray | None]:
-        found = spark_table(release)
+        spark = spark_table(release)
         if publication.order is Order.KEEP:
-            return found, None
-        assert found.publish is not None
-        labels = found.publish.labels
+            return spark, None
+        assert spark.publish is not None
+        labels = spark.publish.labels
         n_classes = max((len(column.of_class) for column in labels.values()), default=0)
         ranks = Ranks.of([labels[c] for c in publication.columns if c in labels], n_classes + 1)
-        publish = replace(found.publish, ranks=ranks.of_class)  # rows are sorted when they are written
-        return replace(found, publish=publish, order=publication.order, key=secret.derived("order")), None
+        publish = replace(spark.publish, ranks=ranks.of_class)  # rows are sorted when they are written
+        return replace(spark, publish=publish, order=publication.order, key=secret.derived("order")), None
 
     def write(
         self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,  # noqa: ARG002
@@ -273,18 +283,20 @@ class SparkEngine:
             write_table(self.phases, release, place)
             return
         if place.is_dir():
-            known = kind or "parquet"
+            file_kind = kind or "parquet"
         else:
-            known, compression = format_and_compression(place, kind, None)
+            file_kind, compression = format_and_compression(place, kind, None)
             if compression:
                 raise IncompatibleChoice("Spark joins files that are not compressed", hint="write Parquet")
-        if known not in ("parquet", "csv", "tsv"):
-            raise IncompatibleChoice(f"Spark writes Parquet and CSV here, not {known}", hint="output.format: parquet")
+        if file_kind not in ("parquet", "csv", "tsv"):
+            raise IncompatibleChoice(
+                f"Spark writes Parquet and CSV here, not {file_kind}", hint="output.format: parquet"
+            )
         if self.phases.put_release(place):
             return
         folder = place.with_name(f"{place.name}.parts")
         self._folders.append(folder)
-        write_files(self.phases, release, place, folder, kind=known, delimiter=delimiter)
+        write_files(self.phases, release, place, folder, kind=file_kind, delimiter=delimiter)
         self.phases.keep_release(place)
 
     def open_table(
@@ -305,19 +317,19 @@ class SparkEngine:
         originals: Coding | None = None,
         progress: Progress = silent,  # noqa: ARG002
     ) -> Recount:
-        found = spark_table(release)
-        if found.publish is not None:
+        spark = spark_table(release)
+        if spark.publish is not None:
             raise IncompatibleChoice("Spark recounts what was written", hint="no --dry-run with --engine spark")
-        asked = counts.plain(sensitive)
-        names = [*quasi, *(s.name for s in asked)]
-        values = jobs.values_in(jobs.distinct(self.session, found, names), found, names)
-        columns = counts.fit_labels(values, found.types, quasi, sensitive, found.name)
-        task = CodeTask(found.rows, columns.coders, columns.packing)
-        counted = jobs.counted(self.session, found, task, most=self.most_tuples)
-        tuples = counts.Tuples.of(counted, columns)
+        plain = counts.plain(sensitive)
+        names = [*quasi, *(s.name for s in plain)]
+        values = worker_jobs.values_in(worker_jobs.distinct(self.session, spark, names), spark, names)
+        columns = counts.fit_labels(values, spark.types, quasi, sensitive, spark.name)
+        task = CodeTask(spark.rows, columns.coders, columns.packing)
+        counted = worker_jobs.counted(self.session, spark, task, most=self.most_tuples)
+        tuples = counts.CountedTuples.of(counted, columns)
         recount = recounted(
             tuples, columns, values, quasi, sensitive, stars_are_suppressed=stars_are_suppressed,
-            hidden=[(s.name, found.types[s.name]) for s in asked],
+            hidden=[(s.name, spark.types[s.name]) for s in plain],
         )  # fmt: skip
         rows = originals.rows if originals else None
         if originals is None or rows is None or rows.answer is None:
@@ -330,7 +342,7 @@ class SparkEngine:
     # What stands alone ----------------------------------------------------------------------------------------------
 
     def with_persons(self, release: Table, originals: Coding, row_of: IntArray | None) -> SparkTable | None:  # noqa: ARG002
-        rows: Remembered | None = originals.rows
+        rows: CodedState | None = originals.rows
         if rows is None or rows.release is None or rows.task.person is None:
             return None
         # as it was made: what was written does not tell whose its rows are
@@ -339,13 +351,13 @@ class SparkEngine:
     def alike(
         self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = (), person: str | None = None
     ) -> list[Alike]:
-        return jobs.alike(self.session, spark_table(table), sets, stars, person)
+        return worker_jobs.alike(self.session, spark_table(table), sets, stars, person)
 
     def some_rows(
         self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None
     ) -> pl.DataFrame:
-        found = spark_table(table)
-        return jobs.some_rows(self.session, found, columns, together, most / max(1, found.n_rows))
+        spark = spark_table(table)
+        return worker_jobs.some_rows(self.session, spark, columns, together, most / max(1, spark.n_rows))
 
     def discard(self) -> None:
         """Remove what is on disk and let workers forget what they hold; a second call does nothing."""
@@ -358,7 +370,10 @@ class SparkEngine:
 
     def close(self) -> None:
         self.discard()
-        openers.pop("spark", None)
+        if openers.get("spark") == self.open_table:
+            openers.pop("spark")
+            if self._opener_before is not None:
+                openers["spark"] = self._opener_before
         if self._is_own:
             with contextlib.suppress(Exception):
                 self.session.stop()

@@ -1,12 +1,13 @@
-"""Releases made by workers: the class of every row, its published cells, and files of them."""
+"""Releases made by workers: the class of every row, its published cells, and files or a table of them."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,24 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree
+from tablecloak.arrays import IntArray
+from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.domain import ANYTHING
-from tablecloak.data.labels import ClassLabels
-from tablecloak.data.table import ColumnType
+from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import PERSON, Publication
-from tablecloak.engines.order import sortable
-from tablecloak.engines.spark.codes import CodeTask, person_keys, words_of
-from tablecloak.engines.spark.rows import ROW, batches_of, frame_of
+from tablecloak.engines.row_order import sortable
+from tablecloak.engines.spark.coding import CodeTask, person_keys, words_in, words_of
+from tablecloak.engines.spark.finished_phases import Phases
+from tablecloak.engines.spark.rows import ROW, SPARK_TYPES, Guarded, SparkTable, batches_of, escaped, frame_of, quoted
+from tablecloak.engines.spark.session import explained
+from tablecloak.engines.spark.worker_jobs import mapped
 from tablecloak.engines.spelling import Spelling
+from tablecloak.errors import IncompatibleChoice, PolicyError
+from tablecloak.io.database import OTHER_NAME, OVER_INPUT, OVER_QUERY, Transaction
 from tablecloak.io.frames import normalize
+from tablecloak.io.places import DatabaseTable
 from tablecloak.io.tabular import write_frame
-from tablecloak.kernels.space import Layout as Packing
-from tablecloak.kernels.space import unpack
+from tablecloak.kernels.packed_codes import KeyLayout, unpack
 from tablecloak.rng import BLOCK, drawn_words
 
 __all__ = [
@@ -34,7 +41,6 @@ __all__ = [
     "ShardLookup", "SizeTask", "WriteTask", "gathered",
 ]  # fmt: skip
 
-IntArray = NDArray[np.int64]
 TOGETHER = 250_000  # rows that are written to one file
 RANK, WORD = "__tablecloak_rank__", "__tablecloak_word__"  # what sorts rows
 
@@ -43,7 +49,7 @@ RANK, WORD = "__tablecloak_rank__", "__tablecloak_word__"  # what sorts rows
 class Lookup:
     """The class of rows: by cuts where these lead to all classes, else by a table of keys."""
 
-    packing: Packing
+    packing: KeyLayout
     n_dims: int
     tree: CutTree | None = None
     keys: pl.DataFrame | None = None  # the columns of `CodeTask.keys`, and the class
@@ -55,10 +61,10 @@ class Lookup:
             codes = np.stack([unpack(words, self.packing, d) for d in range(self.n_dims)])
             return self.tree.classes_of(codes)
         assert self.keys is not None
-        found = keys.join(self.keys, on=keys.columns, how="left", maintain_order="left")["class"]
-        if found.null_count():
+        classes = keys.join(self.keys, on=keys.columns, how="left", maintain_order="left")["class"]
+        if classes.null_count():
             raise ValueError("rows that were not there when they were counted")
-        return found.to_numpy()
+        return classes.to_numpy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +80,7 @@ class PlacedShard:
 class ShardLookup:
     """The class of rows that come with the class of their tuple in its shard, unless cuts lead to it."""
 
-    packing: Packing
+    packing: KeyLayout
     n_dims: int
     cuts: CutTree
     shards: tuple[PlacedShard, ...]
@@ -83,13 +89,13 @@ class ShardLookup:
         """The class of every row, -1 where it is suppressed."""
         words = words_of(rows, self.packing)
         codes = np.stack([unpack(words, self.packing, d) for d in range(self.n_dims)])
-        found = np.empty(rows.height, np.int64)
+        classes = np.empty(rows.height, np.int64)
         of_row = self.cuts.classes_of(codes)
         for number in np.unique(of_row).tolist():
             here, shard = np.flatnonzero(of_row == number), self.shards[number]
             inside = self._said(rows[here], shard) if shard.tree is None else shard.tree.classes_of(codes[:, here])
-            found[here] = np.where(inside < 0, -1, inside + shard.offset)
-        return found
+            classes[here] = np.where(inside < 0, -1, inside + shard.offset)
+        return classes
 
     @staticmethod
     def _said(rows: pl.DataFrame, shard: PlacedShard) -> IntArray:
@@ -249,8 +255,8 @@ class WriteTask:
                 write_frame(self.spelling.written(frame.select(self.columns)), path, delimiter=self.delimiter)
                 _sync(path)
                 first = frame[ROW][0] if self.publish else (_partition() << 32) + number
-                said = pl.DataFrame({"path": [str(path)], "first": [first], "n": [frame.height]})
-                yield from batches_of(said)
+                report = pl.DataFrame({"path": [str(path)], "first": [first], "n": [frame.height]})
+                yield from batches_of(report)
 
 
 WRITTEN = "path string, first bigint, n bigint"
@@ -297,8 +303,8 @@ def gathered(frames: Iterator[pl.DataFrame], n_rows: int) -> Iterator[pl.DataFra
 
 def _bits(numbers: pl.Series, name: str) -> pl.Series:
     """Whole numbers in the order of decimal ones, empty where these are."""
-    found = pl.Series(name, _signed(sortable(numbers.fill_null(0.0).to_numpy())))
-    return found.to_frame().select(pl.when(numbers.is_not_null()).then(name)).to_series()
+    bits = pl.Series(name, _signed(sortable(numbers.fill_null(0.0).to_numpy())))
+    return bits.to_frame().select(pl.when(numbers.is_not_null()).then(name)).to_series()
 
 
 def _signed(words: NDArray[np.uint64]) -> IntArray:
@@ -315,11 +321,158 @@ def _partition() -> int:
     return int(context.partitionId())
 
 
-def _needed(code: CodeTask, kept: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys([*code.columns, *([code.person] if code.person else []), *kept]))
+def _needed(code: CodeTask, columns: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*code.columns, *([code.person] if code.person else []), *columns]))
 
 
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.close(descriptor)
+
+
+def write_files(
+    phases: Phases, release: SparkTable, place: Path, folder: Path, *, kind: str, delimiter: str | None
+) -> None:
+    """Write a release to a file, or to files of a folder; workers write theirs to `folder`, which is then removed."""
+    folder.mkdir()
+    try:
+        is_kept = release.order is Order.KEEP
+        publish = publishing(release)
+        task = WriteTask(publish if is_kept else None, folder, kind, delimiter, tuple(release.types), publish.spelling)
+        with explained("writing the release", str(place)):
+            if is_kept:
+                written = _published(phases.session, release, task, WRITTEN)
+            else:
+                written = _ordered(phases, release).mapInArrow(Guarded(task), WRITTEN)
+            reports = frame_of(written.toArrow()).sort("first")
+            paths = [Path(path) for path in reports["path"].to_list()]
+            if place.is_dir():
+                for number, path in enumerate(paths):
+                    path.replace(place / f"part-{number:05d}.{kind}")
+            else:
+                join = CombineTask(tuple(paths), place, kind)
+                phases.session.range(0, 1, 1, 1).mapInArrow(Guarded(join), "id bigint").toArrow()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_table(phases: Phases, release: SparkTable, place: DatabaseTable) -> None:
+    """Write a release to a table of Spark's catalog."""
+    if place.scheme != "spark":
+        raise IncompatibleChoice(f"Spark does not write {place.scheme} databases here", hint="--engine local")
+    with explained("writing the release", str(place)):
+        rows = _rows(phases.session, release) if release.order is Order.KEEP else _ordered(phases, release)
+        rows.select(*(f"`{escaped(name)}`" for name in release.types)).write.saveAsTable(place.table)
+
+
+def open_table(
+    session: Any, target: DatabaseTable, force: bool, reads: Sequence[DatabaseTable] = ()
+) -> tuple[DatabaseTable, Transaction]:
+    """A temporary table for a release, which gets its name when it was recounted."""
+    assert target.table is not None
+    with explained("looking for the table", str(target)):
+        exists = session.catalog.tableExists(target.table)
+        if exists:
+            _refuse_tables_read(session, target, [read for read in reads if read.scheme == target.scheme])
+    if exists and not force:
+        hint = "use --force to replace it, or another name"
+        raise PolicyError("the output exists already", hint=hint, location=str(target))
+    schema, dot, _ = target.table.rpartition(".")
+    partial = f"{schema}{dot}tablecloak_{secrets.token_hex(6)}"
+    return replace(target, table=partial), _Release(session, target, partial, force)
+
+
+def _refuse_tables_read(session: Any, target: DatabaseTable, reads: Sequence[DatabaseTable]) -> None:
+    for read in reads:
+        source = None if read.table is None else session.catalog.getTable(read.table)
+        if source is None or source.tableType not in ("MANAGED", "EXTERNAL"):
+            raise PolicyError(OVER_QUERY, hint=OTHER_NAME, location=str(target))
+        own = session.catalog.getTable(target.table)
+        if (source.catalog, source.namespace, source.name) == (own.catalog, own.namespace, own.name):
+            raise PolicyError(OVER_INPUT, hint=OTHER_NAME, location=str(target))
+
+
+@dataclass(slots=True, eq=False)
+class _Release:
+    """A release in Spark's catalog that has a temporary name as yet."""
+
+    session: Any
+    target: DatabaseTable
+    partial: str
+    force: bool
+
+    def commit(self) -> None:
+        """Give the release its name, which nobody must have taken meanwhile unless it may be replaced."""
+        with explained("renaming the release", str(self.target)):
+            if self.force:
+                self.session.sql(f"DROP TABLE IF EXISTS {self.target.table}")
+            self.session.sql(f"ALTER TABLE {self.partial} RENAME TO {self.target.table}")
+
+    def discard(self) -> None:
+        """Drop it."""
+        with contextlib.suppress(Exception):
+            self.session.sql(f"DROP TABLE IF EXISTS {self.partial}")
+
+
+def publishing(release: SparkTable) -> PublishTask:
+    """The task that makes a release as its rows are read."""
+    assert release.publish is not None
+    return release.publish
+
+
+def _rows(session: Any, release: SparkTable) -> Any:
+    """Published rows, with their numbers or what sorts them, as a DataFrame."""
+    publish = publishing(release)
+    beside = [ROW] if publish.ranks is None else [RANK, *publish.bits.values()]
+    columns = [*(_declared(name, release.types) for name in release.types), *(f"`{name}` bigint" for name in beside)]
+    return _published(session, release, publish, ", ".join(columns))
+
+
+def _ordered(phases: Phases, release: SparkTable) -> Any:
+    """Published rows in their order: every partition lies behind the one before it, and is sorted."""
+    from pyspark.sql import functions as f
+
+    by, n_parts = publishing(release).sorted_by, max(1, release.n_rows // TOGETHER)
+    rows = _sorted(_rows(phases.session, release), by, n_parts, f)
+    if release.order is not Order.RANDOM:
+        return rows
+    assert release.key is not None
+    phases.hold(rows)
+    sizes = frame_of(rows.mapInArrow(Guarded(SizeTask()), SIZES).toArrow()).sort("part")
+    offsets = dict(zip(sizes["part"].to_list(), (sizes["n"].cum_sum() - sizes["n"]).to_list(), strict=True))
+    schema = ", ".join([*(f"`{escaped(c.name)}` {c.dataType.simpleString()}" for c in rows.schema), f"{WORD} bigint"])
+    return _sorted(rows.mapInArrow(Guarded(DrawTask(offsets, release.key)), schema), [WORD, *by], n_parts, f)
+
+
+def _sorted(rows: Any, by: Sequence[str], n_parts: int, functions: Any) -> Any:
+    columns = [quoted(functions, name) for name in by]
+    return rows.repartitionByRange(n_parts, *columns).sortWithinPartitions(*columns)
+
+
+def _published(session: Any, release: SparkTable, task: Callable[..., Any], schema: str) -> Any:
+    """The task on all rows that are published, as a DataFrame."""
+    publish = publishing(release)
+    if release.classes is None:
+        return mapped(session, release, task, schema, publish.needed)
+    words = words_in(publish.code.packing)
+    columns = [*(f"{w} bigint" for w in words), *(_declared(c, publish.types) for c in publish.kept), f"`{ROW}` bigint"]
+    keyed = mapped(session, release, KeyTask(publish.code, publish.kept), ", ".join(columns), publish.needed)
+    n_parts = max(1, release.n_rows // TOGETHER)
+    joined = keyed.join(release.classes, words, "left")
+    return joined.repartitionByRange(n_parts, ROW).sortWithinPartitions(ROW).mapInArrow(Guarded(task), schema)
+
+
+def _declared(name: str, types: Mapping[str, ColumnType]) -> str:
+    return f"`{escaped(name)}` {SPARK_TYPES[types[name]]}"
+
+
+def published_type(
+    name: str, labels: Mapping[str, ClassLabels], publication: Publication, types: Mapping[str, ColumnType]
+) -> ColumnType:
+    """The type a column has in the release."""
+    if name in publication.starred:
+        return ColumnType.TEXT
+    if name in labels:
+        return ColumnType.FLOAT if labels[name].are_numbers else ColumnType.TEXT
+    return types[name]

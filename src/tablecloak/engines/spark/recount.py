@@ -9,25 +9,22 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak import kernels
+from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import ANYTHING
-from tablecloak.data.labels import ClassLabels
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Answer, Coding, Recount, SensitiveColumn
-from tablecloak.engines.spark.counts import Columns, Tuples, coded_tuples, only, total_of
+from tablecloak.engines.spark.coding import Columns, CountedTuples, coded_tuples, only, total_of
 from tablecloak.errors import DataError
-from tablecloak.kernels.space import pack, plan_layout
+from tablecloak.kernels.keys import group_keys
+from tablecloak.kernels.packed_codes import pack, plan_layout
 from tablecloak.stats.classes import Counted, SensitiveDomain, count_classes, histogram_of
 from tablecloak.stats.persons import as_published
 
-__all__ = ["boxes_are_covered", "covers_originals", "recounted", "with_persons"]
-
-IntArray = NDArray[np.int64]
-
 
 def recounted(
-    tuples: Tuples,
+    tuples: CountedTuples,
     columns: Columns,
     values: Mapping[str, pl.Series],
     quasi: Sequence[str],
@@ -45,7 +42,7 @@ def recounted(
             tuples = only(tuples, np.flatnonzero(~is_star))
     labels = tuples.codes[: len(quasi)]
     packed = pack([c.astype(np.uint32) for c in labels], plan_layout(columns.widths[: len(quasi)]))
-    firsts, classes = kernels.choose(packed.shape[1]).group(packed)
+    firsts, classes = group_keys.sized(packed.shape[1])(packed)
     counted = coded_tuples(replace(tuples, codes=tuples.codes[len(quasi) :]), replace(columns, domains=()),
                            [s for s in sensitive if not s.is_person])  # fmt: skip
     codes = {d.name: (counted.sensitive_codes(i), d) for i, d in enumerate(counted.sensitive)}
@@ -56,18 +53,18 @@ def recounted(
 
 
 def _stars(
-    tuples: Tuples,
+    tuples: CountedTuples,
     columns: Columns,
     values: Mapping[str, pl.Series],
     quasi: Sequence[str],
     hidden: Sequence[tuple[str, ColumnType]],
-) -> NDArray[np.bool_]:
+) -> BoolArray:
     """Combinations that suppressed records are published with."""
     is_star = np.ones(len(tuples.weights), bool)
-    asked = [*((name, ColumnType.TEXT) for name in quasi), *hidden]
-    for codes, of_value, width, (name, type_) in zip(tuples.codes, columns.codes, columns.widths, asked, strict=True):
-        known = values[name]
-        looks = (known == ANYTHING).fill_null(value=False) if type_ is ColumnType.TEXT else known.is_null()
+    typed = [*((name, ColumnType.TEXT) for name in quasi), *hidden]
+    for codes, of_value, width, (name, type_) in zip(tuples.codes, columns.codes, columns.widths, typed, strict=True):
+        series = values[name]
+        looks = (series == ANYTHING).fill_null(value=False) if type_ is ColumnType.TEXT else series.is_null()
         of_code = np.zeros(width, bool)
         of_code[of_value] = looks.to_numpy()
         is_star &= of_code[codes]
@@ -84,34 +81,34 @@ def covers_originals(recount: Recount, coding: Coding, answer: Answer, labels: M
     each sensitive value; and every such label, read back, must cover the codes of all of them.
     """
     table, classes = coding.table, answer.solution.class_of_tuple
-    kept = np.flatnonzero(classes >= 0)
-    weights = table.weights[kept]
-    expected = _expected_labels(recount, labels, classes[kept])
+    shown = np.flatnonzero(classes >= 0)
+    weights = table.weights[shown]
+    expected = _expected_labels(recount, labels, classes[shown])
     if expected is None:
         return False
     for dim, (domain, published) in enumerate(zip(coding.domains, expected, strict=True)):
         coverage = coverage_of(recount.labels[domain.name], domain)
-        codes = table.quasi_codes(dim)[kept]
+        codes = table.quasi_codes(dim)[shown]
         ok = (codes >= coverage.lo[published]) & (codes <= coverage.hi[published])
         for label, members in coverage.sets.items():
             rows = np.flatnonzero(ok & (published == label))
             ok[rows] = np.isin(codes[rows], list(members))
         if not ok.all():
             return False
-    return _same_counts(recount, expected, weights, [(d, codes[kept]) for d, codes in table.attributes()])
+    return _same_counts(recount, expected, weights, [(d, codes[shown]) for d, codes in table.attributes()])
 
 
 def _expected_labels(recount: Recount, labels: Mapping[str, ClassLabels], classes: IntArray) -> list[IntArray] | None:
     """Which label of the recount each original was given, by column; None if one was not found in the release."""
     expected = []
-    for name, known in recount.labels.items():
-        places = {text: i for i, text in enumerate(known.to_list())}
+    for name, labels_of_column in recount.labels.items():
+        places = {text: i for i, text in enumerate(labels_of_column.to_list())}
         of_class = labels[name]
         names = [places.get(_as_read(text, of_class), -1) for text in of_class.names]
-        found = np.array([*names, places.get(None, -1)])[of_class.of_class[classes]]
-        if (found < 0).any():
+        places_of_rows = np.array([*names, places.get(None, -1)])[of_class.of_class[classes]]
+        if (places_of_rows < 0).any():
             return None
-        expected.append(found)
+        expected.append(places_of_rows)
     return expected
 
 
@@ -135,9 +132,9 @@ def _same_counts(
         mapped = np.array([places.get(label, -1) for label in domain.labels])[codes]
         if (mapped < 0).any():
             return False
-        meant = histogram_of(number, mapped, weights, stats.n_classes, hist.domain)
-        same = np.array_equal(meant.codes, hist.codes) and np.array_equal(meant.counts, hist.counts)
-        if not same or not np.array_equal(meant.indptr, hist.indptr):
+        own = histogram_of(number, mapped, weights, stats.n_classes, hist.domain)
+        same = np.array_equal(own.codes, hist.codes) and np.array_equal(own.counts, hist.counts)
+        if not same or not np.array_equal(own.indptr, hist.indptr):
             return False
     return True
 
@@ -146,11 +143,13 @@ def class_numbers(recount: Recount, expected: list[IntArray]) -> IntArray:
     """The class of the recount that has the given labels, -1 where there is none."""
     assert recount.stats.labels is not None
     names = [f"l{i}" for i in range(len(expected))]
-    known = pl.DataFrame(dict(zip(names, recount.stats.labels.values(), strict=True)))
-    known = known.with_columns(pl.Series("class", np.arange(recount.stats.n_classes)))
-    asked = pl.DataFrame(dict(zip(names, expected, strict=True)))
-    found = asked.join(known.cast(dict.fromkeys(names, pl.Int64)), on=names, how="left", maintain_order="left")["class"]
-    return found.fill_null(-1).to_numpy()
+    classes = pl.DataFrame(dict(zip(names, recount.stats.labels.values(), strict=True)))
+    classes = classes.with_columns(pl.Series("class", np.arange(recount.stats.n_classes)))
+    rows = pl.DataFrame(dict(zip(names, expected, strict=True)))
+    numbers = rows.join(classes.cast(dict.fromkeys(names, pl.Int64)), on=names, how="left", maintain_order="left")[
+        "class"
+    ]
+    return numbers.fill_null(-1).to_numpy()
 
 
 def with_persons(recount: Recount, coding: Coding, answer: Answer, labels: Mapping[str, ClassLabels]) -> Recount:
@@ -160,8 +159,8 @@ def with_persons(recount: Recount, coding: Coding, answer: Answer, labels: Mappi
     unpublished = [(i, d) for i, d in enumerate(table.sensitive) if d.kind in kinds]
     if not unpublished:
         return recount
-    kept = np.flatnonzero(classes >= 0)
-    expected = _expected_labels(recount, labels, classes[kept])
+    published = np.flatnonzero(classes >= 0)
+    expected = _expected_labels(recount, labels, classes[published])
     number = np.zeros(0, np.int64) if expected is None else class_numbers(recount, expected)
     if expected is None or (number < 0).any():
         raise DataError("the release does not hold the rows that were published", hint="run again")
@@ -170,8 +169,8 @@ def with_persons(recount: Recount, coding: Coding, answer: Answer, labels: Mappi
         # that classes show the values of their originals, `covers_originals` counts
         is_holding = domain.kind is Counted.HOLDING
         own = as_published(domain, table.sensitive, [h.domain for h in hist.values()]) if is_holding else domain
-        codes = table.sensitive_codes(i)[kept]
-        hist[domain.name] = histogram_of(number, codes, table.weights[kept], recount.stats.n_classes, own)
+        codes = table.sensitive_codes(i)[published]
+        hist[domain.name] = histogram_of(number, codes, table.weights[published], recount.stats.n_classes, own)
     return replace(recount, parts=(replace(recount.stats, hist=hist),))
 
 
@@ -195,5 +194,5 @@ def boxes_are_covered(recount: Recount, coding: Coding, answer: Answer, labels: 
 
 def _lists(members: Collection[int], listed: NDArray[np.uint64]) -> bool:
     """Whether a label that lists some codes covers the sets of classes; 0 is a class that publishes its box."""
-    known = np.bitwise_or.reduce([np.uint64(1) << np.uint64(code) for code in members], initial=np.uint64(0))
-    return bool((listed != 0).all() and not (listed & ~known).any())
+    allowed = np.bitwise_or.reduce([np.uint64(1) << np.uint64(code) for code in members], initial=np.uint64(0))
+    return bool((listed != 0).all() and not (listed & ~allowed).any())

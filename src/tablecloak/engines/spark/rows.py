@@ -1,4 +1,4 @@
-"""How workers of a cluster get at rows and hand over what they found. Nothing here needs Spark.
+"""Tables of the Spark engine: which rows, how workers get at them and hand over what they found.
 
 A task is a value with a method that takes an iterator of Arrow batches and gives one, so that Spark can send it to
 workers. Rows of files are read by the workers themselves, with the readers of the local engine; the batches they are
@@ -8,20 +8,27 @@ given then only say which slices.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
 
-from tablecloak.errors import CloakError
+from tablecloak.data.table import ColumnType, Order
+from tablecloak.engines.base import Table
+from tablecloak.engines.equal_rows import Hidden
+from tablecloak.engines.spelling import Spelling
+from tablecloak.errors import CloakError, DataError
+from tablecloak.io.extras import require_package
 from tablecloak.io.frames import normalize
-from tablecloak.io.parts import Part
+from tablecloak.io.parts import Part, is_many, parts_of
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_slice
 
-__all__ = ["ROW", "FileRows", "Guarded", "Rows", "Slice", "TableRows", "batches_of", "frame_of"]
+if TYPE_CHECKING:
+    from tablecloak.engines.spark.publish import PublishTask
 
 ROW = "__tablecloak_row__"  # the number of a row, in the order of the source
 
@@ -42,7 +49,7 @@ class Guarded:
             raise RuntimeError(f"{type(exc).__name__} in {where.name}, line {where.lineno}") from None
 
 
-class Rows(Protocol):
+class WorkerRows(Protocol):
     """How a worker gets its rows from the batches it is given."""
 
     def frames(
@@ -68,6 +75,7 @@ class FileRows:
     layout: Layout
     slices: tuple[Slice, ...]
     drops: tuple[str, ...] = ()  # rows with an empty cell here are left out
+    hidden: Hidden | None = None  # and rows that look so
 
     def frames(
         self, batches: Iterator[Any], columns: Sequence[str], *, numbered: bool = False
@@ -77,12 +85,12 @@ class FileRows:
                 yield self._read(self.slices[number], columns, numbered=numbered)
 
     def _read(self, one: Slice, columns: Sequence[str], *, numbered: bool) -> pl.DataFrame:
-        wanted = list(dict.fromkeys([*columns, *self.drops])) or [self.layout.names[0]]
+        names = wanted_of(self, columns) or [self.layout.names[0]]
         rows = None if one.rows is None else slice(*one.rows)
-        frame = read_slice(self.source, self.layout, one.part, wanted, rows)
+        frame = read_slice(self.source, self.layout, one.part, names, rows)
         if numbered:
             frame = frame.with_columns(pl.Series(ROW, np.arange(frame.height) + one.begin))
-        return _kept(frame, self.drops, [*columns, *([ROW] if numbered else [])])
+        return _kept(frame, self, [*columns, *([ROW] if numbered else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,7 @@ class TableRows:
     """Rows that Spark reads and hands over in batches, their numbers in the last column."""
 
     drops: tuple[str, ...] = ()
+    hidden: Hidden | None = None
 
     def frames(
         self, batches: Iterator[Any], columns: Sequence[str], *, numbered: bool = False
@@ -97,11 +106,18 @@ class TableRows:
         for batch in batches:
             frame = pl.from_arrow(batch)
             assert isinstance(frame, pl.DataFrame)
-            yield _kept(normalize(frame), self.drops, [*columns, *([ROW] if numbered else [])])
+            yield _kept(normalize(frame), self, [*columns, *([ROW] if numbered else [])])
 
 
-def _kept(frame: pl.DataFrame, drops: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
-    return (frame.drop_nulls(list(drops)) if drops else frame).select(columns)
+def wanted_of(rows: FileRows | TableRows, columns: Sequence[str]) -> list[str]:
+    """The columns that must be read to get some of them, and to know which rows are left out."""
+    return list(dict.fromkeys([*columns, *rows.drops, *(rows.hidden.columns if rows.hidden else ())]))
+
+
+def _kept(frame: pl.DataFrame, rows: FileRows | TableRows, columns: Sequence[str]) -> pl.DataFrame:
+    frame = frame.drop_nulls(list(rows.drops)) if rows.drops else frame
+    frame = frame.filter(~rows.hidden.rows(frame)) if rows.hidden else frame
+    return frame.select(columns)
 
 
 def frame_of(batch: Any) -> pl.DataFrame:
@@ -119,3 +135,90 @@ def batches_of(frame: pl.DataFrame) -> Iterator[Any]:
     text = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
     schema = pa.schema([(f.name, text.get(f.type, f.type)) for f in table.schema])
     yield from table.cast(schema).to_batches()
+
+
+SLICE_ROWS = 250_000
+FILE_BITS = 40  # rows of one file, in numbers of rows
+SPARK_TYPES = {
+    ColumnType.INTEGER: "bigint", ColumnType.FLOAT: "double", ColumnType.BOOLEAN: "boolean",
+    ColumnType.DATE: "date", ColumnType.DATETIME: "timestamp_ntz", ColumnType.TEXT: "string",
+}  # fmt: skip
+_OUR_TYPES = {
+    "tinyint": ColumnType.INTEGER, "smallint": ColumnType.INTEGER, "int": ColumnType.INTEGER,
+    "bigint": ColumnType.INTEGER, "float": ColumnType.FLOAT, "double": ColumnType.FLOAT,
+    "boolean": ColumnType.BOOLEAN, "date": ColumnType.DATE, "timestamp": ColumnType.DATETIME,
+    "timestamp_ntz": ColumnType.DATETIME, "string": ColumnType.TEXT,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkTable:
+    """Rows on workers: which ones, how a worker gets at them, and what is published of them."""
+
+    types: Mapping[str, ColumnType]
+    name: str
+    n_rows: int
+    rows: FileRows | TableRows
+    table: str | None = None  # of Spark's catalog, instead of files
+    publish: PublishTask | None = None  # a release that was not written yet
+    classes: Any = None  # of such a release: a DataFrame with the class of tuples that no cuts lead to
+    order: Order = Order.KEEP  # in which such a release is written
+    key: bytes | None = field(default=None, repr=False)  # of random orders
+
+    def spelled(self, spelling: Spelling) -> SparkTable:
+        """The release as a text file shows it."""
+        assert self.publish is not None
+        return replace(self, publish=replace(self.publish, spelling=spelling))
+
+
+def spark_table(table: Table) -> SparkTable:
+    """What every table of this engine is."""
+    assert isinstance(table, SparkTable)
+    return table
+
+
+def slices_of(source: Source, layout: Layout) -> tuple[tuple[Slice, ...], int | None]:
+    """What workers read at once, and the number of rows where files say so."""
+    parts = parts_of(source.path) if is_many(source.path) else [Part(source.path.absolute(), {})]
+    parts = [Part(part.path.absolute(), part.keys) for part in parts]
+    if layout.format != "parquet":
+        return tuple(Slice(part, number << FILE_BITS) for number, part in enumerate(parts)), None
+    slices, n_rows = [], 0
+    for part in parts:
+        for begin, end in _row_ranges(part.path):
+            slices.append(Slice(part, n_rows + begin, (begin, end)))
+        n_rows += slices[-1].rows[1] if slices and slices[-1].part is part and slices[-1].rows else 0
+    return tuple(slices) or (Slice(parts[0], 0, (0, 0)),), n_rows
+
+
+def _row_ranges(path: Path) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that are whole row groups, of about SLICE_ROWS rows."""
+    parquet = require_package("pyarrow.parquet", extra="spark", purpose="the Spark engine")
+    metadata = parquet.read_metadata(path)
+    begin = at = 0
+    for group in range(metadata.num_row_groups):
+        at += metadata.row_group(group).num_rows
+        if at - begin >= SLICE_ROWS or group == metadata.num_row_groups - 1:
+            yield begin, at
+            begin = at
+
+
+def our_type(name: str, spark_type: str, source: Source) -> ColumnType:
+    """The type that a type of Spark is read as."""
+    column_type = ColumnType.FLOAT if spark_type.startswith("decimal") else _OUR_TYPES.get(spark_type)
+    if column_type is None:
+        raise DataError(
+            f"column '{name}' has the unsupported type {spark_type}", hint="leave it out, or cast it to text",
+            location=source.location,
+        )  # fmt: skip
+    return column_type
+
+
+def escaped(name: str) -> str:
+    """A name inside backquotes."""
+    return name.replace("`", "``")
+
+
+def quoted(functions: Any, name: str) -> Any:
+    """A column by its name, whatever signs it has."""
+    return functions.col(f"`{escaped(name)}`")

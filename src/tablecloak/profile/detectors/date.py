@@ -10,6 +10,6 @@ from tablecloak.profile.detector import Match, detector
 @detector("date")
 def date(column: Column) -> Match | None:
     """Dates and times."""
-    if column.type not in (ColumnType.DATE, ColumnType.DATETIME):
+    if column.type not in (ColumnType.DATE, ColumnType.DATETIME) or not column.n_present:
         return None
     return Match("date", Role.QUASI, "others may know when something happened", 0.4)

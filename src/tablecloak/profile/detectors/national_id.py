@@ -56,11 +56,11 @@ def is_bsn(text: str) -> bool:
 
 def is_dni(text: str) -> bool:
     """Spain: the letter is given by the number modulo 23; X, Y and Z of foreigners count as 0, 1 and 2."""
-    found = re.fullmatch(r"([XYZ]?)(\d{7,8})-?([A-Z])", text.strip().upper())
-    if not found or len(found[1] + found[2]) != 8:
+    match = re.fullmatch(r"([XYZ]?)(\d{7,8})-?([A-Z])", text.strip().upper())
+    if not match or len(match[1] + match[2]) != 8:
         return False
-    number = int(("XYZ".index(found[1]) if found[1] else 0) * 10**7 + int(found[2]))
-    return found[3] == "TRWAGMYFPDXBNJZSQVHLCKE"[number % 23]
+    number = int(("XYZ".index(match[1]) if match[1] else 0) * 10**7 + int(match[2]))
+    return match[3] == "TRWAGMYFPDXBNJZSQVHLCKE"[number % 23]
 
 
 def is_nir(text: str) -> bool:
@@ -105,8 +105,8 @@ def is_personnummer(text: str) -> bool:
 
 def is_hetu(text: str) -> bool:
     """Finland: a date, a century sign, three digits, and a character given by the number modulo 31."""
-    found = re.fullmatch(r"([0-3]\d[01]\d{3})[-+ABCDEFYXWVU](\d{3})([0-9A-Y])", text.strip().upper())
-    return bool(found) and "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(found[1] + found[2]) % 31] == found[3]  # type: ignore[index]
+    match = re.fullmatch(r"([0-3]\d[01]\d{3})[-+ABCDEFYXWVU](\d{3})([0-9A-Y])", text.strip().upper())
+    return bool(match) and "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(match[1] + match[2]) % 31] == match[3]  # type: ignore[index]
 
 
 def is_fodselsnummer(text: str) -> bool:
@@ -235,10 +235,10 @@ def _more() -> dict[str, Check]:
     """Checks of further countries, where python-stdnum is installed (the extra `pii`)."""
     import importlib
 
-    found: dict[str, Check] = {}
+    checks: dict[str, Check] = {}
     for module, name in MORE.items():
         try:
-            found[name] = importlib.import_module(f"stdnum.{module}").is_valid
+            checks[name] = importlib.import_module(f"stdnum.{module}").is_valid
         except ImportError:
             continue
-    return found
+    return checks

@@ -24,8 +24,8 @@ def phone(column: Column) -> Match | None:
     if share < 0.8:
         return None
     check = _check()
-    known = "" if check is None else f", {percent(column.share(check))} in a known plan"
-    return Match(f"phone number ({percent(share)}{known})", Role.IDENTIFIER, "reaches one person", 0.9)
+    in_plan = "" if check is None else f", {percent(column.share(check))} in a known plan"
+    return Match(f"phone number ({percent(share)}{in_plan})", Role.IDENTIFIER, "reaches one person", 0.9)
 
 
 @cache

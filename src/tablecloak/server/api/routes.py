@@ -26,30 +26,33 @@ from tablecloak.server.api.bodies import (
     RunOut,
     Verified,
 )
-from tablecloak.server.services import checks, datasets, exports, kinds, projects, records, runs
-from tablecloak.server.services.workshop import Workshop
+from tablecloak.server.state import ServerState
+from tablecloak.server.steps.export import service as export_service
+from tablecloak.server.steps.goals import service as goals_service
+from tablecloak.server.steps.home import service as home_service
+from tablecloak.server.steps.load import service as load_service
+from tablecloak.server.steps.policy import service as policy_service
+from tablecloak.server.steps.run import service as run_service
 from tablecloak.server.store import Dataset, Project, Run, Unknown
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
 POLL_SECONDS = 0.2
 
 
-def _workshop(request: Request) -> Workshop:
-    found: Workshop = request.app.state.workshop
-    return found
+def _state(request: Request) -> ServerState:
+    state: ServerState = request.app.state.server
+    return state
 
 
-At = Annotated[Workshop, Depends(_workshop)]
+At = Annotated[ServerState, Depends(_state)]
 
 
-def _project(project_id: str, workshop: At) -> Project:
-    return workshop.store.project(project_id)
+def _project(project_id: str, state: At) -> Project:
+    return state.store.project(project_id)
 
 
-def _run(run_id: str, workshop: At) -> Run:
-    return workshop.store.run(run_id)
+def _run(run_id: str, state: At) -> Run:
+    return state.store.run(run_id)
 
 
 AProject = Annotated[Project, Depends(_project)]
@@ -57,18 +60,18 @@ ARun = Annotated[Run, Depends(_run)]
 
 
 @router.get("/projects", tags=["projects"])
-def list_projects(workshop: At) -> list[ProjectOut]:
+def list_projects(state: At) -> list[ProjectOut]:
     """All projects, the last touched first."""
-    return [ProjectOut.of(p) for p in workshop.store.projects()]
+    return [ProjectOut.of(p) for p in state.store.projects()]
 
 
 @router.post("/projects", status_code=201, tags=["projects"])
-def create_project(body: NewProject, workshop: At) -> ProjectOut:
+def create_project(body: NewProject, state: At) -> ProjectOut:
     """A project on a dataset, with a suggested policy; `sample` brings made-up patients, `sample-of-sets` baskets."""
     if body.dataset in ("sample", "sample-of-sets"):
-        return ProjectOut.of(projects.create_sample(workshop, of_sets=body.dataset != "sample"))
-    dataset = workshop.store.dataset(body.dataset)
-    return ProjectOut.of(kinds.create(workshop, dataset, body.kind, name=body.name, preset=body.preset))
+        return ProjectOut.of(home_service.create_sample(state, of_sets=body.dataset != "sample"))
+    dataset = state.store.dataset(body.dataset)
+    return ProjectOut.of(home_service.create(state, dataset, body.kind, name=body.name, preset=body.preset))
 
 
 @router.get("/projects/{project_id}", tags=["projects"])
@@ -78,9 +81,9 @@ def get_project(project: AProject) -> ProjectOut:
 
 
 @router.delete("/projects/{project_id}", status_code=204, tags=["projects"])
-def delete_project(project: AProject, workshop: At) -> None:
+def delete_project(project: AProject, state: At) -> None:
     """Delete a project and all its files now."""
-    workshop.forget_project(project)
+    state.forget_project(project)
 
 
 @router.get("/projects/{project_id}/policy", tags=["projects"], response_class=PlainTextResponse)
@@ -90,78 +93,76 @@ def get_policy(project: AProject) -> Response:
 
 
 @router.put("/projects/{project_id}/policy", tags=["projects"])
-def put_policy(project: AProject, body: NewPolicy, workshop: At) -> ProjectOut:
+def put_policy(project: AProject, body: NewPolicy, state: At) -> ProjectOut:
     """Replace the policy. 422 names every problem with its line and column; 409: the version is not the present one."""
-    return ProjectOut.of(projects.write(workshop, project, body.policy, version=body.version))
+    return ProjectOut.of(policy_service.write(state, project, body.policy, version=body.version))
 
 
 @router.post("/projects/{project_id}/check", tags=["projects"])
-def check_project(project: AProject, workshop: At) -> Check:
+def check_project(project: AProject, state: At) -> Check:
     """Whether the goals can be reached; runs nothing."""
-    return Check.model_validate(projects.check(workshop, project))
+    return Check.model_validate(goals_service.check(state, project).to_dict())
 
 
 @router.post("/projects/{project_id}/runs", status_code=202, tags=["runs"])
-def create_run(project: AProject, workshop: At, response: Response, body: NewRun | None = None) -> RunOut:
+def create_run(project: AProject, state: At, response: Response, body: NewRun | None = None) -> RunOut:
     """Put a run of the present policy in the queue."""
-    run = runs.begin(workshop, project, body.task if body else "run")
+    run = run_service.begin(state, project, body.task if body else "run")
     response.headers["location"] = f"/api/v1/runs/{run.id}"
     return RunOut.of(run)
 
 
 @router.get("/projects/{project_id}/runs", tags=["runs"])
-def list_runs(project: AProject, workshop: At) -> list[RunOut]:
+def list_runs(project: AProject, state: At) -> list[RunOut]:
     """All runs of a project, newest first."""
-    return [RunOut.of(r) for r in workshop.store.runs(project.id)]
+    return [RunOut.of(r) for r in state.store.runs(project.id)]
 
 
 @router.post("/datasets", status_code=201, tags=["datasets"])
-def upload_dataset(
-    file: Annotated[UploadFile, File(description="CSV, Parquet, Excel, ..")], workshop: At
-) -> DatasetOut:
+def upload_dataset(file: Annotated[UploadFile, File(description="CSV, Parquet, Excel, ..")], state: At) -> DatasetOut:
     """Upload a table."""
-    return DatasetOut.of(datasets.receive(workshop, file.file, file.filename or "data.csv"))
+    return DatasetOut.of(home_service.receive(state, file.file, file.filename or "data.csv"))
 
 
 @router.post("/datasets/open", status_code=201, tags=["datasets"])
-def open_dataset(body: OpenSource, workshop: At) -> DatasetOut:
+def open_dataset(body: OpenSource, state: At) -> DatasetOut:
     """A copy of a file on this machine, of `sqlite:///FILE#TABLE`, or of a table of a PostgreSQL server.
 
     Passwords are named, never sent: `password=env:NAME` or `password=file:PATH`, as the server finds them.
     """
-    return DatasetOut.of(datasets.open_source(workshop, body.source))
+    return DatasetOut.of(home_service.open_source(state, body.source))
 
 
 @router.get("/records", tags=["datasets"])
 def look_at_record(
     record: Annotated[str, Query(max_length=2000, description="address of a record, or its DOI")],
-    workshop: At,
+    state: At,
     token: Annotated[str | None, Query(max_length=1000, description="where a token is")] = None,
 ) -> RecordOut:
     """Files of a record on Zenodo or a Dataverse server, where the server was started with `--internet`."""
-    return RecordOut.model_validate(records.look(workshop, record, token).to_dict())
+    return RecordOut.model_validate(home_service.look_at_record(state, record, token).to_dict())
 
 
 @router.post("/datasets/fetch", status_code=201, tags=["datasets"])
-def fetch_dataset(body: FetchFile, workshop: At) -> DatasetOut:
+def fetch_dataset(body: FetchFile, state: At) -> DatasetOut:
     """A copy of a file of a record."""
-    return DatasetOut.of(records.fetch(workshop, body.record, body.file, body.token))
+    return DatasetOut.of(home_service.fetch_record(state, body.record, body.file, body.token))
 
 
 @router.get("/datasets", tags=["datasets"])
-def list_datasets(workshop: At) -> list[DatasetOut]:
+def list_datasets(state: At) -> list[DatasetOut]:
     """All datasets."""
-    return [DatasetOut.of(d) for d in workshop.store.datasets()]
+    return [DatasetOut.of(d) for d in state.store.datasets()]
 
 
-def _dataset(dataset_id: str, workshop: At) -> Dataset:
-    return workshop.store.dataset(dataset_id)
+def _dataset(dataset_id: str, state: At) -> Dataset:
+    return state.store.dataset(dataset_id)
 
 
 @router.get("/datasets/{dataset_id}/profile", tags=["datasets"])
-def profile(dataset: Annotated[Dataset, Depends(_dataset)], workshop: At) -> dict[str, Any]:
+def profile(dataset: Annotated[Dataset, Depends(_dataset)], state: At) -> dict[str, Any]:
     """Columns, types, suggested roles with reasons, risk; no cell."""
-    return datasets.profile_of(workshop, dataset)
+    return load_service.dataset_profile(state, dataset).to_dict()
 
 
 @router.get("/runs/{run_id}", tags=["runs"])
@@ -171,43 +172,43 @@ def get_run(run: ARun) -> RunOut:
 
 
 @router.delete("/runs/{run_id}", status_code=202, tags=["runs"])
-def cancel_run(run: ARun, workshop: At) -> RunOut:
+def cancel_run(run: ARun, state: At) -> RunOut:
     """Cancel a run that waits or works; one that has ended stays as it is."""
-    workshop.jobs.cancel(run.id)
-    return RunOut.of(workshop.store.run(run.id))
+    state.jobs.cancel(run.id)
+    return RunOut.of(state.store.run(run.id))
 
 
 @router.post("/runs/{run_id}/resume", status_code=202, tags=["runs"])
-def resume_run(run: ARun, workshop: At) -> RunOut:
+def resume_run(run: ARun, state: At) -> RunOut:
     """Do a run again that was interrupted, cancelled or failed."""
-    return RunOut.of(runs.resume(workshop, run))
+    return RunOut.of(run_service.resume(state, run))
 
 
 @router.post("/runs/{run_id}/stop", status_code=202, tags=["runs"])
-def stop_run(run: ARun, workshop: At) -> RunOut:
+def stop_run(run: ARun, state: At) -> RunOut:
     """Ask a run to publish the best it has found so far."""
-    workshop.jobs.stop(run.id)
-    return RunOut.of(workshop.store.run(run.id))
+    state.jobs.stop(run.id)
+    return RunOut.of(state.store.run(run.id))
 
 
 @router.get("/runs/{run_id}/events", tags=["runs"], response_class=EventSourceResponse)
 async def events(
     run: ARun,
-    workshop: At,
+    state: At,
     request: Request,
     after: Annotated[int, Query(ge=0, description="number of the first event wanted")] = 0,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """What the run does, as it happens; ends when the run ends."""
-    seen = int(last_event_id) + 1 if last_event_id and last_event_id.isdecimal() else after
+    first = int(last_event_id) + 1 if last_event_id and last_event_id.isdecimal() else after
     while not await request.is_disconnected():
-        told = workshop.jobs.told(run.id, seen)
-        rest, status = await asyncio.to_thread(runs.rest, workshop, run.id, seen) if told is None else (told, None)
+        live = state.jobs.live_events(run.id, first)
+        rest, status = await asyncio.to_thread(run_service.rest, state, run.id, first) if live is None else (live, None)
         for event in rest:
-            seen = event["seq"] + 1
+            first = event["seq"] + 1
             yield ServerSentEvent(data=event, event="progress", id=str(event["seq"]))
         if status is not None:
-            yield ServerSentEvent(data={"status": status}, event="end", id=str(seen))
+            yield ServerSentEvent(data={"status": status}, event="end", id=str(first))
             return
         await asyncio.sleep(POLL_SECONDS)
 
@@ -217,33 +218,33 @@ def _file(path: Path) -> Response:
 
 
 @router.get("/runs/{run_id}/report", tags=["runs"], response_class=FileResponse)
-def report(run: ARun, workshop: At) -> Response:
+def report(run: ARun, state: At) -> Response:
     """The report, one HTML page."""
-    return _file(runs.file_of(workshop, run, "report"))
+    return _file(run_service.file_of(state, run, "report"))
 
 
 @router.get("/runs/{run_id}/release", tags=["runs"], response_class=FileResponse)
 def release(
     run: ARun,
-    workshop: At,
+    state: At,
     format: Annotated[str | None, Query(description="csv, tsv, parquet, jsonl, arrow or xlsx")] = None,  # noqa: A002
 ) -> Response:
     """The release, as it was written or in another format."""
-    own = runs.file_of(workshop, run, "release")
+    own = run_service.file_of(state, run, "release")
     is_other = format is not None and own.suffix != f".{format}"
-    return _file(exports.path_of(workshop, run, f"release.{format}") if is_other else own)
+    return _file(export_service.path_of(state, run, f"release.{format}") if is_other else own)
 
 
 @router.get("/runs/{run_id}/recoding", tags=["runs"], response_class=FileResponse)
-def recoding(run: ARun, workshop: At) -> Response:
+def recoding(run: ARun, state: At) -> Response:
     """The recoding, which publishes new rows in the same way."""
-    return _file(runs.file_of(workshop, run, "recoding"))
+    return _file(run_service.file_of(state, run, "recoding"))
 
 
 @router.get("/runs/{run_id}/certificate", tags=["runs"], response_class=FileResponse)
-def certificate(run: ARun, workshop: At) -> Response:
+def certificate(run: ARun, state: At) -> Response:
     """The certificate: what holds, for exactly which bytes."""
-    return _file(runs.file_of(workshop, run, "certificate"))
+    return _file(run_service.file_of(state, run, "certificate"))
 
 
 @router.get("/runs/{run_id}/lattice", tags=["runs"])
@@ -251,20 +252,20 @@ def lattice(run: ARun) -> dict[str, Any]:
     """The searched lattice of a finished run of the task `lattice`."""
     if run.task != "lattice" or run.status != "done":
         raise Unknown
-    found: dict[str, Any] = run.result
-    return found
+    view: dict[str, Any] = run.result
+    return view
 
 
 @router.post("/verify", tags=["verify"])
 def verify(
     release: Annotated[UploadFile, File(description="a finished table, whoever made it")],
     policy: Annotated[UploadFile, File(description="the policy whose goals must hold")],
-    workshop: At,
+    state: At,
     original: Annotated[UploadFile | None, File(description="the table it was made from, to compare cells")] = None,
 ) -> Verified:
     """Recount a finished table against a policy, and hold its cells against the original; nothing is kept."""
     tables = [(t.file, t.filename or "") for t in (release, original) if t is not None]
-    return Verified.model_validate(checks.verify_upload(workshop, tables, policy.file))
+    return Verified.model_validate(export_service.verify_upload(state, tables, policy.file).document)
 
 
 @router.get("/schema/policy", tags=["policy"])

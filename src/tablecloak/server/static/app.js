@@ -33,8 +33,8 @@ function take(html, url) {
   const meta = page.querySelector("meta[name=csrf]");
   if (meta) document.querySelector("meta[name=csrf]").content = meta.content;
   for (const path of opened) {
-    const found = [...document.querySelectorAll("#main details")].find((d) => pathOf(d) === path);
-    if (found && !found.classList.contains("why")) found.open = true;
+    const details = [...document.querySelectorAll("#main details")].find((d) => pathOf(d) === path);
+    if (details && !details.classList.contains("why")) details.open = true;
   }
   if (focus) refocus(focus);
   if (url && new URL(url).pathname !== location.pathname) { history.pushState({}, "", url); shown = location.pathname + location.search; }
@@ -44,8 +44,8 @@ function take(html, url) {
 const pathOf = (details) => details.querySelector("summary").textContent.trim() + "|" + (details.closest("form") ? details.closest("form").getAttribute("action") : "");
 const keyOf = (element) => ({ name: element.name, value: element.type === "radio" || element.type === "submit" ? element.value : null, label: element.getAttribute("aria-label"), action: element.form ? element.form.getAttribute("action") : null, at: element.form && element.form.elements.at ? element.form.elements.at.value : null });
 function refocus(key) {
-  const found = [...document.querySelectorAll("input, select, button, textarea")].find((e) => e.name === key.name && e.getAttribute("aria-label") === key.label && (e.form ? e.form.getAttribute("action") : null) === key.action && (key.at === null || (e.form.elements.at && e.form.elements.at.value === key.at)) && (key.value === null || e.value === key.value));
-  if (found && !found.disabled) found.focus({ preventScroll: true });
+  const control = [...document.querySelectorAll("input, select, button, textarea")].find((e) => e.name === key.name && e.getAttribute("aria-label") === key.label && (e.form ? e.form.getAttribute("action") : null) === key.action && (key.at === null || (e.form.elements.at && e.form.elements.at.value === key.at)) && (key.value === null || e.value === key.value));
+  if (control && !control.disabled) control.focus({ preventScroll: true });
   else document.getElementById("main").focus({ preventScroll: true });
 }
 

@@ -1,0 +1,72 @@
+"""What the searches of the lattice have in common: their options, and from a searched lattice to a release."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.fulldomain._judge import Judge, why_no_pruning
+from tablecloak.algorithms.fulldomain._losses import LossName
+from tablecloak.algorithms.fulldomain._publish import publish
+from tablecloak.algorithms.fulldomain._searched_lattice import SearchedLattice
+from tablecloak.algorithms.fulldomain.lattice_view import LatticeView, view_of_search
+from tablecloak.algorithms.loss_target import TARGET_LOSSES, LossTarget
+from tablecloak.models.base import Goal
+from tablecloak.progress import Progress
+
+Limit = Annotated[
+    float, Field(ge=0, lt=1, description="share of records that may be left out because their class fails the goal")
+]
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class FullDomain(ABC):
+    """What all searches of the lattice have in common."""
+
+    name: ClassVar[str]
+    searches_lattice: ClassVar[bool] = True
+    loss: LossName = "gcp"
+    suppression_limit: Limit = 0.0
+    suppress: Annotated[
+        Literal["records", "cells"],
+        Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
+    ] = "records"
+    target: LossTarget = None
+
+    @property
+    def needs_hierarchies(self) -> bool:
+        return True
+
+    @property
+    def needs_sensitive(self) -> bool:
+        return self.loss in TARGET_LOSSES
+
+    def refuses(self, goal: Goal) -> str | None:
+        return why_no_pruning(goal, suppresses=self.suppression_limit > 0)
+
+    def judge(self, problem: Problem) -> Judge:
+        """Judges the nodes of a problem's lattice by this algorithm's loss and limit."""
+        return Judge(problem, self.loss, self.suppression_limit, self.target)
+
+    def explore(self, problem: Problem, progress: Progress) -> SearchedLattice:
+        """Search the lattice and keep all that was found out; `best` is the node to publish."""
+        searched = SearchedLattice(self.judge(problem), progress)
+        self.visit(searched)
+        searched.choose()
+        return searched
+
+    def view(self, problem: Problem, progress: Progress) -> LatticeView:
+        """The searched lattice as a value."""
+        return view_of_search(self.explore(problem, progress))
+
+    @abstractmethod
+    def visit(self, searched: SearchedLattice) -> None:
+        """Tag nodes in the order of this algorithm."""
+
+    def solve(self, problem: Problem, progress: Progress) -> Solution:
+        searched = self.explore(problem, progress)
+        return publish(searched.judge, searched.choose().node, cells=self.suppress == "cells")

@@ -1,0 +1,71 @@
+"""What every kind of microaggregation shares: clusters, united where they fail the goal, published as their centers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from tablecloak.algorithms.base import Problem, Publishes, Solution
+from tablecloak.algorithms.merge_classes import boxes_of, merge_failing, renumbered
+from tablecloak.algorithms.micro._centers import centers_of, spread_within
+from tablecloak.algorithms.micro._points import records_of
+from tablecloak.algorithms.micro._tie import Tie, parse_tie
+from tablecloak.arrays import IntArray
+from tablecloak.models.base import Goal
+
+Standardize = Annotated[bool, Field(description="give all columns the same spread before records are compared")]
+
+
+def _refusal(goal: Goal) -> str | None:
+    unsafe = goal.not_monotone
+    if unsafe:
+        return f"clusters that fail it are united, and uniting clusters can break {', '.join(unsafe)}"
+    return None
+
+
+class Microaggregation:
+    """What every kind of microaggregation shares."""
+
+    @property
+    def publishes(self) -> Publishes:
+        return Publishes.CENTERS
+
+    @property
+    def needs_rows(self) -> bool:
+        return True
+
+    def refuses(self, goal: Goal) -> str | None:
+        return _refusal(goal)
+
+
+def ties_of(tie: str | tuple[str, ...]) -> list[Tie]:
+    """The formulas of a policy, read."""
+    return [parse_tie(text) for text in ([tie] if isinstance(tie, str) else tie)]
+
+
+def centered(problem: Problem, clusters: IntArray, ties: list[Tie], remarks: tuple[str, ...] = ()) -> Solution:
+    """Clusters, united where they fail the goal, with their centers."""
+    table = problem.table
+    classes, n_classes = renumbered(merge_failing(problem, clusters))
+    lo, hi = boxes_of(table, classes, n_classes)
+    points = records_of(table, standardize=True).numbers
+    if points.shape[1]:
+        remarks = (f"{spread_within(points, classes):.2%} of the squared spread of the numbers is lost", *remarks)
+    return Solution(classes, lo, hi, centers=centers_of(table, classes, n_classes, ties), notes=remarks)
+
+
+def _readable(tie: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    try:
+        ties_of(tie)
+    except ValueError as error:
+        raise PydanticCustomError("tie", "{reason}", {"reason": str(error)}) from None
+    return tie
+
+
+TieField = Annotated[
+    str | tuple[str, ...],
+    AfterValidator(_readable),
+    Field(description="columns computed from the averages of others, as in 'Sum = Hours * Rate'"),
+]

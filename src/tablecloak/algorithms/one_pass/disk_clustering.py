@@ -1,0 +1,132 @@
+"""The clustering of the disk-based anonymiser: one pass over the records, clusters of k to 2k - 1.
+
+Here records are in memory; `engines/disk/cluster_tables.py` has the same for records on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.clustering._record_distances import Beta, Distance
+from tablecloak.algorithms.clustering._unite_clusters import Clustering, cluster_size, solution_of
+from tablecloak.algorithms.clustering.base import Points, points_of
+from tablecloak.algorithms.one_pass.cluster_table import ClusterTable, Members
+from tablecloak.algorithms.one_pass.pile_dealing import Dealing, DealtRecords, RecordStore, deal_records
+from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.progress import Progress
+from tablecloak.rng import Secret
+
+Codes = NDArray[np.int32]
+
+
+@algorithm("disk-clustering", minimizes="NCP, or another distance where `distance` says so")
+class DiskClustering(Clustering):
+    """Publish equal records that are k or more as they are; deal the others to random clusters in one pass.
+
+    Every record joins the cluster with the nearest centroid (mean of numbers, common ancestor of categories); clusters
+    that pass 2k - 1 are split by distance to the centroid, clusters below k are dissolved into their neighbours. The
+    optimised mode finds centroids through parents of many and splits at the end: faster, a little more loss. Where
+    fewer than k records remain beside the sets published as they are, they borrow from the nearest such set. Clusters
+    that do not satisfy the rest of the goal are united with their nearest. Cost: n^2 / k comparisons, optimised
+    n^1.5 / k^0.5. Reference: the disk-based clustering algorithm of the Amnesia anonymisation tool.
+    """
+
+    mode: Annotated[
+        Literal["auto", "classic", "optimized"],
+        Field(
+            description="auto: optimized where k / n < switch_ratio and there are more than switch_clusters clusters"
+        ),
+    ] = "auto"
+    switch_ratio: Annotated[float, Field(gt=0, description="mode auto: see there")] = 1e-3
+    switch_clusters: Annotated[int, Field(ge=0, description="mode auto: see there")] = 50_000
+    size_weight: Annotated[
+        float, Field(ge=0, description="full clusters look farther: distance x (1 + size_weight x size / k)")
+    ] = 0.0
+    distance: Distance = "loss"
+    beta: Beta = 1.0
+
+    @property
+    def dealing(self) -> Dealing:
+        return self
+
+    def solve(self, problem: Problem, progress: Progress) -> Solution:
+        points = points_of(problem.table, distance=self.distance, beta=self.beta)
+        records = MemoryRecords(points)
+        dealt = self.deal(records, cluster_size(problem), problem.secret, progress)
+        return solution_of(problem, points, records.labels(dealt))
+
+    def deal(self, records: RecordStore, size: int, secret: Secret, progress: Progress) -> DealtRecords:
+        """Sets and piles of records, wherever these are kept."""
+        return deal_records(
+            records, size, secret.generator("disk-clustering"), size_weight=self.size_weight, progress=progress,
+            is_optimized=lambda n_piles: self._is_optimized(records.n, size, n_piles),
+        )  # fmt: skip
+
+    def _is_optimized(self, n: int, size: int, n_clusters: int) -> bool:
+        if self.mode != "auto":
+            return self.mode == "optimized"
+        return prefers_optimized(n, size, n_clusters, ratio=self.switch_ratio, least=self.switch_clusters)
+
+
+def prefers_optimized(n: int, size: int, n_clusters: int, *, ratio: float = 1e-3, least: int = 50_000) -> bool:
+    """Whether the table is so much larger than k, and has so many clusters, that scanning all of them would not do."""
+    return size / n < ratio and n_clusters > least
+
+
+class MemoryRecords:
+    """Records in memory."""
+
+    def __init__(self, points: Points) -> None:
+        self.costs, self.n = points, points.n
+        self.codes = points.codes
+        self.table = ClusterTable(points.n_dims, points.n + points.n // 2)
+        self.group = np.unique(self.codes, axis=1, return_inverse=True)[1].reshape(-1)
+        self.state = np.full(self.n, -1)  # the set of every record, -1: none, -2: it has a seed
+
+    def sets(self, size: int) -> tuple[Codes, IntArray]:
+        counts = np.bincount(self.group)
+        is_set = counts >= size
+        self.state = np.where(is_set, np.cumsum(is_set) - 1, -1)[self.group]
+        rows = np.flatnonzero(self.state >= 0)
+        firsts = rows[np.unique(self.state[rows], return_index=True)[1]]
+        return self.codes[:, firsts], counts[is_set]
+
+    def rest(self) -> Iterator[Members]:
+        yield self._members(self.state == -1)
+
+    def _members(self, which: BoolArray) -> Members:
+        ids = np.flatnonzero(which)
+        return ids, np.ascontiguousarray(self.codes[:, ids])
+
+    def equal_to(self, seeds: Codes) -> Iterator[tuple[IntArray, Members]]:
+        ids, codes = self._members(self.state == -1)
+        both = np.concatenate([seeds, codes], axis=1)
+        same = np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
+        number = np.full(int(same.max()) + 1, -1)
+        number[same[: seeds.shape[1]]] = np.arange(seeds.shape[1])
+        seed_of = number[same[seeds.shape[1] :]]
+        is_equal = seed_of >= 0
+        self.state[ids[is_equal]] = -2
+        yield seed_of[is_equal], (ids[is_equal], codes[:, is_equal])
+
+    def waiting(self) -> Iterator[Members]:
+        yield self._members(self.state == -1)
+
+    def lend(self, set_: int, n: int) -> Members:
+        ids = np.flatnonzero(self.state == set_)[:n]
+        self.state[ids] = -1
+        return ids, self.codes[:, ids]
+
+    def labels(self, dealt: DealtRecords) -> IntArray:
+        """The cluster of every record: sets first, then piles."""
+        of_set, of_pile = dealt.numbers()
+        labels: IntArray = np.append(of_set, -1)[np.maximum(self.state, -1)]
+        ids, piles = self.table.rows()
+        labels[ids] = of_pile[piles]
+        return labels

@@ -1,0 +1,303 @@
+"""Dealing records to random piles of k to 2k - 1: one pass, centroids in memory, records wherever they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.algorithms.clustering.base import Costs
+from tablecloak.algorithms.one_pass._piles import PileSet, add_to_block, leave_block, make_blocks, make_tops
+from tablecloak.algorithms.one_pass.cluster_table import ClusterTable, Members
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
+from tablecloak.kernels.clustering import COMPILED_FROM
+from tablecloak.kernels.dispatch import pays
+from tablecloak.kernels.piles import PileBlocks, deal, deal_by_tops, halve
+from tablecloak.progress import Progress, silent
+from tablecloak.rng import Secret
+
+Codes = NDArray[np.int32]
+NEVER = 1 << 62
+
+
+class RecordStore(Protocol):
+    """Where records are, numbered in their order; batches of them are as large as memory allows."""
+
+    @property
+    def costs(self) -> Costs: ...
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def table(self) -> ClusterTable:
+        """Of all records that are in no set."""
+
+    def sets(self, size: int) -> tuple[Codes, IntArray]:
+        """Records that at least `size` rows share, (n_dims, n_sets) in ascending order, and how many rows do."""
+
+    def rest(self) -> Iterator[Members]:
+        """Records that are in no set."""
+
+    def equal_to(self, seeds: Codes) -> Iterator[tuple[IntArray, Members]]:
+        """Records equal to one of the seeds, (n_dims, n_seeds), with the number of that seed."""
+
+    def waiting(self) -> Iterator[Members]:
+        """Records that are in no set and equal to no seed."""
+
+    def lend(self, set_: int, n: int) -> Members:
+        """Take the first records out of a set."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DealtRecords:
+    """Sets of equal records, which stay as they are, and piles; empty piles are among them."""
+
+    sets: Codes  # (n_dims, n_sets)
+    set_sizes: IntArray  # (n_sets,)
+    piles: PileSet
+
+    def boxes(self) -> tuple[Codes, Codes, IntArray]:
+        """Boxes (n_dims, n) and sizes of all sets and then of all piles that have records."""
+        full, nonempty = self.piles.full(), np.flatnonzero(self.set_sizes)
+        lo = np.concatenate([self.sets[:, nonempty], self.piles.lo[full].T], axis=1)
+        hi = np.concatenate([self.sets[:, nonempty], self.piles.hi[full].T], axis=1)
+        return lo, hi, np.concatenate([self.set_sizes[nonempty], self.piles.sizes[full]])
+
+    def numbers(self) -> tuple[IntArray, IntArray]:
+        """The number of each set and of each pile among those that have records."""
+        nonempty, full = self.set_sizes > 0, self.piles.sizes > 0
+        return np.cumsum(nonempty) - 1, int(nonempty.sum()) + np.cumsum(full) - 1
+
+
+class Dealing(Protocol):
+    """An algorithm that deals records, wherever these are kept."""
+
+    @property
+    def distance(self) -> str: ...
+
+    @property
+    def beta(self) -> float: ...
+
+    def deal(self, records: RecordStore, size: int, secret: Secret, progress: Progress) -> DealtRecords:
+        """Sets and piles of all records."""
+
+
+def deal_records(
+    records: RecordStore,
+    size: int,
+    generator: np.random.Generator,
+    *,
+    is_optimized: Callable[[int], bool],
+    size_weight: float = 0.0,
+    progress: Progress = silent,
+) -> DealtRecords:
+    """Sets of at least `size` equal records, and piles of all others.
+
+    Args:
+        is_optimized: from the number of piles at the start to whether they are found through parents.
+        size_weight: how much farther a pile looks for every `size` records it has.
+    """
+    sets, counts = records.sets(size)
+    n_rest = records.n - int(counts.sum())
+    dealer = Dealer(records, size, size_weight)
+    if 0 < n_rest < size:
+        counts = dealer.borrow(sets, counts, n_rest)
+    elif n_rest:
+        dealer.begin(_seeds(records, n_rest, max(1, n_rest // size), generator))
+        n_waiting = n_rest - int(dealer.piles.sizes.sum())
+        progress.start("solve", n_waiting)
+        dealer.progress = progress
+        (dealer.fill_by_tops if is_optimized(dealer.piles.n) else dealer.fill)()
+    return DealtRecords(sets, counts, dealer.piles)
+
+
+def _seeds(records: RecordStore, n_rest: int, n_seeds: int, generator: np.random.Generator) -> Codes:
+    """The different ones among some random records, (n_dims, n) in ascending order."""
+    samples: list[Codes] = []
+    left, n_open = n_rest, n_seeds
+    for _, codes in records.rest():
+        draws: FloatArray = generator.random(codes.shape[1:])
+        chosen = _sampled(draws, left, n_open)
+        samples.append(codes[:, chosen])
+        left, n_open = left - codes.shape[1], n_open - len(chosen)
+    return np.unique(np.concatenate(samples, axis=1), axis=1)
+
+
+def _sampled(draws: FloatArray, left: int, n_chosen: int) -> IntArray:
+    """Which of the next records of `left` are among the `wanted` ones: each with the chance that it then has."""
+    chosen: list[int] = []
+    for i, draw in enumerate(draws.tolist()):
+        if draw * (left - i) < n_chosen - len(chosen):
+            chosen.append(i)
+    return np.array(chosen, np.int64)
+
+
+def n_lent(n_small: int, n_large: int, size: int) -> int:
+    """How many records of a large cluster complete a small one: those missing if it can spare them, else all.
+
+    Reference: stub and trunk in Li, Wong, Fu, Pei, DASFAA 2006.
+    """
+    return size - n_small if n_small + n_large >= 2 * size else n_large
+
+
+class Dealer:
+    """Piles that records are dealt to, their sizes kept between k and 2k - 1."""
+
+    def __init__(self, records: RecordStore, size: int, size_weight: float = 0.0) -> None:
+        self.records = records
+        self.table = records.table
+        self.lines = records.costs.lines
+        self.is_compiled = pays(records.n, COMPILED_FROM)
+        self.size = size
+        self.weight = size_weight / size
+        self.piles = PileSet(self.lines)
+        self.progress: Progress = silent
+        self._blocks: PileBlocks | None = None
+        self._n_joined = 0  # since blocks were made
+        self._n_dealt = 0
+
+    def begin(self, seeds: Codes) -> None:
+        """One pile for each seed, with all records equal to it."""
+        self.piles.grow(seeds.shape[1])
+        counts = np.zeros(seeds.shape[1], np.int64)
+        for numbers, (ids, codes) in self.records.equal_to(seeds):
+            self.table.put(ids, codes, numbers, np.zeros(len(ids)))
+            counts += np.bincount(numbers, minlength=len(counts))
+        self.piles.refill(np.arange(len(counts)), seeds)
+        self.piles.arrays.total[: len(counts)] *= counts[:, None]
+        self.piles.arrays.size[: len(counts)] = counts
+
+    def borrow(self, sets: Codes, counts: IntArray, n_rest: int) -> IntArray:
+        """A pile of the fewer than k records that remain and of what the nearest set can spare; the sets' new sizes."""
+        parts = list(self.records.rest())
+        ids, codes = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts], axis=1)
+        costs = self.records.costs.unions(sets, sets, codes.min(axis=1), codes.max(axis=1))
+        lent = np.array([n_lent(n_rest, n, self.size) for n in counts.tolist()])
+        nearest = int(np.argmin((lent + n_rest) * costs))
+        more, same = self.records.lend(nearest, int(lent[nearest]))
+        self.piles.grow(1)
+        ids, codes = np.concatenate([ids, more]), np.concatenate([codes, same], axis=1)
+        self.piles.refill(np.zeros(len(ids), np.int64), codes)
+        self.table.put(ids, codes, np.zeros(len(ids), np.int64), np.zeros(len(ids)))
+        counts = counts.copy()
+        counts[nearest] -= lent[nearest]
+        return counts
+
+    # Classic ----------------------------------------------------------------------------------------------------------
+
+    def fill(self) -> None:
+        """Classic mode: the nearest of all piles for every record, and a pile is split as soon as it is too large."""
+        for ids, codes in self.records.waiting():
+            begin = 0
+            while begin < len(ids):
+                piles = self._deal(ids[begin:], codes[:, begin:], 2 * self.size)
+                begin += len(piles)
+                if self.piles.sizes[piles[-1]] >= 2 * self.size:
+                    self._split(int(piles[-1]))
+        self.dissolve_small()
+
+    def _deal(self, ids: IntArray, codes: Codes, limit: int) -> IntArray:
+        """Deal the first of some records, at most until a pile has `limit`: the piles of those dealt."""
+        most = min(len(ids), max(256, self.piles.n))  # blocks are made anew after about one record for every pile
+        if self.is_compiled and (self._blocks is None or self._n_joined > self.piles.n):
+            self._blocks, self._n_joined = make_blocks(self.piles), 0
+        piles, distances = deal.form(compiled=self.is_compiled)(
+            self.lines, codes[:, :most], self.piles.arrays, self.piles.n, self._blocks,
+            size_weight=self.weight, limit=limit,
+        )  # fmt: skip
+        n = len(piles)
+        self.table.put(ids[:n], codes[:, :n], piles, distances)
+        self._n_joined += n
+        self._n_dealt += n
+        self.progress.advance(self._n_dealt)
+        return piles
+
+    def _split(self, pile: int) -> None:
+        ids, codes = self.table.take(pile)
+        old = self.piles.n
+        self._put_halves(np.array([pile]), ids, codes, np.array([0, len(ids)]))
+        if self._blocks is not None:
+            block = int(self._blocks.block_of[pile])
+            fits = [add_to_block(self.piles, self._blocks, p, block) for p in (pile, *range(old, self.piles.n))]
+            self._blocks = self._blocks if all(fits) else None
+
+    def _put_halves(self, piles: IntArray, ids: IntArray, codes: Codes, starts: IntArray) -> None:
+        """Split piles, given the records of one after the other, until none has 2k."""
+        part, distances, n_parts = halve.form(compiled=self.is_compiled)(self.lines, codes, starts, self.size)
+        new = np.concatenate([piles, self.piles.n + np.arange(n_parts - len(piles))])[part]
+        self.piles.grow(n_parts - len(piles))
+        order = np.argsort(new, kind="stable")
+        self.piles.refill(new[order], codes[:, order])
+        self.table.put(ids, codes, new, distances)
+
+    def split_all(self) -> None:
+        """Halve every pile of 2k records or more until none is left."""
+        large = np.flatnonzero(self.piles.sizes >= 2 * self.size)
+        if len(large) == 0:
+            return
+        for piles, ids, codes in self.table.take_all(large):
+            starts = np.flatnonzero(np.diff(piles, prepend=-1))
+            self._put_halves(piles[starts], ids, codes, np.append(starts, len(piles)))
+        self._blocks = None
+
+    def dissolve_small(self) -> None:
+        """Move the records of small piles to their nearest, pass after pass, until no pile is small.
+
+        A small pile that has received a record in a pass is left for the next, so every pass empties at least one.
+        """
+        while len(small := self._small()) and len(self.piles.full()) > 1:
+            has_received = np.zeros(self.piles.n, bool)
+            n_full = len(self.piles.full())
+            for pile in small.tolist():
+                if not has_received[pile] and n_full > 1:
+                    self._dissolve(pile, has_received)
+                    n_full -= 1
+            self.split_all()
+
+    def _small(self) -> IntArray:
+        sizes = self.piles.sizes
+        return np.flatnonzero((sizes > 0) & (sizes < self.size))
+
+    def _dissolve(self, pile: int, has_received: BoolArray) -> None:
+        ids, codes = self.table.take(pile)
+        self.piles.empty(np.array([pile]))
+        if self._blocks is not None:
+            leave_block(self._blocks, pile)
+        begin = 0
+        while begin < len(ids):
+            piles = self._deal(ids[begin:], codes[:, begin:], NEVER)
+            has_received[piles] = True
+            begin += len(piles)
+
+    # Optimised --------------------------------------------------------------------------------------------------------
+
+    def fill_by_tops(self) -> None:
+        """Optimised mode: find piles through parents, split too large ones at the end."""
+        self._deal_by_tops(self.records.waiting())
+        self.split_all()
+        small = self._small()
+        if len(small) == len(self.piles.full()):
+            self.dissolve_small()
+            return
+        self.piles.empty(small)
+        self._deal_by_tops((ids, codes) for _, ids, codes in self.table.take_all(small))
+        self.split_all()
+
+    def _deal_by_tops(self, batches: Iterator[Members]) -> None:
+        full = self.piles.full()
+        piles = self.piles.only(full)
+        tops = make_tops(piles)
+        for ids, codes in batches:
+            for begin in range(0, len(ids), 1 << 14):
+                part = slice(begin, begin + (1 << 14))
+                nearest, distances = deal_by_tops.form(compiled=self.is_compiled)(
+                    self.lines, codes[:, part], piles.arrays, piles.n, tops, size_weight=self.weight
+                )
+                self.table.put(ids[part], codes[:, part], full[nearest], distances)
+                self._n_dealt += len(nearest)
+                self.progress.advance(self._n_dealt)
+        self.piles.replace(full, piles)

@@ -1,0 +1,358 @@
+"""auto: top-down cuts, refinement of neighbouring classes, and a search for boxes; the lowest loss we know."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from tablecloak import rng
+from tablecloak.algorithms.base import Problem, Solution, TupleOrder, algorithm
+from tablecloak.algorithms.topdown._goal_rules import rules_of
+from tablecloak.algorithms.topdown._partition import CutRule, partition
+from tablecloak.algorithms.topdown._refine_blocks import Refinery, compact, dearest_first
+from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
+from tablecloak.data.coded import CodedTable, mixed
+from tablecloak.kernels.box_search import make_levels
+from tablecloak.kernels.dispatch import has_compiler, pays
+from tablecloak.kernels.loading import must_compile, warm_up
+from tablecloak.kernels.prices import MOST_SET_VALUES, SET, make_prices
+from tablecloak.kernels.refining import SPLIT_UP_TO, Steps
+from tablecloak.kernels.rules import RuleKind, Rules
+from tablecloak.models.base import Goal
+from tablecloak.models.k_anonymity import KAnonymity
+from tablecloak.progress import REFINE, SEARCH_BOXES, Progress, silent, tell_better, tell_groups
+from tablecloak.values.amounts import most_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Effort:
+    rounds: int  # passes, each over other blocks
+    sweeps: int  # in every block
+    pairs: int  # of tuples and classes compared in one sweep over the table; blocks are as large as that allows
+    fewest: int  # classes of a block
+    merges: int  # of tuples compared when pools are built anew, for each tuple
+    all_merges: int  # the same for the whole table: larger tables have smaller pools
+    most_tuples: int  # looked at in all rounds together; the dearest blocks come first
+    boxes: int = 0  # passes of the box search in a round, at most
+    varied: int = 0  # the same where columns are published as sets
+    plain: int = 0  # of them before small classes are completed with records of cheaper ones
+    box_pairs: int = 1  # of tuples and classes in a block of the box search
+    work: int = 0  # tuples that a pass of the box search may look at, for each tuple of its block
+    unboxed: int = 1  # rounds where there is no box search: numpy has none, and distances are not made for one
+    polishes: int = 1  # of a pool
+
+
+EFFORTS = {
+    "fast": _Effort(
+        rounds=1, sweeps=1, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000,
+        boxes=1, varied=1, plain=1, box_pairs=35_000_000, work=2_000, unboxed=3,
+    ),
+    "balanced": _Effort(
+        rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
+        boxes=3, varied=5, plain=1, box_pairs=100_000_000, work=10_000, unboxed=6,
+    ),
+    "best": _Effort(
+        rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
+        boxes=4, varied=8, plain=1, box_pairs=1_000_000_000, work=50_000,
+    ),
+}  # fmt: skip
+
+
+# Tables of fewer tuples do not wait for the compiler, whatever the effort.
+SMALL = 400
+# Of larger tables numpy looks at this many tuples, in a quarter of a second.
+DEAREST = 120
+# Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
+UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0, most_tuples=DEAREST)
+# numpy refines tables this small as compiled kernels do.
+TINY = 50
+# A round that lowers the loss by less than this share is the last.
+WORTH = 0.001
+# Classes of more tuples than this are shared out before they are built anew: growing costs the square of their number.
+GROWN = 2000
+# Cuts that lose more than this are not the only start where rules speak of sensitive values.
+HARD = 0.25
+MOST_NEAR = 8
+NOISE = 0.3
+
+
+@algorithm("auto", minimizes="NCP")
+class Auto:
+    """Cut the table top-down where that saves most loss, refine neighbouring classes, then search for better boxes.
+
+    A refinement moves tuples to cheaper classes, puts the outliers of a class elsewhere, dissolves classes, and pools
+    neighbouring classes to build them anew. The box search goes through the combinations of hierarchy nodes and ranges
+    that hold enough records, and makes a class of those records wherever that costs less than the classes they leave,
+    which keep what they need or are dissolved. Where columns are published as sets it tries the boxes of the classes
+    with one value more, and leaves out others. Every change lowers the loss and is admitted by the goal. Where the goal
+    speaks of sensitive values and cuts lose much, classes grown towards it are another start. Equal rows stay together.
+    Tables of fewer than 12,000 different rows are refined without the box search, unless `effort` is `best` or seconds.
+    Cost: near-linear in the number of different rows for a given effort.
+    """
+
+    effort: Annotated[
+        Literal["fast", "balanced", "best"] | Annotated[float, Field(gt=0)],
+        Field(description="how long to look for a release with less loss; a number: seconds"),
+    ] = "fast"
+    time_limit: Annotated[
+        float | None, Field(gt=0, description="seconds after which the best release found so far is taken")
+    ] = None
+    suppression_limit: Annotated[
+        float, Field(ge=0, lt=1, description="share of records that may be left out where that lowers the loss")
+    ] = 0.0
+    labels: Annotated[
+        Literal["hierarchy", "set"],
+        Field(description="hierarchy: publish its nodes; set: publish any set of values, whatever the hierarchy"),
+    ] = "hierarchy"
+
+    @property
+    def may_shard(self) -> bool:
+        return True
+
+    def refuses(self, goal: Goal) -> str | None:
+        unsafe = replace(goal, counts_persons=False).not_monotone
+        if unsafe:
+            return f"classes that end with equal labels are one class to a reader, which may break {', '.join(unsafe)}"
+        return None
+
+    def solve(self, problem: Problem, progress: Progress) -> Solution:
+        if not problem.goal.is_monotone:
+            # Classes may share persons, so a union of satisfying classes may fail, and so may both after a move from
+            # one to the other: only cuts are safe whose sides both satisfy the goal.
+            cut = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
+            return leave_out(problem, cut, most_of(problem.table.n_rows, self.suppression_limit))
+        table, place = _in_order(problem.table)
+        solution = self._solved(replace(problem, table=table), progress)
+        return replace(solution, class_of_tuple=solution.class_of_tuple[place])
+
+    def _solved(self, problem: Problem, progress: Progress) -> Solution:
+        deadline = time.monotonic() + self.seconds
+        start = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
+        is_set = _set_dims(problem.table) if self.labels == "set" else np.zeros(problem.table.space.n_dims, bool)
+        classes = self._refined(problem, start.class_of_tuple, is_set, deadline, progress)
+        budget = most_of(problem.table.n_rows, self.suppression_limit)
+        solution = _solution(problem.table, classes, is_set)
+        if not budget:
+            return solution
+        trimmed = suppress(problem, solution, budget)
+        return _solution(problem.table, trimmed.class_of_tuple, is_set)
+
+    @property
+    def seconds(self) -> float:
+        """How long the search may take."""
+        limits = [limit for limit in (self.effort, self.time_limit) if isinstance(limit, int | float)]
+        return min(limits, default=float("inf"))
+
+    @property
+    def order(self) -> TupleOrder:
+        return TupleOrder.VALUES
+
+    def must_compile(self, n_tuples: int) -> bool:
+        """Whether the kernels for a table of this many tuples are not there yet."""
+        return self._is_compiled(n_tuples) and must_compile(as_sets=self.labels == "set")
+
+    def compile(self, n_tuples: int) -> None:
+        """Compile them, for this and all later runs."""
+        if self._is_compiled(n_tuples):
+            warm_up(refines=True, as_sets=self.labels == "set")
+
+    def _is_compiled(self, n_tuples: int) -> bool:
+        waits = self.effort not in ("fast", "balanced") and n_tuples > SMALL  # for the compiler, once ever
+        return has_compiler() if waits else pays(n_tuples)
+
+    def _refined(
+        self, problem: Problem, classes: IntArray, is_set: BoolArray, deadline: float, progress: Progress
+    ) -> IntArray:
+        table = problem.table
+        is_compiled = self._is_compiled(table.n_tuples)
+        rules, counted, is_whole = rules_of(problem.goal, table)
+        is_slow = not is_compiled and table.n_tuples > TINY
+        effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
+        if not is_slow and (not is_compiled or _has_distances(rules)):
+            effort = replace(effort, boxes=0, rounds=max(effort.rounds, effort.unboxed), sweeps=2)
+        random, prices = rng.child(problem.seed, "auto"), make_prices(table.space, is_set)
+        refinery = Refinery(
+            problem, prices, rules, counted, is_whole, deadline, is_compiled,
+            most_tuples=effort.most_tuples, dims=dearest_first(table, prices, random),
+        )  # fmt: skip
+        losses = _losses(table, classes, is_set)
+        is_hard = _has_distances(rules) or _mean(losses, table) > HARD
+        if len(rules.kind) and is_hard and not is_slow and table.n_tuples <= effort.most_tuples:
+            classes, losses = self._better_start(refinery, effort, classes, losses, is_set, progress)
+        for i in range(max(1, min(effort.rounds, effort.most_tuples // table.n_tuples))):
+            n_classes = int(classes.max()) + 1
+            steps = _steps(effort, i, n_classes, table.n_tuples, has_rules=len(rules.kind) > 0)
+            if (n_classes < 2 and not steps.alone) or refinery.is_over(progress):
+                break
+            n_blocks = max(1, round(n_classes / max(effort.fewest, effort.pairs // table.n_tuples)))
+            emphasis = random.choice([0.25, 1.0, 4.0], table.space.n_dims)
+            # classes come numbered in the order of the first partition; one block needs no order
+            order = refinery.near_order(classes, emphasis) if i and n_blocks > 1 else np.arange(n_classes)
+            tell_better(progress, _mean(losses, table))
+            tell_groups(progress, partial(_sizes, table, classes))
+            progress.finish(f"loss {_mean(losses, table):.4f}")
+            progress.start(REFINE, table.n_tuples)
+            classes = refinery.refine(classes, losses, order, n_blocks, steps, progress)
+            last, losses = losses, _losses(table, classes, is_set)
+            if effort.boxes and not refinery.is_over(progress):
+                classes = self._boxed(refinery, effort, i, classes, losses, random, progress)
+                losses = _losses(table, classes, is_set)
+            if last.sum() - losses.sum() < WORTH * last.sum():
+                break
+        return classes
+
+    def _boxed(
+        self, refinery: Refinery, effort: _Effort, turn: int, classes: IntArray, losses: FloatArray,
+        random: np.random.Generator, progress: Progress,
+    ) -> IntArray:  # fmt: skip
+        """Classes after a box search; later turns go through the boxes in another order."""
+        table, n_classes = refinery.problem.table, len(losses)
+        n_blocks = max(1, round((table.n_tuples * n_classes / effort.box_pairs) ** 0.5))
+        near = n_blocks > 1
+        order = refinery.near_order(classes, np.ones(table.space.n_dims)) if near else np.arange(n_classes)
+        levels = make_levels(table.space, refinery.prices, refinery.dims, random if turn else None)
+        work = effort.work * table.n_tuples // n_blocks
+        passes = effort.varied if (refinery.prices.kind == SET).any() else effort.boxes
+        steps = Steps(sweeps=0, boxes=passes, plain=0 if turn else effort.plain, work=work, turn=turn)
+        tell_better(progress, _mean(losses, table))
+        progress.finish(f"loss {_mean(losses, table):.4f}")
+        progress.start(SEARCH_BOXES, table.n_tuples)
+        return refinery.refine(classes, losses, order, n_blocks, steps, progress, levels)
+
+    def _better_start(
+        self, refinery: Refinery, effort: _Effort, classes: IntArray, losses: FloatArray, is_set: BoolArray,
+        progress: Progress,
+    ) -> tuple[IntArray, FloatArray]:  # fmt: skip
+        """The cuts, or classes grown towards the rules from equal shares of the whole table, whichever loses less."""
+        problem = refinery.problem
+        shared = share_out(problem, np.zeros_like(classes), list(refinery.counted), GROWN)
+        n_parts = int(shared.max()) + 1
+        if n_parts < 2 and problem.table.n_tuples > 2 * GROWN:
+            return classes, losses
+        lost = _losses(problem.table, shared, is_set)
+        steps = Steps(sweeps=effort.sweeps, alone=2 * GROWN)
+        grown = refinery.refine(shared, lost, np.arange(n_parts), n_parts, steps, progress)
+        lost = _losses(problem.table, grown, is_set)
+        return (grown, lost) if lost.sum() < losses.sum() else (classes, losses)
+
+
+def _in_order(table: CodedTable) -> tuple[CodedTable, IntArray]:
+    """The different tuples in an order of their own, and which of them every tuple is.
+
+    Whatever order rows or an engine have them in, and whether equal rows are one tuple there: the release is the same.
+    The order is that of a hash: where similar tuples follow each other, the refinement finds less.
+    """
+    order = np.lexsort((*table.keys, mixed(table.keys)))
+    keys = table.keys[:, order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.cumsum(is_new) - 1
+    weights = np.bincount(place, weights=table.weights if len(table.weights) else None).astype(np.int64)
+    if (weights == 1).all():
+        weights = np.zeros(0, np.int64)
+    return replace(table, keys=np.ascontiguousarray(keys[:, is_new]), weights=weights, tuple_of_row=None), place
+
+
+def _sizes(table: CodedTable, classes: IntArray) -> IntArray:
+    """Records of every class."""
+    released = classes >= 0
+    weights = table.weights[released] if len(table.weights) else None
+    return np.bincount(classes[released], weights).astype(np.int64)
+
+
+def _has_distances(rules: Rules) -> bool:
+    return bool((rules.kind >= RuleKind.EQUAL_DISTANCE).any())
+
+
+def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rules: bool) -> Steps:
+    """What one round does to its blocks; pools are as large as the effort allows."""
+    merges = min(effort.merges, effort.all_merges // max(1, n_tuples))
+    members = max(1.0, n_tuples / n_classes)
+    near = min(MOST_NEAR, int((merges / members) ** 0.5) - 1)
+    return Steps(
+        sweeps=effort.sweeps,
+        near=max(1, near),
+        pooled=min(SPLIT_UP_TO, int(2 * members * (near + 1))) if near > 1 else SPLIT_UP_TO,
+        alone=2 * GROWN if has_rules and turn == 0 and effort.pairs else 0,
+        noise=NOISE if turn else 0.0,
+        polishes=effort.polishes,
+        turn=turn,
+    )
+
+
+def _set_dims(table: CodedTable) -> BoolArray:
+    """Dimensions that are published as sets: categories, as many as fit a word."""
+    return np.array([not d.type.is_ordered and d.n_codes <= MOST_SET_VALUES for d in table.domains], bool)
+
+
+def _boxes(table: CodedTable, classes: IntArray, is_set: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Boxes and masks of classes, each (n_classes, n_dims); a mask of 0 stands for the box."""
+    released = np.flatnonzero(classes >= 0)
+    by_class = released[np.argsort(classes[released], kind="stable")]
+    starts = np.searchsorted(classes[by_class], np.arange(int(classes.max()) + 1))
+    lo, hi, masks = (np.zeros((len(starts), table.space.n_dims), np.int64) for _ in range(3))
+    for d in range(table.space.n_dims):
+        codes = table.quasi_codes(d)[by_class]
+        lo[:, d], hi[:, d] = np.minimum.reduceat(codes, starts), np.maximum.reduceat(codes, starts)
+        if is_set[d]:
+            masks[:, d] = np.bitwise_or.reduceat(np.left_shift(np.int64(1), codes), starts)
+    return lo, hi, masks
+
+
+def _solution(table: CodedTable, classes: IntArray, is_set: BoolArray) -> Solution:
+    is_published = classes >= 0
+    numbers = np.full(len(classes), -1, np.int64)
+    numbers[is_published] = compact(classes[is_published])
+    lo, hi, masks = _boxes(table, numbers, is_set)
+    return Solution(numbers, lo, hi, sets=masks.astype(np.uint64) if is_set.any() else None)
+
+
+def _losses(table: CodedTable, classes: IntArray, is_set: BoolArray) -> FloatArray:
+    """Loss of all records of each class together, summed over attributes, (n_classes,)."""
+    solution = _solution(table, classes, is_set)
+    weights = table.weights if len(table.weights) else None
+    sizes = np.bincount(solution.class_of_tuple, weights=weights, minlength=solution.n_classes)
+    losses: FloatArray = sizes * (solution.losses(table.domains) @ table.space.weight)
+    return losses
+
+
+def _mean(losses: FloatArray, table: CodedTable) -> float:
+    """Mean loss of a record and attribute."""
+    return float(losses.sum()) / (table.n_rows * table.space.n_dims)
+
+
+def share_out(problem: Problem, classes: IntArray, counted: list[int], most: int) -> IntArray:
+    """Classes of at most about `most` tuples; a class whose parts the goal does not admit stays whole.
+
+    The records of each sensitive value are put in the order of a top-down partition and dealt out in equal shares, so
+    every part has neighbours in it and the distribution of the whole class.
+    """
+    n_members = np.bincount(classes)
+    n_parts = -(-n_members // most)
+    if n_parts.max() < 2 or not counted:
+        return classes
+    table = problem.table
+    values = np.zeros(table.n_tuples, np.int64)
+    for i in counted:
+        values = values * table.sensitive[i].n_values + table.sensitive_codes(i)
+    goal = Goal((KAnonymity(k=2),))
+    near = partition(replace(problem, goal=goal), CutRule(by_saving=True, relaxed=False), silent).class_of_tuple
+    order = np.lexsort((near, values, classes))
+    group = np.unique(np.stack([classes, values])[:, order], axis=1, return_inverse=True)[1].reshape(-1)
+    weight = table.weights[order] if len(table.weights) else np.ones(len(order), np.int64)
+    size = np.bincount(group, weights=weight).astype(np.int64)
+    before = np.cumsum(weight) - weight - (np.cumsum(size) - size)[group]  # records of the group that come earlier
+    part = np.empty(len(order), np.int64)
+    part[order] = (2 * before + weight) * n_parts[classes[order]] // (2 * size[group])
+    shared = np.unique(classes * int(n_parts.max()) + part, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    ok = problem.goal.admits(table.class_stats(shared, int(shared.max()) + 1))
+    is_whole = np.zeros(len(n_members), bool)
+    is_whole[classes[~ok[shared]]] = True
+    return np.unique(np.where(is_whole[classes], classes, shared + len(n_members)), return_inverse=True)[1].reshape(-1)

@@ -1,0 +1,272 @@
+"""Jobs that workers do on the rows of a table, and what they send back: counts and values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from tablecloak.arrays import IntArray
+from tablecloak.data.coder import Values
+from tablecloak.engines.base import PERSON
+from tablecloak.engines.equal_rows import NOBODY, Alike, KeyArray, keys_of, shown_rows, some_of, words_of
+from tablecloak.engines.spark.coding import CodeTask, words_in
+from tablecloak.engines.spark.rows import (
+    ROW,
+    SPARK_TYPES,
+    FileRows,
+    Guarded,
+    SparkTable,
+    WorkerRows,
+    batches_of,
+    frame_of,
+    quoted,
+    wanted_of,
+)
+from tablecloak.engines.spark.session import explained
+from tablecloak.io.frames import DTYPES
+
+if TYPE_CHECKING:
+    from tablecloak.engines.spark.publish import PublishTask
+
+VALUES = "column int, number bigint, real double, text string"
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesTask:
+    """The different values of columns: rows of (column, whole number, decimal number, text), all empty for missing."""
+
+    rows: WorkerRows
+    columns: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        of_columns = [Values(name) for name in self.columns]
+        for frame in self.rows.frames(batches, self.columns):
+            for values in of_columns:
+                values.add(frame[values.name])
+        for i, values in enumerate(of_columns):
+            if len(values):
+                yield from batches_of(_encoded(i, values.series()))
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryTask:
+    """Rows (column -1) and empty cells of columns: (column, number)."""
+
+    rows: WorkerRows
+    columns: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in self.rows.frames(batches, self.columns, numbered=True):
+            counts = [(-1, frame.height), *((i, frame[name].null_count()) for i, name in enumerate(self.columns))]
+            yield from batches_of(pl.DataFrame(counts, schema={"column": pl.Int32, "n": pl.Int64}, orient="row"))
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeTask:
+    """Keys of rows on sets of columns and whose they are, equal ones of a slice united: (set, key, who, number)."""
+
+    rows: WorkerRows
+    made: PublishTask | None  # None: rows are taken as they lie in a table, else as a release was made of them
+    columns: tuple[str, ...]
+    sets: tuple[tuple[str, ...], ...]
+    stars: tuple[str, ...]
+    person: str | None = None  # None: everybody is 0
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        frames = self.made.with_persons(batches) if self.made else self.rows.frames(batches, self.columns)
+        for frame in frames:
+            shown = shown_rows(frame, self.stars)
+            whose = pl.lit(0, pl.Int64) if self.person is None else pl.Series(_signed(words_of(shown[self.person])))
+            for number, keys in enumerate(keys_of(shown, self.sets)):
+                pairs = pl.DataFrame({"key": _signed(keys)}).with_columns(whose.alias("who"))
+                groups = pairs.group_by("key", "who").agg(n=pl.len().cast(pl.Int64))
+                yield from batches_of(groups.select(pl.lit(number, pl.Int32).alias("set"), "key", "who", "n"))
+
+
+@dataclass(frozen=True, slots=True)
+class SomeRowsTask:
+    """About a share of the rows; those equal in the column `together` all or none."""
+
+    rows: WorkerRows
+    columns: tuple[str, ...]
+    together: str | None
+    share: float
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in self.rows.frames(batches, self.columns):
+            some = some_of(frame, self.together, self.share)
+            yield from batches_of(some.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
+
+
+def _signed(words: KeyArray) -> IntArray:
+    """Numbers of 64 bits as Spark has them."""
+    return words.view(np.int64)
+
+
+def _encoded(column: int, values: pl.Series) -> pl.DataFrame:
+    kinds: dict[str, Any] = {"number": pl.Int64, "real": pl.Float64, "text": pl.String}
+    kind = "text" if values.dtype == pl.String else "real" if values.dtype.is_float() else "number"
+    cells = values.to_physical() if kind == "number" and values.dtype != pl.Boolean else values
+    frame = pl.DataFrame({kind: cells.cast(kinds.pop(kind))})
+    empty = {other: pl.lit(None, dtype) for other, dtype in kinds.items()}
+    return frame.with_columns(**empty, column=pl.lit(column, pl.Int32)).select("column", "number", "real", "text")
+
+
+def decoded(frame: pl.DataFrame, columns: Sequence[str], dtypes: Mapping[str, pl.DataType]) -> dict[str, pl.Series]:
+    """The different values of columns, ascending, the missing one last, from what workers found."""
+    return {name: _decoded(frame.filter(pl.col("column") == i), name, dtypes[name]) for i, name in enumerate(columns)}
+
+
+def _decoded(frame: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
+    kind = "text" if dtype == pl.String else "real" if dtype.is_float() else "number"
+    values = frame[kind].unique().rename(name)
+    values = values if dtype in (pl.String, pl.Float64, pl.Int64) else _from_physical(values, dtype)
+    return values.sort(nulls_last=True)
+
+
+def _from_physical(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+    return values.cast(pl.Int32).cast(dtype) if dtype == pl.Date else values.cast(dtype)
+
+
+def summaries(session: Any, table: SparkTable, columns: Sequence[str]) -> tuple[int, dict[str, int]]:
+    """Rows, and empty cells by column."""
+    task = SummaryTask(table.rows, tuple(columns))
+    with explained("counting rows", table.name):
+        counts = mapped(session, table, task, "column int, n bigint", columns).groupBy("column").sum("n").toArrow()
+    by_column = dict(zip(*(column.to_pylist() for column in counts.columns), strict=True))
+    return int(by_column.get(-1, 0)), {name: int(by_column.get(i, 0)) for i, name in enumerate(columns)}
+
+
+def n_distinct(session: Any, table: SparkTable, columns: Sequence[str]) -> dict[str, int]:
+    """How many different values columns have, the missing one included."""
+    with explained("counting values", table.name):
+        counts = values_of(session, table, columns).groupBy("column").count().toArrow()
+    by_column = dict(zip(*(column.to_pylist() for column in counts.columns), strict=True))
+    return {name: int(by_column.get(i, 0)) for i, name in enumerate(columns)}
+
+
+def mapped(session: Any, table: SparkTable, task: Callable[..., Any], schema: str, columns: Sequence[str]) -> Any:
+    """The task on all rows of a table, as a DataFrame that is computed when it is asked for."""
+    if isinstance(table.rows, FileRows):
+        n = len(table.rows.slices)
+        return session.range(0, n, 1, n).mapInArrow(Guarded(task), schema)
+    from pyspark.sql import functions as f
+
+    names = wanted_of(table.rows, columns)
+    types = table.publish.types if table.publish else table.types  # of the original
+    casts = [quoted(f, n).cast(SPARK_TYPES[types[n]]).alias(n) for n in names if n in types]
+    casts += [quoted(f, n) for n in names if n not in types]
+    chosen = session.table(table.table).select(*casts, f.monotonically_increasing_id().alias(ROW))
+    return chosen.mapInArrow(Guarded(task), schema)
+
+
+def values_of(session: Any, table: SparkTable, columns: Sequence[str]) -> Any:
+    """The different values of columns, as a DataFrame."""
+    return mapped(session, table, ValuesTask(table.rows, tuple(columns)), VALUES, columns).distinct()
+
+
+def distinct(session: Any, table: SparkTable, columns: Sequence[str]) -> pl.DataFrame:
+    """The different values of columns, as workers tell them."""
+    return collected(values_of(session, table, columns), table.name, "collecting values")
+
+
+def values_in(frame: pl.DataFrame, table: SparkTable, columns: Sequence[str]) -> dict[str, pl.Series]:
+    """The different values of columns, from what `distinct` found."""
+    return decoded(frame, columns, {name: DTYPES[table.types[name]] for name in columns})
+
+
+def collected(rows: Any, location: str, step: str = "counting tuples") -> pl.DataFrame:
+    """A DataFrame of counts or values in the memory of the driver."""
+    with explained(step, location):
+        return frame_of(rows.toArrow())
+
+
+def coded(session: Any, table: SparkTable, task: CodeTask) -> Any:
+    """Tuples with their number, equal ones of a slice united, as a DataFrame."""
+    schema = ", ".join(f"{name} bigint" for name in [*_names(task), "n", "first"])
+    names = [*task.columns, *([task.person] if task.person else [])]
+    return mapped(session, table, task, schema, names)
+
+
+def grouped(session: Any, table: SparkTable, task: CodeTask) -> Any:
+    """Different tuples with their number, as a DataFrame."""
+    from pyspark.sql import functions as f
+
+    return coded(session, table, task).groupBy(*_names(task)).agg(f.sum("n").alias("n"), f.min("first").alias("first"))
+
+
+def counted(session: Any, table: SparkTable, task: CodeTask, *, most: int) -> pl.DataFrame:
+    """Different tuples with their number, in the memory of the driver, which may hold `most` of them."""
+    if table.n_rows > most:
+        return collected(grouped(session, table, task), table.name)
+    # all rows would fit, so nothing need be sorted among workers
+    frame = collected(coded(session, table, task), table.name)
+    return frame.group_by(_names(task)).agg(pl.col("n").sum(), pl.col("first").min())
+
+
+def alike(
+    session: Any, table: SparkTable, sets: Sequence[Sequence[str]], stars: Sequence[str], person: str | None = None
+) -> list[Alike]:
+    """Groups of equal records on every set of columns; workers send keys of rows to each other, and sums come back."""
+    from pyspark.sql import functions as f
+
+    named = [*(name for chosen in sets for name in chosen), *stars, *([person] if person else [])]
+    columns = tuple(dict.fromkeys(named))
+    made = table.publish if person == PERSON else None
+    task = AlikeTask(table.rows, made, columns, tuple(map(tuple, sets)), tuple(stars), person)
+    read = made.needed if made else columns
+    with explained("counting equal records", table.name):
+        keys = mapped(session, table, task, "set int, key bigint, who bigint, n bigint", read)
+        if person is not None:
+            return _alike_persons(keys, len(sets))
+        groups = keys.groupBy("set", "key").agg(f.sum("n").alias("n"))
+        by_group = groups.groupBy("set").agg(
+            f.sum("n").alias("records"), f.sum((f.col("n") == 1).cast("bigint")).alias("alone"),
+            f.count("n").alias("groups"), f.min("n").alias("smallest"),
+        ).toArrow()  # fmt: skip
+    by_set = {row["set"]: row for row in by_group.to_pylist()}
+    return [
+        Alike(*(int(by_set[i][name]) for name in ("records", "alone", "groups", "smallest"))) if i in by_set else NOBODY
+        for i in range(len(sets))
+    ]
+
+
+def _alike_persons(keys: Any, n_sets: int) -> list[Alike]:
+    """The same in persons: who stands alone in one group may do so in others."""
+    from pyspark.sql import functions as f
+
+    pairs = keys.groupBy("set", "key", "who").agg(f.sum("n").alias("n"))
+    groups = pairs.groupBy("set", "key").agg(
+        f.sum("n").alias("n"), f.count("who").alias("persons"), f.min("who").alias("who")
+    )
+    by_group = groups.groupBy("set").agg(
+        f.sum("n").alias("records"), f.countDistinct(f.when(f.col("persons") == 1, f.col("who"))).alias("alone"),
+        f.count("n").alias("groups"), f.min("persons").alias("smallest"), f.sum("persons").alias("appearances"),
+    )  # fmt: skip
+    by_group = by_group.join(pairs.groupBy("set").agg(f.countDistinct("who").alias("persons")), "set").toArrow()
+    by_set = {row["set"]: row for row in by_group.to_pylist()}
+    names = ("records", "alone", "groups", "smallest", "persons", "appearances")
+    return [
+        Alike(*(int(by_set[i][name]) for name in names)) if i in by_set else replace(NOBODY, n_persons=0)
+        for i in range(n_sets)
+    ]
+
+
+def some_rows(
+    session: Any, table: SparkTable, columns: Sequence[str], together: str | None, share: float
+) -> pl.DataFrame:
+    """About a share of the rows in the memory of the driver; those equal in `together` all or none."""
+    from tablecloak.engines.spark.rows import escaped
+
+    schema = ", ".join(f"`{escaped(name)}` {SPARK_TYPES[table.types[name]]}" for name in columns)
+    task = SomeRowsTask(table.rows, tuple(columns), together, share)
+    return collected(mapped(session, table, task, schema, columns), table.name, "looking at some rows")
+
+
+def _names(task: CodeTask) -> list[str]:
+    """What tells tuples apart."""
+    return [*words_in(task.packing), *(["person"] if task.person else [])]

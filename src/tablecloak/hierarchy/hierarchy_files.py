@@ -1,0 +1,373 @@
+"""Hierarchy files: leaf-to-root CSV, `parent : child, child` text and nested JSON.
+
+csv       Italy;Europe;*                 one line per value, from the value up to the root
+parents   Root: Europe, America          one line per group; '#' starts a comment line
+json      {"*": {"Europe": ["Italy"]}}   nested groups
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from tablecloak.errors import CloakError, DataError, did_you_mean
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.hierarchy.nested_trees import ROOT_LABEL
+
+FileFormat: TypeAlias = Literal["csv", "parents", "json"]
+FORMATS: tuple[FileFormat, ...] = ("csv", "parents", "json")
+DELIMITERS = ";\t|,"
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchyProblem:
+    """Something wrong, or with severity "warning" something odd, in a hierarchy."""
+
+    line: int | None
+    message: str
+    hint: str | None = None
+    severity: Literal["error", "warning"] = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The path of one value, from the value up to the root, and the line where it stands."""
+
+    number: int | None
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a file says, and what is wrong with it."""
+
+    lines: tuple[Line, ...]
+    problems: tuple[HierarchyProblem, ...]
+
+    @property
+    def errors(self) -> list[HierarchyProblem]:
+        return [problem for problem in self.problems if problem.severity == "error"]
+
+
+def read_hierarchy(path: str | Path, *, format: str | None = None) -> Hierarchy:  # noqa: A002
+    """The hierarchy in a file; the format is told by the extension and the content unless given.
+
+    Raises:
+        DataError: at `file:line`, for the first thing that is wrong.
+    """
+    parsed = parse_file(path, format=format)
+    for problem in parsed.errors[:1]:
+        where = str(path) if problem.line is None else f"{path}:{problem.line}"
+        more = f" (and {len(parsed.errors) - 1} more)" if len(parsed.errors) > 1 else ""
+        raise DataError(problem.message + more, hint=problem.hint, location=where)
+    try:
+        return Hierarchy.from_paths(line.path for line in parsed.lines)
+    except DataError as exc:
+        raise DataError(exc.message, hint=exc.hint, location=str(path)) from exc
+
+
+def parse_file(path: str | Path, *, format: str | None = None) -> Parsed:  # noqa: A002
+    """Paths and problems of a hierarchy file; only an unreadable file raises."""
+    text = _read_text(Path(path))
+    if not text.strip():
+        return Parsed((), (_EMPTY,))
+    try:
+        lines, problems = _PARSERS[_format_of(Path(path), text, format)](text)
+    except csv.Error as exc:
+        return Parsed((), (HierarchyProblem(None, f"not CSV: {exc}", "is a quotation mark left open?"),))
+    if not problems:
+        problems = _check(lines) if lines else [_EMPTY]
+    return Parsed(tuple(lines), tuple(problems))
+
+
+_EMPTY = HierarchyProblem(None, "the hierarchy file has no values", "write one line per value, like Italy;Europe;*")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise DataError(
+            f"the hierarchy file is not UTF-8 (byte {exc.start})", hint="save it as UTF-8", location=str(path)
+        ) from exc
+    except OSError as exc:
+        raise DataError(
+            f"cannot read the hierarchy file: {exc.strerror}", hint=_nearest_file(path), location=str(path)
+        ) from exc
+
+
+def _nearest_file(path: Path) -> str | None:
+    try:
+        return did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
+    except OSError:
+        return "check the path"
+
+
+def _format_of(path: Path, text: str, name: str | None) -> FileFormat:
+    for file_format in FORMATS:
+        if name == file_format:
+            return file_format
+    if name is not None:
+        raise DataError(f"unknown hierarchy format '{name}'", hint=f"use {', '.join(FORMATS)}")
+    suffix = path.suffix.lower()
+    if suffix == ".json" or (suffix not in (".csv", ".tsv") and text.lstrip()[0] in "{["):
+        return "json"
+    return "parents" if suffix not in (".csv", ".tsv") and _looks_like_parents(text) else "csv"
+
+
+def _looks_like_parents(text: str) -> bool:
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    # codes such as ICD9:7048 also hold a colon, but there every line ends in the root
+    same_root = max(_ends_in_root("\n".join(lines), delimiter) for delimiter in DELIMITERS)
+    return all(":" in line for line in lines) and (len(lines) == 1 or not same_root)
+
+
+Outcome: TypeAlias = tuple[list[Line], list[HierarchyProblem]]
+
+
+def _parse_csv(text: str) -> Outcome:
+    rows = _rows(text, _sniff_delimiter(text))
+    lines, problems = [], []
+    for number, row in rows:
+        path = tuple(row[: 1 + max(i for i, cell in enumerate(row) if cell)])  # without trailing empty cells
+        if "" in path:
+            problems.append(_empty_cell(number, path.index("")))
+        else:
+            lines.append(Line(number, path))
+    return lines, problems
+
+
+def _empty_cell(number: int, level: int) -> HierarchyProblem:
+    if level == 0:
+        hint = "remove the line: missing values are handled by the policy, not by the hierarchy"
+        return HierarchyProblem(number, "the value is empty", hint)
+    return HierarchyProblem(number, f"level {level} is empty", "repeat the label of the level below it")
+
+
+def _rows(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    return [(reader.line_num, row) for row in reader if any(row)]
+
+
+def _sniff_delimiter(text: str) -> str:
+    """The delimiter that splits most lines, best of all so that they end in the same root."""
+
+    def score(delimiter: str) -> tuple[bool, int, int]:
+        n_split = sum(len(row) > 1 for _, row in _rows(text, delimiter))
+        return _ends_in_root(text, delimiter), n_split, -DELIMITERS.index(delimiter)
+
+    return max(DELIMITERS, key=score)
+
+
+def _ends_in_root(text: str, delimiter: str) -> bool:
+    rows = [row for _, row in _rows(text, delimiter)]
+    return min((len(row) for row in rows), default=0) > 1 and len({row[-1] for row in rows}) == 1
+
+
+_PARENT = re.compile(r'\s*("(?:[^"]|"")*"|.*?\S)\s*:(?:\s+|$)(.*)')
+_TIGHT_PARENT = re.compile(r"\s*([^:]*\S)\s*:(.*)")
+
+
+def _parse_parents(text: str) -> Outcome:
+    edges: list[tuple[int, str, str]] = []  # line, parent, child
+    problems = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _PARENT.fullmatch(line) or _TIGHT_PARENT.fullmatch(line)
+        children = _list(match[2]) if match else []
+        if match and children and all(children):
+            edges.extend((number, _unquoted(match[1]), child) for child in children)
+        else:
+            problems.append(HierarchyProblem(number, "not of the form 'parent : child, child'", "one group per line"))
+    return ([], problems) if problems else _paths_of_edges(edges)
+
+
+def _list(text: str) -> list[str]:
+    return [cell.strip() for row in csv.reader([text], skipinitialspace=True) for cell in row]
+
+
+def _unquoted(label: str) -> str:
+    return label[1:-1].replace('""', '"') if label.startswith('"') else label
+
+
+def _paths_of_edges(edges: Sequence[tuple[int | None, str, str]]) -> Outcome:
+    parent: dict[str, tuple[str, int | None]] = {}
+    problems = []
+    for number, above, child in edges:
+        first_parent, first_line = parent.setdefault(child, (above, number))
+        if first_parent != above:
+            message = f"'{child}' has two parents: '{first_parent}' (line {first_line}) and '{above}'"
+            problems.append(HierarchyProblem(number, message, "keep one of them"))
+    inner = {above for _, above, _ in edges}
+    roots = [label for label in dict.fromkeys(above for _, above, _ in edges) if label not in parent]
+    if len(roots) > 1:
+        message = f"{len(roots)} groups have no parent: {', '.join(map(repr, roots[:5]))}"
+        problems.append(HierarchyProblem(None, message, "list all but the root as children of a group"))
+    if problems:
+        return [], problems
+    lines, problems = [], []
+    for child, (above, number) in parent.items():
+        path = _climb(child, parent)
+        if path is None:
+            problems.append(
+                HierarchyProblem(number, f"'{child}' contains itself, by way of '{above}'", "remove the cycle")
+            )
+        elif child not in inner:
+            lines.append(Line(number, path))
+    return lines, problems
+
+
+def _climb(label: str, parent: dict[str, tuple[str, int | None]]) -> tuple[str, ...] | None:
+    path = {label: None}  # an ordered set
+    while label in parent:
+        label = parent[label][0]
+        if label in path:
+            return None
+        path[label] = None
+    return tuple(path)
+
+
+def _parse_json(text: str) -> Outcome:
+    try:
+        tree = json.loads(text, object_pairs_hook=_unique_keys)
+        if _is_adjacency(tree):
+            return _paths_of_edges([(None, above, child) for above, children in tree.items() for child in children])
+        return [Line(None, tuple(path)) for path in Hierarchy.from_tree(tree).to_paths()], []
+    except json.JSONDecodeError as exc:
+        return [], [HierarchyProblem(exc.lineno, f"not JSON: {exc.msg} (column {exc.colno})")]
+    except RecursionError:
+        return [], [HierarchyProblem(None, "nested too deeply", "a hierarchy has a few levels")]
+    except CloakError as exc:
+        return [], [HierarchyProblem(None, exc.message, exc.hint)]
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise DataError(f"the key '{key}' occurs twice in one group", hint="unite the two")
+    return dict(pairs)
+
+
+def _is_adjacency(tree: Any) -> bool:
+    """Groups side by side that name each other as children: {"all": ["x", "y"], "x": ["a", "b"]}."""
+    if not isinstance(tree, dict) or len(tree) < 2:
+        return False
+    if not all(isinstance(c, list) and all(isinstance(m, str) for m in c) for c in tree.values()):
+        return False
+    return any(member in tree for children in tree.values() for member in children)
+
+
+_PARSERS = {"csv": _parse_csv, "parents": _parse_parents, "json": _parse_json}
+
+
+def _check(lines: Sequence[Line]) -> list[HierarchyProblem]:
+    problems = [*_root_problems(lines), *_value_problems(lines), *_group_problems(lines), *_loop_problems(lines)]
+    depths = {len(line.path) for line in lines}
+    if len(depths) > 1:
+        message = f"paths have between {min(depths)} and {max(depths)} levels"
+        hint = "repeat labels to give all values the same number of levels, if levels should compare"
+        problems.append(HierarchyProblem(None, message, hint, "warning"))
+    return problems
+
+
+def _root_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
+    roots = [line.path[-1] for line in lines]
+    root = max(sorted(set(roots)), key=roots.count)
+    if len(lines[0].path) < 2 and roots.count(root) == 1:
+        yield HierarchyProblem(lines[0].number, "only one column: no levels above the values", "end every line with ;*")
+        return
+    if len(set(roots)) == len(lines) > 1:
+        yield HierarchyProblem(
+            None, "no root: every line ends in another label", "end every line with the same label, such as *"
+        )
+        return
+    for i, line in enumerate(lines):
+        if line.path[-1] != root or len(line.path) < 2:
+            hint = "is it a header? remove it" if i == 0 and root == ROOT_LABEL else f"end the line with {root}"
+            yield HierarchyProblem(line.number, f"the path does not end in the root '{root}'", hint)
+
+
+def _value_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
+    seen: dict[str, Line] = {}
+    for line in lines:
+        first = seen.setdefault(line.path[0], line)
+        if first is line:
+            continue
+        if first.path == line.path:
+            yield HierarchyProblem(line.number, f"repeats line {first.number}", "remove it", "warning")
+        else:
+            message = f"'{line.path[0]}' has a second path, another one is on line {first.number}"
+            yield HierarchyProblem(line.number, message, "keep one line per value")
+
+
+def _group_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
+    """A label on one level must always have the same parent."""
+    seen: dict[tuple[int, str], tuple[str, int | None]] = {}
+    for line in lines:
+        for level in range(1, len(line.path) - 1):
+            label, above = line.path[level], line.path[level + 1]
+            first_parent, number = seen.setdefault((level, label), (above, line.number))
+            if first_parent != above:
+                message = f"'{label}' on level {level} has two parents: '{first_parent}' (line {number}) and '{above}'"
+                yield HierarchyProblem(line.number, message, "use two labels, or one parent")
+
+
+def _loop_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
+    for line in lines:
+        steps = [label for i, label in enumerate(line.path) if i == 0 or label != line.path[i - 1]]
+        if len(set(steps)) < len(steps):
+            label = next(label for label in steps if steps.count(label) > 1)
+            message = f"'{label}' stands on two levels with another group between; published, it means the wider one"
+            yield HierarchyProblem(line.number, message, "give the groups different labels", "warning")
+
+
+def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
+    """Write a file that `read_hierarchy` reads back; by extension .json, .txt (parents) or leaf-to-root CSV."""
+    path = Path(path)
+    chosen = format or {".json": "json", ".txt": "parents"}.get(path.suffix.lower(), "csv")
+    if chosen not in FORMATS:
+        raise DataError(f"unknown hierarchy format '{chosen}'", hint=f"use {', '.join(FORMATS)}")
+    if chosen == "json":
+        text = json.dumps(hierarchy.to_tree(), indent=2, ensure_ascii=False) + "\n"
+    elif chosen == "parents":
+        text = _parents_text(hierarchy)
+    else:
+        text = _csv_text(hierarchy.to_paths(), "\t" if path.suffix.lower() == ".tsv" else ";")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as exc:
+        raise DataError(f"cannot write the hierarchy file: {exc.strerror}", location=str(path)) from exc
+
+
+def _csv_text(rows: Iterable[Sequence[str]], delimiter: str) -> str:
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def _parents_text(hierarchy: Hierarchy) -> str:
+    named = [label for label in hierarchy.labels if label is not None]
+    if len(set(named)) < len(named):
+        raise DataError("a label occurs on several levels, which parent lists cannot say", hint="write csv or json")
+    inner = range(hierarchy.n_nodes - 1, hierarchy.n_leaves - 1, -1)
+    return "".join(_parent_line(hierarchy, node) for node in inner)
+
+
+def _parent_line(hierarchy: Hierarchy, node: int) -> str:
+    children = [hierarchy.labels[child] for child in hierarchy.children(node)]
+    listed = ", ".join(_quoted(child) for child in children if child is not None)
+    return f"{_quoted(str(hierarchy.labels[node]))}: {listed}\n"
+
+
+def _quoted(label: str) -> str:
+    if label == label.strip() and not re.search(r'[,:"#\n]', label):
+        return label
+    return '"' + label.replace('"', '""') + '"'

@@ -1,0 +1,145 @@
+"""Groups of sorted values: every level is an ascending array of group numbers, (n_values,)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.errors import DataError
+from tablecloak.hierarchy.hierarchy import Hierarchy, Level
+from tablecloak.hierarchy.nested_trees import ROOT_LABEL
+from tablecloak.values.bounds import is_continuous, round_bounds, shares
+from tablecloak.values.cell_grammar import (
+    EPOCH,
+    ORDERED_TYPES,
+    Value,
+    format_exact,
+    format_interval,
+    format_member,
+    format_set,
+    format_value,
+    position,
+)
+
+MAX_SET_MEMBERS = 10  # a longer set of text values is written by its first and last member
+
+
+class SortedColumn:
+    """Sorted distinct values with their texts."""
+
+    def __init__(self, texts: list[str], values: list[Value], type_: str) -> None:
+        self.texts = texts
+        self.values = values
+        self.type = type_
+
+    @classmethod
+    def of(cls, values: Sequence[Value], type_: str) -> SortedColumn:
+        by_text = {str(format_value(value)): value for value in values}
+        if type_ == "float":
+            _check_finite(values)
+        order = sorted(by_text, key=lambda text: _sort_key(by_text[text]))
+        return cls(order, [by_text[text] for text in order], type_)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.type in ORDERED_TYPES
+
+    @property
+    def line(self) -> NDArray[Any]:
+        """Where every value lies on the line of the type, (n_values,)."""
+        kind = np.float64 if self.type == "float" else np.int64
+        return np.array([position(value) or 0 for value in self.values], dtype=kind)
+
+    @property
+    def places(self) -> FloatArray:
+        """Distance of every value from the smallest on the line of the type, (n_values,)."""
+        at = [position(value) or 0 for value in self.values]
+        return np.array(
+            [float(place - at[0]) for place in at]
+        )  # exact beyond 2**53, because subtracted before rounding
+
+
+def _sort_key(value: Value) -> Any:
+    at = position(value)
+    return value if at is None else at
+
+
+def _check_finite(values: Sequence[Value]) -> None:
+    n_odd = sum(isinstance(value, float) and not math.isfinite(value) for value in values)
+    if n_odd:
+        raise DataError(
+            f"{n_odd} values are infinite or not a number and have no place in a hierarchy of numbers",
+            hint="make them missing before anonymising, or give the column type text",
+        )
+
+
+def ranks(index: Any) -> IntArray:
+    """Ascending keys as group numbers 0, 1, .."""
+    changes = np.asarray(index[1:] != index[:-1], dtype=np.int64)
+    return np.concatenate([[0], np.cumsum(changes)]) if len(index) else np.zeros(0, dtype=np.int64)
+
+
+def coarsen(groups: IntArray, factors: Sequence[int] | None, default: int = 2) -> list[IntArray]:
+    """The grouping and the coarser ones above it, as far as they have more than one group."""
+    levels = []
+    for factor in repeat(default) if factors is None else [*factors, 1]:
+        if not len(groups) or groups[-1] == 0:
+            break
+        levels.append(groups)
+        groups = groups // factor
+    return levels
+
+
+def edges(groups: IntArray) -> tuple[IntArray, IntArray]:
+    """Index of the first and the last value of every group."""
+    begin = np.flatnonzero(np.diff(groups, prepend=-1))
+    return begin, np.append(begin[1:], len(groups)) - 1
+
+
+def finish(column: SortedColumn, levels: list[Level], kind: str, root: str = ROOT_LABEL) -> Hierarchy:
+    """The tree of levels from fine to coarse, under one root."""
+    top = Level(np.zeros(len(column), dtype=np.int64), [root], np.array([float(len(column) > 1)]))
+    return Hierarchy.from_levels(column.texts, [*levels, top], kind=kind)
+
+
+def closed_level(column: SortedColumn, groups: IntArray) -> Level:
+    """A level labelled by the first and last value of every group; text groups that are small list their members."""
+    begin, end = edges(groups)
+    if not column.is_ordered:
+        return Level(groups, [_text_group(column.texts[b : e + 1]) for b, e in zip(begin, end, strict=True)])
+    line = column.line
+    lower, upper = line[begin], line[end]
+    is_group = begin < end
+    if is_continuous(line, column.type):
+        lower[is_group], upper[is_group] = round_bounds(line, begin[is_group], end[is_group], column.type)
+    pairs = zip(begin.tolist(), is_group.tolist(), lower.tolist(), upper.tolist(), strict=True)
+    labels = [
+        format_interval(_value(lo, column.type), _value(hi, column.type)) if is_wide else column.texts[at]
+        for at, is_wide, lo, hi in pairs
+    ]
+    return Level(groups, labels, np.minimum(1.0, shares(lower, upper, line)))
+
+
+def _value(at: int | float, type_: str) -> Value:
+    """The value at a place of the line."""
+    if type_ == "date":
+        return EPOCH.date() + timedelta(days=at)
+    return EPOCH.replace(tzinfo=None) + timedelta(microseconds=at) if type_ == "datetime" else at
+
+
+def _text_group(texts: list[str]) -> str:
+    if len(texts) == 1:
+        return str(format_exact(texts[0]))
+    if len(texts) <= MAX_SET_MEMBERS:
+        return format_set(texts)
+    return format_interval(format_member(texts[0]), format_member(texts[-1]))

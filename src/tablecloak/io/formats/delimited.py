@@ -1,0 +1,423 @@
+"""CSV and TSV: delimited text, read with polars; when that fails, find out why and say where."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from tablecloak.data.table import ColumnType
+from tablecloak.errors import DataError
+from tablecloak.io.cells import infer_type, typed
+from tablecloak.io.formats import Format, Reading, Writing, add_format, format_and_compression
+from tablecloak.io.formats._protect import protect, protect_frame, unprotect, unprotect_expr
+from tablecloak.io.formats._row_widths import (
+    BadByte,
+    Blanks,
+    Marks,
+    count_delimiters,
+    find_invalid_utf8,
+    find_marks,
+    is_regular,
+    open_rows,
+    scan_rows,
+)
+from tablecloak.io.formats._text import (
+    HEAD_BYTES,
+    HEAD_ROWS,
+    check_text,
+    encoding_of,
+    is_header,
+    nul_error,
+    take_sample,
+)
+from tablecloak.io.frames import DTYPES
+from tablecloak.io.private import PrivateFolder
+from tablecloak.io.sources import ColumnSchema, Layout, Source, truncated
+
+DELIMITERS = (",", ";", "\t", "|")
+_MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+
+
+# Layout ------------------------------------------------------------------------------------------------------------
+
+
+def _sniff_delimited(source: Source, compression: str | None) -> Layout:
+    with source.path.open("rb") as file:
+        start = file.read(4)
+    compression = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), compression)
+    sample = take_sample(source.path, compression)
+    encoding = source.encoding or encoding_of(sample)
+    check_text(sample, encoding, source)
+    kind, _ = format_and_compression(source.path, source.format, source.compression)
+    default = "\t" if kind == "tsv" else None
+    delimited_source = replace(source, delimiter=source.delimiter or default)
+    layout = sniff_bytes(sample.head, sample.middle, delimited_source, encoding, is_whole=sample.is_whole)
+    n_bytes = source.path.stat().st_size
+    scale = 1.0 if sample.is_whole else n_bytes / len(sample.head)
+    hint = None if compression and not sample.is_whole else round((layout.n_rows_hint or 0) * scale)
+    return replace(layout, format=kind, compression=compression, n_bytes=n_bytes, n_rows_hint=hint)
+
+
+def sniff_bytes(
+    head: bytes, middle: Sequence[bytes], source: Source, encoding: str, *, is_whole: bool | None = None
+) -> Layout:
+    """The layout of delimited text given as its first bytes and some whole lines from later parts."""
+    is_whole = len(head) < HEAD_BYTES if is_whole is None else is_whole
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(head, is_whole).removeprefix("\ufeff")
+    eol = "\r" if "\r" in text and "\n" not in text else "\n"
+    delimiter = source.delimiter or _delimiter_of(text, source.quote)
+    rows = list(islice(read_rows(text, delimiter, source.quote), HEAD_ROWS))
+    if not is_whole and 1 < len(rows) < HEAD_ROWS:
+        rows.pop()  # cut off in the middle
+    if not rows:
+        raise DataError("the file is empty", hint="check how it was exported", location=str(source.path))
+    width = len(rows[0])
+    later = [row for chunk in middle for row in read_rows(chunk.decode(encoding, "replace"), delimiter, source.quote)]
+    body = [row for row in (*rows[1:], *later) if len(row) == width]
+    distinct = _distinct(body, width)
+    types = [infer_type(cells) for cells in distinct]
+    header = source.header if source.header is not None else is_header(rows[0], distinct, types, source)
+    if not header:
+        distinct = _distinct([rows[0], *body], width)
+        types = [infer_type(cells) for cells in distinct]
+    names = [unprotect(name) for name in rows[0]] if header else [f"column_{i + 1}" for i in range(width)]
+    columns = tuple(
+        ColumnSchema(name, type_, is_empty=not cells) for name, type_, cells in zip(names, types, distinct, strict=True)
+    )
+    n_rows = len(rows) - header if len(rows) < HEAD_ROWS else text.count(eol)
+    return Layout("csv", columns, len(head), delimiter, encoding, header, None, eol, n_rows)
+
+
+def read_rows(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
+    """The rows of delimited text, blank lines left out."""
+    csv.field_size_limit(sys.maxsize)  # the default refuses cells beyond 128 kB
+    lines = io.StringIO(text, newline="")
+    return (row for row in csv.reader(lines, delimiter=delimiter, quotechar=quote) if row)
+
+
+def _distinct(rows: Sequence[Sequence[str]], width: int) -> list[set[str]]:
+    columns = [set(column) for column in zip(*rows, strict=True)] or [set() for _ in range(width)]
+    for column in columns:
+        column.discard("")
+    return columns
+
+
+def _delimiter_of(text: str, quote: str) -> str:
+    """The candidate that cuts the most lines into the same number (at least two) of fields as the first line."""
+
+    def score(delimiter: str) -> tuple[float, int]:
+        rows = list(islice(read_rows(text, delimiter, quote), 100))
+        rows = rows[:-1] if len(rows) > 2 else rows
+        width = len(rows[0]) if rows else 0
+        agreement = sum(len(row) == width for row in rows) / len(rows) if width > 1 else 0.0
+        return agreement, width
+
+    return max(DELIMITERS, key=score)
+
+
+# Rows --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A UTF-8 file and what is wanted from it."""
+
+    path: Path
+    source: Source
+    layout: Layout
+    wanted: list[str]
+    categorical: set[str]
+    labels: Mapping[str, Sequence[str]]
+    marks: Marks
+
+    @property
+    def is_partial(self) -> bool:
+        # A quote inside an unquoted cell makes polars lose rows silently unless it parses every column.
+        return len(self.wanted) < len(self.layout.names) and not self.marks.quote
+
+    def dtype(self, name: str) -> pl.DataType:
+        type_ = self.layout.type_of(name)
+        if name in self.labels:
+            return pl.Enum([protect(label) for label in self.labels[name]])
+        if name in self.source.date_formats:
+            return pl.String()
+        return pl.Categorical() if type_ is ColumnType.TEXT and name in self.categorical else DTYPES[type_]
+
+
+def _read_delimited(reading: Reading) -> pl.DataFrame:
+    """The wanted columns of a delimited file, text in `categorical` as Categorical, text of known `labels` as Enum."""
+    source = reading.source
+    with _as_utf8(source, reading.layout) as (path, plain):
+        marks = find_marks(path, plain, source.quote)
+        categorical = set(reading.categorical)
+        frame = _read(_Task(path, source, plain, reading.columns, categorical, reading.labels, marks))
+    return _clean(frame, marks, source.path)
+
+
+def _stream_delimited(reading: Reading, n_rows: int) -> Iterator[pl.DataFrame]:
+    """The same in batches of about `n_rows`, for files that do not fit memory: they must be sound.
+
+    Raises: DataError where a file of this size would have to be read whole to say more.
+    """
+    source, wanted = reading.source, reading.columns
+    with _as_utf8(source, reading.layout) as (path, plain):
+        marks = find_marks(path, plain, source.quote)
+        task = _Task(path, source, plain, wanted, set(), reading.labels, marks)
+        _refuse_ragged(task)
+        dtypes = {name: task.dtype(name) for name in wanted}
+        batches = iter(_lazy(task, dtypes).collect_batches(chunk_size=n_rows, maintain_order=True))
+        while (batch := _next(batches, source.path)) is not None:
+            yield _clean(typed(batch.select(wanted), source, plain), marks, source.path)
+
+
+def _next(batches: Iterator[pl.DataFrame], path: Path) -> pl.DataFrame | None:
+    try:
+        return next(batches, None)
+    except (pl.exceptions.PolarsError, OSError):
+        failed = True
+    # outside the except block, because the message of polars shows a cell and would be chained to ours
+    if failed:
+        raise DataError(
+            "cells do not fit the types of their columns, which its first rows suggest or the policy declares",
+            hint="declare such columns as text; --engine local names column and row, if the table fits memory",
+            location=str(path),
+        )
+    return None
+
+
+def _refuse_ragged(task: _Task) -> None:
+    """Polars pads short rows and cuts long ones, which would go unnoticed."""
+    if len(task.layout.names) == 1 or task.layout.compression or task.marks.quote or is_regular(task.path, task.layout):
+        return
+    _scan(task)  # says which row it is
+
+
+def _read(task: _Task) -> pl.DataFrame:
+    frame = _try_parse(task, {name: task.dtype(name) for name in task.wanted})
+    # Outside the except block, because the message of polars shows a cell and would be chained to ours.
+    if frame is None and task.labels:
+        return _read(replace(task, labels={}))
+    if frame is None:
+        return _read_carefully(task)
+    if _may_be_ragged(frame, task):
+        frame = _without(frame, _scan(task))
+    return typed(frame.select(task.wanted), task.source, task.layout)
+
+
+def _try_parse(task: _Task, dtypes: dict[str, pl.DataType]) -> pl.DataFrame | None:
+    """One polars pass, or None if it fails."""
+    try:
+        return _parse(task, dtypes)
+    except pl.exceptions.NoDataError:
+        return pl.DataFrame(schema={name: dtypes.get(name, pl.String()) for name in task.layout.names})
+    except pl.exceptions.PolarsError:
+        return None
+    except OSError as exc:
+        raise truncated(task.source.path, task.layout.compression or "file") from exc
+
+
+def _parse(task: _Task, dtypes: dict[str, pl.DataType]) -> pl.DataFrame:
+    """One polars pass."""
+    lazy = _lazy(task, dtypes)
+    return lazy.select(task.wanted).collect() if task.is_partial else lazy.collect()
+
+
+def _lazy(task: _Task, dtypes: dict[str, pl.DataType]) -> pl.LazyFrame:
+    """The file as it is; its own header is skipped so that our (unprotected, checked) names apply."""
+    layout = task.layout
+    return pl.scan_csv(
+        task.path,
+        has_header=False,
+        skip_rows=int(layout.header),
+        separator=layout.delimiter,
+        quote_char=task.source.quote,
+        schema={name: dtypes.get(name, pl.String()) for name in layout.names},
+        eol_char=layout.eol,
+        glob=False,
+    )
+
+
+def _may_be_ragged(frame: pl.DataFrame, task: _Task) -> bool:
+    """Polars pads short rows, and cuts long ones when it reads only some columns."""
+    n_columns = len(task.layout.names)
+    if n_columns == 1 or not (task.is_partial or frame[task.layout.names[-1]].has_nulls()):
+        return False
+    if not task.marks.quote:
+        return not is_regular(task.path, task.layout)
+    expected = (frame.height + task.layout.header) * (n_columns - 1)
+    return count_delimiters(task.path, task.layout, task.source.quote) != expected
+
+
+def _scan(task: _Task) -> Blanks:
+    return scan_rows(task.path, task.layout, quote=task.source.quote, location=str(task.source.path))
+
+
+def _without(frame: pl.DataFrame, blanks: Blanks) -> pl.DataFrame:
+    """The frame without the rows that are blank lines."""
+    rows = pl.Series(blanks.rows, dtype=pl.UInt32)
+    return frame.with_row_index("\0row").filter(~pl.col("\0row").is_in(rows.implode())).drop("\0row")
+
+
+# The slow road: something in the file is wrong -------------------------------------------------------------------
+
+
+def _read_carefully(task: _Task) -> pl.DataFrame:
+    """Everything as text first, then column by column; raises with the row of what is wrong."""
+    source, layout = task.source, task.layout
+    bad = find_invalid_utf8(task.path, layout.compression) if layout.compression != "zst" else None
+    if bad is not None and source.encoding is None and bad.after_ascii:
+        with _as_utf8(source, replace(layout, encoding="cp1252")) as (copy, copied):
+            return _read(replace(task, path=copy, layout=copied))
+    if bad is not None:
+        raise _encoding_error(source, layout, bad)
+    blanks = _scan(task)
+    parsed = _try_parse(task, {})
+    frame = _parse_in_python(task) if parsed is None else _without(parsed, blanks)
+    frame = typed(frame.select(task.wanted), source, layout)
+    categorical_names = [name for name in task.wanted if name in task.categorical and frame[name].dtype == pl.String]
+    return frame.with_columns(pl.col(categorical_names).cast(pl.Categorical))
+
+
+def _parse_in_python(task: _Task) -> pl.DataFrame:
+    """Rows that the csv module accepts and polars does not, such as a quote inside an unquoted cell."""
+    names = task.layout.names
+    with open_rows(task.path, task.layout, task.source.quote) as rows:
+        body = [row for row in rows if row][int(task.layout.header) :]
+    columns = list(zip(*body, strict=True)) or [()] * len(names)
+    frame = pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
+    return frame.with_columns(pl.all().replace("", None))
+
+
+# Encodings ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _as_utf8(source: Source, layout: Layout) -> Iterator[tuple[Path, Layout]]:
+    """The file itself if it is UTF-8, else a temporary copy that is."""
+    if layout.encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig", "ascii"):
+        yield source.path, layout
+        return
+    with PrivateFolder.temporary() as folder:
+        copy = folder / "data.csv"
+        _transcode(source, layout, copy)
+        yield copy, replace(layout, encoding="utf-8", compression=None)
+
+
+def _transcode(source: Source, layout: Layout, copy: Path) -> None:
+    if layout.compression == "zst":
+        raise DataError(
+            f"a zstd file in the encoding {layout.encoding} cannot be read",
+            hint="decompress it first",
+            location=str(source.path),
+        )
+    opener = gzip.open if layout.compression == "gz" else open
+    row = 0
+    try:
+        with (
+            opener(source.path, "rt", encoding=layout.encoding, newline="") as text,
+            copy.open("w", encoding="utf-8", newline="") as out,
+        ):
+            while chunk := text.read(1 << 20):
+                row += chunk.count("\n")
+                out.write(chunk)
+    except UnicodeError:
+        raise DataError(
+            f"not {layout.encoding} text after row {row}", hint="name its true encoding", location=str(source.path)
+        ) from None
+
+
+def _encoding_error(source: Source, layout: Layout, bad: BadByte) -> DataError:
+    return DataError(
+        f"not {layout.encoding} text: byte {bad.offset} (row {bad.line - layout.header}) cannot be decoded",
+        hint="name its true encoding, for example cp1252",
+        location=str(source.path),
+    )
+
+
+# Cells -------------------------------------------------------------------------------------------------------------
+
+
+def _clean(frame: pl.DataFrame, marks: Marks, path: Path) -> pl.DataFrame:
+    """Empty text and NaN are missing, protected cells come back, NUL characters are refused."""
+    frame = frame.with_columns(s.fill_nan(None) for s in frame if s.dtype == pl.Float64 and s.is_nan().any())
+    if not (marks.nul or marks.apostrophe or marks.quote):
+        return frame
+    text = [s for s in frame if isinstance(s.dtype, pl.String | pl.Categorical)]
+    enums = [s for s in frame if isinstance(s.dtype, pl.Enum)]
+    return frame.with_columns(*(_clean_text(s, path) for s in text), *(_clean_labels(s) for s in enums))
+
+
+def _clean_labels(series: pl.Series) -> pl.Series:
+    written = series.dtype.categories.to_list()  # type: ignore[attr-defined]
+    labels = [unprotect(label) for label in written]
+    return series if labels == written else series.to_physical().cat.to(pl.Enum(labels)).alias(series.name)
+
+
+def _clean_text(series: pl.Series, path: Path) -> pl.Series:
+    texts = series.unique().cast(pl.String) if isinstance(series.dtype, pl.Categorical) else series
+    if texts.str.contains("\0", literal=True).any():
+        row = series.cast(pl.String).str.contains("\0", literal=True).arg_true()[0]
+        raise nul_error(path, row + 1, series.name)
+    if not ((texts == "").any() or texts.str.starts_with("'").any()):
+        return series
+    text = unprotect_expr(pl.col(series.name).cast(pl.String).replace("", None))
+    return series.to_frame().select(text.cast(series.dtype).alias(series.name)).to_series()
+
+
+# Writing -----------------------------------------------------------------------------------------------------------
+
+_Packing = Literal["uncompressed", "gzip", "zstd"]
+PACKING: Mapping[str | None, _Packing] = {None: "uncompressed", "gz": "gzip", "zst": "zstd"}
+MOMENT = "%Y-%m-%dT%H:%M:%S%.f"
+
+
+def _written_by(separator: str) -> Callable[[pl.DataFrame, Path, Writing], None]:
+    def write(frame: pl.DataFrame, path: Path, how: Writing) -> None:
+        protect_frame(frame).write_csv(
+            path,
+            separator=how.delimiter or separator,
+            compression=PACKING[how.compression],
+            check_extension=False,
+            datetime_format=MOMENT,
+        )
+
+    return write
+
+
+def _sunk_by(separator: str) -> Callable[[pl.LazyFrame, Path, Writing], None]:
+    def sink(rows: pl.LazyFrame, path: Path, how: Writing) -> None:
+        rows.sink_csv(path, separator=how.delimiter or separator, check_extension=False, datetime_format=MOMENT)
+
+    return sink
+
+
+for _name, _separator, _suffixes, _summary in (
+    ("csv", ",", ("txt",), "Text, cells parted by a mark that is found out (.csv, .txt), also compressed (.gz, .zst)."),
+    ("tsv", "\t", ("tab",), "Text, cells parted by tabs (.tsv, .tab), also compressed (.gz, .zst)."),
+):
+    add_format(
+        Format(
+            name=_name,
+            summary=_summary,
+            suffixes=_suffixes,
+            sniff=_sniff_delimited,
+            read=_read_delimited,
+            stream=_stream_delimited,
+            write=_written_by(_separator),
+            sink=_sunk_by(_separator),
+            safe=protect_frame,
+            is_guessed=True,
+            is_compressed=True,
+        )
+    )

@@ -1,0 +1,206 @@
+"""One source, two forms: kernels run plain on small tables and as machine code on large ones.
+
+A loop is written once and marked by `jit`, `inner_jit` or `leaf_jit`. Plain, it is the function that stands there, and
+calls the functions that stand beside it. Compiled, it is a copy that sees its module with every marked function in
+machine code. Where a loop over tuples is too slow without a compiler, `plain=` names what plain callers get instead,
+in numpy; `benchmarks/kernels.py` says where that is so. numba is not imported before something is compiled.
+
+What Python calls is a `Kernel`: `group_keys.sized(n)(keys)` takes the form for `n` tuples; both have one type.
+
+Compiling is what a first run waits for, so kernels are written for the compiler too: one entry from Python for each
+task, whole numbers begin as `np.int64(-1)` (a bare -1 compiles what it is passed to once more), and arrays are copied
+by loops (`a[:] = b` compiles the message about shapes that differ). Loops index slices that begin at 0, which lets the
+compiler drop wrap-around checks and use SIMD.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Loop = Callable[..., Any]
+
+# Below this many tuples plain kernels finish before compiled ones are even loaded.
+COMPILED_FROM = 12_000
+# Threads that load compiled kernels while something else happens.
+LOADING: list[threading.Thread] = []
+
+
+class Kernel(Generic[P, R]):
+    """A function that Python calls, in two forms of equal arguments and results (groups may be numbered otherwise)."""
+
+    def __init__(self, plain: Callable[P, R], source: Callable[P, R], compiled_from: int | None) -> None:
+        self.plain = plain
+        self._source = cast(FunctionType, source)
+        self._compiled_from = compiled_from
+        self.name = f"{source.__module__.rpartition('.')[2]}.{source.__name__}"
+        self.__doc__ = source.__doc__
+        TABLE[self.name] = self
+
+    @cached_property
+    def compiled(self) -> Callable[P, R]:
+        """The form whose loops are machine code; they are compiled, or found in the cache, when they are called."""
+        with _lock:
+            is_loop = self._source in _loops
+            return cast("Callable[P, R]", machine_code(self._source) if is_loop else _in_machine_code(self._source))
+
+    def form(self, *, compiled: bool) -> Callable[P, R]:
+        """One of the two."""
+        return self.compiled if compiled else self.plain
+
+    def sized(self, n: int) -> Callable[P, R]:
+        """The form for a table of so many tuples."""
+        return self.form(compiled=pays(n, self._compiled_from))
+
+    def at_hand(self, n: int) -> Callable[P, R]:
+        """The same, but while compiled kernels are being loaded the form that need not be waited for."""
+        LOADING[:] = [thread for thread in LOADING if thread.is_alive()]
+        return self.plain if LOADING else self.sized(n)
+
+
+# Every kernel by topic and name.
+TABLE: dict[str, Kernel[..., Any]] = {}
+
+
+def pays(n: int, compiled_from: int | None = None) -> bool:
+    """Whether compiled kernels pay for a table of so many tuples."""
+    return n >= (COMPILED_FROM if compiled_from is None else compiled_from) and has_compiler()
+
+
+def has_compiler() -> bool:
+    """Whether numba is installed."""
+    return importlib.util.find_spec("numba") is not None
+
+
+class _Entry(Protocol):
+    def __call__(self, source: Callable[P, R], /) -> Kernel[P, R]: ...
+
+
+@overload
+def kernel(*, compiled_from: int | None = None, is_loop: bool = False) -> _Entry: ...
+@overload
+def kernel(*, plain: Callable[P, R], compiled_from: int | None = None) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(*, plain: Any = None, compiled_from: int | None = None, is_loop: bool = False) -> Any:
+    """Make a function an entry from Python.
+
+    Args:
+        plain: what small tables use, where it is not the function itself.
+        compiled_from: tuples from which on compiled loops pay, where that is not `COMPILED_FROM`.
+        is_loop: the function is compiled itself; others call loops.
+    """
+
+    def entry(source: Any) -> Any:
+        if is_loop:
+            jit(source)
+        return Kernel(plain or source, source, compiled_from)
+
+    return entry
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    source: FunctionType
+    options: dict[str, bool]
+
+
+_lock = threading.RLock()
+_loops: dict[Loop, _Loop] = {}  # by the plain form
+_machine_code: dict[Loop, Any] = {}
+_namespaces: dict[str, dict[str, Any]] = {}
+
+
+def _mark(loop: Any = None, *, plain: Any = None, options: dict[str, bool]) -> Any:
+    if loop is None:
+        return partial(_mark, plain=plain, options=options)
+    stands_for = plain or loop
+    _loops[stands_for] = _Loop(loop, options)
+    return stands_for
+
+
+# A loop that Python calls: kept on disk, and without the interpreter lock so that threads run side by side.
+jit: Any = partial(_mark, options={"cache": True, "nogil": True})
+# Called by other loops only: what Python would need to call it is not compiled.
+_inner = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner_jit: Any = partial(_mark, options=_inner)
+# The same, for loops that allocate no array: references to arrays are then not counted.
+leaf_jit: Any = partial(_mark, options={**_inner, "_nrt": False})
+
+
+def machine_code(loop: Loop) -> Any:
+    """What numba makes of a marked loop."""
+    with _lock:
+        if loop not in _machine_code:
+            marked = _loops[loop]
+            copy = _in_machine_code(marked.source)
+            if loop not in _machine_code:  # its namespace may have asked for it
+                _machine_code[loop] = _compiler()(**marked.options)(copy)
+        return _machine_code[loop]
+
+
+def _in_machine_code(function: FunctionType) -> FunctionType:
+    """The same function, calling machine code where it calls loops."""
+    name = function.__module__
+    if name not in _namespaces:
+        namespace = _namespaces[name] = dict(vars(sys.modules[name]))
+        for key, value in list(namespace.items()):
+            if isinstance(value, FunctionType) and value in _loops:
+                namespace[key] = machine_code(value)
+    copy = FunctionType(function.__code__, _namespaces[name], function.__name__, function.__defaults__)
+    copy.__kwdefaults__, copy.__module__, copy.__qualname__ = function.__kwdefaults__, name, function.__qualname__
+    return copy
+
+
+def was_kept(loop: Loop) -> bool:
+    """Whether a loop is in the cache of this installation, for this version of Python."""
+    compiled = machine_code(loop)
+    version = f"py{sys.version_info.major}{sys.version_info.minor}"
+    return any(Path(compiled.stats.cache_path).glob(f"*.{compiled.__name__}-*.{version}*.nbi"))
+
+
+def _compiler() -> Any:
+    """numba's decorator, its cache where ours is.
+
+    numba notices a change in the file of a kernel, but not in the files of kernels that it calls. The cache therefore
+    lies in a folder named by the text of all of them: another version of any kernel never finds it.
+    """
+    _load_without_scipy()
+    numba = importlib.import_module("numba")
+    if not numba.config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
+        numba.config.CACHE_DIR = str(_cache_folder())
+    return numba.njit
+
+
+def _load_without_scipy() -> None:
+    """numba loads scipy to find out whether there is a BLAS, which takes as long as numba itself; no kernel needs one.
+
+    Functions of others do not notice: those that call a BLAS look for it when they are compiled.
+    """
+    linalg: Any = importlib.import_module("numba.np.linalg")
+    if "numba.np.arraymath" in sys.modules or not hasattr(linalg, "ensure_blas"):
+        return
+    ensure = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        arraymath: Any = importlib.import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = ensure
+    arraymath.ensure_blas = ensure
+    arraymath._HAVE_BLAS = importlib.util.find_spec("scipy") is not None
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return Path(home) / "tablecloak" / f"kernels-{hashlib.sha256(sources).hexdigest()[:16]}"

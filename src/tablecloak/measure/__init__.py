@@ -1,0 +1,1 @@
+"""What can be counted of releases and tables: facts for reports, comparisons, attacks."""

@@ -1,0 +1,51 @@
+"""Which columns an attack is about: as given, as in the policy, or suggested."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from tablecloak.data.table import Role
+from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.io.frames import from_frame
+from tablecloak.measure.compare import require_column
+from tablecloak.policy.schema import Policy
+from tablecloak.profile.profile import inspect_frame
+
+GUESSED = "quasi-identifiers were suggested, not given: {}"
+
+
+def meant_quasi(
+    before: pl.DataFrame | None, after: pl.DataFrame, policy: Policy | None, names: Sequence[str]
+) -> tuple[list[str], tuple[str, ...]]:
+    """The quasi-identifiers, and a remark where they were suggested."""
+    wanted = list(dict.fromkeys(names)) or (policy.columns_with(Role.QUASI) if policy else [])
+    for name in wanted:
+        require_column(name, after.columns, "the release")
+        if before is not None:
+            require_column(name, before.columns, "the original")
+    if wanted:
+        return wanted, ()
+    suggested = [n for n in inspect_frame(after if before is None else before).quasi if n in after.columns]
+    if not suggested:
+        raise DataError("no quasi-identifier was found in the tables", hint="name them: --quasi age,sex,zip")
+    return suggested, (GUESSED.format(", ".join(suggested)),)
+
+
+def meant_sensitive(
+    before: pl.DataFrame | None, after: pl.DataFrame, side: Any, policy: Policy | None, names: Sequence[str],
+    quasi: Sequence[str],
+) -> list[str]:  # fmt: skip
+    """The sensitive columns that the release shows."""
+    shown = [*after.columns, *(from_frame(side).columns if side is not None else [])]
+    wanted = list(dict.fromkeys(names)) or (policy.columns_with(Role.SENSITIVE) if policy else [])
+    for name in wanted:
+        if name in quasi:
+            raise IncompatibleChoice(f"column '{name}' cannot be both quasi-identifier and sensitive")
+        if names:
+            require_column(name, shown, "the release")
+        if before is not None:
+            require_column(name, before.columns, "the original")
+    return [name for name in wanted if name in shown]

@@ -1,0 +1,123 @@
+"""Exposure: how many records of a table as it stands look like no other, whoever made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tablecloak.attacks.minimal_uniques import Uniques, minimal_uniques
+from tablecloak.attacks.population_uniques import PopulationUniqueness, estimate_all
+from tablecloak.attacks.risk_by_columns import SubsetRisk, dependencies, keys, riskiest, subset_risks
+from tablecloak.engines.base import Engine, Table
+from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, working_engine
+from tablecloak.engines.local.engine import LocalEngine
+from tablecloak.errors import IncompatibleChoice
+from tablecloak.io.places import Place
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Source
+from tablecloak.io.tabular import refuse_empty, wanted_columns
+from tablecloak.profile.column import column_of
+from tablecloak.profile.uniqueness import Risk
+from tablecloak.release.handover import risk_of
+
+MOST_SETS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Subsets:
+    """The risk of every small set of columns, and the smallest sets on which single records are unique."""
+
+    risks: list[SubsetRisk]
+    uniques: Uniques
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "subsets": [r.to_dict() for r in riskiest(self.risks, most=MOST_SETS)],
+            "keys": [list(key) for key in keys(self.risks)],
+            "dependencies": [d.to_dict() for d in dependencies(self.risks)],
+            "minimal_uniques": self.uniques.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureReport:
+    """How exposed the records of a table are to someone who knows some columns, and to someone who knows all."""
+
+    quasi: tuple[str, ...]
+    on_quasi: Risk
+    published: Risk
+    n_columns: int
+    choice: Choice  # the engine that counted
+    subsets: Subsets | None = None  # where they were asked for
+    population: tuple[PopulationUniqueness, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak risk --json`."""
+        return {
+            "quasi": list(self.quasi),
+            **self.on_quasi.to_dict(),
+            "published": {"columns": self.n_columns, **self.published.to_dict()},
+            **(self.subsets.to_dict() if self.subsets else {}),
+            **({"population": [e.to_dict() for e in self.population]} if self.population else {}),
+            **self.choice.to_dict(),
+        }
+
+
+def expose_file(
+    place: Place,
+    quasi: Sequence[str],
+    *,
+    subsets: int = 0,
+    people: int | None = None,
+    demand: Demand | None = None,
+) -> ExposureReport:
+    """The exposure of a file or a table of a database.
+
+    Args:
+        subsets: also the risk of every set of up to so many columns.
+        people: size of the population that the table is a sample of.
+    """
+    source = Source.of(place)
+    layout = sniff(source)
+    wanted = wanted_columns(layout, list(dict.fromkeys([*quasi, *layout.names])), source.location)
+    with working_engine(demand or Demand(), bytes_in_memory(layout)) as (engine, choice):
+        if subsets and engine.name != LocalEngine.name:
+            raise IncompatibleChoice(
+                f"`risk --subsets` looks at every row in memory, which the engine {engine.name} does not do",
+                hint="--engine local; or no --subsets",
+            )
+        table = engine.read(source, columns=wanted, categorical=quasi)
+        refuse_empty(table.n_rows, str(place))
+        return _exposure(engine, table, tuple(quasi), choice, subsets, people)
+
+
+def _exposure(
+    engine: Engine, table: Table, quasi: tuple[str, ...], choice: Choice, subsets: int, people: int | None
+) -> ExposureReport:
+    on_quasi, on_all = engine.alike(table, [quasi, list(table.types)])
+    return ExposureReport(
+        quasi,
+        risk_of(on_quasi),
+        risk_of(on_all),
+        len(table.types),
+        choice,
+        _subsets(_codes(engine.frame(table, quasi)), subsets) if subsets else None,
+        _population(engine, table, quasi, people) if people else (),
+    )
+
+
+def _codes(frame: pl.DataFrame) -> dict[str, Any]:
+    return {name: column_of(frame[name])[1] for name in frame.columns}
+
+
+def _subsets(codes: Mapping[str, Any], largest: int) -> Subsets:
+    return Subsets(subset_risks(codes, largest=largest), minimal_uniques(codes, largest=largest))
+
+
+def _population(engine: Engine, table: Table, quasi: Sequence[str], people: int) -> tuple[PopulationUniqueness, ...]:
+    recount = engine.class_stats(table, quasi, (), stars_are_suppressed=False)
+    return tuple(estimate_all(np.concatenate([part.size for part in recount.parts]), people))

@@ -1,0 +1,307 @@
+"""The parts of a policy: places, columns, outputs, and what stands for a goal, an algorithm or a hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self, get_args
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from tablecloak import registry
+from tablecloak.data.table import ColumnType, Order, Role
+from tablecloak.errors import PolicyError, did_you_mean
+from tablecloak.hierarchy.kind_specs import HierarchySpec
+from tablecloak.io.places import Place, database_table, is_uri, named, place_of
+from tablecloak.policy.losses import refused_loss
+from tablecloak.policy.problems import fault, invalid, relabel
+from tablecloak.policy.tagged import Tagged
+
+DEFAULT_ALGORITHM = "auto"
+SECRET_HINT = "say where it is: secret: {env: NAME} or {file: PATH}; without it every run draws a new one"
+
+
+class Missing(StrEnum):
+    """What an empty cell of a quasi-identifier means."""
+
+    VALUE = "value"  # a value like any other: it matches only other empty cells
+    DROP = "drop"  # its record is left out
+    ERROR = "error"  # the data is refused
+
+
+class Transform(StrEnum):
+    """What happens to an identifier."""
+
+    DROP = "drop"  # the column is not published
+    STAR = "star"  # the column is published with `*` in every cell
+
+
+class Suppressed(StrEnum):
+    """What happens to suppressed records."""
+
+    DROP = "drop"  # left out of the release
+    STAR = "star"  # published with `*` in every quasi-identifier and sensitive column
+
+
+def hierarchy_kinds() -> dict[str, type]:
+    """The kinds of hierarchy that can be written in a policy, by name."""
+    union = get_args(HierarchySpec)[0]
+    specs: tuple[type[BaseModel], ...] = get_args(union) or (union,)
+    return {str(get_args(spec.model_fields["kind"].annotation)[0]): spec for spec in specs}
+
+
+_GOAL = Tagged("model", "model", lambda: registry.named("models"))
+_ALGORITHM = Tagged("kind", "algorithm", lambda: registry.named("algorithms"), has_shorthand=True, refuses=refused_loss)
+_HIERARCHY = Tagged("kind", "hierarchy kind", hierarchy_kinds, has_path=True)
+
+AnyGoal = Annotated[Any, _GOAL]
+AnyAlgorithm = Annotated[Any, _ALGORITHM]
+AnyHierarchy = Annotated[Any, _HIERARCHY]
+
+
+def hierarchy_from(written: Mapping[str, Any]) -> Any:
+    """The parameters of a hierarchy that a mapping describes, checked; raises pydantic's ValidationError."""
+    return _HIERARCHY.validate(written)
+
+
+def default_algorithm() -> Any:
+    """The algorithm of a policy that names none."""
+    return registry.named("algorithms")[DEFAULT_ALGORITHM]()
+
+
+class Spec(BaseModel):
+    """A mapping of a policy: unknown keys are errors, and a bare text may stand for one of its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+    shorthand: ClassVar[str | None] = None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(value, str) and cls.shorthand is not None:
+            value = {"uri" if is_uri(value) and "uri" in cls.model_fields else cls.shorthand: value}
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise relabel(error, cls.model_fields) from None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        full = handler(schema)
+        if cls.shorthand is None:
+            return full
+        return {"anyOf": [full, handler.resolve_ref_schema(full)["properties"][cls.shorthand]]}
+
+
+class _PlaceSpec(Spec):
+    """A file, or a table of a database."""
+
+    shorthand = "path"
+
+    path: str | None = None
+    uri: str | None = None
+    """database, as in postgresql://user@host/name or sqlite:///file.db; instead of a path"""
+    table: str | None = None
+    """table of the database, as in people or schema.people"""
+    password: str | None = None
+    """where the password is: env:NAME or file:PATH"""
+
+    @model_validator(mode="after")
+    def _names_one_place(self) -> Self:
+        if (self.path is None) == (self.uri is None):
+            raise invalid("place", [fault(("path",), "name a file or, with uri, a database", is_key=True)])
+        try:
+            self.place(Path())
+        except PolicyError as error:
+            key = "uri" if self.uri is not None else "path"
+            raise invalid("place", [fault((key,), error.message, hint=error.hint)]) from None
+        return self
+
+    def place(self, base: Path) -> Place:
+        """What is named, with relative paths starting from `base`."""
+        if self.uri is None:
+            for key in ("table", "query", "password"):
+                if getattr(self, key, None) is not None:
+                    raise PolicyError(f"{key} belongs to a database", hint="name it with uri: instead of path:")
+            return named(base / (self.path or ""))
+        query = getattr(self, "query", None)
+        return database_table(self.uri, table=self.table, query=query, password=self.password, base=base)
+
+    def at(self, place: str | Place) -> Self:
+        """The same with another place; relative paths start from the working directory."""
+        ends = "/" if isinstance(place, str) and place.endswith("/") else ""  # which says that it is a folder
+        named = place_of(place)
+        cleared: dict[str, Any] = {
+            key: None for key in ("path", "uri", "table", "query", "password") if key in type(self).model_fields
+        }
+        return self.model_copy(update={**cleared, **_keys_of(named, ends)})
+
+
+def _keys_of(place: Place, ends: str = "") -> dict[str, Any]:
+    """The keys of a policy that name a place from any folder."""
+    if isinstance(place, Path):
+        return {"path": f"{named(place.absolute())}{ends}"}
+    absolute = place.absolute()
+    keys = {"uri": absolute.uri, "table": absolute.table, "query": absolute.query, "password": absolute.password}
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+class InputSpec(_PlaceSpec):
+    """Where the data is and how it is written; what is not said is found out from the file."""
+
+    path: str | None = None
+    """file, folder or pattern, relative to the policy"""
+    query: str | None = None
+    """what to ask the database, instead of a table"""
+    format: str | None = None
+    """csv, tsv, parquet, jsonl, arrow, xlsx, sas7bdat, sav or dta; sets for a file with one set of items a line"""
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    compression: str | None = None
+    quote: Annotated[str, Field(min_length=1, max_length=1)] = '"'
+
+
+class PopulationSpec(Spec):
+    """A register of the people that a table was taken from, for models that compare with it."""
+
+    shorthand = "path"
+
+    path: str
+    """file, relative to the policy"""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """what quasi-identifiers are called in it, where that is something else"""
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+
+
+class SecretSpec(Spec):
+    """Where the secret behind hiding randomness is; it never stands in a policy itself."""
+
+    env: Annotated[str, Field(min_length=1)] | None = None
+    """variable that holds it"""
+    file: Annotated[str, Field(min_length=1)] | None = None
+    """file that holds it, relative to the policy; only its owner may read it"""
+
+    # Defined here, so that what was written in place of a reference reaches no message.
+    @model_validator(mode="wrap")
+    @classmethod
+    def _is_reference(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Mapping) or set(value) - {"env", "file"}:
+            raise invalid("SecretSpec", [fault((), "a secret must not be written in a policy", hint=SECRET_HINT)])
+        named = [name for name in value.values() if name is not None]
+        if len(named) != 1 or not isinstance(named[0], str):
+            raise invalid("SecretSpec", [fault((), "name one place of the secret", hint=SECRET_HINT)])
+        return handler(value)
+
+    def __str__(self) -> str:
+        return f"the variable {self.env}" if self.env is not None else f"the file {self.file}"
+
+
+class AcceptedSpec(Spec):
+    """A finding that may stay, and why."""
+
+    finding: str
+    """kind of the finding, as `tablecloak list findings` names it"""
+    column: str | None = None
+    """the column it is about; every column if left out"""
+    because: str
+    """the reason, which stands in report and certificate"""
+
+    @model_validator(mode="after")
+    def _is_meant(self) -> Self:
+        faults = []
+        kinds = registry.known("findings")
+        if self.finding not in kinds:
+            hint = did_you_mean(self.finding, kinds) or f"known findings: {', '.join(kinds)}"
+            faults.append(fault(("finding",), f"no finding is called '{self.finding}'", hint=hint))
+        if not self.because.strip():
+            faults.append(fault(("because",), "a reason is needed", hint="say why the release may have this finding"))
+        if faults:
+            raise invalid("AcceptedSpec", faults)
+        return self
+
+
+class ColumnSpec(Spec):
+    """What one column means."""
+
+    shorthand = "role"
+
+    role: Role
+    type: ColumnType | None = None
+    """found out from the data unless given"""
+    format: str | None = None
+    """how dates are written, as in %d/%m/%Y"""
+    hierarchy: AnyHierarchy | None = None
+    """how values become coarser: a file, a name under `hierarchies`, or a kind with its parameters"""
+    transform: Transform | None = None
+    """what happens to an identifier; drop unless given"""
+    missing: Missing | None = None
+    """what empty cells mean in this column"""
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    """how much the detail of this quasi-identifier matters"""
+    separator: Annotated[str, Field(min_length=1, max_length=8)] | None = None
+    """what stands between the items of a cell; a semicolon unless given, in a file of sets its delimiter"""
+
+    @model_validator(mode="after")
+    def _fits_role(self) -> Self:
+        faults = []
+        if self.transform is not None and self.role is not Role.IDENTIFIER:
+            message = f"only identifiers have one, and this column has the role {self.role}"
+            faults.append(fault(("transform",), message, hint="remove it, or use role: identifier"))
+        if self.separator is not None and self.role is not Role.ITEMS:
+            message = f"only sets of items have one, and this column has the role {self.role}"
+            faults.append(fault(("separator",), message, hint="remove it, or use role: items"))
+        if self.format is not None and self.type not in (None, ColumnType.DATE, ColumnType.DATETIME):
+            faults.append(fault(("format",), f"only dates have one, and this column has the type {self.type}"))
+        if faults:
+            raise invalid("ColumnSpec", faults)
+        return self
+
+
+class OutputSpec(_PlaceSpec):
+    """Where the release goes and what it looks like."""
+
+    path: str | None = None
+    """file, relative to the policy; the extension says the format; a name that ends in / is a folder of files"""
+    format: str | None = None
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    rows_per_file: Annotated[int, Field(ge=1)] | None = None
+    """rows in each file of a folder; 1,000,000 unless given"""
+    suppressed: Suppressed = Suppressed.DROP
+    """what happens to suppressed records"""
+    order: Order = Order.CONTENT
+    """in which order rows are published"""
+    recoding: str | None = None
+    """file for the recoding, which can be applied to new rows later"""
+    report: str | None = None
+    """file for the report, one HTML page that needs nothing else"""
+    target: str | None = None
+    """quasi-identifier or sensitive column that models learn to predict, to be told in the report"""
+    certificate: str | None = None
+    """file for the certificate: what holds, with hashes of published files and a keyed digest of the input, as JSON"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_shuffle(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and "shuffle" in data:
+            message = "'shuffle' is no longer there: rows never stay in the order of the input unless asked for"
+            raise invalid("OutputSpec", [fault(("shuffle",), message, hint="order: random", is_key=True)])
+        return data
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the release is a folder of files."""
+        return self.path is not None and self.path.endswith("/")

@@ -1,0 +1,1 @@
+"""One road from a table to a release: prepare, search, publish, write, read back, recount, document."""

@@ -1,0 +1,104 @@
+"""Publishing new rows as an earlier run published its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Unpack
+
+import numpy as np
+
+from tablecloak.arrays import IntArray
+from tablecloak.engines.base import Coding
+from tablecloak.engines.choose import Demand, EngineOptions, bytes_in_memory, require_memory
+from tablecloak.errors import GoalNotMet
+from tablecloak.io.atomic import Outputs
+from tablecloak.io.places import Place
+from tablecloak.io.sniff import sniff
+from tablecloak.progress import Progress, Timed, silent
+from tablecloak.release.handover import appraise, risk_before
+from tablecloak.release.outcome import RunReport, sentence
+from tablecloak.release.plan import Plan, add_target, source_of
+from tablecloak.release.prepare import read, without_missing
+from tablecloak.release.publish import recount, write_release
+from tablecloak.release.recoding.classes import Recoding, read_recoding
+from tablecloak.release.recoding.items import is_item_recoding
+from tablecloak.release.recount import require_ready
+from tablecloak.release.shapes.base import Release, shape_of
+from tablecloak.release.shapes.classes import arranged
+from tablecloak.release.shapes.sets.apply import apply_to_sets
+from tablecloak.release.verified import documents_of
+from tablecloak.release.verify import code_originals
+from tablecloak.values.amounts import most_of
+
+
+def apply_file(
+    recoding: Path,
+    data: str | Place,
+    output: str | Place,
+    *,
+    suppression_limit: float | None = None,
+    force: bool = False,
+    progress: Progress = silent,
+    **options: Unpack[EngineOptions],
+) -> RunReport:
+    """Publish new rows as an earlier run published its own; rows that no class covers are suppressed.
+
+    Args:
+        suppression_limit: share of rows that may be left out because their class is too small in the new data; None
+            takes the limit of the policy.
+
+    Raises: GoalNotMet, DataError, and IncompatibleChoice where an engine is asked for that does not work in memory.
+    """
+    demand = Demand.of(**options)
+    engine = require_memory("apply", demand, 0)
+    if is_item_recoding(recoding):
+        return apply_to_sets(
+            recoding, data, output, suppression_limit=suppression_limit, force=force, progress=progress
+        )
+    timed = Timed(progress)
+    stored = read_recoding(recoding)
+    policy = stored.policy.with_files(source=data, target=output)
+    if demand.memory is not None:
+        require_memory("apply", demand, bytes_in_memory(sniff(source_of(policy))))
+    with Outputs(reads=[recoding, *policy.reads], force=force) as outputs:
+        place, target = add_target(outputs, policy)
+        plan, table = read(engine, source_of(policy), policy, timed)
+        table, n_dropped = without_missing(engine, table, plan)
+        with timed.phase("recode", table.n_rows) as notes:
+            classes = stored.classes_of(engine.frame(table, stored.read_columns))
+            n_rows = table.n_rows
+            most = plan.most_left_out(n_rows) if suppression_limit is None else most_of(n_rows, suppression_limit)
+            counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
+            classes = _without_weak_classes(counted, plan, classes, stored, most)
+            release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
+            notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
+        ordered, rows = arranged(engine, release, rows, plan, timed)
+        originals = replace(code_originals(engine, table, plan, rows), unpublished=counted.table.unpublished())
+        shape, files = shape_of(policy), documents_of(policy, target)
+        made = Release(ordered, originals, labels=stored.labels())
+        written = write_release(engine, made, files, shape=shape, plan=plan, timed=timed)
+        verification = recount(engine, written, shape=shape, plan=plan, timed=timed, files=None).verification
+        handover = appraise(
+            engine, written.main, plan, before=risk_before(engine, table, plan), evidence=verification.evidence
+        )
+        verification = require_ready(verification.with_handover(handover), policy)
+    return RunReport(
+        verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
+        n_dropped, plan.notes, str(place),
+    )  # fmt: skip
+
+
+def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, most: int) -> IntArray:
+    """Suppress classes that do not satisfy the goal in the new data, if they have at most so many rows."""
+    stats = coding.table.class_stats(classes, stored.n_classes, own_totals=True)
+    weak = ~plan.goal.admits(stats) & (stats.size > 0)
+    n_weak = int(stats.size[weak].sum())
+    if n_weak > most:
+        enough = np.ceil(1000 * n_weak / len(classes)) / 1000
+        raise GoalNotMet(
+            f"{int(weak.sum()):,} classes with {n_weak:,} of {len(classes):,} new rows do not satisfy the goal",
+            result={"holds": False, "rows": len(classes), "weak_rows": n_weak},
+            hint=f"--suppression-limit {enough:g} leaves them out; nothing was written",
+        )
+    return np.where(weak[classes] & (classes >= 0), -1, classes)

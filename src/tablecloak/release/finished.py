@@ -1,0 +1,131 @@
+"""A finished release as it stands in its file or frame, whoever made it: read in one way for every verb.
+
+Labels such as 1305* or [20, 29] are text, and so is whatever stands beside them in the same column; all other columns
+have the types that they show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import Engine, Table
+from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, working_engine
+from tablecloak.engines.equal_rows import Hidden
+from tablecloak.engines.local.engine import LocalEngine
+from tablecloak.io.places import Place
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Source
+from tablecloak.io.tabular import read_frame, refuse_empty, require_rows
+from tablecloak.policy.schema import Policy
+from tablecloak.release.plan import source_of
+
+IN_MEMORY = Choice(LocalEngine.name, "the tables are in memory", 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FinishedRelease:
+    """All columns of a release, held by an engine."""
+
+    engine: Engine
+    choice: Choice  # why this engine
+    source: Source
+    table: Table  # labelled columns as texts, the others with their types
+
+    @classmethod
+    def read(cls, engine: Engine, choice: Choice, source: Source, *, labelled: Collection[str]) -> FinishedRelease:
+        """The release in a file or a table of a database.
+
+        Raises: DataError if it has no rows.
+        """
+        names = engine.layout(source).names
+        types = {**(source.types or {}), **{n: ColumnType.TEXT for n in names if n in labelled}}
+        table = engine.read(replace(source, types=types), columns=None, categorical=names)
+        refuse_empty(table.n_rows, source.location)
+        return cls(engine, choice, source, table)
+
+    @classmethod
+    def of_frame(
+        cls, engine: Engine, choice: Choice, frame: pl.DataFrame, *, labelled: Collection[str]
+    ) -> FinishedRelease:
+        """A release that is a frame."""
+        texts = frame.with_columns(pl.col(n).cast(pl.String) for n in frame.columns if n in labelled)
+        table = engine.read(Source.in_memory(texts), columns=None, categorical=frame.columns)
+        return cls(engine, choice, Source.in_memory(frame), table)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.table.types)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All rows in memory."""
+        return self.engine.frame(self.table)
+
+    def texts(self, columns: Sequence[str]) -> Table:
+        """Some columns letter by letter."""
+        return texts_of(self.engine, self.source, columns)
+
+    def shown(self, hidden: Hidden) -> tuple[Table, int]:
+        """The rows that show something, and how many do not, as suppressed records."""
+        table = self.engine.without_hidden(self.table, hidden)
+        return table, self.table.n_rows - table.n_rows
+
+
+def texts_of(engine: Engine, source: Source, columns: Sequence[str]) -> Table:
+    """Some columns of a table letter by letter."""
+    if source.frame is not None:
+        texts = source.frame.select(pl.col(n).cast(pl.String) for n in columns)
+        return engine.read(Source.in_memory(texts), columns=None, categorical=columns)
+    as_text = replace(source, types=dict.fromkeys(columns, ColumnType.TEXT), date_formats={})
+    return engine.read(as_text, columns=columns, categorical=columns)
+
+
+def source_of_release(place: Place, policy: Policy | None = None, *, expected: Collection[str] = ()) -> Source:
+    """Where a release is, and which columns it is expected to have."""
+    output = policy.output if policy else None
+    columns = frozenset([*expected, *(policy.columns if policy else ())])
+    return Source.of(place, format=output.format if output else None, expected=columns)
+
+
+def source_of_original(place: Place, policy: Policy | None = None, *, expected: Collection[str] = ()) -> Source:
+    """Where an original is, read as the policy says."""
+    if policy is None:
+        return Source.of(place, expected=frozenset(expected))
+    return source_of(policy.with_files(source=place))
+
+
+def original_frame(place: Place, policy: Policy | None = None, *, expected: Collection[str] = ()) -> pl.DataFrame:
+    """An original in memory.
+
+    Raises: DataError if it has no rows.
+    """
+    source = source_of_original(place, policy, expected=expected)
+    names = sniff(source).names
+    source = replace(source, types={name: t for name, t in (source.types or {}).items() if name in names})
+    return require_rows(read_frame(source, categorical=names), place)
+
+
+def release_frame(source: Source, labelled: Collection[str]) -> pl.DataFrame:
+    """A release in memory."""
+    return FinishedRelease.read(LocalEngine(), IN_MEMORY, source, labelled=labelled).frame
+
+
+@contextmanager
+def engine_for(demand: Demand | None, *sources: Source | None) -> Iterator[tuple[Engine, Choice]]:
+    """The engine for tables that are looked at together, and why it is this one."""
+    with working_engine(demand or Demand(), bytes_of(*sources)) as (engine, choice):
+        yield engine, choice
+
+
+def bytes_of(*sources: Source | None) -> int:
+    """About what tables take once they are read."""
+    return sum(map(_bytes, sources))
+
+
+def _bytes(source: Source | None) -> int:
+    return 0 if source is None or source.is_on_spark else bytes_in_memory(sniff(source))

@@ -1,0 +1,194 @@
+"""Whether a release is ready to hand over: the whole published table is counted, and looked at for findings.
+
+The recount of `release/recount.py` asks the goals about quasi-identifiers and the sensitive columns they name. Here
+every published column counts, for two attackers: one who knows the quasi-identifiers of a person, and one who knows
+everything that is published about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from tablecloak.data.table import ColumnType, Order
+from tablecloak.engines.base import PERSON, Engine, Table
+from tablecloak.engines.equal_rows import Alike
+from tablecloak.engines.local.engine import LocalTable
+from tablecloak.findings.base import Finding, Recounted, Shown, find_all, protected_columns, unmatched_acceptances
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.secrets import is_public
+from tablecloak.profile.uniqueness import Risk
+from tablecloak.release.plan import Plan, make_plan
+
+# Detectors, and the search for keys that repeat, look at so many rows.
+MOST_ROWS = 50_000
+NO_EVIDENCE = Recounted()
+
+
+@dataclass(frozen=True, slots=True)
+class Attackers:
+    """The risk of one table for two attackers."""
+
+    quasi: Risk | None  # one who knows the quasi-identifiers of a person; None where there are none
+    published: Risk  # one who knows everything that is published about a person
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"quasi": self.quasi.to_dict() if self.quasi else None, "published": self.published.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What looking at a whole published table found."""
+
+    findings: tuple[Finding, ...]
+    after: Attackers
+    before: Attackers | None = None  # the same people in the original, where it is at hand
+    notes: tuple[str, ...] = ()
+
+    def risk(self) -> dict[str, Any]:
+        """Risk for both attackers, before and after."""
+        sides = {"before": self.before, "after": self.after}
+        plain = {side: attackers.to_dict() if attackers else None for side, attackers in sides.items()}
+        return {
+            who: {side: risks[who] if risks else None for side, risks in plain.items()}
+            for who in ("quasi", "published")
+        }
+
+
+def appraise(
+    engine: Engine,
+    release: Table,
+    plan: Plan,
+    *,
+    before: Attackers | None = None,
+    evidence: Recounted = NO_EVIDENCE,
+    apart: Sequence[str] = (),
+    whose: Table | None = None,
+) -> Handover:
+    """Count and look at a release, all of it.
+
+    Args:
+        whose: the same release with whose every record is, where somebody has several: persons are counted then.
+        before: what attackers could do with the original.
+        evidence: what the recount knows.
+        apart: published columns whose cells are not linked to the rows of `release`.
+    """
+    shown = look_at(engine, release, _shown(plan, release, apart), stars=_stars(plan, release), whose=whose)
+    # what findings will ask for, too, so that rows are read once
+    quasi = shown.quasi
+    everything = (*plan.itemised, *quasi, *shown.linked, *(name for name in shown.protected if name not in apart))
+    on_all, *others = shown.count([everything, *([quasi, (*quasi, *shown.linked)] if quasi else [])])
+    shown = replace(shown, n_records=on_all.n_records, evidence=evidence)
+    findings = find_all(shown)
+    return Handover(
+        findings,
+        Attackers(risk_of(others[0]) if quasi else None, risk_of(on_all)),
+        before,
+        tuple(unmatched_acceptances(findings, plan.policy)),
+    )
+
+
+def appraise_finished(engine: Engine, release: Table, policy: Policy, evidence: Recounted = NO_EVIDENCE) -> Handover:
+    """The same for a finished table, whoever made it; of a release in groups, its main one."""
+    there = {name: spec for name, spec in policy.columns.items() if name in release.types}
+    accepted = tuple(a for a in policy.accepted if a.column is None or a.column in release.types)
+    plan = make_plan(policy.model_copy(update={"columns": there, "accepted": accepted}), list(release.types))
+    apart = plan.sensitive if plan.algorithm.publishes.is_bucketing else ()
+    whose = None
+    if evidence.persons is not None and isinstance(release, LocalTable):
+        named = release.frame.with_columns(pl.Series(PERSON, evidence.persons))
+        whose = replace(release, frame=named, types={**release.types, PERSON: ColumnType.INTEGER})
+    return appraise(engine, release, plan, apart=apart, evidence=evidence, whose=whose)
+
+
+def findings_before(engine: Engine, table: Table, plan: Plan) -> tuple[Finding, ...]:
+    """The findings that a release of a table would have whatever its classes are; nothing is written or changed."""
+    published = [name for name in plan.publication.columns if name in table.types]
+    shown = replace(_shown(plan, table, ()), is_released=False, n_records=table.n_rows)
+    person = plan.person if plan.person in table.types else None
+    whose = None if person is None else engine.select(table, [*published, person])
+    return find_all(look_at(engine, engine.select(table, published), shown, whose=whose, person=person))
+
+
+def look_at(
+    engine: Engine,
+    table: Table,
+    shown: Shown,
+    *,
+    stars: Sequence[str] = (),
+    whose: Table | None = None,
+    person: str | None = PERSON,
+) -> Shown:
+    """What is published, with the counts and rows of a table; each set of columns is counted once.
+
+    Args:
+        whose: the same table with the column `person`, where persons are counted.
+    """
+    counted: dict[frozenset[str], Alike] = {}
+    source, by = (table, None) if whose is None else (whose, person)
+
+    def count(sets: Sequence[tuple[str, ...]]) -> list[Alike]:
+        new_sets = {frozenset(chosen): tuple(chosen) for chosen in sets if frozenset(chosen) not in counted}
+        if new_sets:
+            counted.update(
+                zip(new_sets, engine.alike(source, list(new_sets.values()), stars=stars, person=by), strict=True)
+            )
+        return [counted[frozenset(chosen)] for chosen in sets]
+
+    def sample(columns: Sequence[str], together: str | None) -> pl.DataFrame:
+        there = [name for name in columns if name in table.types]
+        return engine.some_rows(table, there, most=MOST_ROWS, together=together)
+
+    return replace(shown, count=count, sample=sample)
+
+
+def risk_of(alike: Alike) -> Risk:
+    """Groups of equal records as the risk of whoever knows what they are equal in."""
+    if not alike.n_records:
+        return Risk(0, 0, 0.0, 0.0, counted=alike.counted)
+    average = alike.n_groups / (alike.n_appearances or alike.n_records)
+    return Risk(alike.n_counted, alike.n_alone, 1 / alike.smallest, average, alike.n_groups, alike.counted)
+
+
+def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
+    publication = plan.publication
+    columns = [
+        name for name in publication.columns
+        if name not in (*publication.starred, *plan.itemised) and (name in table.types or name in apart)
+    ]  # fmt: skip
+    protected = protected_columns(plan.goal, plan.sensitive)
+    quasi = tuple(name for name in plan.quasi if name in table.types)
+    return Shown(
+        plan.policy,
+        plan.goal,
+        table.n_rows,
+        is_released=True,
+        quasi=quasi,
+        outside=tuple(name for name in columns if name not in quasi and name not in protected),
+        protected=protected,
+        apart=tuple(apart),
+        has_exact_groups=plan.algorithm.publishes.is_bucketing,
+        keeps_order=publication.order is Order.KEEP,
+        has_public_secret=is_public(plan.policy),
+    )
+
+
+def _stars(plan: Plan, release: Table) -> tuple[str, ...]:
+    """Columns that are hidden in suppressed records, where these are published as rows of *."""
+    if not plan.stars_are_suppressed:
+        return ()
+    return tuple(name for name in plan.publication.columns if name in release.types)
+
+
+def risk_before(engine: Engine, original: Table, plan: Plan) -> Attackers:
+    """What both attackers could do with the columns that a plan publishes, as they were."""
+    publication = plan.publication
+    others = [n for n in publication.columns if n not in (*publication.starred, *plan.quasi) and n in original.types]
+    person = plan.person if plan.person in original.types else None
+    on_all, *on_quasi = engine.alike(
+        original, [[*plan.quasi, *others], *([plan.quasi] if plan.quasi else [])], person=person
+    )
+    return Attackers(risk_of(on_quasi[0]) if on_quasi else None, risk_of(on_all))

@@ -1,0 +1,225 @@
+"""Outcomes of runs and checks, as values: what was found, what was done and what it cost."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tablecloak.algorithms import solution_metrics
+from tablecloak.algorithms.base import Solution
+from tablecloak.engines.base import Answer, Coding
+from tablecloak.engines.row_samples import sample_of
+from tablecloak.findings.base import Finding, Status
+from tablecloak.io.places import Place
+from tablecloak.measure.subject import Subject
+from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
+from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
+from tablecloak.metrics.release_details import Details, Target
+from tablecloak.models.base import PrivacyModel, parameters
+from tablecloak.policy.schema import Policy
+from tablecloak.release import looks
+from tablecloak.release.plan import Plan, side_output_path
+from tablecloak.release.recount import Verification
+from tablecloak.stats.classes import ClassStats, Counted, Histogram
+
+# What a report says about utility beside the metrics of every run.
+REPORTED = (
+    "query-error", "contingency-error", "association-error", "correlation-error", "propensity", "hellinger", "lp-norm",
+    "kl", "emd",
+)  # fmt: skip
+
+
+def _peak_memory_bytes() -> int:
+    """The most memory this process has held; `ru_maxrss` of Linux would count the process that started it, too."""
+    with suppress(OSError), Path("/proc/self/status").open(encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run found, did and cost."""
+
+    verification: Verification
+    measurements: list[Measurement]
+    seconds: Mapping[str, float]
+    goals: list[str]
+    algorithm: str
+    engine: str
+    n_missing_dropped: int = 0
+    notes: tuple[str, ...] = ()
+    output: str | None = None
+    side_output: str | None = None  # the sensitive columns, where they have a table of their own
+    recoding: str | None = None
+    report: str | None = None
+    certificate: str | None = None
+    engine_reason: str = ""  # why this engine
+    learning: Learning | None = None  # what models learn from the release, where a target was chosen
+    peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
+    subject: Subject | None = field(default=None, repr=False)  # what its documents say, where any were written
+
+    @property
+    def loss(self) -> float | None:
+        """Global certainty penalty, 0 nothing lost, 1 everything."""
+        return next((m.value for m in self.measurements if m.name == "gcp"), None)
+
+    @property
+    def status(self) -> Status:
+        """Whether the release can be handed over: ready, accepted, findings, unchecked or fails."""
+        return self.verification.status
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What besides the goals singles people out in the release."""
+        return self.verification.findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak run --json`."""
+        return {
+            **self.verification.to_dict(),
+            **({"notes": notes} if (notes := [*self.notes, *self.verification.notes]) else {}),
+            "loss": self.loss,
+            "metrics": {m.name: m.to_dict() for m in self.measurements},
+            **({"learning": self.learning.to_dict()} if self.learning else {}),
+            "dropped_for_missing": self.n_missing_dropped,
+            "goals": self.goals,
+            "algorithm": self.algorithm,
+            "engine": self.engine,
+            **({"engine_reason": self.engine_reason} if self.engine_reason else {}),
+            "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
+            "peak_memory_bytes": self.peak_memory_bytes,
+            "output": self.output,
+            **({"side_output": self.side_output} if self.side_output else {}),
+            "recoding": self.recoding,
+            "report": self.report,
+            "certificate": self.certificate,
+        }
+
+    def __str__(self) -> str:
+        return looks.text(self)
+
+    def __rich__(self) -> Any:
+        return looks.rich(self)
+
+    def _repr_html_(self) -> str:
+        return looks.html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """Whether a policy is sound and its goal can be reached."""
+
+    goals: list[str]
+    algorithm: str
+    engine: str
+    rows: int | None = None
+    columns: int | None = None
+    quasi: tuple[str, ...] = ()
+    tuples: int | None = None
+    feasible: bool | None = None
+    loss: float | None = None
+    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()  # those that do not need a release
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in self.__slots__}
+        return {**plain, "findings": [finding.to_dict() for finding in self.findings]}
+
+
+def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:
+    """What metrics measure of a solution."""
+    solution = answer.solution
+    is_here = len(solution.class_of_tuple) == coding.n_tuples  # of a large table, the classes of tuples are on disk
+    look = solution_metrics.of_table(lambda: coding.table) if is_here else _look_at_sample(coding, answer)
+    return solution_metrics.counts(coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, look)
+
+
+def _look_at_sample(coding: Coding, answer: Answer) -> solution_metrics.Look:
+    return solution_metrics.of_sample(
+        lambda: sample_of(coding, answer), coding.domains, coding.n_rows, coding.originals
+    )
+
+
+def _reported(counts: ReleaseCounts) -> list[Measurement]:
+    """The metrics that a report shows: those of every run, those of utility, and what else applies and is cheap."""
+    measurements = [*measure(counts), *measure(counts, REPORTED)]
+    return [*measurements, *for_reports(counts, without={m.name for m in measurements})]
+
+
+def with_targets(counts: ReleaseCounts, coding: Coding, classes: Sequence[ClassStats]) -> ReleaseCounts:
+    """The counts with the targets of all classes as they were recounted, where a large table has them on disk."""
+
+    def look() -> Details:
+        details = counts.details
+        return details if details.targets is not None else replace(details, targets=_targets(coding, classes))
+
+    return replace(counts, look_closer=look) if classes else counts
+
+
+def _targets(coding: Coding, classes: Sequence[ClassStats]) -> dict[str, Target]:
+    originals = {domain.name: dict(zip(domain.labels, coding.totals[domain.name].tolist(), strict=True))
+                 for domain in coding.sensitive if domain.kind is Counted.SENSITIVE}  # fmt: skip
+    histograms = classes[0].hist_of(Counted.SENSITIVE)
+    return {name: Target.matched(_Histograms(classes, name), histograms[name].domain, originals[name])
+            for name in originals if name in histograms}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Histograms:
+    """A sensitive column in the classes of every part; parts on disk are read anew on each walk, one at a time."""
+
+    classes: Sequence[ClassStats]
+    name: str
+
+    def __iter__(self) -> Iterator[Histogram]:
+        return (part.hist[self.name] for part in self.classes)
+
+
+def with_utility(report: RunReport, counts: ReleaseCounts, plan: Plan) -> RunReport:
+    """The report of a run with what a page says about utility."""
+    return replace(report, measurements=_reported(counts), learning=_learned(counts, plan))
+
+
+def _learned(counts: ReleaseCounts, plan: Plan) -> Learning | None:
+    """How well the target of the policy can be learned from the release, if it has one."""
+    target = plan.target
+    rows = counts.details.rows if target is not None else None
+    if target is None or rows is None:
+        return None
+    return learn(rows(MOST_LEARNED), target, is_aligned=True, seed=plan.policy.seed)
+
+
+def loss_of(coding: Coding, plan: Plan, solution: Solution) -> float:
+    """Global certainty penalty of a solution."""
+    answer = Answer(solution, solution.sizes(coding.table))
+    return measure(counts_of(coding, answer, plan), ["gcp"])[0].value
+
+
+def sentence(model: PrivacyModel) -> str:
+    """A model with its parameters, as people write it."""
+    inner = ", ".join(f"{name}={value}" for name, value in parameters(model).items())
+    return f"{model.name}({inner})"
+
+
+def with_files(report: RunReport, policy: Policy) -> RunReport:
+    """The report of a run that wrote the files its policy names."""
+
+    def named(path: Place | None) -> str | None:
+        return None if path is None else str(path)
+
+    return replace(
+        report,
+        output=named(policy.output_place),
+        side_output=named(side_output_path(policy)),
+        recoding=named(policy.recoding_path),
+        report=named(policy.report_path),
+        certificate=named(policy.certificate_path),
+    )

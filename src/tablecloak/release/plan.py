@@ -1,0 +1,393 @@
+"""From a policy and the columns of a table to a plan: what is coded, what is published, what must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+
+from tablecloak.algorithms.base import Algorithm, Publishes, TupleOrder
+from tablecloak.algorithms.topdown.mondrian import Mondrian
+from tablecloak.data.domain import MakeHierarchy
+from tablecloak.data.table import ColumnType, Order, Role
+from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, Table
+from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, columns_hint, did_you_mean
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.io.atomic import Outputs
+from tablecloak.io.places import Place
+from tablecloak.io.sources import Source
+from tablecloak.metrics.learning import is_installed
+from tablecloak.models.base import Goal
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import Suppressed, Transform
+from tablecloak.rng import Secret
+from tablecloak.stats.classes import Counted, Evidence
+from tablecloak.stats.joint import JOINT_NAME
+from tablecloak.stats.persons import HOLDING_NAME
+from tablecloak.values.amounts import most_of
+from tablecloak.values.cell_grammar import format_value
+
+# The column that says how many people of the population are behind a record; it is only counted, never published.
+POPULATION = "\0population"
+PUBLISHED = (Role.QUASI, Role.SENSITIVE, Role.WEIGHT, Role.KEEP)
+# Text of digits, of one length and with this many values or more, is masked digit by digit unless the policy says else.
+MASK_FROM = 20
+BY_VALUES = (
+    "sensitive values decide who is in a class: the goal bounds what the release says of them, not what someone learns "
+    "who runs the program again; m-confidentiality bounds both"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run does, settled before any search."""
+
+    policy: Policy
+    goal: Goal
+    algorithm: Algorithm
+    publication: Publication
+    read_columns: tuple[str, ...]  # columns to read, in the order of the input
+    is_reported: bool = False  # a report may be asked for, which speaks of every sensitive attribute
+    secret: Secret = field(default_factory=Secret.fresh)  # hides people; all of a run derives from this one
+    source: Source | None = None  # where the rows come from, opened already; None: a frame
+
+    @property
+    def quasi(self) -> list[str]:
+        """Quasi-identifiers in the order of the policy."""
+        return self.policy.columns_with(Role.QUASI)
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Sensitive attributes in the order of the policy."""
+        return self.policy.columns_with(Role.SENSITIVE)
+
+    @property
+    def counted(self) -> list[str]:
+        """The sensitive attributes that goal, algorithm or report look at: counting others would only cost time."""
+        # what a goal links to persons may turn out to be a sensitive attribute
+        is_asked = self.is_reported or self.goal.evidence & (Evidence.SENSITIVE | Evidence.PERSONS)
+        return self.sensitive if is_asked or self.algorithm.needs_sensitive else []
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """Columns of which few values are expected."""
+        return (*self.quasi, *self.sensitive)
+
+    @property
+    def coded(self) -> tuple[str, ...]:
+        """Columns that live on as codes once they are coded."""
+        return () if self.algorithm.publishes.is_bucketing else tuple(self.quasi)
+
+    @property
+    def itemised(self) -> tuple[str, ...]:
+        """Columns whose cells are sets of items."""
+        return ()
+
+    @property
+    def needs_memory(self) -> bool:
+        """Methods that move rows about, guards and a population need all rows at hand."""
+        is_moved = self.algorithm.publishes.is_bucketing
+        return is_moved or bool(self.goal.evidence & (Evidence.POPULATION | Evidence.GUARDS))
+
+    @property
+    def is_blind(self) -> bool:
+        """Sensitive values did not decide who is with whom, or only together with the secret.
+
+        Where they did, a class tells by what it is which values it has: whoever runs the program again on all that
+        people may have rules out what would have given other classes.
+        """
+        algorithm = self.algorithm
+        if algorithm.publishes.is_bucketing:  # groups are drawn; a published variant follows the order of rows
+            return algorithm.order is TupleOrder.SECRET
+        return not _seeing(self.policy, self.goal, algorithm)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What enforcing the goal with this algorithm means beyond the usual."""
+        if self.is_blind or Evidence.SENSITIVE not in self.goal.evidence:
+            return self.goal.notes
+        return (*self.goal.notes, BY_VALUES)
+
+    @property
+    def stars_are_suppressed(self) -> bool:
+        return self.publication.keeps_suppressed
+
+    def quasi_columns(self, table: Table) -> list[QuasiColumn]:
+        """How each quasi-identifier of a table is coded."""
+        return [QuasiColumn(n, self._maker(n, table), self.policy.columns[n].weight) for n in self.quasi]
+
+    def sensitive_columns(self, table: Table) -> list[SensitiveColumn]:
+        """How each sensitive attribute that the goal looks at is counted, and persons if the table names them."""
+        columns = [
+            SensitiveColumn(n, self._maker(n, table) if self.policy.columns[n].hierarchy is not None else None)
+            for n in self.counted
+        ]
+        if Evidence.JOINT in self.goal.evidence and len(columns) > 1:
+            columns.append(SensitiveColumn(JOINT_NAME, kind=Counted.JOINT, joins=tuple(self.counted)))
+        person = self.person
+        if person is not None and person in table.types:
+            attributes = [c.name for c in columns if not c.joins]
+            columns.append(SensitiveColumn(person, is_person=True))
+            if attributes and self.goal.evidence & (Evidence.SENSITIVE | Evidence.PERSONS):
+                columns.append(SensitiveColumn(HOLDING_NAME, kind=Counted.HOLDING, joins=(person, *attributes)))
+        if POPULATION in table.types:
+            columns.append(SensitiveColumn(POPULATION, kind=Counted.POPULATION))
+        return [*columns, *self.guard_columns(table)]
+
+    def guard_columns(self, table: Table) -> list[SensitiveColumn]:
+        """The columns in which people say what must not be learned of them, where the table has them."""
+        return [SensitiveColumn(n, kind=Counted.GUARD) for n in self.goal.guard_columns if n in table.types]
+
+    def most_left_out(self, n_rows: int) -> int:
+        """How many of so many records may be left out; Datafly without a limit takes as many as a class needs."""
+        limit = self.algorithm.suppression_limit
+        return min(self.goal.min_size, n_rows - 1) if limit is None else most_of(n_rows, limit)
+
+    @property
+    def person(self) -> str | None:
+        """The key of persons, who may have several rows."""
+        return next(iter(self.policy.columns_with(Role.PERSON)), None)
+
+    @property
+    def target(self) -> str | None:
+        """The column that a report learns to predict: as asked for, or the target of the algorithm."""
+        policy_target = self.policy.output.target if self.policy.output else None
+        return policy_target or (self.algorithm.target if is_installed() else None)
+
+    def _maker(self, column: str, table: Table) -> MakeHierarchy:
+        chosen = self.policy.hierarchy_of(column)
+        column_type = table.types[column]
+
+        def make(distinct: pl.Series) -> Hierarchy | None:
+            if chosen is None:
+                masked = _masked_codes(distinct, column_type)
+                return masked or (_automatic(distinct, column_type) if self.algorithm.needs_hierarchies else None)
+            return _hierarchy(chosen, distinct, column_type)
+
+        return make
+
+
+def _hierarchy(chosen: Any, distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
+    from tablecloak.hierarchy.build import build
+    from tablecloak.hierarchy.hierarchy_files import read_hierarchy
+
+    if isinstance(chosen, Path):
+        return read_hierarchy(chosen)
+    return build(chosen, distinct.to_list(), column_type.value)
+
+
+def _masked_codes(distinct: pl.Series, column_type: ColumnType) -> Hierarchy | None:
+    """Codes such as postcodes are masked from the right; other text stays a set of values."""
+    if column_type is not ColumnType.TEXT or len(distinct) < MASK_FROM:
+        return None
+    texts = distinct.cast(pl.String)
+    if not texts.str.contains(r"^[0-9]{3,12}$").all() or texts.str.len_chars().n_unique() != 1:
+        return None
+    from tablecloak.hierarchy.build import build
+    from tablecloak.hierarchy.kind_specs import MaskSpec
+
+    return build(MaskSpec(kind="mask"), texts.to_list(), column_type.value)
+
+
+def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
+    """A hierarchy for a method that cannot do without: ranges of numbers and dates, one level above other values."""
+    from tablecloak.hierarchy.build import build
+    from tablecloak.hierarchy.kind_specs import OrderSpec
+
+    values = distinct.to_list()
+    if column_type.is_ordered:
+        return build(OrderSpec(kind="order", fanout=5), values, column_type.value)
+    return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)], kind="order")
+
+
+def add_target(outputs: Outputs, policy: Policy) -> tuple[Place, Place]:
+    """The output that a policy names, and the temporary place where it is written until it holds."""
+    place = policy.output_place
+    assert place is not None
+    return place, outputs.add_place(place, is_folder=bool(policy.output and policy.output.is_folder))
+
+
+def source_of(policy: Policy) -> Source:
+    """The input of a policy as a source."""
+    place = policy.input_place
+    if policy.input is None or place is None:
+        raise IncompatibleChoice("the policy names no input", hint="add `input: FILE` to it, or use --input FILE")
+    spec = policy.input
+    return Source.of(
+        place,
+        format=spec.format,
+        delimiter=spec.delimiter,
+        encoding=spec.encoding,
+        header=spec.header,
+        compression=spec.compression,
+        quote=spec.quote,
+        types={name: c.type for name, c in policy.columns.items() if c.type is not None},
+        date_formats={name: c.format for name, c in policy.columns.items() if c.format is not None},
+        expected=frozenset(policy.columns),
+    )
+
+
+def side_output_path(policy: Policy) -> Path | None:
+    """The file of the sensitive columns that a policy asks for, where they have a table of their own."""
+    place = policy.output_place
+    if policy.algorithm.publishes is not Publishes.SEPARATED or place is None:
+        return None
+    if not isinstance(place, Path) or (policy.output and policy.output.is_folder):
+        raise IncompatibleChoice(f"{policy.algorithm.name} writes two files", hint="name one file as output")
+    return side_path(place)
+
+
+def side_path(path: Path) -> Path:
+    """The file beside a release that holds its sensitive columns: `release.csv` has `release.st.csv`."""
+    suffixes = path.suffixes[-2:] if path.suffix in (".gz", ".zst") else path.suffixes[-1:]
+    suffix = "".join(suffixes)
+    return path.with_name(f"{path.name.removesuffix(suffix)}.st{suffix}")
+
+
+def make_plan(
+    policy: Policy,
+    columns: Sequence[str],
+    *,
+    location: str | None = None,
+    is_reported: bool | None = None,
+    secret: Secret | None = None,
+) -> Plan:
+    """Settle what happens to each column; fails here if the policy cannot fit the table.
+
+    Args:
+        is_reported: whether a report may be asked for; None: if the policy names one.
+        secret: that of the policy, where something will be published; None: a fresh one.
+    """
+    refuse_unknown_columns(policy, columns, location)
+    _refuse_items(policy)
+    _refuse_two_persons(policy)
+    goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
+    # whether persons have several rows is only known from the rows: `settle_persons` asks again
+    algorithm = _algorithm_for(policy, replace(goal, counts_persons=False))
+    _refuse_groups_of_published_values(policy, algorithm)
+    starred = starred_of(policy)
+    shown = {*policy.columns_with(*PUBLISHED), *starred}
+    if policy.others == "keep":
+        shown |= {c for c in columns if c not in policy.columns}
+    _refuse_leaks(policy, goal, algorithm)
+    _refuse_target(policy)
+    read = shown.difference(starred) | set(policy.columns_with(Role.PERSON)) | set(goal.guard_columns)
+    output = policy.output
+    return Plan(
+        policy=policy,
+        goal=goal,
+        algorithm=algorithm,
+        publication=Publication(
+            columns=tuple(c for c in columns if c in shown),
+            starred=tuple(starred),
+            keeps_suppressed=bool(output and output.suppressed is Suppressed.STAR),
+            labelled=tuple(c for c in columns if c in policy.columns_with(Role.QUASI)),
+            order=output.order if output else Order.CONTENT,
+        ),
+        read_columns=tuple(c for c in columns if c in read),
+        is_reported=policy.report_path is not None if is_reported is None else is_reported,
+        secret=secret or Secret.fresh(),
+    )
+
+
+def _algorithm_for(policy: Policy, goal: Goal) -> Algorithm:
+    """The algorithm of the policy; where it names none and the usual one cannot enforce the goal, one that can."""
+    reason = policy.algorithm.refuses(goal)
+    if reason is None:
+        return cast(Algorithm, policy.algorithm)
+    other = cast(Algorithm, Mondrian())
+    if "algorithm" not in policy.model_fields_set and other.refuses(goal) is None:
+        return other
+    raise IncompatibleChoice(f"{policy.algorithm.name} cannot enforce this goal: {reason}", hint="another algorithm")
+
+
+def starred_of(policy: Policy) -> list[str]:
+    """Identifiers that are published as `*`."""
+    return [n for n in policy.columns_with(Role.IDENTIFIER) if policy.columns[n].transform is Transform.STAR]
+
+
+def _refuse_leaks(policy: Policy, goal: Goal, algorithm: Algorithm) -> None:
+    """Where classes must not depend on sensitive values, neither another model nor the search may look at them."""
+    blind = next((m.name for m in goal.models if m.asks_of_search), None)
+    seeing = _seeing(policy, goal, algorithm)
+    if blind and seeing:
+        raise IncompatibleChoice(
+            f"{blind} forms classes without looking at sensitive values, as {', '.join(seeing)} does",
+            hint=f"ask for one of them; a larger k makes {blind} easier to reach",
+        )
+
+
+def _seeing(policy: Policy, goal: Goal, algorithm: Algorithm) -> list[str]:
+    """Models, and the algorithm, that look at sensitive values while classes are formed."""
+    seeing = [m.name for m in goal.models if Evidence.SENSITIVE in m.in_search.evidence]
+    if algorithm.sees_sensitive(policy.columns_with(Role.QUASI)):
+        seeing.append(algorithm.name)
+    return seeing
+
+
+def _refuse_target(policy: Policy) -> None:
+    """A target must be coded, and there must be something to learn with."""
+    target = policy.output.target if policy.output else None
+    if target is None:
+        return
+    candidates = policy.columns_with(Role.QUASI, Role.SENSITIVE)
+    if target not in candidates:
+        hint = did_you_mean(target, candidates) or f"it may be: {', '.join(candidates)}"
+        raise IncompatibleChoice(f"output.target '{target}' is neither quasi-identifier nor sensitive", hint=hint)
+    if not is_installed():
+        raise MissingExtra("learning needs scikit-learn", hint="pip install 'tablecloak[ml]', or no output.target")
+
+
+def refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str | None) -> None:
+    """Raise DataError for a column that a policy names and a table does not have."""
+    names = set(columns)
+    for name, column in policy.columns.items():
+        if name not in names and column.role is not Role.DROP:
+            hint = columns_hint(name, columns)
+            raise DataError(f"there is no column '{name}'", hint=hint, location=location)
+    for accepted in policy.accepted:
+        column_name = accepted.column
+        if (
+            column_name is not None
+            and policy.others == "keep"
+            and column_name not in names
+            and column_name not in policy.columns
+        ):
+            message = f"accepted names the column '{column_name}', and there is none"
+            raise DataError(message, hint=did_you_mean(column_name, columns), location=location)
+
+
+def _refuse_items(policy: Policy) -> None:
+    items = policy.columns_with(Role.ITEMS)
+    if items:
+        raise IncompatibleChoice(
+            f"column '{items[0]}' has the role items, and this command does not work on sets of items",
+            hint="run, check and verify do; here, give it the role drop, or sensitive if each cell is one value",
+        )
+    of_items = [goal.name for goal in policy.goals if Evidence.ITEMS in goal.evidence]
+    if of_items:
+        raise IncompatibleChoice(
+            f"{of_items[0]} judges sets of items, and no column holds any", hint="role: items, or another goal"
+        )
+    if not policy.columns_with(Role.QUASI):
+        raise IncompatibleChoice("no column has the role quasi", hint="give role: quasi to what others may know")
+
+
+def _refuse_groups_of_published_values(policy: Policy, algorithm: Algorithm) -> None:
+    column = algorithm.group_column
+    if column in policy.columns_with(Role.QUASI, Role.SENSITIVE):
+        raise IncompatibleChoice(
+            f"the column '{column}' names the groups, and their numbers are published instead of it",
+            hint=f"columns.{column}.role: keep",
+        )
+
+
+def _refuse_two_persons(policy: Policy) -> None:
+    persons = policy.columns_with(Role.PERSON)
+    if len(persons) > 1:
+        raise IncompatibleChoice(
+            f"{len(persons)} columns have the role person", hint="keep the one that tells people apart best"
+        )

@@ -1,0 +1,109 @@
+"""What a goal needs beyond the table itself: a population to compare with, and what people guard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from tablecloak.attacks.case import Case, Quasi
+from tablecloak.attacks.covering_classes import candidates_in_population
+from tablecloak.data.coverage import coverage_of
+from tablecloak.data.domain import fit_domain
+from tablecloak.data.table import ColumnType
+from tablecloak.engines.base import Engine, Recount, SensitiveColumn, Table
+from tablecloak.engines.local.engine import table_of
+from tablecloak.errors import DataError, did_you_mean
+from tablecloak.io.sniff import sniff
+from tablecloak.io.sources import Source
+from tablecloak.io.tabular import read_frame, require_rows
+from tablecloak.policy.schema import Policy
+from tablecloak.release.plan import POPULATION, Plan
+from tablecloak.stats.classes import Counted, Evidence, Histogram, SensitiveDomain
+
+
+def read_population(policy: Policy, quasi: Sequence[str], known_types: Mapping[str, ColumnType]) -> pl.DataFrame:
+    """The quasi-identifiers of the population, under the names they have in the table.
+
+    Args:
+        known_types: of columns of the table, which those of the population have, too.
+    """
+    register = policy.population
+    assert register is not None
+    path = policy.resolve(register.path)
+    names = {ours: register.columns.get(ours, ours) for ours in quasi}
+    columns = sniff(Source(path, delimiter=register.delimiter, expected=frozenset(names.values()))).names
+    for name in names.values():
+        if name not in columns:
+            raise DataError(f"there is no column '{name}'", hint=did_you_mean(name, columns) or "", location=str(path))
+    specs = policy.columns
+    types = {theirs: specs[ours].type for ours, theirs in names.items() if specs[ours].type is not None}
+    types |= {theirs: known_types[ours] for ours, theirs in names.items() if ours in known_types}
+    source = Source(path, delimiter=register.delimiter, types={n: t for n, t in types.items() if t is not None})
+    frame = require_rows(read_frame(source, columns=list(names.values())), path)
+    return frame.select(pl.col(theirs).alias(ours) for ours, theirs in names.items())
+
+
+def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, list[SensitiveColumn]]:
+    """The table with one more column, where the goal asks for it, and everything in it that is counted.
+
+    The column says how many people of the population have exactly the quasi-identifiers of a record. Only the first
+    record with a combination carries the number, so that sums over a class count nobody twice.
+    """
+    for name in plan.goal.guard_columns:
+        if name not in table.types:
+            raise DataError(f"there is no column '{name}'", hint="it says what people guard", location=table.name)
+    if Evidence.POPULATION not in plan.goal.evidence or plan.policy.population is None:
+        return table, plan.sensitive_columns(table)
+    frame = engine.frame(table)
+    keys = [pl.col(name).cast(pl.String) for name in plan.quasi]
+    everybody = read_population(plan.policy, plan.quasi, table.types)
+    people = everybody.select(keys).group_by(plan.quasi).len(POPULATION)
+    rows = frame.select(keys).with_columns(pl.int_range(pl.len()).over(plan.quasi).alias("\0place"))
+    joined = rows.join(people, on=plan.quasi, how="left", nulls_equal=True, maintain_order="left")
+    weights = joined.select(
+        pl.when(pl.col("\0place") == 0).then(pl.col(POPULATION).fill_null(0)).otherwise(0).cast(pl.Int64)
+    ).to_series()
+    widened = table_of(frame.with_columns(weights.alias(POPULATION)), table.name)
+    counted = plan.sensitive_columns(widened)
+    return widened, [replace(c, n_people=everybody.height) if c.name == POPULATION else c for c in counted]
+
+
+def with_people(recount: Recount, plan: Plan) -> Recount:
+    """The recount of a release with the people of the population that every class covers."""
+    if Evidence.POPULATION not in plan.goal.evidence or plan.policy.population is None:
+        return recount
+    case = case_with_people(recount, plan)
+    candidates = candidates_in_population(case)
+    if candidates is None:
+        raise DataError("classes and people are too many to compare each with each", hint="use a smaller population")
+    counts = candidates.per_class(recount.stats.n_classes).astype(np.float64)
+    hist = _one_number_per_class(counts, recount, case.n_population or 0, candidates.n_without())
+    stats = replace(recount.stats, hist={**recount.stats.hist, POPULATION: hist})
+    return replace(recount, parts=(stats,))
+
+
+def case_with_people(recount: Recount, plan: Plan) -> Case:
+    """A recounted release beside the population of the policy, as attackers see it who have such a register."""
+    people = table_of(read_population(plan.policy, plan.quasi, {}))
+    ways = {way.name: way for way in plan.quasi_columns(people)}
+    columns = []
+    for name, labels in recount.cells.items():
+        domain, codes = fit_domain(people.frame[name], people.types[name], make_hierarchy=ways[name].make_hierarchy)
+        coverage = coverage_of(labels.values, domain)
+        columns.append(Quasi(name, labels.index.astype(np.int64), (), domain, coverage, people=codes.astype(np.int64)))
+    assert recount.classes is not None
+    classes = recount.classes.astype(np.int64)
+    return Case(tuple(columns), (), classes, recount.stats, classes, recount.stats, n_population=people.n_rows)
+
+
+def _one_number_per_class(numbers: np.ndarray, recount: Recount, n_people: int, n_outside: int) -> Histogram:
+    n = len(numbers)
+    domain = SensitiveDomain(
+        POPULATION, (None,) * n, numbers=numbers, kind=Counted.POPULATION, n_people=n_people, n_outside=n_outside
+    )
+    totals = np.zeros(n, np.int64)
+    totals[:1] = recount.n_rows
+    return Histogram(domain, np.arange(n + 1), np.arange(n), np.ones(n, np.int64), totals)

@@ -1,0 +1,138 @@
+"""From a prepared table to an answer: classes, groups, or whatever its shape searches."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tablecloak.algorithms import secret_order
+from tablecloak.algorithms.base import Algorithm, Problem, Solution
+from tablecloak.arrays import IntArray
+from tablecloak.data.coded import CodedTable
+from tablecloak.engines.base import Answer, Coding, Engine, OnDisk
+from tablecloak.errors import GoalNotMet
+from tablecloak.models.base import Goal
+from tablecloak.progress import Progress, Timed, silent
+from tablecloak.release.plan import Plan
+from tablecloak.release.prepare import Prepared
+from tablecloak.release.presence import asks_for_everybody, solve_for_everybody
+from tablecloak.release.shapes.base import Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solved:
+    """A prepared table with the answer that a search came to."""
+
+    prepared: Prepared[Any]
+    answer: Any  # as its shape answers: `Answer` for classes and groups
+    remarks: tuple[str, ...] = ()  # of the search
+
+    @property
+    def shape(self) -> Shape:
+        return self.prepared.shape
+
+    @property
+    def coding(self) -> Any:
+        return self.prepared.coding
+
+    @property
+    def plan(self) -> Plan:
+        return self.prepared.plan
+
+    @property
+    def engine(self) -> Engine:
+        return self.prepared.engine
+
+    @property
+    def solution(self) -> Solution:
+        solution: Solution = self.answer.solution
+        return solution
+
+
+def search(prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
+    """An answer that satisfies the goal of a prepared table.
+
+    Raises: Infeasible, GoalNotMet.
+    """
+    return prepared.shape.search(prepared, timed, threads)
+
+
+def search_classes(prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
+    """Classes for a prepared table that satisfy the goal of its plan.
+
+    Raises: Infeasible, GoalNotMet.
+    """
+    coding, plan = prepared.coding, prepared.plan
+    _compile(plan.algorithm, coding.n_tuples, timed)
+    with timed.phase("solve", coding.n_tuples) as notes:
+        class_search = Search(plan, threads or os.cpu_count() or 1, prepared.groups, timed.inner)
+        answer = _answer(prepared.engine, coding, class_search)
+        notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
+    return Solved(prepared, answer, answer.solution.notes)
+
+
+def _compile(algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:
+    """Say what the first run of a version waits for."""
+    if algorithm.must_compile(n_tuples):
+        with timed.phase("compile") as notes:
+            algorithm.compile(n_tuples)
+            notes.append("kernels, once for this version")
+
+
+def _answer(engine: Engine, coding: Coding, search: Search) -> Answer:
+    plan = search.plan
+    if not asks_for_everybody(plan.goal):
+        return engine.solve(coding, search)
+    return solve_for_everybody(
+        coding, plan, lambda goal: engine.solve(coding, replace(search, plan=replace(plan, goal=goal)))
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """The search that a plan asks for, on the tuples of a table or of a shard."""
+
+    plan: Plan
+    threads: int
+    groups: IntArray | None
+    progress: Progress
+
+    @property
+    def on_disk(self) -> OnDisk | None:
+        dealing = self.plan.algorithm.dealing
+        if dealing is None:
+            return None
+        return OnDisk(dealing, self.plan.goal, self.plan.secret, self.progress)
+
+    def __call__(self, tuples: CodedTable) -> Solution:
+        plan = self.plan
+        problem = Problem(tuples, plan.goal, self.threads, plan.policy.seed, self.groups, plan.secret)
+        solution = secret_order.solve(plan.algorithm, problem, self.progress)
+        _require_found(solution, tuples, plan.goal)
+        return solution
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has no bar to draw, and one processor for each shard."""
+        return Search, (self.plan, 1, self.groups, silent)
+
+
+def _require_found(solution: Solution, tuples: CodedTable, goal: Goal) -> None:
+    """Fail early where the search could not satisfy a model that is not monotone; the recount would fail anyway."""
+    if goal.is_monotone:
+        return
+    stats = solution.stats(tuples)
+    _, others = goal.parts()
+    weak = ~others.admits(stats) & (stats.size > 0)
+    if weak.any():
+        n_weak = int(stats.size[weak].sum())
+        names = ", ".join(m.name for m in others.models)
+        enough = np.ceil(1000 * n_weak / tuples.n_rows) / 1000
+        raise GoalNotMet(
+            f"the search found no classes that all satisfy {names}: {int(weak.sum()):,} of {stats.n_classes:,}, "
+            f"with {n_weak:,} records, do not",
+            result={"holds": False, "rows": tuples.n_rows, "weak_rows": n_weak},
+            hint=f"algorithm.suppression_limit: {enough:g} may leave them out; or relax {names}. Nothing was written",
+        )

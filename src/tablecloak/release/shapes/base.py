@@ -1,0 +1,188 @@
+"""The shape seam: what is published (rows in classes, columns in groups, sets of items) and how each step does it.
+
+The road of `release/` asks a shape at every step and knows none by name. A package of others registers one through the
+entry-point group `tablecloak.shapes`: loading the entry point gives an object with the methods of `Shape`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tablecloak.data.class_labels import ClassLabels
+from tablecloak.engines.base import Engine, Table
+from tablecloak.engines.choose import Demand
+from tablecloak.engines.spelling import Spelling
+from tablecloak.errors import IncompatibleChoice
+from tablecloak.io.places import Place
+from tablecloak.io.sources import Source
+from tablecloak.measure.report_facts import Facts
+from tablecloak.measure.subject import Subject
+from tablecloak.metrics.base import Measurement, ReleaseCounts
+from tablecloak.policy.schema import Policy
+from tablecloak.progress import Progress, Timed
+from tablecloak.release.plan import Plan
+from tablecloak.rng import Secret
+from tablecloak.stats.classes import ClassStats
+
+if TYPE_CHECKING:
+    from tablecloak.release.documents import Documents
+    from tablecloak.release.prepare import Prepared
+    from tablecloak.release.recount import Verification
+    from tablecloak.release.search import Solved
+
+# Ours; the last one is what every policy speaks of that no other shape claims.
+_OURS = ("sets.shape", "groups", "classes")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """What is published, as an engine holds it before it is written or after it was read back."""
+
+    main: Table
+    originals: Any  # what a recount holds it against, as the shape wants it
+    side: Table | None = None  # the sensitive columns, where they have a table of their own
+    blocks: tuple[tuple[str, ...], ...] = ()  # of a release in groups: columns whose cells still belong together
+    labels: Mapping[str, ClassLabels] | None = None  # what classes are meant to show, until it was written
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """Columns that lost their link to the first ones that stayed together."""
+        return tuple(name for block in self.blocks[1:] for name in block)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecountResult:
+    """What the recount of a release says; facts and classes only where a report is wanted."""
+
+    verification: Verification
+    facts: Facts | None = None
+    classes: Sequence[ClassStats] = ()
+
+
+class Stored(Protocol):
+    """A recoding that can be kept in a file."""
+
+    def write(self, path: Path) -> None: ...
+
+
+class Shape(Protocol):
+    """How what is published is planned, coded, searched, written, recounted and described."""
+
+    name: str  # what messages call it
+    is_of_classes: bool  # records are coded as tuples and sorted into classes: variants and lattices can be looked at
+    engines: Sequence[str] | None  # those that can do it; None: all
+
+    def speaks_of(self, policy: Policy) -> bool:
+        """Whether a policy asks for this shape."""
+
+    def frame_of(self, data: Any, policy: Policy) -> Any:
+        """What was given in place of a frame, as one."""
+
+    def algorithm_name(self, policy: Policy) -> str:
+        """The algorithm that a policy asks for, before any table is known."""
+
+    def plan(
+        self, policy: Policy, columns: Sequence[str], *, delimiter: str | None, location: str | None,
+        is_reported: bool | None, secret: Secret,
+    ) -> Plan:  # fmt: skip
+        """What happens to each column; fails if the policy cannot fit the table.
+
+        Args:
+            delimiter: of a file of sets.
+        """
+
+    def reading(self, source: Source, policy: Policy) -> Source:
+        """The source with the types that columns must be read with."""
+
+    def refuse(self, plan: Plan) -> None:
+        """Raise IncompatibleChoice for what only shows when persons are settled."""
+
+    def code(self, engine: Engine, table: Table, plan: Plan, progress: Progress) -> Any:
+        """The rows as codes, with `n_rows` and `n_tuples`."""
+
+    def require_feasible(self, prepared: Prepared[Any], *, tries_relaxations: bool) -> None:
+        """Raise Infeasible where no release can satisfy the goal, as far as that shows before a search."""
+
+    def is_quick(self, coding: Any) -> bool:
+        """Whether a search takes no time to speak of, so that a check may carry it out."""
+
+    def search(self, prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
+        """An answer that satisfies the goal; raises Infeasible or GoalNotMet."""
+
+    def publish(self, solved: Solved, timed: Timed) -> Release:
+        """The release of an answer, in the order in which it is published."""
+
+    def written_as(self, files: Documents, plan: Plan) -> tuple[str | None, str | None]:
+        """Format and delimiter of the file of a release; None: by its name, the usual one."""
+
+    def spelling(self, engine: Engine, plan: Plan) -> Spelling:
+        """How the input writes what the release publishes."""
+
+    def read_back(self, engine: Engine, files: Documents, plan: Plan, written: Release, spelling: Spelling) -> Release:
+        """A release as it stands in its files."""
+
+    def recount(self, engine: Engine, release: Release, plan: Plan, *, with_facts: bool) -> RecountResult:
+        """What the published cells say, held against the originals."""
+
+    def whose(self, engine: Engine, release: Release) -> Table | None:
+        """The main table with whose every record is, where somebody has several and that is known."""
+
+    def counts(self, solved: Solved) -> ReleaseCounts | None:
+        """What metrics measure of an answer; None: `measurements` are all there are."""
+
+    def measurements(self, solved: Solved) -> list[Measurement]:
+        """What every run says of the utility of its release."""
+
+    def notes(self, solved: Solved) -> tuple[str, ...]:
+        """What a report says of a run beyond the usual."""
+
+    def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:
+        """What a check adds to that."""
+
+    def recoding(self, solved: Solved) -> Stored | None:
+        """The answer as new rows can use it; None: they cannot."""
+
+    def refuse_recoding(self, plan: Plan) -> None:
+        """Raise IncompatibleChoice where an answer cannot be kept for new rows."""
+
+    def subject(
+        self, name: str, run: Mapping[str, Any], plan: Plan, certificate: Mapping[str, Any], facts: Facts | None,
+        blocks: Sequence[Sequence[str]],
+    ) -> Subject:  # fmt: skip
+        """What report and certificate are about."""
+
+    def verify_file(
+        self, release: Place, policy: Policy, *, original: Place | None, progress: Progress, demand: Demand
+    ) -> Verification:
+        """Recount a finished file, whoever made it."""
+
+    def verify_frame(self, release: Any, policy: Policy, *, original: Any, side: Any, demand: Demand) -> Verification:
+        """Recount a finished frame, whoever made it."""
+
+
+@cache
+def shapes() -> tuple[Shape, ...]:
+    """Every shape, those of others first."""
+    others = [point.load() for point in entry_points(group="tablecloak.shapes")]
+    ours = [importlib.import_module(f"tablecloak.release.shapes.{name}").SHAPE for name in _OURS]
+    return (*others, *ours)
+
+
+def shape_of(policy: Policy) -> Shape:
+    """The shape of the release that a policy asks for."""
+    return next(shape for shape in shapes() if shape.speaks_of(policy))
+
+
+def refuse_without_classes(verb: str, policy: Policy) -> None:
+    """Raise IncompatibleChoice for a verb that looks at classes, where a policy publishes something else."""
+    shape = shape_of(policy)
+    if not shape.is_of_classes:
+        raise IncompatibleChoice(
+            f"{verb} does not work on {shape.name}, which are no classes of records", hint="run, check and verify do"
+        )

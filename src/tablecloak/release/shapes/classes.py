@@ -1,0 +1,231 @@
+"""Rows in classes: cells are generalised, so that the records of a class look alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tablecloak.algorithms import secret_order
+from tablecloak.algorithms.base import Problem, Publishes
+from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
+from tablecloak.arrays import IntArray
+from tablecloak.data.class_labels import ClassLabels
+from tablecloak.data.table import ColumnType, Order
+from tablecloak.engines.base import Coding, Engine, Table
+from tablecloak.engines.choose import Demand
+from tablecloak.engines.local.engine import LocalEngine
+from tablecloak.engines.spelling import Spelling, spelling_of
+from tablecloak.errors import DataError
+from tablecloak.io.places import Place
+from tablecloak.io.sources import Source
+from tablecloak.measure.report_facts import Facts
+from tablecloak.measure.subject import Subject
+from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
+from tablecloak.models.base import Goal
+from tablecloak.policy.schema import Policy
+from tablecloak.progress import Progress, Timed, silent
+from tablecloak.release.documents import Documents, subject_of
+from tablecloak.release.outcome import counts_of, loss_of
+from tablecloak.release.plan import Plan, make_plan, source_of
+from tablecloak.release.population import with_population
+from tablecloak.release.prepare import Prepared
+from tablecloak.release.recoding.classes import Recoding
+from tablecloak.release.recount import Originals, Verification, verify, verify_with_facts
+from tablecloak.release.search import Solved, search_classes
+from tablecloak.release.shapes.base import RecountResult, Release
+from tablecloak.rng import Secret
+
+
+class Classes:
+    """Rows in classes."""
+
+    name = "classes"
+    is_of_classes = True
+    engines: Sequence[str] | None = None
+
+    def speaks_of(self, policy: Policy) -> bool:  # noqa: ARG002
+        return True
+
+    def frame_of(self, data: Any, policy: Policy) -> Any:  # noqa: ARG002
+        return data
+
+    def algorithm_name(self, policy: Policy) -> str:
+        return str(policy.algorithm.name)
+
+    def plan(
+        self, policy: Policy, columns: Sequence[str], *, delimiter: str | None,  # noqa: ARG002
+        location: str | None, is_reported: bool | None, secret: Secret,
+    ) -> Plan:  # fmt: skip
+        return make_plan(policy, columns, location=location, is_reported=is_reported, secret=secret)
+
+    def reading(self, source: Source, policy: Policy) -> Source:  # noqa: ARG002
+        return source
+
+    def refuse(self, plan: Plan) -> None:
+        pass
+
+    def code(self, engine: Engine, table: Table, plan: Plan, progress: Progress) -> Coding:
+        return code(engine, table, plan, progress)
+
+    def require_feasible(self, prepared: Prepared[Any], *, tries_relaxations: bool) -> None:
+        is_tried = tries_relaxations and self.is_quick(prepared.coding)
+        loss_for = (lambda goal: _loss_for(prepared, goal)) if is_tried else None
+        require_feasible(prepared.coding.whole(), prepared.plan.goal, loss_for)
+
+    def is_quick(self, coding: Coding) -> bool:
+        return coding.n_tuples <= TRY_LOSS_UP_TO
+
+    def search(self, prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
+        return search_classes(prepared, timed, threads)
+
+    def publish(self, solved: Solved, timed: Timed) -> Release:
+        engine, plan, table = solved.engine, solved.plan, solved.prepared.table
+        with timed.phase("recode", table.n_rows):
+            labels = _labels(solved)
+            release, rows = engine.recode(table, solved.coding, solved.answer, labels, plan.publication)
+        release, rows = arranged(engine, release, rows, plan, timed)
+        return Release(release, originals_of(solved, rows), labels=labels)
+
+    def written_as(self, files: Documents, plan: Plan) -> tuple[str | None, str | None]:  # noqa: ARG002
+        return files.kind, files.delimiter
+
+    def spelling(self, engine: Engine, plan: Plan) -> Spelling:
+        """How the input writes what the release publishes, if both are text files."""
+        if not plan.policy.writes_text:
+            return Spelling()
+        source = plan.source or source_of(plan.policy)
+        columns = [name for name in plan.publication.columns if name in plan.quasi or name in plan.sensitive]
+        is_local = engine.name == LocalEngine.name
+        return spelling_of(source, engine.layout(source), columns, plan.quasi, in_memory=is_local)
+
+    def read_back(self, engine: Engine, files: Documents, plan: Plan, written: Release, spelling: Spelling) -> Release:
+        # what was meant to be written; any other text in the file is found and counted all the same
+        labels = written.labels or {}
+        shown = {n: spelling.texts(n, c.texts) for n, c in labels.items() if not c.are_numbers}
+        return Release(read_release(engine, files.release, plan, shown or None, kind=files.kind), written.originals)
+
+    def recount(self, engine: Engine, release: Release, plan: Plan, *, with_facts: bool) -> RecountResult:
+        if not with_facts:
+            return RecountResult(verify(engine, release.main, plan, release.originals))
+        return RecountResult(*verify_with_facts(engine, release.main, plan, release.originals))
+
+    def whose(self, engine: Engine, release: Release) -> Table | None:
+        originals: Originals = release.originals
+        return engine.with_persons(release.main, originals.coding, originals.row_of)
+
+    def counts(self, solved: Solved) -> ReleaseCounts | None:
+        return counts_of(solved.coding, solved.answer, solved.plan)
+
+    def measurements(self, solved: Solved) -> list[Measurement]:
+        return measure(counts_of(solved.coding, solved.answer, solved.plan))
+
+    def notes(self, solved: Solved) -> tuple[str, ...]:
+        return solved.plan.notes
+
+    def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:
+        whole = prepared.coding.whole()
+        return tuple(remark for m in prepared.plan.goal.models for remark in m.remarks(whole))
+
+    def recoding(self, solved: Solved) -> Recoding | None:
+        coding, plan = solved.coding, solved.plan
+        table = coding.table if len(coding.shards) == 1 else None
+        return Recoding.of(solved.solution, coding.domains, plan.policy, table, key=plan.secret.certificate_key)
+
+    def refuse_recoding(self, plan: Plan) -> None:
+        pass
+
+    def subject(
+        self, name: str, run: Mapping[str, Any], plan: Plan, certificate: Mapping[str, Any], facts: Facts | None,
+        blocks: Sequence[Sequence[str]],
+    ) -> Subject:  # fmt: skip
+        return replace(subject_of(name, run, plan, facts, certificate), blocks=blocks)
+
+    def verify_file(
+        self, release: Place, policy: Policy, *, original: Place | None, progress: Progress, demand: Demand
+    ) -> Verification:
+        from tablecloak.release.verify import verify_file
+
+        return verify_file(release, policy, original=original, progress=progress, demand=demand)
+
+    def verify_frame(self, release: Any, policy: Policy, *, original: Any, side: Any, demand: Demand) -> Verification:
+        from tablecloak.release.verify import verify_frame
+
+        return verify_frame(release, policy, original=original, side=side, demand=demand)
+
+
+SHAPE = Classes()
+
+
+def code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
+    """The distinct tuples of a table, with what the goal counts in them."""
+    table, counted = with_population(engine, table, plan)
+    return engine.contingency(
+        table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows, progress=progress,
+        stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,
+    )  # fmt: skip
+
+
+def _loss_for(prepared: Prepared[Any], goal: Goal) -> float:
+    """What a release loses that satisfies another goal."""
+    plan, coding = prepared.plan, prepared.coding
+    problem = Problem(coding.table, goal, 1, plan.policy.seed, prepared.groups, plan.secret)
+    return loss_of(coding, plan, secret_order.solve(plan.algorithm, problem, silent))
+
+
+def _labels(solved: Solved) -> dict[str, ClassLabels]:
+    """What each class publishes; means of numbers are numbers."""
+    domains = solved.coding.domains
+    labels = solved.solution.published(domains)
+    if solved.plan.algorithm.publishes is not Publishes.CENTERS:
+        return labels
+    numeric = [d.name for d in domains if d.hierarchy is None and d.type in (ColumnType.INTEGER, ColumnType.FLOAT)]
+    return {n: replace(of_class, are_numbers=n in numeric) for n, of_class in labels.items()}
+
+
+def originals_of(solved: Solved, rows: IntArray | None) -> Originals:
+    """The coded originals of a release, and which of them each of its rows comes from."""
+    coding: Coding = solved.coding
+    is_here = bool(coding.codes)
+    row_of = np.arange(coding.n_rows) if rows is None and is_here else rows
+    return Originals(coding, row_of, unpublished=coding.table.unpublished() if is_here else ())
+
+
+def arranged(
+    engine: Engine, release: Table, rows: IntArray | None, plan: Plan, timed: Timed
+) -> tuple[Table, IntArray | None]:
+    """A release in the order in which it is published, and the original of each of its rows where that is here.
+
+    Args:
+        rows: the original of each row as it was made; None: the same row, or the engine finds it by itself.
+    """
+    if plan.publication.order is Order.KEEP:
+        return release, rows
+    with timed.phase("order", release.n_rows):
+        release, order = engine.arrange(release, plan.publication, plan.secret, progress=timed.inner)
+    return release, order if rows is None or order is None else rows[order]
+
+
+def read_release(
+    engine: Engine,
+    place: Place,
+    plan: Plan,
+    labels: Mapping[str, Sequence[str]] | None = None,
+    *,
+    kind: str | None = None,
+) -> Table:
+    """Everything that says something, quasi-identifiers as text whatever they look like."""
+    columns = [name for name in plan.publication.columns if name not in plan.publication.starred]
+    types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
+    formats = {name: c.format for name, c in plan.policy.columns.items() if c.format and name in types}
+    types |= dict.fromkeys(plan.quasi, ColumnType.TEXT)
+    source = Source.of(place, format=kind, types=types, date_formats=formats)
+    try:
+        return engine.read(source, columns=columns, categorical=columns, labels=labels)
+    except DataError:
+        if not formats:
+            raise
+    # dates of text files are written as their original was; typed files and other tools write ISO dates
+    return engine.read(replace(source, date_formats={}), columns=columns, categorical=columns, labels=labels)

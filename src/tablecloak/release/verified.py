@@ -1,0 +1,144 @@
+"""Releases that were recounted and hold: only such a value can be written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tablecloak.engines.local.engine import LocalEngine, table_of
+from tablecloak.io.atomic import Outputs, writing
+from tablecloak.io.frames import FrameKind
+from tablecloak.io.places import Place
+from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
+from tablecloak.policy.schema import Policy
+from tablecloak.progress import Timed
+from tablecloak.release.documents import Documents, write_documents
+from tablecloak.release.handover import appraise
+from tablecloak.release.outcome import RunReport, with_utility
+from tablecloak.release.plan import Plan, side_output_path, side_path
+from tablecloak.release.publish import recount, write_release
+from tablecloak.release.recount import Verification, require_ready
+from tablecloak.release.shapes.base import Release, Shape, Stored
+
+
+@dataclass(frozen=True, eq=False)
+class VerifiedRelease:
+    """A release that was recounted and found to satisfy its goal; only such a value can be written."""
+
+    _main: pl.DataFrame
+    report: RunReport
+    recoding: Any  # None: exact values in groups, which new rows cannot join
+    _shape: Shape = field(repr=False)
+    _plan: Plan = field(repr=False)
+    _originals: Any = field(repr=False)
+    _counts: ReleaseCounts | None = field(repr=False)
+    _side: pl.DataFrame | None = None
+    _blocks: tuple[tuple[str, ...], ...] = field(default=(), repr=False)  # columns that stay together in groups
+    _kind: FrameKind = field(default=FrameKind(), repr=False)
+
+    @cached_property
+    def frame(self) -> Any:
+        """The release as a frame of the library that the data came from: pandas for pandas, Arrow for Arrow."""
+        return self._kind.native(self._main)
+
+    @cached_property
+    def side(self) -> Any:
+        """The sensitive columns, where they have a table of their own, likewise; else None."""
+        return None if self._side is None else self._kind.native(self._side)
+
+    def measure(self, *names: str) -> list[Measurement]:
+        """The named information metrics of the release, or all there are; what does not apply says why."""
+        if self._counts is None:
+            return [m for m in self.report.measurements if not names or m.name in names]
+        return measure(self._counts, names or every())
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        report: str | Path | None = None,
+        certificate: str | Path | None = None,
+        recoding: str | Path | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write the release and what else is asked for, all or nothing.
+
+        The file of the release is read back and recounted before it gets its name.
+        """
+        engine, shape, plan, timed = LocalEngine(), self._shape, self._plan, Timed()
+        with Outputs(reads=plan.policy.reads, force=force) as outputs:
+            files = Documents.beside(outputs, path, report=report, certificate=certificate, recoding=recoding)
+            side = outputs.add(side_path(Path(path))) if self._side is not None else None
+            files = replace(files, side=side)
+            if files.recoding:
+                shape.refuse_recoding(plan)
+            beside = None if self._side is None else table_of(self._side)
+            made = Release(table_of(self._main), self._originals, beside, self._blocks)
+            written = write_release(engine, made, files, shape=shape, plan=plan, timed=timed)
+            counted = recount(engine, written, shape=shape, plan=plan, timed=timed, files=files)
+            verification = self._appraised(engine, written, counted.verification)
+            write_recoding(files, self.recoding)
+            if files.are_wanted:
+                run_dict = replace(self._said(files), verification=verification, output=str(path)).to_dict()
+                write_documents(
+                    files, run_dict, plan,
+                    lambda certificate: shape.subject(
+                        files.name, run_dict, plan, certificate, counted.facts, self._blocks
+                    ),
+                )  # fmt: skip
+
+    def _appraised(self, engine: LocalEngine, written: Release, verification: Verification) -> Verification:
+        """What was recounted, with what the whole written table says."""
+        run_handover = self.report.verification.handover
+        whose = self._shape.whose(engine, written)
+        if whose is None and run_handover is not None and run_handover.after.published.counted == "persons":
+            handover = run_handover  # only the engine that made the release knows whose its rows are
+        else:
+            handover = appraise(
+                engine, written.main, self._plan, apart=written.apart, evidence=verification.evidence, whose=whose
+            )
+        before = run_handover.before if run_handover else None
+        return require_ready(verification.with_handover(replace(handover, before=before)), self._plan.policy)
+
+    def _said(self, files: Documents) -> RunReport:
+        if files.report is None or self._counts is None:
+            return self.report
+        return with_utility(self.report, self._counts, self._plan)
+
+
+def write_recoding(files: Documents, recoding: Stored | None) -> None:
+    """Keep how the release was made, where that is wanted."""
+    if files.recoding and recoding:
+        with writing(files.recoding):
+            recoding.write(files.recoding)
+
+
+def reserve(outputs: Outputs, policy: Policy) -> Documents:
+    """Temporary names for every file that a policy asks for."""
+    place, output = policy.output_place, policy.output
+    assert place is not None
+    assert output is not None
+    side_output = side_output_path(policy)
+    release = outputs.add_place(place, is_folder=output.is_folder)
+    recoding = None if policy.recoding_path is None else outputs.add(policy.recoding_path, is_private=True)
+    paths = (policy.report_path, policy.certificate_path, side_output)
+    report, certificate, side = [None if path is None else outputs.add(path) for path in paths]
+    return replace(
+        documents_of(policy, release), name=place.name, report=report, certificate=certificate, recoding=recoding,
+        source=policy.input_path, side=side,
+    )  # fmt: skip
+
+
+def documents_of(policy: Policy, release: Place) -> Documents:
+    """The file of a release, as a policy wants it written."""
+    output = policy.output
+    if output is None:
+        return Documents(release, release.name, is_of_run=True)
+    return Documents(
+        release, release.name, kind=output.format, delimiter=output.delimiter, rows_per_file=output.rows_per_file,
+        is_of_run=True,
+    )  # fmt: skip

@@ -1,0 +1,232 @@
+"""What is said of a policy that was checked, of a run and of a recount."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tablecloak.registry import named
+from tablecloak.report.blocks import (
+    Block,
+    Entry,
+    FindingRow,
+    Findings,
+    Labelled,
+    Paragraph,
+    Text,
+    VerdictRow,
+    Verdicts,
+    Words,
+)
+from tablecloak.report.words import counted, number
+from tablecloak.values.amounts import show_size
+
+COVERED = "every cell covers its original"
+COVERED_ITEMS = "every published item covers an item of its record"
+HELD = "every column holds the values of its original"
+WHO = {"quasi": "knowing the quasi-identifiers", "published": "knowing everything published"}
+FILES = ("output", "side_output", "report", "certificate", "recoding")
+
+
+def status_words(report: Mapping[str, Any]) -> Words:
+    """The one word that decides, and green only where the release can be handed over."""
+    status, findings = report["status"], report.get("findings", ())
+    if status == "ready":
+        return Words("ready to hand over", "good", is_strong=True)
+    if status == "accepted":
+        return Words(f"ready, with {counted(len(findings), 'accepted finding')}", "good", is_strong=True)
+    if status == "findings":
+        n_open = sum(finding["accepted"] is None for finding in findings)
+        return Words(f"not ready: {counted(n_open, 'finding')}", "warning", is_strong=True)
+    if status == "unchecked":
+        return Words("not ready: something could not be checked", "warning", is_strong=True)
+    return Words("not ready: not everything is as it must be", "bad", is_strong=True)
+
+
+def verdict_sentence(run: Mapping[str, Any]) -> Words:
+    """Whether the release can be handed over, as a page begins."""
+    findings = run.get("findings", ())
+    n = len(findings)
+    n_open = sum(finding["accepted"] is None for finding in findings)
+    open_ = "one finding is" if n_open == 1 else f"{n_open} findings are"
+    sentences = {
+        "ready": "✓ Ready to hand over: every goal holds, and nothing else singles people out.",
+        "accepted": f"✓ Ready, with {n} accepted finding{'s' if n != 1 else ''}. Every goal holds.",
+        "findings": f"! Not ready: every goal holds, and {open_} open.",
+        "unchecked": "! Not ready: something could not be checked.",
+        "fails": "✗ Not ready: not everything is as it must be.",
+    }
+    otherwise = "✓ Every goal holds." if run["holds"] else "✗ A goal does not hold."
+    text = sentences.get(str(run.get("status")), otherwise)
+    if run.get("status") in ("findings", "unchecked"):
+        return Words(text, "warning", is_strong=True)
+    return Words(text, "good" if run["holds"] else "bad", is_strong=True)
+
+
+def findings_block(findings: Sequence[Mapping[str, Any]]) -> Findings:
+    """What besides the goals singles people out, each with the change that ends it or the reason why it stays."""
+    return Findings(tuple(FindingRow(f["kind"], f["what"], f["fix"]["text"], f["accepted"]) for f in findings))
+
+
+def verdicts_block(
+    verdicts: Sequence[Mapping[str, Any]], senses: Sequence[str] = (), *, worst: str = "worst class"
+) -> Verdicts:
+    """Every goal: what was required and what was counted."""
+    rows = [
+        VerdictRow(
+            model=verdict["model"],
+            parameters=", ".join(f"{k}={v}" for k, v in verdict.get("params", {}).items()),
+            holds=None if verdict.get("unchecked") else verdict["holds"],
+            required=number(verdict["required"]),
+            achieved=number(verdict["achieved"]),
+            margin=number(verdict["margin"]),
+            worst=f"{verdict['worst_class_size']:,} records",
+            sense=sense,
+            level=named("models")[verdict["model"]].level_name,
+        )
+        for verdict, sense in zip(verdicts, senses or [""] * len(verdicts), strict=True)
+    ]
+    return Verdicts(tuple(rows), worst)
+
+
+def verified(report: Mapping[str, Any]) -> list[Block]:
+    """What a recount says: status, goals, findings, the totals and the risk; the certificate where it was held up."""
+    entries = list(_verified(report))
+    if "checks" in report:
+        checks = tuple(_check(check) for check in report["checks"])
+        entries += [Entry("checked", checks), Entry("", (Words(report["summary"], "faint"),))]
+    return [Labelled(tuple(entries))]
+
+
+def ran(report: Mapping[str, Any]) -> list[Block]:
+    """What a run did: the recount, loss, engine, files."""
+    entries = list(_verified(report))
+    if report["loss"] is not None:
+        entries.append(Entry("utility", (f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)",)))
+    if report.get("engine_reason") and report["engine"] != "local":
+        entries.append(Entry("engine", (f"{report['engine']}: {report['engine_reason']}",)))
+    files = [str(report[key]) for key in FILES if report.get(key)]
+    spent = f"{sum(report['seconds'].values()):.1f} s, {show_size(report['peak_memory_bytes'])}"
+    entries.append(Entry("wrote", ("   ".join([*(files or ["nothing"]), spent]),)))
+    return [Labelled(tuple(entries))]
+
+
+def engine_blocks(report: Mapping[str, Any]) -> list[Block]:
+    """Which engine did the work and why, unless it was done in memory."""
+    return [Paragraph(f"Engine {report['engine']}: {report['engine_reason']}")] if report["engine"] != "local" else []
+
+
+def summary(run: Mapping[str, Any]) -> list[Block]:
+    """A short account of a run for notebooks: verdict, goals, loss."""
+    totals = f"{run['rows']:,} records in {run['classes']:,} classes, {run['suppressed']:,} suppressed"
+    loss = "" if run["loss"] is None else f", loss {run['loss']:.3f}"
+    sentence = Words(verdict_sentence(run).text, is_strong=True)
+    return [Paragraph((sentence, f" {totals}{loss}")), verdicts_block(run["verdicts"])]
+
+
+def _verified(report: Mapping[str, Any]) -> Iterator[Entry]:
+    if report.get("status") is not None:
+        yield Entry("status", (status_words(report),))
+    covering = [_judged(report["covers"], _covering(report))] if report["covers"] is not None else []
+    failures = [_failure(failure) for failure in report.get("failures", ())]
+    unchecked = [(Words("– ", "warning"), f"not checked: {reason}") for reason in report.get("unchecked", ())]
+    yield Entry("verify", (verdicts_block(report["verdicts"]), *covering, *failures, *unchecked))
+    yield Entry("", tuple(f"  {note}" for note in report.get("notes", ())))
+    yield Entry("findings", (findings_block(report.get("findings", ())),))
+    yield Entry("counted", (_totals(report),))
+    yield Entry("risk", tuple(_risks(report.get("risk"))))
+
+
+def _judged(holds: bool, text: str) -> Text:
+    return (Words("✓ ", "good"), text) if holds else (Words("✗ ", "bad", is_strong=True), f"{text}: not met")
+
+
+def _covering(report: Mapping[str, Any]) -> str:
+    if report.get("itemsets"):
+        return COVERED_ITEMS
+    return HELD if report.get("grouped") else COVERED
+
+
+def _failure(failure: Mapping[str, Any]) -> Text:
+    """Where something is wrong: column, class and rows, never a cell."""
+    column = "" if failure["column"] is None else f"column '{failure['column']}': "
+    count = f", {failure['count']:,} rows" if failure["count"] else ""
+    rows = f": {', '.join(map(str, failure['rows']))}{' …' if failure['count'] > len(failure['rows']) else ''}"
+    place = "" if failure["class"] is None else f", first in class {failure['class']}"
+    text = f"{column}{failure['what']}{count}{rows if failure['rows'] else ''}{place}"
+    return (Words("✗ ", "bad", is_strong=True), text)
+
+
+def _check(check: Mapping[str, Any]) -> Text:
+    remark = f": {check['remark']}" if check["remark"] else ""
+    if check["ok"] is None:
+        return (Words("– ", "warning"), f"{check['claim']} (not checked{remark})")
+    if check["ok"]:
+        return (Words("✓ ", "good"), check["claim"])
+    return (Words("✗ ", "bad", is_strong=True), f"{check['claim']}{remark}")
+
+
+def _totals(report: Mapping[str, Any]) -> str:
+    parts = [f"{report['rows']:,} records in {report['classes']:,} classes"]
+    if report.get("itemsets"):
+        parts = [f"{report['rows']:,} sets, {report['classes']:,} different", _items(report["itemsets"])]
+    if report["suppressed"]:
+        parts.append(f"{report['suppressed']:,} suppressed")
+    if report.get("dropped_for_missing"):
+        parts.append(f"{report['dropped_for_missing']:,} left out for empty cells")
+    return ", ".join(parts)
+
+
+def _items(itemsets: Mapping[str, Any]) -> str:
+    before = f"{itemsets['items']:,} items published as " if "items" in itemsets else ""
+    return f"{before}{itemsets['published_items']:,} different {'ones' if before else 'items'}"
+
+
+def _risks(risk: Mapping[str, Mapping[str, Any]] | None) -> Iterator[str]:
+    """The risk for both attackers, before and after where both are known."""
+    for who, name in WHO.items():
+        sides = (risk or {}).get(who)
+        if sides and sides["after"]:
+            yield f"{name:<30} {_risk(sides['before'], sides['after'])}"
+
+
+def _risk(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
+    def shown(key: str, form: str) -> str:
+        return f"{format(before[key], form)} → {format(after[key], form)}" if before else format(after[key], form)
+
+    measures = (("unique", "unique_share", ".1%"), ("highest", "highest", ".2f"), ("average", "average", ".2f"))
+    text = "    ".join(f"{name} {shown(key, form)}" for name, key, form in measures)
+    return f"{text}    of persons" if after.get("counted") == "persons" else text
+
+
+def checked(report: Mapping[str, Any]) -> list[Block]:
+    """Whether a policy is sound and its goals can be reached."""
+    chosen = f"goals {', '.join(report['goals'])}   algorithm {report['algorithm']}   engine {report['engine']}"
+    lines: list[Text] = [chosen]
+    if report["rows"] is None:
+        lines.append("checked without data")
+    else:
+        quasi = ", ".join(report["quasi"])
+        lines.append(f"{report['rows']:,} rows, {report['tuples']:,} different on {quasi}")
+        loss = "" if report["loss"] is None else f"; expected loss {report['loss']:.3f}"
+        unknown = "not known whether it is feasible: the search found no release"
+        lines.append(f"feasible{loss}" if report["feasible"] else unknown)
+    lines += report["notes"]
+    findings = () if report["rows"] is None else report["findings"]
+    return [Labelled((Entry("ok", (*lines, findings_block(findings))),), "ok")]
+
+
+def demonstrated(report: Mapping[str, Any], careless: Mapping[str, Any] | None = None) -> Iterator[Block]:
+    """What a finding looks like: the same release with a column in which everybody differs; and how to go on.
+
+    Args:
+        careless: what the run with the column would say; None: it was not tried.
+    """
+    if careless is not None:
+        text = "\nWith the column cost kept as it is (cost: {role: keep}), the same release would be "
+        yield Paragraph((text, status_words(careless)))
+        yield Labelled((Entry("", (findings_block(careless["findings"]),)),), "indented")
+    link = Words(str(report["report"]), is_strong=True)
+    yield Paragraph(("\nOpen ", link, " in a browser: the report of this release."))
+    yield Paragraph(f"Next: tablecloak verify {report['output']} --certificate {report['certificate']}")
+    yield Paragraph(f"      tablecloak run {report['policy']} --set goals.0.k=20 --force")

@@ -1,0 +1,231 @@
+"""A release beside its original, or two releases beside each other. Exact, so for the owner of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tablecloak.report.about.quality import (
+    READ,
+    attack_blocks,
+    caption,
+    distance_figures,
+    explained,
+    learning_block,
+    loss_figure,
+    utility_blocks,
+)
+from tablecloak.report.blocks import (
+    Banner,
+    Block,
+    Charts,
+    Columns,
+    Document,
+    Figure,
+    Footer,
+    Items,
+    PageOnly,
+    PairedBars,
+    Paragraph,
+    Section,
+    Table,
+    TerminalOnly,
+    Text,
+    Words,
+    shown,
+    table,
+)
+from tablecloak.report.words import NONE, listed, number
+
+RISKS = {"highest risk": "highest", "average risk": "average", "unique records": "unique_share"}
+HOW_RISK = (
+    "The risk of a record is the chance of picking it from the records that look like it: 1 divided by their number. "
+    "A record is unique if no other shares its quasi-identifiers."
+)
+HOW_COLUMNS = (
+    "Distances of the distribution of each column from the original, without suppressed records: 0 is the same. L1 "
+    "is at most 2, Hellinger and EMD (earth mover's distance) at most 1; KL is infinite where a value vanished. "
+    "Cells are read exactly, or spread over what they cover."
+)
+OWNERS = "Figures on this page are exact. It is for the owner of the original; the report of a run is for everybody."
+AXES = {
+    "risk": ("Risk", HOW_RISK),
+    "attack": ("Attacks", "Average chance of success over all people; shorter bars are safer."),
+    "utility": ("Utility", "Shares and errors between 0% and 100%; shorter bars keep more."),
+    "learning": ("Learning", "Accuracy on held-out originals of models trained on each; longer bars keep more."),
+}
+# Metrics that are shares of a whole, and drawn.
+SHARES = frozenset({
+    "suppressed", "gcp", "query-error", "contingency-error", "association-error", "propensity", "hellinger",
+})  # fmt: skip
+
+
+def judged(report: Mapping[str, Any]) -> Document:
+    """A release beside its original: risk, attacks, utility, columns, all metrics."""
+    before, after = report["before"], report["after"]
+    summary = (
+        f"{after['records']:,} of {before['records']:,} records are published. By {listed(report['quasi'])}, "
+        f"{before['unique_share']:.1%} of the originals could be singled out; now {after['unique_share']:.1%} can. "
+        f"The price is {report['loss']:.1%} of the detail in these columns."
+    )
+    chances = {a["attack"]: a["before"]["average"] for a in report["attacks"] if a.get("before")}
+    lost = {c["name"]: c["loss"] for c in report["columns"] if c["loss"] is not None}
+    drawn = Charts((loss_figure(lost), *distance_figures(report["metrics"])))
+    blocks: list[Block] = [
+        Banner("Release beside its original", report["release"], (summary,)),
+        Section("Risk", (_risk(report), PageOnly((caption(HOW_RISK),)))),
+        Section("Attacks", tuple(attack_blocks(report["attacks"], chances))),
+        Section("Utility", (PageOnly(tuple(utility_blocks(report["metrics"]))), *shown(learning_block(report)), drawn)),
+        Section("Columns", (_columns(report["columns"]), caption(HOW_COLUMNS))),
+        Section("All metrics", (_metrics(report["metrics"]), *_learned(report))),
+        *([Section("Notes", (Items(tuple(report["notes"])),))] if report["notes"] else []),
+        Footer(OWNERS),
+    ]
+    return Document(f"{report['release']}: comparison", tuple(blocks))
+
+
+def _risk(report: Mapping[str, Any]) -> Columns:
+    before, after = report["before"], report["after"]
+    one, two = (tuple(side[key] for key in RISKS.values()) for side in (before, after))
+    chart = PairedBars("Risk before and after", tuple(RISKS), one, two)
+    rows = [
+        ["records", f"{before['records']:,}", f"{after['records']:,}"],
+        ["suppressed", NONE, f"{report['suppressed']:,}"],
+        *([name, f"{before[key]:.1%}", f"{after[key]:.1%}"] for name, key in RISKS.items()),
+        ["classes", f"{before['classes']:,}", f"{after['classes']:,}"],
+    ]
+    if published := report.get("published"):
+        sides = [published[side] for side in ("before", "after")]
+        rows += [
+            [f"{name}, knowing everything published", *(f"{s[key]:.1%}" for s in sides)] for name, key in RISKS.items()
+        ]
+    rows.append(["detail lost (GCP)", NONE, f"{report['loss']:.1%}"])
+    numbers = table(("risk", "original", "release"), rows, kind="numbers")
+    return Columns(((Figure(chart, names=("original", "release")),), (numbers,)))
+
+
+def _columns(columns: Sequence[Mapping[str, Any]]) -> Table:
+    heads = (
+        "column",
+        "role",
+        "values before",
+        "values after",
+        "detail lost",
+        "L1",
+        "Hellinger",
+        "KL",
+        "EMD",
+        "read as",
+    )
+    rows = []
+    for column in columns:
+        distances = column["distances"]
+        numbers = [NONE] * 4
+        if distances:
+            numbers = ["∞" if distances[k] is None else f"{distances[k]:.3f}" for k in ("l1", "hellinger", "kl", "emd")]
+        rows.append([
+            column["name"], "quasi" if column["quasi"] else NONE, f"{column['distinct_before']:,}",
+            f"{column['distinct_after']:,}", NONE if column["loss"] is None else f"{column['loss']:.1%}", *numbers,
+            column["method"] or NONE,
+        ])  # fmt: skip
+    return table(heads, rows, kind="dense", right=(2, 3, 4, 5, 6, 7, 8))
+
+
+def _metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
+    """All metrics of the release; one that has no value says why."""
+    rows: list[list[Text]] = [
+        [
+            name,
+            _value(measured),
+            Words(measured.get("reason") or _described(measured), "faint"),
+        ]
+        for name, measured in metrics.items()
+    ]
+    return table(("metric", "value", "how to read it"), rows, right=(1,))
+
+
+def _described(measured: Mapping[str, Any]) -> str:
+    note = measured.get("note")
+    return f"{measured['description']}{f' ({note})' if note else ''}"
+
+
+def _value(measured: Mapping[str, Any]) -> str:
+    if measured["value"] is None:
+        return NONE
+    error = measured.get("error")
+    return number(measured["value"]) + ("" if error is None else f" ± {error:.2g}")
+
+
+def _learned(report: Mapping[str, Any]) -> Iterator[Block]:
+    """In words what a chart shows of learning."""
+    learned = report.get("learning")
+    if learned:
+        keeps = "" if learned["kept"] is None else f" The release keeps {learned['kept']:.0%} of what can be learned."
+        yield Paragraph(
+            f"Predicting {learned['target']} ({learned['learner']}, {learned['n_tested']:,} originals held out): "
+            f"trained on the release {learned['release']:.1%}, on the original {learned['original']:.1%}, "
+            f"most frequent value {learned['majority']:.1%} (± {learned['error']:.1%}).{keeps}"
+        )
+
+
+def contrasted(report: Mapping[str, Any]) -> Document:
+    """Two releases side by side; the better one of each row is marked."""
+    a, b = report["a"]["release"], report["b"]["release"]
+    axes = dict.fromkeys(row["axis"] for row in report["rows"])
+    wins = {side: sum(row["better"] == side for row in report["rows"]) for side in "ab"}
+    summary = (
+        f"Both are held against the same original on {listed(report['quasi'])}. Of {len(report['rows'])} rows below, "
+        f"{wins['a']} speak for A and {wins['b']} for B (✓); which of them matter is for you to say."
+    )
+    notes = [f"Note on {side.upper()}: {note}" for side in "ab" for note in report[side]["notes"]]
+    blocks: list[Block] = [
+        Banner("Two releases side by side", f"{a} and {b}", (summary,)),
+        TerminalOnly((caption(f"A  {a}   B  {b}   on {', '.join(report['quasi'])}"),)),
+        *(Section(AXES[axis][0], tuple(_axis(report, axis, (f"A: {a}", f"B: {b}")))) for axis in axes),
+        caption(("Attacks: average chance of success. Marked: ", Words("the better of the two", "best"))),
+        *(Paragraph(note) for note in notes),
+        Footer(OWNERS),
+    ]
+    return Document(f"{a} and {b}", tuple(blocks))
+
+
+def _axis(report: Mapping[str, Any], axis: str, names: tuple[str, str]) -> Iterator[Block]:
+    rows = [row for row in report["rows"] if row["axis"] == axis]
+    drawn = [
+        r for r in rows if r["a"] is not None and r["b"] is not None and (axis != "utility" or r["name"] in SHARES)
+    ]
+    ordered = sorted(rows, key=lambda r: r["name"] not in READ)
+    heads = (axis, "A", "B") if axis == "utility" else (axis, "original", "A", "B")
+    numbers = table(heads, [_contrasted(r) for r in ordered], kind="numbers")
+    if not drawn:
+        yield numbers
+        return
+    labels = tuple(_called(r["name"]) for r in drawn)
+    one, two = (tuple(r[side] for r in drawn) for side in "ab")
+    title = f"{axis.capitalize()} of both"
+    chart = PairedBars(title, labels, one, two, names=("A", "B"))
+    figure = Figure(chart, AXES[axis][1], names=names, title=title)
+    if axis == "utility":
+        yield Columns(((figure,),))
+        yield numbers
+    else:
+        yield Columns(((figure,), (numbers,)))
+
+
+def _contrasted(row: Mapping[str, Any]) -> list[Text]:
+    cells: list[Text] = [Words(_shown(row, side), "best" if row["better"] == side else "") for side in "ab"]
+    name = explained(_called(row["name"]), READ[row["name"]][1]) if row["name"] in READ else row["name"]
+    return [name, *([] if row["axis"] == "utility" else [_shown(row, "original")]), *cells]
+
+
+def _called(name: str) -> str:
+    return READ[name][0] if name in READ else name
+
+
+def _shown(row: Mapping[str, Any], side: str) -> str:
+    """A number of a row for people."""
+    value = row[side]
+    if value is None:
+        return NONE
+    is_share = row["axis"] != "utility" or row["name"] == "suppressed"
+    return f"{value:.1%}" if is_share else number(value)

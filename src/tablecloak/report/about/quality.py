@@ -1,0 +1,183 @@
+"""What attackers reach and what analysts can still do, as blocks that reports and comparisons share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tablecloak.report.blocks import (
+    Bars,
+    Block,
+    Charts,
+    Columns,
+    Figure,
+    Heading,
+    Items,
+    PageOnly,
+    PairedBars,
+    Paragraph,
+    Text,
+    Words,
+    table,
+)
+from tablecloak.report.words import NONE, capitalized, percent, share
+
+# How to read what a report says about utility: the metric, what people call it, and what its value means.
+READ = {
+    "gcp": ("Detail lost", "0% every value is exact, 100% nothing is said; mean over the quasi-identifiers"),
+    "query-error": ("Count-query error", "by how much a random count, such as how many are 30 to 40, is off"),
+    "contingency-error": (
+        "Two-way table error",
+        "share of records in the wrong cell of a table of two columns",
+    ),
+    "association-error": ("Association change", "difference of Cramér's V (0 to 1) of two columns"),
+    "correlation-error": ("Correlation change", "difference of Pearson's r of two numeric columns"),
+    "propensity": ("Told apart", "0% a model cannot tell released records from originals, 100% always"),
+    "hellinger": ("Hellinger distance", "of the distribution of a column from its original, 0 the same, 1 disjoint"),
+    "emd": ("Earth mover's distance", "how far values have to be moved to restore a column, 0 not at all, 1 across it"),
+    "lp-norm": ("L1 distance", "sum of the differences of shares, 0 the same, 2 disjoint"),
+    "kl": ("KL divergence", "nats lost by taking the rebuilt distribution for the original one, 0 none"),
+}
+SHARES = frozenset({"gcp", "query-error", "contingency-error", "propensity"})
+HOW_ATTACKS = (
+    "Highest is the chance of success against the most exposed person, where an attack has one by person; average "
+    "that over all; by guessing is what the same attacker reaches on average without the release. Victims are people "
+    "against whom the attack succeeds, as each attack counts them. A chance near the one by guessing means that the "
+    "release adds little."
+)
+HOW_UTILITY = (
+    "Lower is better. Columns are compared with what a careful reader rebuilds from the release: every cell "
+    "spread evenly over the values it covers, suppressed records over all values. ± is the standard error "
+    "where queries or records were drawn at random."
+)
+HOW_LOSS = "0% means every value is published exactly, 100% that nothing is said about the column."
+
+
+def caption(text: Text) -> Paragraph:
+    """How to read what stands above."""
+    return Paragraph(text, "caption")
+
+
+def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, float]) -> Iterator[Block]:
+    """What attackers reach: a chart, a table, what stops each, and what was not tried.
+
+    Args:
+        before: the average chance on the original, by attack, where it is known.
+    """
+    tried = [a for a in attacks if a["applies"]]
+    if tried:
+        yield Columns(((_attack_chart(tried),), tuple(_stops(tried))))
+        yield table(
+            ("attack", "highest", "average", "on the original", "by guessing", "victims", "of"),
+            [_attack_row(a, before) for a in tried],
+            kind="numbers",
+        )
+        yield caption(HOW_ATTACKS)
+        for note in dict.fromkeys(note for a in tried for note in a["notes"]):
+            yield caption(f"{capitalized(note)}.")
+    skipped = [a for a in attacks if not a["applies"]]
+    if skipped:
+        reasons = "; ".join(f"{a['attack']}: {a['reason']}" for a in skipped)
+        yield caption(f"Not tried: {reasons}.")
+    yield caption(
+        "Attacks that need other tables, or long on large ones (a register, further releases, learned models, "
+        "minimality), are tried by tablecloak attack ORIGINAL RELEASE, which also numbers the most exposed rows."
+    )
+
+
+def _attack_chart(tried: Sequence[Mapping[str, Any]]) -> Figure:
+    names = tuple(a["attack"] for a in tried)
+    guessed, reached = tuple(a["baseline"] for a in tried), tuple(a["average"] or 0.0 for a in tried)
+    chart = PairedBars("Average chance of success", names, guessed, reached, names=("by guessing", "attack"))
+    how = "The lower bar is the attacker with the release, the upper one without it. The closer the two, the better."
+    return Figure(chart, how, names=("by guessing", "with the release"))
+
+
+def _stops(tried: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
+    with_victims = [a for a in tried if a["victims"]]
+    if not with_victims:
+        yield Paragraph("No attack that was tried has a victim.")
+        return
+    entries = tuple(
+        (Words(a["attack"], is_strong=True), f": stopped by {_lower(a['stopped_by'])}") for a in with_victims
+    )
+    yield PageOnly((Heading("What would stop attacks with victims"), Items(entries, "plain")))
+
+
+def _lower(text: str) -> str:
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
+
+
+def _attack_row(attack: Mapping[str, Any], before: Mapping[str, float]) -> list[Text]:
+    name = attack["attack"]
+    return [
+        explained(name, attack["description"]), share(attack["highest"]), share(attack["average"]),
+        share(before.get(name)), share(attack["baseline"]), f"{attack['victims']:,}", f"{attack['targets']:,}",
+    ]  # fmt: skip
+
+
+def explained(name: str, text: str) -> Text:
+    """A name with a smaller explanation, where there is room for it."""
+    return (Words(name), Words(text, "small"))
+
+
+def utility_blocks(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Block]:
+    """What analysts can still do: a table of metrics with how to read each."""
+    rows = [
+        [name, metric_value(key, metrics[key]), _how(metrics[key], how)]
+        for key, (name, how) in READ.items()
+        if key in metrics
+    ]
+    if rows:
+        yield table(("measure", "value", "how to read it"), rows, kind="measures")
+        yield caption(HOW_UTILITY)
+
+
+def _how(measured: Mapping[str, Any], how: str) -> str:
+    if measured["value"] is not None:
+        return f"{how}; {measured['note']}" if measured.get("note") else how
+    return f"not measured: {measured.get('reason') or 'a value of the original has vanished'}"
+
+
+def metric_value(name: str, measured: Mapping[str, Any]) -> str:
+    """The value of a metric with its standard error."""
+    if measured["value"] is None:
+        return NONE
+    show = percent if name in SHARES else "{:.3f}".format
+    error = measured.get("error")
+    return show(measured["value"]) + (f" ± {show(error)}" if error is not None else "")
+
+
+def loss_figure(per_column: Mapping[str, float]) -> Figure:
+    """The detail that each column lost."""
+    return Figure(Bars("Detail lost by column", tuple(per_column), tuple(per_column.values()), top=1.0), HOW_LOSS)
+
+
+def distance_figures(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Figure]:
+    """By column: how far its distribution moved, and how far queries on it are off."""
+    for key, how in (
+        ("hellinger", "Distance of each column from the original: 0 the same distribution, 1 a disjoint one."),
+        ("query-error", "Mean relative error of the random count queries that ask for the column."),
+    ):
+        parts = (metrics.get(key) or {}).get("per_column") or {}
+        if parts:
+            top = 1.0 if key == "hellinger" else None
+            unit = "share" if key in SHARES else "decimal"
+            title = f"{READ[key][0]} by column"
+            yield Figure(Bars(title, tuple(parts), tuple(parts.values()), top=top, unit=unit), how)  # type: ignore[arg-type]
+
+
+def learning_block(report: Mapping[str, Any]) -> Charts | None:
+    """How well a model learns the target from the release, where there is one."""
+    learned = report.get("learning")
+    if not learned:
+        return None
+    values = (learned["majority"], learned["release"], learned["original"])
+    chart = Bars("Accuracy", ("most frequent", "from the release", "from the original"), values, top=1)
+    keeps = "" if learned["kept"] is None else f" The release keeps {learned['kept']:.0%} of what can be learned."
+    notes = " ".join(["", *(f"Note: {note}." for note in learned["notes"])])
+    how = (
+        f"Share of {learned['n_tested']:,} held-out originals whose {learned['target']} a model ({learned['learner']}) "
+        f"predicts rightly, ± {learned['error']:.1%}.{keeps}{notes}"
+    )
+    return Charts((Figure(chart, how, title=f"Learning to predict {learned['target']}"),))

@@ -1,0 +1,1 @@
+"""Blocks as lines of a terminal, as pages and as pictures."""

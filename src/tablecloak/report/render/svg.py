@@ -1,0 +1,416 @@
+"""Charts as SVG text.
+
+Every chart has a title and a description for screen readers, writes its numbers out, takes the color of text from the
+page (`currentColor`) and colors of series from the classes `one` and `two`, which the page defines for light and dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import singledispatch
+from math import ceil, floor, log10
+
+from tablecloak.report.blocks import (
+    Bars,
+    Chart,
+    Dot,
+    LatticeDiagram,
+    LatticeLegend,
+    LatticeNode,
+    LatticeRow,
+    LatticeRows,
+    PairedBars,
+    Scatter,
+    SteppedLines,
+    Unit,
+    UprightBars,
+)
+from tablecloak.report.render.markup import Html, Node, el, join
+from tablecloak.report.words import percent
+
+WIDTH = 420
+ROW = 26
+LABEL = 142  # room for the names of bars
+VALUE = 48  # room for their numbers
+MOST_CHARACTERS = 20
+HEIGHT = 210
+CHARACTER = 6.2  # width of one at the size of ticks
+
+Show = Callable[[float], str]
+
+
+def count(value: float) -> str:
+    """A count with separators."""
+    return f"{value:,.0f}"
+
+
+SHOW: dict[Unit, Show] = {"share": percent, "count": count, "decimal": lambda value: f"{value:.3f}"}
+
+
+@singledispatch
+def draw(chart: Chart) -> Html:
+    """A chart as SVG."""
+    raise NotImplementedError(type(chart).__name__)
+
+
+@draw.register
+def _bars(chart: Bars) -> Html:
+    show, top = SHOW[chart.unit], _top(chart.values, chart.top)
+    tracks = [
+        el(
+            "rect",
+            class_="track",
+            x=float(LABEL),
+            y=i * ROW + 4.0,
+            width=float(WIDTH - LABEL - VALUE),
+            height=ROW - 8.0,
+        )
+        for i in range(len(chart.labels) if chart.top else 0)
+    ]
+    rows = [
+        join(_name(label, i * ROW + ROW / 2), _bar("one", i * ROW + 4, ROW - 8, value, top, show(value)))
+        for i, (label, value) in enumerate(zip(chart.labels, chart.values, strict=True))
+    ]
+    return _svg(chart.title, _listed(chart.labels, chart.values, show), len(chart.labels) * ROW, [*tracks, *rows])
+
+
+@draw.register
+def _paired_bars(chart: PairedBars) -> Html:
+    """Two horizontal bars per label, one above the other."""
+    top = _top([*chart.one, *chart.two], None)
+    height = ROW + 8
+    rows = [
+        join(
+            _name(label, i * height + height / 2),
+            _bar("one", i * height + 4, 12, b, top, percent(b)),
+            _bar("two", i * height + 17, 12, a, top, percent(a)),
+        )
+        for i, (label, b, a) in enumerate(zip(chart.labels, chart.one, chart.two, strict=True))
+    ]
+    description = _compared(chart.labels, chart.one, chart.two, chart.names)
+    return _svg(chart.title, description, len(chart.labels) * height, rows)
+
+
+@draw.register
+def _histogram(chart: UprightBars) -> Html:
+    top, step = _top(chart.values, None), WIDTH / max(1, len(chart.labels))
+    base = HEIGHT - 44
+    columns = []
+    for i, (label, value) in enumerate(zip(chart.labels, chart.values, strict=True)):
+        height = (base - 20) * value / top
+        middle = (i + 0.5) * step
+        columns += [
+            el("rect", class_="one", x=i * step + 2, y=base - height, width=step - 4, height=max(height, 0.5), rx=2),
+            _text(count(value), middle, base - height - 5, "value"),
+            _text(label, middle, base + 16, "tick"),
+        ]
+    columns += [_line(0, base, WIDTH, base), _text(chart.axis, WIDTH / 2, HEIGHT - 6, "axis")]
+    return _svg(chart.title, _listed(chart.labels, chart.values, count), HEIGHT, columns)
+
+
+@draw.register
+def _steps(chart: SteppedLines) -> Html:
+    """Before as an area, after as an outline."""
+    top, base, left = _top([*chart.before, *chart.after], None), HEIGHT - 30, 44.0
+    step = (WIDTH - left - 4) / max(1, len(chart.before))
+    outlines = [_step_path(values, left, step, base, (base - 12) / top) for values in (chart.before, chart.after)]
+    drawn = [
+        [_level(percent(top * share), left, base - (base - 12) * share) for share in (0, 0.5, 1)],
+        el("path", class_="one area", d=f"M{left:.1f} {base}{outlines[0]}V{base}Z"),
+        el("path", class_="two outline", d=f"M{left:.1f} {base}{outlines[1]}V{base}"),
+        _step_ticks(chart.edges, left, step, base),
+    ]
+    description = _compared(["below " + chart.edges[0], *chart.edges], chart.before, chart.after)
+    return _svg(chart.title, description, HEIGHT, drawn)
+
+
+def _level(shown: str, left: float, y: float) -> Html:
+    return join(_line(left, y, WIDTH, y), _text(shown, left - 6, y + 4, "end"))
+
+
+def _step_ticks(edges: Sequence[str], left: float, step: float, base: float) -> list[Html]:
+    """Names of the edges, leaving out what would overlap."""
+    widest = max(map(len, edges), default=0) * CHARACTER + 8
+    every = max(1, -(-int(widest) // max(1, int(step))))
+    return [_text(e, left + (i + 1) * step, base + 18, "tick") for i, e in enumerate(edges) if i % every == 0]
+
+
+def _step_path(values: Sequence[float], left: float, step: float, base: float, scale: float) -> str:
+    return "".join(f"V{base - v * scale:.1f}H{left + (i + 1) * step:.1f}" for i, v in enumerate(values))
+
+
+def _svg(title: str, description: str, height: float, parts: Sequence[Node]) -> Html:
+    return el(
+        "svg",
+        el("title", title),
+        el("desc", description),
+        parts,
+        class_="chart",
+        viewBox=f"0 0 {WIDTH} {height:g}",
+        role="img",
+        aria_label=f"{title}. {description}",
+    )
+
+
+def _name(label: str, y: float) -> Html:
+    short = label if len(label) <= MOST_CHARACTERS else label[: MOST_CHARACTERS - 1] + "…"
+    return el("text", short, x=LABEL - 8, y=y + 4, class_="end")
+
+
+def _bar(series: str, y: float, height: float, value: float, top: float, shown: str) -> Html:
+    width = (WIDTH - LABEL - VALUE) * value / top
+    bar = el("rect", class_=series, x=float(LABEL), y=y, width=max(width, 0.5), height=height, rx=2)
+    return join(bar, el("text", shown, x=LABEL + width + 6, y=y + height / 2 + 4, class_="start"))
+
+
+def _text(text: str, x: float, y: float, kind: str) -> Html:
+    return el("text", text, x=x, y=y, class_=kind)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float) -> Html:
+    return el("line", x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def _top(values: Sequence[float], top: float | None) -> float:
+    return top or max(values, default=0) or 1.0
+
+
+def _listed(labels: Sequence[str], values: Sequence[float], show: Show) -> str:
+    return "; ".join(f"{label}: {show(value)}" for label, value in zip(labels, values, strict=True))
+
+
+def _compared(
+    labels: Sequence[str],
+    one: Sequence[float],
+    two: Sequence[float],
+    names: tuple[str, str] = ("before", "after"),
+) -> str:
+    pairs = zip(labels, one, two, strict=True)
+    return "; ".join(f"{label}: {percent(b)} {names[0]}, {percent(a)} {names[1]}" for label, b, a in pairs)
+
+
+# --- risk against loss: shapes and colors tell series apart, a line joins the frontier ------------------------------
+
+WIDE, HIGH = 760, 440
+LEFT, RIGHT, TOP, BOTTOM = 64, 20, 16, 52
+CORNERS = {
+    1: [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+    2: [(0, -1.2), (1.1, 0.8), (-1.1, 0.8)],
+    3: [(0, -1.3), (1.1, 0), (0, 1.3), (-1.1, 0)],
+    4: [(-1.1, -0.4), (-0.4, -0.4), (-0.4, -1.1), (0.4, -1.1), (0.4, -0.4), (1.1, -0.4), (1.1, 0.4), (0.4, 0.4),
+        (0.4, 1.1), (-0.4, 1.1), (-0.4, 0.4), (-1.1, 0.4)],
+    5: [(-1.1, -0.8), (1.1, -0.8), (0, 1.2)],
+}  # fmt: skip
+N_SHAPES = len(CORNERS) + 1
+
+
+@draw.register
+def _scatter(chart: Scatter) -> Html:
+    dots = chart.dots
+    x_scale, y_scale = _scale([d.x for d in dots]), _scale([d.y for d in dots])
+    x_top, y_top = x_scale[0], y_scale[0]
+
+    def at(dot: Dot) -> tuple[float, float]:
+        x = LEFT + (WIDE - LEFT - RIGHT) * dot.x / x_top
+        return x, HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * dot.y / y_top
+
+    front = sorted((d for d in dots if d.is_frontier), key=lambda d: (d.x, -d.y))
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in map(at, front)) if front else ""
+    drawn: list[Node] = [
+        _scatter_ticks(*x_scale, is_percent=chart.x_percent, is_upright=False),
+        _scatter_ticks(*y_scale, is_percent=True, is_upright=True),
+        _axis_names(chart.x_axis, chart.y_axis),
+        el("path", class_="frontier", d=path) if len(front) > 1 else None,
+        [_mark(dot, *at(dot)) for dot in sorted(dots, key=lambda d: d.is_frontier)],
+        [_ring(dot, *at(dot)) for dot in dots if dot.is_knee],
+    ]
+    described = "; ".join(f"{d.label}: {chart.x_axis} {d.x:.4g}, {chart.y_axis} {d.y:.4g}" for d in front)
+    return el(
+        "svg", el("title", chart.title), el("desc", described), drawn, class_="chart wide",
+        viewBox=f"0 0 {WIDE} {HIGH}", role="img", aria_label=f"{chart.title}. {described}",
+    )  # fmt: skip
+
+
+def series_legend(names: Sequence[str]) -> Html:
+    """The marks of a scatter chart with the names of their series."""
+    keys = [el("span", _sample(i), f" {name}", class_="key") for i, name in enumerate(names)]
+    return el("p", keys, class_="legend")
+
+
+def _sample(series: int) -> Html:
+    drawn = el("path", class_=f"mark-{series % N_SHAPES}", d=_shape_path(series % N_SHAPES, 7, 7))
+    return el("svg", drawn, class_="sample", viewBox="0 0 14 14", width="14", height="14", aria_hidden="true")
+
+
+def _scatter_ticks(top: float, n: int, *, is_percent: bool, is_upright: bool) -> Html:
+    """Numbers along an axis; the upright one also has lines across the chart."""
+    base = HIGH - BOTTOM
+    drawn: list[Node] = []
+    for i in range(n + 1):
+        value = top * i / n
+        shown = f"{value * 100:.3g}%" if is_percent else f"{value:,.3g}"
+        x, y = LEFT + (WIDE - LEFT - RIGHT) * i / n, base - (base - TOP) * i / n
+        if is_upright:
+            drawn += [_line(float(LEFT), y, float(WIDE - RIGHT), y), _text(shown, LEFT - 8.0, y + 4, "end")]
+        else:
+            drawn.append(_text(shown, x, base + 18.0, "tick"))
+    return join(drawn)
+
+
+def _axis_names(x_axis: str, y_axis: str) -> Html:
+    middle = (TOP + HIGH - BOTTOM) / 2
+    return join(
+        _text(x_axis, (LEFT + WIDE - RIGHT) / 2, HIGH - 10.0, "axis"),
+        el("text", y_axis, x=14.0, y=middle, class_="axis", transform=f"rotate(-90 14 {middle:.0f})"),
+    )
+
+
+def _mark(dot: Dot, x: float, y: float) -> Html:
+    series = dot.series % N_SHAPES
+    kind = f"mark-{series}" + ("" if dot.is_frontier else " beaten")
+    return el("path", el("title", f"{dot.label}: {dot.x:.4g}, {dot.y:.4g}"), class_=kind, d=_shape_path(series, x, y))
+
+
+def _shape_path(series: int, x: float, y: float, r: float = 5.0) -> str:
+    """A circle, square, triangle, diamond, cross or inverted triangle around a place."""
+    if series == 0:
+        return f"M{x - r:.1f} {y:.1f}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0Z"
+    return "M" + "L".join(f"{x + r * a:.1f} {y + r * b:.1f}" for a, b in CORNERS[series]) + "Z"
+
+
+def _ring(dot: Dot, x: float, y: float) -> Html:
+    is_left = x > WIDE * 0.7
+    place = {"x": x - 16 if is_left else x + 16, "y": y - 12, "class_": "knee-name end" if is_left else "knee-name"}
+    return join(el("circle", cx=x, cy=y, r=11.0, class_="knee"), el("text", f"knee: {dot.label}", **place))
+
+
+def _scale(values: Sequence[float]) -> tuple[float, int]:
+    """A round number not below the largest, and into how many round steps it is divided."""
+    largest = max(values, default=0.0)
+    if largest <= 0:
+        return 1.0, 5
+    unit = 10.0 ** floor(log10(largest))
+    step = next(unit * part for part in (0.2, 0.25, 0.5, 1.0, 2.0) if unit * part * 6 >= largest)
+    n_steps = max(1, ceil(largest / step - 1e-9))
+    return step * n_steps, n_steps
+
+
+# --- lattices -------------------------------------------------------------------------------------------------------
+
+LATTICE_WIDTH, ROW_HEIGHT, RADIUS = 1100, 74, 9
+BAR_HEIGHT, BAR_ROW = 13, 18
+LEAST_CELL = 3  # width of a node in a row
+Levels = tuple[int, ...]
+Place = tuple[float, float]
+
+
+@draw.register
+def _lattice_diagram(chart: LatticeDiagram) -> Html:
+    rows: dict[int, list[LatticeNode]] = {}
+    for node in sorted(chart.nodes, key=lambda n: n.levels):
+        rows.setdefault(sum(node.levels), []).append(node)
+    lowest, highest = min(rows), max(rows)
+    place: dict[Levels, Place] = {
+        node.levels: ((i + 1) * (LATTICE_WIDTH - 40) / (len(row) + 1) + 40, (highest - at) * ROW_HEIGHT + 30)
+        for at, row in rows.items()
+        for i, node in enumerate(row)
+    }
+    edges = [
+        (place[a.levels], place[b.levels])
+        for a in chart.nodes
+        for b in rows.get(sum(a.levels) + 1, [])
+        if all(x <= y for x, y in zip(a.levels, b.levels, strict=True))
+    ]
+    widest = max(map(len, rows.values()))
+    drawn: list[Node] = [
+        [el("text", f"row {at}", class_="faint", x=4, y=(highest - at) * ROW_HEIGHT + 34) for at in rows],
+        [el("line", class_="edge", x1=a[0], y1=a[1], x2=b[0], y2=b[1]) for a, b in edges],
+        [_linked_node(node, place[node.levels], widest) for node in chart.nodes],
+    ]
+    return _lattice_svg("lattice", (highest - lowest) * ROW_HEIGHT + 60, drawn)
+
+
+def _lattice_svg(name: str, height: int, drawn: Sequence[Node]) -> Html:
+    size = f"0 0 {LATTICE_WIDTH} {height}"
+    return el("svg", drawn, class_="diagram", viewBox=size, role="img", aria_label=name)
+
+
+def _linked_node(node: LatticeNode, at: Place, widest: int) -> Html:
+    drawn = _drawn_node(node, at, widest)
+    if node.link is None:
+        return drawn
+    is_chosen = node.is_chosen or None
+    mark = {"class_": is_chosen and "chosen", "aria_current": is_chosen and "true"}
+    return el("a", drawn, href=node.link, aria_label=node.name, **mark)
+
+
+def _drawn_node(node: LatticeNode, at: Place, widest: int) -> Html:
+    x, y = at
+    ring = el("circle", class_="ring", cx=x, cy=y, r=RADIUS + 5) if node.is_best else None
+    label = None
+    if widest * (6 * len(node.levels) + 10) < LATTICE_WIDTH:
+        label = el("text", " ".join(map(str, node.levels)), x=x, y=y + 26, text_anchor="middle")
+    return el("g", el("title", node.hover), _node_shape(node.tag, node.how, x, y), ring, label)
+
+
+def _node_shape(tag: str, how: str, x: float, y: float) -> Html:
+    """Safe nodes are round, others square, so that colour is not all that tells them apart."""
+    if tag == "safe":
+        circle = {"cx": x, "cy": y, "r": RADIUS}
+        return join(el("circle", class_="paper", **circle), el("circle", class_=f"node {tag} {how}", **circle))
+    side, r = 2 * RADIUS - 2, RADIUS - 1
+    square = {"x": x - r, "y": y - r, "width": side, "height": side}
+    return join(el("rect", class_="paper", **square), el("rect", class_=f"node {tag} {how}", **square))
+
+
+@draw.register
+def _lattice_legend(_: LatticeLegend) -> Html:
+    entries = [
+        ("safe", "checked", "safe, counted"),
+        ("safe", "inferred", "safe, follows from others"),
+        ("unsafe", "checked", "unsafe, counted"),
+        ("unsafe", "inferred", "unsafe, follows from others"),
+        ("unknown", "skipped", "not looked at"),
+    ]
+    drawn = [
+        el("span", el("svg", _node_shape(tag, how, 11, 11), viewBox="0 0 22 22"), f" {text}")
+        for tag, how, text in entries
+    ]
+    ring = el("circle", class_="ring", cx=15, cy=15, r=RADIUS + 3)
+    return el("p", drawn, el("span", el("svg", ring, viewBox="0 0 30 30"), " best"), class_="legend node-legend")
+
+
+@draw.register
+def _lattice_rows(chart: LatticeRows) -> Html:
+    """How many nodes of each row are safe, unsafe, not looked at; made of its nodes if they fit."""
+    widest = max(row.size for row in chart.rows)
+    per_node = (LATTICE_WIDTH - 240) / widest
+    drawn: list[Node] = []
+    for at, row in enumerate(chart.rows):
+        y = (len(chart.rows) - 1 - at) * BAR_ROW + 4
+        drawn.append(el("text", f"row {at}", class_="faint", x=4, y=y + 11))
+        drawn += _row_bars(row, at, y, per_node)
+        end = 60 + sum(n for _, n in row.counts) * per_node
+        n_safe, mark = dict(row.counts)["safe"], "  ◀ best" if row.is_best else ""
+        drawn.append(el("text", f"{n_safe:,} safe of {sum(n for _, n in row.counts):,}{mark}", x=end + 6, y=y + 11))
+    return _lattice_svg("rows", len(chart.rows) * BAR_ROW + 8, drawn)
+
+
+def _row_bars(row: LatticeRow, at: int, y: int, per_node: float) -> list[Html]:
+    """The bar of a row, from safe to unsafe: whole stretches, or node by node."""
+    bars, x = [], 60.0
+    for tag, n in row.counts:
+        if not n:
+            continue
+        own = [node for node in row.nodes if node.tag == tag]
+        bars += [
+            el("g", el("title", node.hover), el(
+                "rect", class_=f"{tag} {node.how}", stroke_width=".5", x=x + i * per_node, y=y,
+                width=max(1.0, per_node - 1), height=BAR_HEIGHT))
+            for i, node in enumerate(own)
+        ] or [
+            el("rect", el("title", f"row {at}: {n:,} {tag} of {row.size:,}"), class_=tag, x=x, y=y,
+               width=n * per_node, height=BAR_HEIGHT)
+        ]  # fmt: skip
+        x += n * per_node
+    return bars

@@ -1,1 +1,0 @@
-"""Routes of the pages; they only translate between HTTP and services."""

@@ -1,1 +1,0 @@
-"""What pages and API offer, without HTTP."""

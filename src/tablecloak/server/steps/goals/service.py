@@ -1,0 +1,184 @@
+"""Goals: models as cards with sentences, the algorithm with its settings, edits of both, and what a check says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from tablecloak import registry
+from tablecloak.data.table import Role
+from tablecloak.errors import CloakError, PolicyError
+from tablecloak.models.base import Goal, evidence_of, parameters
+from tablecloak.policy.schema import Policy
+from tablecloak.report.explain import Explanation, describe
+from tablecloak.server.forms import Field, fields_of, sentence_parts, settings_from
+from tablecloak.server.state import ServerState, StoredAnswer, key_of
+from tablecloak.server.steps.goals import task as goals_task
+from tablecloak.server.steps.goals.task import CheckAnswer
+from tablecloak.server.steps.policy import service as policy_service
+from tablecloak.server.store import Project
+from tablecloak.server.tables import publishes_sets
+from tablecloak.stats.classes import Evidence
+
+# Where no better value is known, a new goal starts from these.
+STARTS = {"k": 5, "l": 3, "t": 0.2, "p": 2, "alpha": 0.5, "beta": 1, "delta": 1, "limit": 0.1, "c": 0.5, "m": 2, "e": 1,
+          "epsilon": 1, "h": 0.5}  # fmt: skip
+FIRST = ("k-anonymity", "l-diversity", "t-closeness")
+
+
+@cache
+def _about(kind: str, name: str) -> Explanation:
+    return describe(kind, name, registry.find(f"{kind}s", name))
+
+
+def _fields(name: str, policy: Policy) -> list[Field]:
+    sensitive = policy.columns_with(Role.SENSITIVE)
+    return fields_of(registry.find("models", name), columns={"sensitive": sensitive})
+
+
+def cards(policy: Policy) -> list[dict[str, Any]]:
+    """One card per goal of the policy."""
+    cards_ = []
+    for at, goal in enumerate(policy.goals):
+        values = parameters(goal)
+        fields = _fields(goal.name, policy)
+        parts = sentence_parts(goal.sentence, {f.name: f for f in fields})
+        in_sentence = [name for kind, name in parts or [] if kind == "field"]
+        cards_.append(
+            {
+                "at": at,
+                "name": goal.name,
+                "parts": parts,
+                "fields": {f.name: f for f in fields},
+                "others": [f for f in fields if f.name not in in_sentence],
+                "values": values,
+                "about": _about("model", goal.name),
+            }
+        )
+    return cards_
+
+
+def offers(policy: Policy) -> list[dict[str, Any]]:
+    """Models that could be added, the well known first; each says what it would need."""
+    has_sensitive = bool(policy.columns_with(Role.SENSITIVE))
+    offers_ = []
+    for name, model in registry.known("models").items():
+        evidence = evidence_of(model)
+        needs_sensitive = Evidence.SENSITIVE in evidence
+        if (Evidence.ITEMS in evidence) != publishes_sets(policy):
+            continue
+        about = _about("model", name)
+        offers_.append(
+            {"name": name, "definition": about.definition.replace("`", ""), "is_plain": model.sentence is not None,
+             "is_ready": has_sensitive or not needs_sensitive}
+        )  # fmt: skip
+    return sorted(
+        offers_, key=lambda o: (FIRST.index(o["name"]) if o["name"] in FIRST else 9, not o["is_plain"], o["name"])
+    )
+
+
+def algorithm_card(policy: Policy) -> dict[str, Any]:
+    """The algorithm of the policy with its inputs."""
+    algorithm = policy.algorithm
+    fields = fields_of(type(algorithm))
+    values = {f.name: getattr(algorithm, f.name, None) for f in fields}
+    return {"name": algorithm.name, "fields": fields, "values": values,
+            "about": _about("algorithm", algorithm.name)}  # fmt: skip
+
+
+def algorithm_groups(policy: Policy) -> list[dict[str, Any]]:
+    """All algorithms; one that cannot enforce the goals says why."""
+    goal = Goal(tuple(policy.goals))
+    choices = []
+    for name, kind in registry.known("algorithms").items():
+        about = _about("algorithm", name)
+        try:
+            reason = kind().refuses(goal)
+            if reason is None and publishes_sets(policy) and kind.forms_classes:
+                reason = "it forms classes of records, and sets have none"
+        except Exception:  # one that must be told something first is offered, and says so when it is chosen
+            reason = None
+        choices.append({"name": name, "definition": about.definition.replace("`", ""), "reason": reason})
+    return sorted(choices, key=lambda a: (a["reason"] is not None, a["name"] != "auto", a["name"]))
+
+
+def edit_from(policy: Policy, form: Mapping[str, str]) -> tuple[policy_service.Change, str]:
+    """The edit that a form of the goals page asks for, and what it is called in the history."""
+    action = form.get("action", "")
+    if action == "add":
+        return policy_service.add_goal(_new_goal(policy, form.get("model", ""))), f"goal {form.get('model')}"
+    if action == "remove":
+        return policy_service.remove_goal(int(form.get("at", "0"))), "goal removed"
+    if action == "goal":
+        at = int(form.get("at", "0"))
+        name = policy.goals[at].name if at < len(policy.goals) else ""
+        return policy_service.replace_goal(
+            at, {"model": name, **settings_from(form, _fields(name, policy))}
+        ), f"goal {name}"
+    if action == "algorithm":
+        return policy_service.set_algorithm(_algorithm(policy, form)), "algorithm"
+    if action == "weights":
+        return _weights(policy, form), "weights"
+    raise PolicyError("the form asks for nothing that can be done", hint="reload the page")
+
+
+def _new_goal(policy: Policy, name: str) -> dict[str, Any]:
+    """A goal with values to start from."""
+    goal: dict[str, Any] = {"model": name}
+    sensitive = policy.columns_with(Role.SENSITIVE)
+    for field in _fields(name, policy):
+        if field.name == "sensitive":
+            goal.update({"sensitive": sensitive[0]} if sensitive else {})
+        elif (field.is_required or field.name == "l") and field.name in STARTS:
+            goal[field.name] = STARTS[field.name]
+    return goal
+
+
+def _algorithm(policy: Policy, form: Mapping[str, str]) -> dict[str, Any]:
+    kind = form.get("kind", policy.algorithm.name)
+    fields = fields_of(registry.find("algorithms", kind))
+    if kind != policy.algorithm.name:  # what both understand comes along
+        limit = policy.algorithm.suppression_limit
+        keeps = limit and any(f.name == "suppression_limit" for f in fields)
+        return {"kind": kind, **({"suppression_limit": limit} if keeps else {})}
+    return {"kind": kind, **settings_from(form, fields)}
+
+
+def _weights(policy: Policy, form: Mapping[str, str]) -> policy_service.Change:
+    def change(document: policy_service.Document) -> None:
+        for name in policy.columns_with(Role.QUASI):
+            raw = form.get(f"weight:{name}", "").strip()
+            try:
+                weight = float(raw) if raw else 1.0
+            except ValueError:
+                raise PolicyError(f"the weight of {name} is not a number", hint="1 is usual, 2 counts twice") from None
+            written = int(weight) if weight.is_integer() else weight
+            policy_service.set_column(name, "weight", None if weight == 1 else written)(document)
+
+    return change
+
+
+def check_memo(project: Project) -> StoredAnswer[CheckAnswer]:
+    """Where the answer of a check of the present policy is stored."""
+    return StoredAnswer(CheckAnswer, project.id, key_of("check", project.policy))
+
+
+def check(state: ServerState, project: Project) -> CheckAnswer:
+    """Whether the goals can be reached; stored for each policy."""
+    memo = check_memo(project)
+    stored = state.stored(memo)
+    if stored is not None:
+        return stored
+
+    def is_wanted() -> bool:
+        return state.store.project(project.id).version == project.version
+
+    try:
+        answer = state.ask_patiently(goals_task.check, state.table_of(project), is_wanted)
+    except CloakError as error:
+        return CheckAnswer.failed(error.to_dict())
+    if answer is None:
+        return CheckAnswer.failed({"error": "stale", "message": "the project was changed since", "hint": None})
+    state.keep(memo, answer)
+    return answer

@@ -1,0 +1,115 @@
+"""Hierarchies of a project: what they look like, how they are chosen, edited, brought and taken along."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tablecloak.data.table import Role
+from tablecloak.errors import DataError
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import hierarchy_kinds
+from tablecloak.server.forms import Field, fields_of, settings_from
+from tablecloak.server.security import HIERARCHY_LIMIT
+from tablecloak.server.state import ServerState, StoredAnswer, key_of
+from tablecloak.server.steps.hierarchies import task as hierarchies_task
+from tablecloak.server.steps.hierarchies.task import ColumnRequest, EditRequest, HierarchyView, SaveRequest, TreeEdit
+from tablecloak.server.steps.policy import service as policy_service
+from tablecloak.server.store import Project, TooLarge, safe_name
+
+FOLDER = "hierarchies"
+MOST_BYTES = HIERARCHY_LIMIT
+_FITS = {
+    "intervals": ("integer", "float"),
+    "quantiles": ("integer", "float", "date", "datetime"),
+    "dates": ("date", "datetime"),
+    "mask": ("text", "integer"),
+    "order": ("integer", "float", "date", "datetime", "text", "boolean"),
+    "auto": ("integer", "float", "date", "datetime", "text", "boolean"),
+}
+
+
+def columns_of(policy: Policy) -> list[str]:
+    """Columns that can have a hierarchy: sets of items, quasi-identifiers, then sensitive ones."""
+    return [name for role in (Role.ITEMS, Role.QUASI, Role.SENSITIVE) for name in policy.columns_with(role)]
+
+
+def look(state: ServerState, project: Project, column: str, spec: Mapping[str, Any] | None = None) -> HierarchyView:
+    """Levels and tree of a column's hierarchy, or of one that parameters would build."""
+    policy = policy_service.policy_of(state, project)
+    chosen = repr(spec or policy.hierarchy_of(column))
+    spec_of_column = policy.columns[column]
+    read = repr((spec_of_column.type, spec_of_column.role, spec_of_column.separator))
+    key = key_of("hierarchy", column, chosen, repr(policy.input), read)
+    request = ColumnRequest(state.table_of(project), column, dict(spec) if spec else None)
+    return state.ask_once(StoredAnswer(HierarchyView, project.id, key), hierarchies_task.view_hierarchy, request)
+
+
+def fitting_kinds(type_: str) -> list[str]:
+    """Kinds of hierarchy that a column of a type can have."""
+    return [kind for kind in hierarchy_kinds() if type_ in _FITS.get(kind, ())]
+
+
+def fields_by_kind() -> dict[str, list[Field]]:
+    """The inputs of every kind."""
+    return {kind: fields_of(spec) for kind, spec in hierarchy_kinds().items()}
+
+
+def spec_of(form: Mapping[str, str]) -> dict[str, Any]:
+    """The parameters that a form describes; a width is needed where nobody knows a better one."""
+    kind = form.get("kind", "")
+    return {"kind": kind, **settings_from(form, fields_by_kind().get(kind, []), prefix=f"{kind}:")}
+
+
+def written_of(policy: Policy, column: str) -> Any:
+    """The hierarchy of a column as its policy writes it, for another column to have the same."""
+    written: Any = policy.columns[column].hierarchy if column in policy.columns else None
+    if not hasattr(written, "model_dump"):
+        return written
+    return {"kind": written.kind, **written.model_dump(by_alias=True, exclude_defaults=True)}
+
+
+def _new_file(state: ServerState, project: Project, column: str) -> tuple[Path, str]:
+    """A file of its own for every change, so that undo finds the one before."""
+    folder = state.files.project(project.id) / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    name = f"{safe_name(column)[:40]}.{secrets.token_hex(3)}.csv"
+    return folder / name, f"{FOLDER}/{name}"
+
+
+def edit(state: ServerState, project: Project, column: str, change: TreeEdit, *, version: int) -> Project:
+    """Change one node of a column's tree."""
+    target, named = _new_file(state, project, column)
+    request = EditRequest(ColumnRequest(state.table_of(project), column), change, target)
+    state.ask(hierarchies_task.edit_hierarchy, request)
+    change_policy = policy_service.set_column(column, "hierarchy", named)
+    return policy_service.change(state, project, change_policy, version=version, note=f"{change.action} in {column}")
+
+
+def bring(state: ServerState, project: Project, column: str, source: BinaryIO, name: str, *, version: int) -> Project:
+    """Take a hierarchy file for a column: CSV from leaf to root, parent: children, or JSON."""
+    content = source.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise TooLarge
+    target, named = _new_file(state, project, column)
+    brought = target.with_name(f"given-{secrets.token_hex(3)}{Path(safe_name(name)).suffix or '.csv'}")
+    brought.write_bytes(content)
+    try:
+        state.ask(hierarchies_task.save_hierarchy, SaveRequest(brought, target))
+    finally:
+        brought.unlink()
+    return policy_service.change(state, project, policy_service.set_column(column, "hierarchy", named), version=version,
+                           note=f"hierarchy of {column}")  # fmt: skip
+
+
+def download(state: ServerState, project: Project, column: str, extension: str) -> Path:
+    """The hierarchy of a column as a file."""
+    if extension not in ("csv", "json", "txt"):
+        raise DataError(f"a hierarchy cannot be written as {extension}", hint="csv, json or txt")
+    folder = state.files.project(project.id) / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    target = folder / f"download-{safe_name(column)[:40]}.{extension}"
+    state.ask(hierarchies_task.save_hierarchy, SaveRequest(ColumnRequest(state.table_of(project), column), target))
+    return target

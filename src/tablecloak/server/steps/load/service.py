@@ -1,0 +1,250 @@
+"""What a dataset looks like, as which kind it is read, and edits of its columns' types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tablecloak.data.table import Role
+from tablecloak.engines.choose import Demand, choose
+from tablecloak.errors import CloakError, DataError
+from tablecloak.policy.schema import Policy
+from tablecloak.server.state import ServerState, StoredAnswer, key_of
+from tablecloak.server.steps.load import task as load_task
+from tablecloak.server.steps.load.task import FileRequest, ProfileAnswer, ProfileRequest, RowsRequest
+from tablecloak.server.steps.policy import service as policy_service
+from tablecloak.server.store import Dataset, Project
+
+# Name, what it is, and what happens to it.
+KINDS: Mapping[str, tuple[str, str]] = {
+    "table": ("Simple table", "each line is a record, each cell one value"),
+    "sets": ("Sets of values", "each line is a set of items, such as a shopping basket"),
+    "table-with-sets": ("Table with a set-valued attribute", "a table in which the cells of one column hold sets"),
+    "disk": ("Disk based simple table", "a table too large for memory: clustered and counted on disk"),
+}
+ANY_KIND = ("auto", *KINDS)
+TEXT = (".csv", ".tsv", ".txt", ".tab", ".dat", ".sets", "")
+DISK = {"kind": "disk-clustering"}
+_GOAL = {"model": "km-anonymity", "k": 5, "m": 2}
+_SEARCH = {"kind": "apriori", "suppression_limit": 0.01}
+
+
+def dataset_profile(
+    state: ServerState, dataset: Dataset, options: Mapping[str, Any] | None = None, *, preset: str = "standard"
+) -> ProfileAnswer:
+    """What a dataset looks like when it is read with these options, and a policy to start from."""
+    options = options or {}
+    key = key_of("profile", repr(sorted(options.items())), preset)
+    request = ProfileRequest(_path(state, dataset), options, preset, state.means)
+    return state.ask_once(StoredAnswer(ProfileAnswer, dataset.id, key), load_task.profile, request)
+
+
+def project_profile(state: ServerState, project: Project) -> ProfileAnswer:
+    """What the dataset looks like as the policy reads it."""
+    dataset = state.store.dataset(project.dataset)
+    policy = policy_service.policy_of(state, project)
+    assert policy.input is not None
+    return dataset_profile(state, dataset, policy.input.model_dump(exclude_defaults=True, exclude={"path"}))
+
+
+def reload(state: ServerState, project: Project, options: Mapping[str, Any], *, version: int) -> Project:
+    """Read the dataset in another way and start the policy afresh, because its columns may be others now."""
+    dataset = state.store.dataset(project.dataset)
+    profile = dataset_profile(state, dataset, options)
+    text = policy_service.edited(profile.policy, policy_service.set_input(dataset.file, options))
+    return policy_service.write(state, project, text, version=version, note="read the file in another way")
+
+
+@dataclass(frozen=True, slots=True)
+class PageNumbers:
+    """Where a page of rows is among all of them."""
+
+    page: int
+    pages: int
+    total: int  # rows
+    first: int  # row of the page, from 1
+    last: int
+
+    @classmethod
+    def of(cls, page: int, n_rows: int, total: int) -> PageNumbers:
+        """The page of so many rows each that comes nearest to the one that was asked for."""
+        pages = max(1, -(-total // n_rows))
+        page = min(max(1, page), pages)
+        return cls(page, pages, total, (page - 1) * n_rows + 1, min(total, page * n_rows))
+
+    @property
+    def offset(self) -> int:
+        return self.first - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TablePage:
+    """One page of the dataset."""
+
+    numbers: PageNumbers
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...] = ()
+    hidden: int = 0  # rows that are there and not shown
+
+
+def page_of(state: ServerState, project: Project, page: int, n_rows: int, *, values: bool) -> TablePage:
+    """One page of the dataset; without `values` only where the pages are."""
+    profile = project_profile(state, project)
+    numbers = PageNumbers.of(page, n_rows, profile.rows)
+    if not values:
+        names = tuple(column.name for column in profile.columns)
+        return TablePage(numbers, names, hidden=min(n_rows, numbers.total))
+    shown = state.ask(load_task.rows, RowsRequest(state.table_of(project), numbers.offset, n_rows))
+    return TablePage(numbers, shown.columns, shown.rows)
+
+
+def engine_of(state: ServerState, profile: ProfileAnswer) -> dict[str, str]:
+    """What will do the work on a table, and why."""
+    settings = state.settings
+    choice = choose(Demand(settings.engine, settings.memory), profile.memory_bytes)
+    return {"engine": choice.name, "why": choice.why}
+
+
+def lines_of(state: ServerState, project: Project) -> tuple[str, ...]:
+    """The first lines of the file as they are written; none if it is not text."""
+    dataset = state.store.dataset(project.dataset)
+    return state.ask(load_task.first_lines, FileRequest(_path(state, dataset))).lines
+
+
+def columns_edit(form: Mapping[str, str], read: set[str]) -> policy_service.Change:
+    """Types as chosen; a column that is not read gets the role drop, one that is read again the role keep."""
+
+    def change(document: policy_service.Document) -> None:
+        for name in list(document["columns"]):
+            if f"type:{name}" not in form:
+                continue
+            policy_service.set_column(name, "type", form[f"type:{name}"] or None)(document)
+            role = document["columns"][name]["role"]
+            if name not in read and role != Role.DROP:
+                policy_service.set_role(name, "drop")(document)
+            elif name in read and role == Role.DROP:
+                policy_service.set_role(name, "keep")(document)
+
+    return change
+
+
+def kind_of(policy: Policy) -> str:
+    """The type that a policy reads its dataset as."""
+    if policy.input and policy.input.format == "sets":
+        return "sets"
+    if policy.columns_with(Role.ITEMS):
+        return "table-with-sets"
+    return "disk" if policy.algorithm.name == DISK["kind"] else "table"
+
+
+def looks_like_sets(state: ServerState, dataset: Dataset) -> bool:
+    """Whether the lines of a dataset look like sets of items."""
+    if Path(dataset.file).suffix.lower() not in TEXT:
+        return False
+    try:
+        return state.ask(load_task.file_of_sets, FileRequest(_path(state, dataset))).looks_like_sets
+    except CloakError:
+        return False
+
+
+def _path(state: ServerState, dataset: Dataset) -> Path:
+    return state.files.dataset(dataset.id) / dataset.file
+
+
+def set_kind(state: ServerState, project: Project, kind: str, form: Mapping[str, str], *, version: int) -> Project:
+    """Read the dataset of a project as another type; its policy starts afresh."""
+    dataset = state.store.dataset(project.dataset)
+    if kind == "sets":
+        text = text_of_sets(state, dataset, form)
+        return policy_service.write(state, project, text, version=version, note="sets of values")
+    if kind == "table-with-sets":
+        return _with_sets(state, project, form, version=version)
+    if kind not in KINDS:
+        raise DataError("there is no such type of dataset", hint=", ".join(KINDS))
+    profile = dataset_profile(state, dataset)
+    text = policy_service.edited(profile.policy, policy_service.set_input(dataset.file, {}))
+    if kind == "disk":
+        text = policy_service.edited(text, policy_service.set_algorithm(DISK))
+    return policy_service.write(state, project, text, version=version, note=KINDS[kind][0].lower())
+
+
+def text_of_sets(state: ServerState, dataset: Dataset, form: Mapping[str, str]) -> str:
+    """A policy on a file of sets."""
+    sets = state.ask(load_task.file_of_sets, FileRequest(_path(state, dataset)))
+    delimiter = _mark(form.get("delimiter", "")) or sets.delimiter
+
+    def change(document: policy_service.Document) -> None:
+        policy_service.set_input(dataset.file, {"format": "sets", "delimiter": delimiter})(document)
+        document["columns"]["items"] = policy_service.flow({"role": "items"})
+        policy_service.add_goal(_GOAL)(document)
+        policy_service.set_algorithm(_SEARCH)(document)
+
+    return policy_service.edited("version: 1\ninput: x\ncolumns: {}\ngoals: []\n", change)
+
+
+def _with_sets(state: ServerState, project: Project, form: Mapping[str, str], *, version: int) -> Project:
+    """The policy with one column as sets; what was a quasi-identifier is left out."""
+    dataset = state.store.dataset(project.dataset)
+    column, separator = form.get("column", ""), _mark(form.get("separator", ""))
+    if not column:
+        guesses = state.ask(load_task.columns_of_sets, FileRequest(_path(state, dataset)))
+        if not guesses:
+            raise DataError(
+                "no column looks as if its cells held sets", hint="choose the column and what separates its items"
+            )
+        column, separator = guesses[0].name, guesses[0].separator
+    profile = dataset_profile(state, dataset)
+    names = [c.name for c in profile.columns]
+    if column not in names:
+        raise DataError("there is no such column", hint=f"it has: {', '.join(names[:20])}")
+
+    def change(document: policy_service.Document) -> None:
+        for name in list(document["columns"]):
+            policy_service.set_role(name, _role_beside_sets(document, name))(document)
+        policy_service.set_role(column, "items")(document)
+        document["columns"][column] = policy_service.flow({"role": "items", "separator": separator or ";"})
+        document["goals"].clear()
+        policy_service.add_goal(_GOAL)(document)
+        policy_service.set_algorithm(_SEARCH)(document)
+
+    text = policy_service.edited(profile.policy, policy_service.set_input(dataset.file, {}))
+    text = policy_service.edited(text, change)
+    return policy_service.write(state, project, text, version=version, note=f"sets in {column}")
+
+
+def _role_beside_sets(document: policy_service.Document, name: str) -> str:
+    column = document["columns"][name]
+    role = str(column["role"] if isinstance(column, Mapping) else column)
+    return "drop" if role in (Role.QUASI, Role.PERSON) else role
+
+
+@dataclass(frozen=True, slots=True)
+class KindForm:
+    """What a form about the kind of a dataset shows."""
+
+    kind: str
+    column: str | None  # that holds sets
+    separator: str
+    delimiter: str
+    columns: tuple[str, ...]  # that could hold sets
+
+
+def kind_form(policy: Policy, profile: ProfileAnswer) -> KindForm:
+    """What a form about the type shows: the type now, and columns that could hold sets."""
+    column = next(iter(policy.columns_with(Role.ITEMS)), None)
+    separator = policy.columns[column].separator if column else None
+    delimiter = (policy.input.delimiter if policy.input else None) or ""
+    return KindForm(
+        kind_of(policy),
+        column,
+        {"\t": "tab", " ": "space"}.get(separator or "", separator or ""),
+        {"\t": "tab", " ": "space"}.get(delimiter, delimiter),
+        tuple(c.name for c in profile.columns),
+    )
+
+
+def _mark(written: str) -> str:
+    """What a form calls a mark, as the mark itself."""
+    return {"tab": "\t", "space": " "}.get(written, written)

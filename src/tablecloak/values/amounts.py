@@ -1,0 +1,54 @@
+"""Amounts as people write them: memory in bytes, and shares of a number of things."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from tablecloak.errors import PolicyError
+
+UNITS = ("", "K", "M", "G", "T")
+
+
+def most_of(n: int, share: float) -> int:
+    """The largest whole number that is at most a share of `n`, for the share as it was written.
+
+    0.29 as a float is a little less than 29 hundredths, so that `int(0.29 * 100)` is 28; the shortest decimal that
+    reads back as the float is what somebody wrote, and is counted with exactly.
+
+    >>> most_of(100, 0.29)
+    29
+    """
+    return int(Fraction(repr(float(share))) * n)
+
+
+def parse_bytes(text: str | int) -> int:
+    """Bytes from a number or a text such as 8GB or 512M."""
+    if isinstance(text, int):
+        return text
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
+    if match is None:
+        raise PolicyError(f"--memory {text} is not an amount", hint="write --memory 8GB")
+    base = 1024 if match[3] else 1000
+    return int(float(match[1]) * base ** UNITS.index(match[2].upper()))
+
+
+def show_bytes(n_bytes: int) -> str:
+    """A size in few digits."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.3g} {unit}"
+    return f"{n_bytes / 1000:.3g} kB"
+
+
+def show_size(n_bytes: float) -> str:
+    """A size in whole units, for people who look at a file or at memory.
+
+    >>> show_size(999), show_size(41_500_000), show_size(2_500_000_000)
+    ('999 B', '42 MB', '2.5 GB')
+    """
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"

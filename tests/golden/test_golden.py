@@ -1,0 +1,59 @@
+"""Outputs of every verb are those that were recorded, byte for byte but for seconds, memory, dates and versions.
+
+Where a difference is meant, `make golden` writes the record anew and lists what changed; `tests/golden/write.py --keep`
+leaves the texts behind the digests, to be compared with those of another version.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import record
+from cases import all_cases
+from observing import said
+from verbs import BASIC, observe, verbs_of
+
+pytestmark = pytest.mark.fresh_secrets  # the corpus has a secret of its own
+CASES = {case.name: case for case in all_cases()}
+EXPECTED = record.load()
+
+
+def changes(name, engine, verbs, folder):
+    """What differs from the record, one line a field."""
+    answers = observe(CASES[name], engine, folder / "case", verbs)
+    keys = [(name, verb, engine) for verb in verbs]
+    actual = {(name, verb, engine): answer.fields for verb, answer in answers.items()}
+    return [f"{key[1]} {line}" for key in keys for line in record.differences(EXPECTED.get(key), actual.get(key))]
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.is_fast])
+def test_everyday_outputs_are_those_recorded(name, tmp_path):
+    assert changes(name, "local", BASIC, tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["local", "duckdb"])
+@pytest.mark.parametrize("name", list(CASES))
+def test_outputs_are_those_recorded(name, engine, tmp_path):
+    assert changes(name, engine, verbs_of(CASES[name], engine), tmp_path) == []
+
+
+def test_every_model_and_algorithm_is_in_the_corpus():
+    policies = [case.policy for case in CASES.values()]
+    models = {goal["model"] for policy in policies for goal in policy["goals"]}
+    algorithms = {policy["algorithm"]["kind"] for policy in policies if "algorithm" in policy}
+    listed = {kind: {entry["name"] for entry in registered(kind)} for kind in ("models", "algorithms")}
+    assert (listed["models"] - models, listed["algorithms"] - algorithms) == (set(), set())
+
+
+def registered(kind):
+    return json.loads(said("list", kind, "--json").texts["out"])[kind]
+
+
+def test_nothing_is_recorded_of_cases_that_are_gone():
+    assert {case for case, _, _ in EXPECTED} == set(CASES)
+
+
+def test_nothing_that_is_recorded_is_a_bug():
+    assert [key for key, fields in EXPECTED.items() if fields["exit"] == 1] == []

@@ -1,0 +1,42 @@
+"""The registry: every name is in a file called after it, and one name loads one file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tablecloak import registry
+
+
+def _loaded(kind: str, name: str) -> list[str]:
+    """Modules of a kind that a fresh process has loaded after it looked up one name."""
+    code = (
+        f"import sys; from tablecloak import registry; registry.named({kind!r})[{name!r}]; "
+        f"print(*(m for m in sys.modules if m.startswith('tablecloak.{kind}')))"
+    )
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_one_name_loads_no_other_algorithm() -> None:
+    loaded = {name.rpartition(".")[2] for name in _loaded("algorithms", "oka")}
+    others = {name.replace("-", "_") for name in registry.known("algorithms")} - {"oka"}
+    assert "oka" in loaded
+    assert not loaded & others
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in registry.KINDS if kind != "formats"]
+)  # formats of one library share a file
+def test_a_registered_name_is_the_name_of_its_file(kind: str) -> None:
+    modules = {name: thing.__module__ for name, thing in registry.known(kind).items()}
+    files = {name: module.rpartition(".")[2] for name, module in modules.items() if module.startswith("tablecloak.")}
+    assert files == {name: name.replace("-", "_") for name in files}
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_all_names_are_listed_in_order(kind: str) -> None:
+    names = list(registry.known(kind))
+    assert names
+    assert names == sorted(names)
