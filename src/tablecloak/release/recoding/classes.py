@@ -132,7 +132,8 @@ class Recoding:
         placed = CutTree(tree.dim, cut, tree.left, tree.right) if solution.tree else None
         is_known = solution.tree is None and table is not None and len(solution.class_of_tuple) == table.n_tuples
         known_rows = KnownRows.of(table, solution.class_of_tuple) if table is not None and is_known else None
-        losses = solution.losses(domains) @ np.array([d.weight for d in domains])
+        # Column by column, for a matrix product ends in other digits on other processors, and this is written down.
+        losses = (solution.losses(domains) * np.array([d.weight for d in domains])).sum(axis=1)
         return cls(tuple(columns), solution.n_classes, placed, policy, losses, known_rows, key)
 
     def labels(self) -> dict[str, ClassLabels]:
