@@ -33,7 +33,7 @@ ROWS = (1_000_000, 10_000_000, 100_000_000)
 MEMORY = "2GB"
 COLUMNS = (
     "table", "rows", "goal", "limit", "floor", "run", "run/floor", "cpu/floor", "order/floor", "peak of the tree",
-    "load", "loss", "coded",
+    "verify/floor", "peak of verify", "load", "loss", "coded",
 )  # fmt: skip
 BLOCK = 250_000
 DATES_QUASI = ["born", "postcode", "sex", "occupation"]
@@ -137,6 +137,24 @@ def release(policy: str, engine: str, memory: str, spill: str, *changes: str) ->
     }
 
 
+def verify(policy: str, memory: str, spill: str, *changes: str) -> dict[str, Any]:
+    """Recount a finished release from its file alone, as someone does who has only that."""
+    from tablecloak import pipeline
+    from tablecloak.engines.choose import Demand
+    from tablecloak.policy.load import load_policy
+
+    loaded = load_policy(Path(policy), changes)
+    demand = Demand.of("duckdb", memory=memory, spill=Path(spill))
+    cpu, begin = time.process_time(), time.perf_counter()
+    verification = pipeline.verify_file(loaded.output_path, loaded, demand=demand)
+    return {
+        "seconds": time.perf_counter() - begin,
+        "cpu_seconds": time.process_time() - cpu,
+        "holds": verification.holds,
+        "classes": verification.n_classes,
+    }
+
+
 class _Notes(Silent):
     """Keeps the closing note of every phase."""
 
@@ -152,7 +170,12 @@ class _Notes(Silent):
         self.notes[self._phase] = note
 
 
-KINDS: dict[str, Callable[..., dict[str, Any]]] = {"generate": generate, "floor": floor, "release": release}
+KINDS: dict[str, Callable[..., dict[str, Any]]] = {
+    "generate": generate,
+    "floor": floor,
+    "release": release,
+    "verify": verify,
+}
 
 
 # The benchmark --------------------------------------------------------------------------------------------------------
@@ -209,9 +232,13 @@ def results_of(folder: Path, kind: str, n_rows: int, memory: str) -> Iterator[di
             run = measure("release", policy, "duckdb", memory, spill, *changes)
         if not run["holds"]:
             raise ValueError(f"the release of {case} on {n_rows} rows was not verified")
+        with spill_folder(folder) as spill:
+            recount = measure("verify", policy, memory, spill, *changes)
+        if not recount["holds"] or recount["classes"] != run["classes"]:
+            raise ValueError(f"verify says another thing of {case} on {n_rows} rows than the run")
         order = None if changes else (run["cpu_seconds"] - kept["cpu_seconds"]) / bottom["cpu_seconds"]
         about = {"table": kind, "rows": n_rows, "case": case, "memory": memory, "floor": bottom, "run": run}
-        yield {**about, "order_ratio": order}
+        yield {**about, "order_ratio": order, "verify": recount}
     target.unlink(missing_ok=True)
 
 
@@ -244,7 +271,9 @@ def shown(results: Sequence[dict[str, Any]]) -> Table:
             f"{bottom['seconds']:.1f} s", f"{run['seconds']:.1f} s",
             f"{run['seconds'] / bottom['seconds']:.2f}", f"{run['cpu_seconds'] / bottom['cpu_seconds']:.2f}",
             "" if r["order_ratio"] is None else f"{r['order_ratio']:.2f}",
-            f"{run['peak_bytes'] / 1e9:.2f} GB", f"{run['load']:.1f}", f"{run['loss']:.4f}", run["coded"],
+            f"{run['peak_bytes'] / 1e9:.2f} GB",
+            f"{r['verify']['cpu_seconds'] / bottom['cpu_seconds']:.2f}", f"{r['verify']['peak_bytes'] / 1e9:.2f} GB",
+            f"{run['load']:.1f}", f"{run['loss']:.4f}", run["coded"],
         )  # fmt: skip
     return table
 

@@ -243,10 +243,14 @@ def test_a_table_of_dates_is_released_and_shown_against_its_floor(tmp_path):
     assert len(published) == found["classes"]
     about = {"table": "dates", "rows": 600, "case": "k=10", "memory": "1GB", "floor": floor}
     run_ = {**found, "seconds": 2 * floor["seconds"], "peak_bytes": measure.tree_peak_bytes(), "load": 0.5}
-    shown = scale.shown([{**about, "run": run_, "order_ratio": 0.25}])
+    recount = scale.verify(str(policy), "1GB", str(tmp_path))
+    assert (recount["holds"], recount["classes"]) == (True, len(published))
+    verify = {**recount, "cpu_seconds": 3 * floor["cpu_seconds"], "peak_bytes": measure.tree_peak_bytes()}
+    shown = scale.shown([{**about, "run": run_, "order_ratio": 0.25, "verify": verify}])
     cells = {str(column.header): list(column.cells) for column in shown.columns}
     assert cells["run/floor"] == ["2.00"]
     assert cells["order/floor"] == ["0.25"]
+    assert cells["verify/floor"] == ["3.00"]
     assert list(cells) == list(scale.COLUMNS)
 
 
