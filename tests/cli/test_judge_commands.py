@@ -7,6 +7,8 @@ import pytest
 
 from tablecloak.measure.two_releases import Row
 
+pytestmark = pytest.mark.slow
+
 N = 120
 SECRETS = ("Canary", "7713")
 POLICY = """\
@@ -72,7 +74,6 @@ def test_side_by_side_is_what_each_comparison_says(cloak, releases):
         assert alone == both[side]
 
 
-@pytest.mark.slow
 def test_pages_and_lines_show_no_value(cloak, releases):
     for words in (
         ("people.csv", "weak.csv"),
@@ -110,7 +111,6 @@ def test_the_better_of_two(values, higher, better):
     assert Row("utility", "x", None, values, higher).better == better
 
 
-@pytest.mark.slow
 def test_explore_shows_variants_and_writes_a_page(cloak, releases):
     words = ("explore", "policy.yaml", "--vary", "k=2,4,8,16", "--vary", "algorithm=mondrian,flash")
     outcome = cloak(*words, "--html", "f.html")

@@ -13,6 +13,8 @@ from tablecloak.policy.secrets import secret_of
 from tablecloak.release.plan import make_plan
 from tablecloak.rng import Secret
 
+pytestmark = pytest.mark.slow
+
 MATERIAL = "c4f1a6b2093d7e58ac4410f9e2d7b36585aa17cc02e9f4d1b86f305e7d92ba31"
 POLICY = """
 input: people.csv

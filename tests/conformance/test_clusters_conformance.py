@@ -116,6 +116,7 @@ def test_every_clustering_algorithm_is_here():
     assert clustering == {name for name, _ in VARIANTS} | {"ring"}
 
 
+@pytest.mark.slow
 @every_variant
 @pytest.mark.parametrize("goals", GOALS.values(), ids=GOALS)
 @some

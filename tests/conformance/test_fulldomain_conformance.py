@@ -12,6 +12,8 @@ import oracle
 from tablecloak import Policy, anonymize
 from tablecloak.errors import IncompatibleChoice, Infeasible
 
+pytestmark = pytest.mark.slow
+
 ALGORITHMS = [
     {"kind": "flash"},
     {"kind": "flash", "suppression_limit": 0.4},

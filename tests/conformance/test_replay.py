@@ -23,6 +23,8 @@ from tablecloak.models.m_confidentiality import MConfidentiality
 from tablecloak.release.plan import BY_VALUES
 from tablecloak.rng import Secret
 
+pytestmark = pytest.mark.slow
+
 IN_GROUPS = ["anatomy", "permutation", "slicing", "swapping", "v-cold"]
 # They exchange rows by their sensitive values, so goals must speak of these, and classes depend on them.
 EXCHANGING = ["pm-hca", "t-msn", "v-klt"]
@@ -133,7 +135,6 @@ def draw_less(monkeypatch, draws=400):
     monkeypatch.setattr(replay, "DRAWS", draws)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", EVERY)
 def test_replay_recovers_nothing_beyond_what_is_promised(kind, monkeypatch):
     draw_less(monkeypatch)
@@ -153,7 +154,6 @@ def test_replay_recovers_nothing_beyond_what_is_promised(kind, monkeypatch):
             assert details["allowed_value"] == 0.5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", EXCHANGING)
 def test_rows_that_are_exchanged_by_their_values_are_not_linked(kind, monkeypatch):
     """What their classes tell of values is measured: it may pass 1/l, as with every class that values decide on."""
@@ -165,7 +165,6 @@ def test_rows_that_are_exchanged_by_their_values_are_not_linked(kind, monkeypatc
         assert details["most_certain_row"] <= 0.5 + error
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "seed"), [("pm-hca", 2), ("t-msn", 0)])
 def test_exchanged_rows_may_tell_a_value_for_certain(kind, seed, monkeypatch):
     """As docs/concepts/ready.md says: buckets begin as classes that values decided on, whatever is exchanged then."""
@@ -246,7 +245,6 @@ def worlds_by_hand(data, policy):
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_exact_replay_is_that_of_running_everything_by_hand(seed):
     data, policy = people(seed, 5), policy_for("mondrian", [tc.KAnonymity(k=2), tc.LDiversity(l=2)])

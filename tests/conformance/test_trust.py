@@ -24,7 +24,7 @@ import pytest
 import tablecloak as tc
 from tablecloak.cli.main import main
 
-pytestmark = pytest.mark.fresh_secrets
+pytestmark = [pytest.mark.slow, pytest.mark.fresh_secrets]
 
 
 @pytest.fixture
@@ -273,7 +273,6 @@ def test_group_numbers_of_v_cold_do_not_count_up_with_the_value(patients):
     assert n_right(patients, certain(groups, counted_up(counts))) < max(counts)  # groups, so one right in each
 
 
-@pytest.mark.slow
 def test_the_ring_of_k_concealment_cannot_be_replayed(patients):
     """Whoever runs the program on what everybody looks like must not get the row that each person has."""
     shown = ["birth_date", "sex", "zip"]

@@ -17,6 +17,8 @@ from tablecloak.policy.load import parse_policy
 from tablecloak.registry import known
 from tablecloak.rng import child
 
+pytestmark = pytest.mark.slow
+
 GROUPS = ("anatomy", "permutation", "pm-hca", "slicing", "swapping", "t-msn", "v-cold", "v-klt")
 PAIRS = ("ring",)
 
@@ -158,7 +160,6 @@ def test_no_category_tells_of_rows_that_were_left_out(tmp_path):
     assert b"only-hers" not in (tmp_path / "release.parquet").read_bytes()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(known("algorithms")) - {"apriori", "levels", "univariate"}))
 def test_no_algorithm_looks_at_the_order_of_rows(name):
     random = np.random.default_rng(3)

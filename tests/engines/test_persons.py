@@ -11,6 +11,8 @@ import oracle_persons
 import tablecloak as tc
 from tablecloak.pipeline import check, verify_file
 
+pytestmark = pytest.mark.slow
+
 QUASI = ["age", "town"]
 GOALS = [
     {"model": "alpha-k-anonymity", "alpha": 0.6, "k": 3, "sensitive": "illness"},

@@ -13,6 +13,8 @@ from tablecloak.cli.main import main
 from tablecloak.engines.disk import engine as duck
 from tablecloak.errors import IncompatibleChoice
 
+pytestmark = pytest.mark.slow
+
 ENGINES = ("duckdb", pytest.param("spark", marks=[*clusters.ON_SPARK, pytest.mark.slow]))
 # What differs without meaning anything: who did it and how long it took.
 OWN = ("engine", "engine_reason", "seconds", "peak_memory_bytes")

@@ -91,6 +91,7 @@ def ask_oracle(goal, rows, **context):
     return oracle_models.check(goal | thresholds, rows, QUASI, sensitive=["disease", "job", "pay"], **context)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS, ids=ids)
 def test_release_satisfies_the_oracle_and_is_not_one_class(goal):
     release = pipeline.anonymize(patients(), policy_for(goal))

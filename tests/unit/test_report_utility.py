@@ -12,6 +12,8 @@ from tablecloak.errors import IncompatibleChoice
 from tablecloak.measure.attack import attack_files
 from tablecloak.measure.two_releases import judge_files
 
+pytestmark = pytest.mark.slow
+
 LINKED = {"contingency-error", "association-error", "query-error", "propensity", "classification", "hce-tdr", "igpl"}
 
 
