@@ -17,12 +17,16 @@ from pathlib import Path
 
 import pytest
 
+from tablecloak.engines import ENGINES
+
 WAIT = 600.0  # seconds until a process that says nothing is given up
 # A Java that lives for a minute gains nothing from its second compiler.
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Settings of sessions for tables of a few hundred rows.
 SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
 ON_SPARK = [pytest.mark.slow]
+# All that are registered but the local one, which the others are held against.
+OTHER_ENGINES = [pytest.param(name, marks=ON_SPARK if name == "spark" else []) for name in ENGINES if name != "local"]
 
 
 @dataclass

@@ -71,5 +71,5 @@ def test_a_rule_treats_empty_cells_as_the_formula_does(model, kernel):
 
 def test_models_with_a_rule_are_those_that_kernels_judge():
     named = {m.name for m in instances() if m.rule() is not None}
-    assert named == {"l-diversity", "t-closeness"}
+    assert named >= {"l-diversity", "t-closeness"}
     assert {m.name for m in instances() if m.in_search.size_decides} >= {"k-anonymity", "average-risk"}

@@ -6,7 +6,7 @@ import clusters
 from tablecloak.engines.disk import engine as duck
 from tablecloak.engines.disk import recount
 
-ENGINES = ("duckdb", "duckdb-tiny", pytest.param("spark", marks=clusters.ON_SPARK))
+ENGINES = ["duckdb-tiny", *clusters.OTHER_ENGINES]
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from tablecloak.errors import IncompatibleChoice
 
 pytestmark = pytest.mark.slow
 
-ENGINES = ("duckdb", pytest.param("spark", marks=[*clusters.ON_SPARK, pytest.mark.slow]))
+ENGINES = clusters.OTHER_ENGINES
 # What differs without meaning anything: who did it and how long it took.
 OWN = ("engine", "engine_reason", "seconds", "peak_memory_bytes")
 VERBS = {

@@ -10,12 +10,7 @@ import typer
 
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import Settings
-
-ENGINES = {
-    "local": "Works in the memory of this machine.",
-    "duckdb": "Works out of core on this machine, under a memory limit; a run that was killed can be resumed.",
-    "spark": "Works on a cluster; no row reaches the driver.",
-}
+from tablecloak.engines import ENGINES
 
 
 class ListedKind(StrEnum):
@@ -49,7 +44,7 @@ def list_things(
 def things_of(kind: ListedKind) -> dict[str, Any]:
     """What there is of a kind, by name: what was registered, or a sentence."""
     if kind is ListedKind.ENGINES:
-        return ENGINES
+        return {name: engine.summary for name, engine in ENGINES.items()}
     if kind is ListedKind.HIERARCHIES:
         from tablecloak.policy.sections import hierarchy_kinds
 

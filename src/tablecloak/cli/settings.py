@@ -13,21 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tablecloak.engines import ENGINES
 from tablecloak.errors import PolicyError
 
 if TYPE_CHECKING:
     from tablecloak.engines.choose import Demand, EngineOptions
 
 PANEL = "Options of every command"
-
-
-class EngineName(StrEnum):
-    """What does the counting."""
-
-    AUTO = "auto"
-    LOCAL = "local"
-    DUCKDB = "duckdb"
-    SPARK = "spark"
+EngineName = StrEnum("EngineName", ["auto", *ENGINES])  # type: ignore[misc]
+AUTO = EngineName("auto")
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:  # noqa: A002
@@ -47,9 +41,7 @@ class Settings:
     memory: Annotated[
         str | None, _option("--memory", help="What may be used, as in 8GB; by default what there is.")
     ] = None
-    engine: Annotated[EngineName, _option("--engine", help="What does the work; auto decides by the size.")] = (
-        EngineName.AUTO
-    )
+    engine: Annotated[EngineName, _option("--engine", help="What does the work; auto decides by the size.")] = AUTO
     spark: Annotated[
         str | None, _option("--spark", help="Cluster, as in spark://host:port, local[2] or sc://host:port.")
     ] = None

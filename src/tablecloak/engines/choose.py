@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
+from tablecloak.engines import ENGINES
 from tablecloak.engines.base import Engine
 from tablecloak.engines.local.engine import LocalEngine
-from tablecloak.engines.run_folder import RunFolder
-from tablecloak.errors import IncompatibleChoice, MissingExtra, PolicyError, did_you_mean
+from tablecloak.engines.run_folder import Opening, Run
+from tablecloak.errors import IncompatibleChoice, PolicyError, did_you_mean
 from tablecloak.io.sources import Layout
 from tablecloak.values.amounts import parse_bytes, show_bytes
 
-NAMES = ("auto", "local", "duckdb", "spark")
+NAMES = ("auto", *ENGINES)
 ASKED = "asked for"
 # A run holds the table a few times over, so `auto` works in memory only below this share of it.
 LOCAL_SHARE = 0.25
@@ -85,7 +86,9 @@ def working_engine(
         identity: what else must be the same for a run to be resumed.
     """
     choice = choose(demand, n_bytes)
-    with closing(_open(choice, demand, output, inputs, identity or {})) as engine:
+    same = {**(identity or {}), "--memory": str(choice.memory)}
+    run = None if output is None else Run(output, tuple(inputs), same)
+    with closing(_open(choice, demand, run)) as engine:
         yield engine, choice
 
 
@@ -134,13 +137,16 @@ def choose(demand: Demand, n_bytes: int) -> Choice:
 
 def _refuse_idle(demand: Demand) -> None:
     """Refuse what the engine that is asked for would do nothing with."""
-    if demand.spark is not None and demand.engine in ("local", "duckdb"):
+    engine = ENGINES.get(demand.engine)
+    if engine is None:
+        return  # auto takes one that uses what is given
+    if demand.spark is not None and not engine.has_clusters:
         raise IncompatibleChoice(
             f"--spark names a cluster, and the engine {demand.engine} uses none", hint="--engine spark"
         )
-    if demand.spill is not None and demand.engine == "local":
+    if demand.spill is not None and not engine.spills:
         raise IncompatibleChoice(
-            "--spill names a folder for what does not fit memory, and the engine local keeps everything there",
+            f"--spill is for what does not fit memory, and the engine {demand.engine} keeps everything there",
             hint="--engine duckdb",
         )
 
@@ -165,38 +171,8 @@ def machine_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _open(
-    choice: Choice, demand: Demand, output: Path | None, inputs: Iterable[Path], identity: Mapping[str, str]
-) -> Engine:
-    if choice.name == "local":
-        return LocalEngine()
-    same = {**identity, "--memory": str(choice.memory)}
-    if choice.name == "spark":
-        return _spark(demand, output, tuple(inputs), same)
-    from tablecloak.engines.disk.engine import DuckEngine
-
-    if output is None:
-        return DuckEngine(memory=choice.memory, threads=demand.threads, folder=RunFolder.temporary(demand.spill))
-    folder = RunFolder.of_run(output, demand.spill, same, inputs, resume=demand.resume)
-    return DuckEngine(memory=choice.memory, threads=demand.threads, folder=folder)
-
-
-def _spark(demand: Demand, output: Path | None, inputs: tuple[Path, ...], identity: Mapping[str, str]) -> Engine:
-    if importlib.util.find_spec("tablecloak.engines.spark") is None or importlib.util.find_spec("pyspark") is None:
-        raise MissingExtra("the Spark engine needs the package pyspark", hint="pip install 'tablecloak[spark]'")
-    folder = None
-    if output is not None and inputs:
-        folder = RunFolder.of_run(output, demand.spill, identity, inputs, resume=demand.resume)
-    elif demand.resume:
-        raise IncompatibleChoice(
-            "a run from or to a table of Spark's catalog begins anew: nothing tells whether the table changed",
-            hint="run without --resume; or read files and write files",
-        )
-    module = importlib.import_module("tablecloak.engines.spark.engine")
-    try:
-        engine: Engine = module.SparkEngine(demand.spark, memory=demand.memory, folder=folder)
-    except BaseException:
-        if folder is not None and not demand.resume:
-            folder.discard()
-        raise
+def _open(choice: Choice, demand: Demand, run: Run | None) -> Engine:
+    module = importlib.import_module(f"tablecloak.engines.{ENGINES[choice.name].folder}.engine")
+    opening = Opening(choice.memory, demand.memory, demand.threads, demand.spill, demand.spark, run, demand.resume)
+    engine: Engine = module.open_engine(opening)
     return engine

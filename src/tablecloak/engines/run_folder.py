@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,35 @@ def _print_of(path: Path) -> str:
             file.seek(max(0, stat.st_size - SAMPLE) * place // (PLACES - 1))
             digest.update(file.read(SAMPLE))
     return f"{stat.st_size}-{stat.st_mtime_ns}-{digest.hexdigest()[:32]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that makes a release: a killed one that makes the same can go on."""
+
+    output: Path
+    inputs: tuple[Path, ...]  # files that must not change meanwhile
+    identity: Mapping[str, str]  # what else must be the same
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What an engine is opened with."""
+
+    memory: int  # bytes that it may use
+    memory_given: int | None  # the same if somebody said so
+    threads: int | None
+    spill: Path | None
+    spark: str | None  # address of a cluster
+    run: Run | None  # None: nothing is made that could be resumed
+    resumes: bool
+
+    def folder(self) -> RunFolder:
+        """The folder of the run, or one that goes away with the engine."""
+        if self.run is None:
+            return RunFolder.temporary(self.spill)
+        run = self.run
+        return RunFolder.of_run(run.output, self.spill, run.identity, run.inputs, resume=self.resumes)
 
 
 class RowsPrint:

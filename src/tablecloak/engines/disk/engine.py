@@ -48,7 +48,7 @@ from tablecloak.engines.disk.stream import (
 )
 from tablecloak.engines.equal_rows import Alike, Hidden, some_of
 from tablecloak.engines.row_order import content_order
-from tablecloak.engines.run_folder import RowsPrint, RunFolder, changed_since
+from tablecloak.engines.run_folder import Opening, RowsPrint, RunFolder, changed_since
 from tablecloak.engines.shards import compact, join, load_answer, save_answer
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.extras import require_installed
@@ -415,3 +415,8 @@ def sniff_schema(source: Source, names: Sequence[str]) -> pl.Schema:
 
     layout = sniff(source)
     return pl.Schema({name: DTYPES[layout.type_of(name)] for name in names})
+
+
+def open_engine(opening: Opening) -> DuckEngine:
+    """An engine that works under the limit of memory, in the folder of its run."""
+    return DuckEngine(memory=opening.memory, threads=opening.threads, folder=opening.folder())

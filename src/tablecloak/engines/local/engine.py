@@ -30,6 +30,7 @@ from tablecloak.engines.base import (
 )
 from tablecloak.engines.equal_rows import Alike, Hidden, count_alike, some_of
 from tablecloak.engines.row_order import content_order, plain_text, published_order
+from tablecloak.engines.run_folder import Opening
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError
 from tablecloak.io.frames import column_type
@@ -247,6 +248,11 @@ class LocalEngine:
 
     def close(self) -> None:
         pass
+
+
+def open_engine(opening: Opening) -> LocalEngine:  # noqa: ARG001
+    """The engine of this machine's memory, which has no limits of its own."""
+    return LocalEngine()
 
 
 def _as_categories(frame: pl.DataFrame, categorical: Collection[str]) -> pl.DataFrame:

@@ -33,7 +33,7 @@ from tablecloak.engines.base import (
 )
 from tablecloak.engines.disk.external_sort import Ranks
 from tablecloak.engines.equal_rows import Alike, Hidden
-from tablecloak.engines.run_folder import RunFolder
+from tablecloak.engines.run_folder import Opening, RunFolder
 from tablecloak.engines.spark import coding as counts
 from tablecloak.engines.spark import worker_jobs
 from tablecloak.engines.spark.coding import CodeTask
@@ -45,6 +45,7 @@ from tablecloak.engines.spark.search import CodedState, Shards, lookup_of, shard
 from tablecloak.engines.spark.session import explained, has_session, open_session
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.database import Transaction, openers
+from tablecloak.io.extras import require_installed
 from tablecloak.io.formats import format_and_compression
 from tablecloak.io.parts import files_of
 from tablecloak.io.places import DatabaseTable, Place
@@ -378,3 +379,21 @@ class SparkEngine:
             with contextlib.suppress(Exception):
                 self.session.stop()
             self._is_own = False
+
+
+def open_engine(opening: Opening) -> SparkEngine:
+    """An engine on the cluster that was named, or on this machine."""
+    require_installed("pyspark", extra="spark", purpose="the Spark engine")
+    is_resumable = opening.run is not None and bool(opening.run.inputs)
+    if opening.resumes and not is_resumable:
+        raise IncompatibleChoice(
+            "a run from or to a table of Spark's catalog begins anew: nothing tells whether the table changed",
+            hint="run without --resume; or read files and write files",
+        )
+    folder = opening.folder() if is_resumable else None
+    try:
+        return SparkEngine(opening.spark, memory=opening.memory_given, folder=folder)
+    except BaseException:
+        if folder is not None and not opening.resumes:
+            folder.discard()
+        raise
