@@ -65,8 +65,5 @@ class _Masks:
 
     def of(self, label: int) -> NDArray[np.uint8]:
         if label not in self.masks:
-            inside = (self.codes >= self.coverage.lo[label]) & (self.codes <= self.coverage.hi[label])
-            if label in self.coverage.sets:
-                inside &= np.isin(self.codes, list(self.coverage.sets[label]))
-            self.masks[label] = np.packbits(inside)
+            self.masks[label] = np.packbits(self.coverage.holds(label, self.codes))
         return self.masks[label]

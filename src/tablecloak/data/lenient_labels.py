@@ -28,7 +28,7 @@ def read_labels(labels: pl.Series, domain: Domain) -> LabelReading:
     """
     coverage = coverage_of(labels, domain)
     lo, hi = coverage.lo.copy(), coverage.hi.copy()
-    is_unread = hi < lo
+    is_unread = coverage.is_empty
     if is_unread.any() and domain.type.is_ordered and len(domain.values):
         places = places_of(domain).astype(np.float64)
         for label in np.flatnonzero(is_unread).tolist():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.arrays import IntArray
 from tablecloak.data.coverage import Coverage
 from tablecloak.kernels.graph import transport
 
@@ -85,8 +85,8 @@ def candidates_of(generalized: Sequence[Generalized], n_rows: int, n_originals: 
         return CoveredOriginals(np.zeros(n_rows, np.int64), np.zeros(n_originals, np.int64), one, one, 1, 1)
     labels, class_of_row = _distinct([c.labels for c in generalized])
     codes, point_of_original = _distinct([c.codes for c in generalized])
-    boxes = [_Box(c.coverage, labels[i]) for i, c in enumerate(generalized)]
-    pairs = list(_covering(codes, boxes))
+    sides = [_Side(c.coverage, labels[i]) for i, c in enumerate(generalized)]
+    pairs = list(_covering(codes, sides))
     points = np.concatenate([np.zeros(0, np.int64), *(p for p, _ in pairs)])
     classes = np.concatenate([np.zeros(0, np.int64), *(c for _, c in pairs)])
     order = np.argsort(points, kind="stable")
@@ -119,38 +119,22 @@ def numbered(columns: Sequence[IntArray]) -> IntArray:
 # Points in boxes ------------------------------------------------------------------------------------------------------
 
 
-class _Box:
-    """What every class covers of one column: an interval of codes and, where that is not all, listed codes."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """What classes cover of one column."""
 
-    def __init__(self, coverage: Coverage, label_of_class: IntArray) -> None:
-        self.lo, self.hi = coverage.lo[label_of_class], coverage.hi[label_of_class]
-        self.listed = np.full(len(label_of_class), -1)  # (n_classes,) place in `bits`
-        self.bits = np.zeros((0, 0), np.uint8)
-        if not coverage.sets:
-            return
-        place = np.full(len(coverage.lo), -1)
-        place[list(coverage.sets)] = np.arange(len(coverage.sets))
-        self.listed = place[label_of_class]
-        n_codes = 1 + max(max(members) for members in coverage.sets.values())
-        self.bits = np.zeros((len(coverage.sets), (n_codes + 7) // 8), np.uint8)
-        for row, members in enumerate(coverage.sets.values()):
-            codes = np.fromiter(members, np.int64, len(members))
-            np.bitwise_or.at(self.bits[row], codes >> 3, (1 << (codes & 7)).astype(np.uint8))
-
-    def holds(self, codes: IntArray, classes: IntArray) -> BoolArray:
-        """Whether the listed codes of a class, where it has them, include a code of its interval."""
-        listed = self.listed[classes]
-        bits = self.bits[listed, np.minimum(codes >> 3, self.bits.shape[1] - 1)]
-        return np.asarray((listed < 0) | ((bits >> (codes & 7)) & 1).astype(bool))
+    coverage: Coverage
+    labels: IntArray  # (n_classes,)
 
 
-def _covering(codes: IntArray, boxes: Sequence[_Box]) -> Iterator[tuple[IntArray, IntArray]]:
+def _covering(codes: IntArray, sides: Sequence[_Side]) -> Iterator[tuple[IntArray, IntArray]]:
     """Pairs of points and the classes that cover them.
 
     Points and classes are cut apart together at values where classes begin, until few are left: a point goes to one
     side, a class to both if it reaches across.
     """
-    lo, hi = np.stack([b.lo for b in boxes]), np.stack([b.hi for b in boxes])
+    lo = np.stack([side.coverage.lo[side.labels] for side in sides])
+    hi = np.stack([side.coverage.hi[side.labels] for side in sides])
     is_empty = (hi < lo).any(axis=0)
     stack = [(np.arange(codes.shape[1]), np.flatnonzero(~is_empty))]
     n_compared = n_pairs = 0
@@ -168,7 +152,7 @@ def _covering(codes: IntArray, boxes: Sequence[_Box]) -> Iterator[tuple[IntArray
             raise TooManyPairsError
         step = max(1, (1 << 22) // len(classes))
         for start in range(0, len(points), step):
-            pairs = _compared(codes, boxes, points[start : start + step], classes)
+            pairs = _compared(codes, (lo, hi), sides, points[start : start + step], classes)
             n_pairs += len(pairs[0])
             if n_pairs > MOST_PAIRS:
                 raise TooManyPairsError
@@ -199,17 +183,18 @@ def _cut(codes: IntArray, lo: IntArray, hi: IntArray, points: IntArray, classes:
     return [(points[is_left], classes[lo[dim, classes] < cut]), (points[~is_left], classes[hi[dim, classes] >= cut])]
 
 
-def _compared(codes: IntArray, boxes: Sequence[_Box], points: IntArray, classes: IntArray) -> Part:
+def _compared(codes: IntArray, box: Part, sides: Sequence[_Side], points: IntArray, classes: IntArray) -> Part:
+    """The pairs that fit: in every column the interval of the class first, which most pairs fail."""
     fits = np.ones((len(points), len(classes)), bool)
-    for dim, box in enumerate(boxes):
+    for dim, (lo, hi) in enumerate(zip(*box, strict=True)):
         of_points = codes[dim, points][:, None]
-        fits &= of_points >= box.lo[classes]
-        fits &= of_points <= box.hi[classes]
+        fits &= of_points >= lo[classes]
+        fits &= of_points <= hi[classes]
     at, of = np.nonzero(fits)
     points, classes = points[at], classes[of]
-    for dim, box in enumerate(boxes):
-        if len(box.bits):
-            is_listed = box.holds(codes[dim, points], classes)
+    for dim, side in enumerate(sides):
+        if side.coverage.sets:
+            is_listed = side.coverage.lists(side.labels[classes], codes[dim, points])
             points, classes = points[is_listed], classes[is_listed]
     return points, classes
 

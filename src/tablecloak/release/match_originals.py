@@ -229,7 +229,7 @@ def _blamed(
 
     failures = []
     for side in generalized:
-        covers_nothing = np.flatnonzero((side.coverage.hi < side.coverage.lo)[side.labels])
+        covers_nothing = np.flatnonzero(side.coverage.is_empty[side.labels])
         if len(covers_nothing):
             failures.append(failure(NOT_COVERED, side.name, covers_nothing))
     try:
@@ -348,7 +348,7 @@ class _Parts:
         sides = [self.coverage[name] for name in names]
         is_read = np.ones(labels.shape[1], bool)
         for side, of_class in zip(sides, labels, strict=True):
-            is_read &= (side.hi >= side.lo)[of_class]
+            is_read &= ~side.is_empty[of_class]
         return cuts_between(labels[:, is_read], sides, sizes[is_read], most)
 
     def _published(self, recount: Recount, part_of: PartOf) -> Iterator[tuple[pl.DataFrame, IntArray]]:

@@ -153,10 +153,14 @@ class Originals:
     def domains(self) -> dict[str, Domain]:
         return {d.name: d for d in self.coding.domains}
 
-    @property
-    def codes(self) -> Mapping[str, Codes]:
-        """(n_originals,) by quasi-identifier."""
-        return self.coding.codes
+    def of_records(self, recount: Recount) -> Callable[[str], Codes] | None:
+        """From a quasi-identifier to the code of the original of every published record; None: they are not as many."""
+        rows, codes = self.row_of, self.coding.codes
+        if rows is not None and recount.is_suppressed is not None:
+            rows = rows[~recount.is_suppressed]
+        if recount.n_rows != (self.n_rows if rows is None else len(rows)):
+            return None
+        return lambda name: codes[name] if rows is None else codes[name][rows]
 
     @property
     def n_rows(self) -> int:
@@ -361,21 +365,12 @@ def _judged(
 
 def _pairs(recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]) -> Consistency | None:
     """Which published rows could be which published originals; None for tables that are too large."""
-    if not recount.cells:
+    codes = originals.of_records(recount)
+    if not recount.cells or codes is None or recount.n_rows > PAIRS_UP_TO:
         return None
-    rows = originals.row_of
-    if rows is not None and recount.is_suppressed is not None:
-        rows = rows[~recount.is_suppressed]
-    n_originals = originals.n_rows if rows is None else len(rows)
-    if n_originals != recount.n_rows or n_originals > PAIRS_UP_TO:
-        return None
-    sides = [
-        (coverage[name], column,
-         originals.codes[name] if rows is None else originals.codes[name][rows])
-        for name, column in recount.cells.items()
-    ]  # fmt: skip
-    is_in_order = all(c.holds(column, codes).all() for c, column, codes in sides)
-    return consistency_of([(c, column.index, codes) for c, column, codes in sides], is_in_order=is_in_order)
+    sides = [(coverage[name], column, codes(name)) for name, column in recount.cells.items()]
+    is_in_order = all(c.holds_rows(column, own).all() for c, column, own in sides)
+    return consistency_of([(c, column.index, own) for c, column, own in sides], is_in_order=is_in_order)
 
 
 class _Recoded(Sequence[ClassStats]):
@@ -481,15 +476,10 @@ def require(verification: Verification) -> Verification:
 
 def covers_originals(recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]) -> bool:
     """Whether every published cell covers the cell of its original."""
-    rows = originals.row_of
-    if rows is not None and recount.is_suppressed is not None:
-        rows = rows[~recount.is_suppressed]
-    if recount.n_rows != (originals.n_rows if rows is None else len(rows)):
+    codes = originals.of_records(recount)
+    if codes is None:
         return False
-    return all(
-        coverage[name].holds(column, originals.codes[name] if rows is None else originals.codes[name][rows]).all()
-        for name, column in recount.cells.items()
-    )
+    return all(coverage[name].holds_rows(column, codes(name)).all() for name, column in recount.cells.items())
 
 
 def require_ready(verification: Verification, policy: Policy) -> Verification:

@@ -22,7 +22,7 @@ from tablecloak.engines.disk.coding import Coders, collect_values, sensitive_cod
 from tablecloak.engines.disk.rows import KeyPartitions, Rows
 from tablecloak.engines.disk.stream import StreamTable
 from tablecloak.engines.equal_rows import NOBODY, Alike, count_keys, count_persons, keys_of, shown_rows, words_of
-from tablecloak.kernels.keys import covers, group_keys
+from tablecloak.kernels.keys import group_keys
 from tablecloak.kernels.packed_codes import KeyLayout, Keys, plan_layout, unpack
 from tablecloak.progress import Progress
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, count_classes
@@ -182,17 +182,11 @@ class Recounter:
         """Every cell covers its original."""
         assert self.coding is not None
         assert self.rows is not None
-        if originals.shape[1] != shown.shape[1]:
-            return False
         names, of = [d.name for d in self.coding.domains], self.rows.space.layout
-        holds = covers.sized(shown.shape[1])
-        for i, (one, name) in enumerate(zip(coverage, self.quasi, strict=True)):
-            dim = names.index(name)
-            if not holds(shown, layout, i, one.lo, one.hi, originals, of, dim):
-                return False
-            if one.sets and not _are_listed(one.sets, unpack(shown, layout, i), unpack(originals, of, dim)):
-                return False
-        return True
+        return all(
+            one.holds_all((shown, layout, i), (originals, of, names.index(name)))
+            for i, (one, name) in enumerate(zip(coverage, self.quasi, strict=True))
+        )
 
     def _shows(
         self,
@@ -290,19 +284,6 @@ def _sums(keys: Keys) -> NDArray[np.uint64]:
     """128 bits that tell sets of keys apart, whatever their order."""
     numbers = mixed(keys)
     return np.array([numbers.sum(), mixed(np.stack([numbers, numbers >> np.uint64(7)])).sum()], np.uint64)
-
-
-def _are_listed(sets: Mapping[int, frozenset[int]], labels: IntArray, codes: IntArray) -> bool:
-    """Whether every code that a set stands for is one of its members."""
-    number = np.full(1 + max(int(labels.max(initial=0)), *sets), -1)
-    number[list(sets)] = np.arange(len(sets))
-    is_set = number[labels] >= 0
-    labels, codes = number[labels[is_set]], codes[is_set]
-    top = 1 + max(int(codes.max(initial=0)), *(max(members, default=0) for members in sets.values()))
-    is_member = np.zeros(len(sets) * top, np.bool_)
-    for i, members in enumerate(sets.values()):
-        is_member[[i * top + code for code in members]] = True
-    return bool(is_member[labels * top + codes].all())
 
 
 # Classes --------------------------------------------------------------------------------------------------------------
