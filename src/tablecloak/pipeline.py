@@ -26,7 +26,6 @@ from tablecloak.io.parts import files_of
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
-from tablecloak.measure.subject import Subject
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
@@ -35,6 +34,7 @@ from tablecloak.release import verify as finished
 from tablecloak.release.apply import apply_file
 from tablecloak.release.certificate import sha256_text
 from tablecloak.release.documents import Certified, Documents, write_documents
+from tablecloak.release.facts.subject import Subject
 from tablecloak.release.handover import findings_before, risk_before
 from tablecloak.release.outcome import CheckReport, RunReport, sentence, with_files, with_targets, with_utility
 from tablecloak.release.plan import source_of

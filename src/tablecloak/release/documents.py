@@ -15,8 +15,6 @@ from tablecloak.findings.base import Status
 from tablecloak.io.atomic import Outputs, home_of
 from tablecloak.io.database import digest_of_table
 from tablecloak.io.places import DatabaseTable, Place
-from tablecloak.measure.report_facts import Facts
-from tablecloak.measure.subject import Step, Subject
 from tablecloak.models.base import parameters
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
@@ -33,6 +31,8 @@ from tablecloak.release.certificate import (
     sha256_text,
     stored_key,
 )
+from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.plan import Plan
 from tablecloak.release.recount import Verification
 from tablecloak.rng import Secret

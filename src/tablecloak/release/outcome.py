@@ -16,13 +16,13 @@ from tablecloak.engines.base import Answer, Coding
 from tablecloak.engines.row_samples import sample_of
 from tablecloak.findings.base import Finding, Status
 from tablecloak.io.places import Place
-from tablecloak.measure.subject import Subject
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
 from tablecloak.metrics.release_details import Details, Target
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.release import looks
+from tablecloak.release.facts.subject import Subject
 from tablecloak.release.plan import Plan, side_output_path
 from tablecloak.release.recount import Verification
 from tablecloak.stats.classes import ClassStats, Counted, Histogram

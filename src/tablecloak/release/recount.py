@@ -23,11 +23,11 @@ from tablecloak.engines.choose import Choice
 from tablecloak.errors import GoalNotMet
 from tablecloak.findings import strong_attack
 from tablecloak.findings.base import Finding, RareBounds, Recounted, Status, status_of
-from tablecloak.measure.attacked import WITH_REGISTER, Background, attacks_on
-from tablecloak.measure.report_facts import Before, Facts, collect
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, silent
+from tablecloak.release.facts.attacked import WITH_REGISTER, Background, attacks_on
+from tablecloak.release.facts.collect import Before, Facts, collect
 from tablecloak.release.handover import NO_EVIDENCE, Handover
 from tablecloak.release.plan import Plan
 from tablecloak.release.population import case_with_people, with_people

@@ -21,11 +21,11 @@ from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.measure.report_facts import Facts
-from tablecloak.measure.subject import Subject
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed
+from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.subject import Subject
 from tablecloak.release.plan import Plan
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats

@@ -21,13 +21,13 @@ from tablecloak.engines.spelling import Spelling, spelling_of
 from tablecloak.errors import DataError
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.measure.report_facts import Facts
-from tablecloak.measure.subject import Subject
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release.documents import Documents, subject_of
+from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.subject import Subject
 from tablecloak.release.outcome import counts_of, loss_of
 from tablecloak.release.plan import Plan, make_plan, source_of
 from tablecloak.release.population import with_population

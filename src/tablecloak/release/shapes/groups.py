@@ -25,10 +25,10 @@ from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.measure.report_facts import Before, Facts, collect_groups
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
 from tablecloak.release.documents import Documents
+from tablecloak.release.facts.collect import Before, Facts, collect_groups
 from tablecloak.release.plan import Plan
 from tablecloak.release.recoding.classes import Recoding
 from tablecloak.release.recount import Failure, Originals, Verification, evidence_of

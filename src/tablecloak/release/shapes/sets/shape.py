@@ -14,6 +14,7 @@ from tablecloak.algorithms.items.cut_search import ItemProblem, NoCutError
 from tablecloak.algorithms.items.item_cut import LEFT_OUT, Cut
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded_baskets import join_items
+from tablecloak.data.itemsets import count_itemsets
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand, choose_memory
@@ -24,13 +25,13 @@ from tablecloak.errors import DataError, Infeasible
 from tablecloak.io.formats.sets import ITEMS
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.measure.report_facts import Facts
-from tablecloak.measure.subject import Step, Subject
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.models.base import parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed
 from tablecloak.release.documents import Documents, settings_of
+from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.plan import Plan
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.items import ItemRecoding
@@ -41,7 +42,6 @@ from tablecloak.release.shapes.sets.coding import Sets, code_sets
 from tablecloak.release.shapes.sets.plan import SetPlan, algorithm_of, has_sets, make_set_plan, release_format
 from tablecloak.release.shapes.sets.recount import recount
 from tablecloak.rng import Secret
-from tablecloak.stats.itemsets import count_itemsets
 from tablecloak.values.amounts import most_of
 
 LOSS = "detail lost in the items of all sets: 0 all are published as they are, 1 none is"
