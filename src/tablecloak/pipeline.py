@@ -206,7 +206,7 @@ def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[Engi
         plan, solved, is_recounted = prepared.plan, None, False
         if shape.is_quick(prepared.coding):  # all that a run does but write
             solved = search(prepared, timed, demand.threads)
-            if solved.engine.room != 0:  # an engine whose rows lie elsewhere recounts only what was written
+            if solved.engine.recounts_unwritten:
                 recounted(solved, timed)
                 is_recounted = True
         loss = next(m.value for m in shape.measurements(solved) if m.name == "gcp") if solved else None

@@ -193,6 +193,8 @@ class Engine(Protocol):
     """Nothing row-at-a-time; results equal those of the local engine."""
 
     name: str
+    recounts_unwritten: bool  # it counts the classes of a release also before that is written
+    tells_rows_apart: bool  # it codes every row as a tuple of its own, where that is asked for
 
     @property
     def room(self) -> int | None:

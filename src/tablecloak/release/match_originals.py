@@ -160,10 +160,9 @@ def coded_original(engine: Engine, plan: Plan, policy: Policy, before: Original)
     original, plan = settle_persons(engine, before.table, with_persons(plan, policy, before.table))
     there = {n: c for n, c in plan.policy.columns.items() if n in original.types}
     plan_of_original = replace(plan, policy=plan.policy.model_copy(update={"columns": there}))
-    # an engine that holds rows on disk keeps them there only as rows
-    by_row = engine.room != 0
     quasi, counted = plan_of_original.quasi_columns(original), plan_of_original.sensitive_columns(original)
-    return engine.contingency(original, quasi, counted, by_row=by_row), plan
+    # an engine that holds rows on disk keeps them there only as rows
+    return engine.contingency(original, quasi, counted, by_row=engine.tells_rows_apart), plan
 
 
 def beside_in_memory(

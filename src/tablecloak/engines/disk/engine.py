@@ -78,6 +78,7 @@ class DuckEngine:
     """Streams of batches, keys of rows in files, and a search on as many rows as fit."""
 
     name = "duckdb"
+    recounts_unwritten = tells_rows_apart = True
 
     def __init__(self, *, memory: int, threads: int | None = None, folder: RunFolder | None = None) -> None:
         require_installed("duckdb", extra="duckdb", purpose="the DuckDB engine")

@@ -77,6 +77,7 @@ class LocalEngine:
     """Everything in memory on this machine."""
 
     name = "local"
+    recounts_unwritten = tells_rows_apart = True
     room = None
     scratch = None
 

@@ -71,6 +71,7 @@ class SparkEngine:
     """
 
     name = "spark"
+    recounts_unwritten = tells_rows_apart = False  # rows lie with workers, who send counts of equal ones
     room = 0  # no row reaches the driver
     scratch = None
 
