@@ -98,7 +98,7 @@ _HOMES = {
     "inspect": "api",
     "is_valid_generalisation": "api",
     "load_policy": "policy.load",
-    "read_hierarchy": "hierarchy.files",
+    "read_hierarchy": "hierarchy.hierarchy_files",
     "risk": "api",
     "roles": "api",
     "run": "pipeline",

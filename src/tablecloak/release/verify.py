@@ -28,15 +28,11 @@ from tablecloak.engines.equal_rows import Hidden
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.cells import infer_type, parsed
-from tablecloak.io.frames import from_frame
-from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.release.documents import Certified, certified_policy, check_certificate
 from tablecloak.release.finished import (
-    IN_MEMORY,
     FinishedRelease,
     bytes_of,
     engine_for,
@@ -95,80 +91,41 @@ SAME_TABLE = "the distribution of the whole table was taken from the release; --
 # Verbs ----------------------------------------------------------------------------------------------------------------
 
 
-def verify_file(
-    release: Place,
+def verify_release(
+    release: Any,
     policy: Policy,
     *,
-    original: Place | None = None,
+    original: Any = None,
+    side: Any = None,
     progress: Progress = silent,
     demand: Demand | None = None,
 ) -> Verification:
-    """Recount a finished file, whoever made it; with the original, also hold every published cell against it."""
+    """Recount a finished release, whoever made it; with the original, also hold every published cell against it.
+
+    Args:
+        release: a place or a frame; so may the original be.
+        side: the sensitive columns, where a frame has them in one of their own; beside a file they are found.
+    """
     timed = Timed(progress)
     source = source_of_release(release, policy)
     before = None if original is None else source_of_original(original, policy)
     if policy.algorithm.publishes.is_bucketing:
         choice = choose_memory(demand or Demand(), bytes_of(source, before), verb="verify of a release in groups")
-        return replace(_read_groups(release, policy, original, timed), choice=choice)
-    with engine_for(demand, source, before) as (engine, choice):
-        with timed.phase("read"):
-            plan = make_plan(_published_part(policy), engine.layout(source).names, location=str(release))
-            finished = FinishedRelease.read(engine, choice, source, labelled=plan.quasi)
-        return _verified(finished, plan, policy, before, timed)
+        verification = _read_groups(source, side, policy, before, timed)
+    else:
+        with engine_for(demand, source, before) as (engine, choice):
+            with timed.phase("read"):
+                plan = _plan_of(source, policy, engine.layout(source).names)
+                finished = FinishedRelease.read(engine, source, labelled=plan.quasi)
+            verification = _verified(finished, plan, policy, before, timed)
+    return verification if source.is_frame else replace(verification, choice=choice)
 
 
-def verify_frame(
-    release: Any, policy: Policy, *, original: Any = None, side: Any = None, demand: Demand | None = None
-) -> Verification:
-    """Recount a finished frame, whoever made it; with the original, also hold every published cell against it.
-
-    Args:
-        side: the sensitive columns, where the release has them in a table of their own.
-    """
-    frame = from_frame(release)
-    source, before = Source.in_memory(frame), None if original is None else Source.in_memory(from_frame(original))
-    if policy.algorithm.publishes.is_bucketing:
-        choose_memory(demand or Demand(), bytes_of(source, before), verb="verify of a release in groups")
-        beside = None if side is None else from_frame(side)
-        plan = make_plan(_published_part(policy), [*frame.columns, *(() if beside is None else beside.columns)])
-        grouped = _Grouped(
-            Separated(table_of(frame), None if beside is None else table_of(beside)),
-            _Cells.of(source), None if beside is None else _Cells.of(Source.in_memory(beside)),
-        )  # fmt: skip
-        original_rows = None if before is None else Original.read(LocalEngine(), before, policy, plan)
-        verification = _verify_groups(LocalEngine(), grouped, plan, policy, original_rows)
-        return verification.with_handover(
-            appraise_finished(LocalEngine(), table_of(frame), policy, verification.evidence)
-        )
-    with engine_for(demand, source, before) as (engine, choice):
-        plan = make_plan(_published_part(policy), frame.columns)
-        finished = FinishedRelease.of_frame(engine, choice, frame, labelled=plan.quasi)
-        return replace(_verified(finished, plan, policy, before, Timed()), choice=None)
-
-
-def verify_certificate(
-    release: Place,
-    certificate: Path,
-    *,
-    original: Place | None = None,
-    recoding: Path | None = None,
-    progress: Progress = silent,
-    recount: Callable[..., Verification] = verify_file,
-    demand: Demand | None = None,
-) -> Certified:
-    """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
-    policy, certified, missing = certified_policy(certificate)
-    verification = recount(release, policy, original=original, progress=progress, demand=demand)
-    is_apart = policy.algorithm.publishes is Publishes.SEPARATED
-    side = side_path(release) if is_apart and isinstance(release, Path) else None
-    checks = check_certificate(certified, policy, verification, release, original, side, recoding=recoding)
-    return Certified(verification, [*checks, *missing])
-
-
-def _published_part(policy: Policy) -> Policy:
-    """The policy as it applies to a finished release: only the columns that a recount looks at."""
+def _plan_of(source: Source, policy: Policy, names: Sequence[str]) -> Plan:
+    """The plan of a finished release: only the columns that a recount looks at."""
     judged = policy.columns_with(Role.QUASI, Role.SENSITIVE)
-    return policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
+    policy = policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
+    return make_plan(policy, names, location=None if source.is_frame else source.location)
 
 
 def code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
@@ -240,7 +197,7 @@ def _verified(
     with timed.phase("verify"):
         verification = _verify(release, plan, policy, before)
         handover = appraise_finished(engine, release.table, policy, verification.evidence)
-    return replace(verification.with_handover(handover), choice=release.choice)
+    return verification.with_handover(handover)
 
 
 def _verify(release: FinishedRelease, plan: Plan, policy: Policy, before: Original | None) -> Verification:
@@ -394,29 +351,24 @@ class _Grouped:
         return np.repeat(values, counts_of(side)) if is_counted and side is not None else values
 
 
-def _read_groups(release: Place, policy: Policy, original: Place | None, timed: Timed) -> Verification:
-    """Recount the groups of a finished file and, where there is one, of the table beside it."""
+def _read_groups(source: Source, side: Any, policy: Policy, original: Source | None, timed: Timed) -> Verification:
+    """Recount the groups of a finished release and, where there is one, of the table beside it."""
     engine = LocalEngine()
     with timed.phase("read"):
-        is_apart = policy.algorithm.publishes is Publishes.SEPARATED
-        side = side_path(_as_path(release)) if is_apart else None
-        main = _Cells.of(source_of_release(release, policy, expected=[GROUP]))
-        beside = _Cells.of(source_of_release(side, policy, expected=[GROUP])) if side else None
-        plan = make_plan(
-            _published_part(policy), [*main.names, *(beside.names if beside else ())], location=str(release)
-        )
-        grouped = _Grouped(
-            read_separated(engine, release, side, plan, kind=policy.output.format if policy.output else None),
-            main,
-            beside,
-        )
+        if not source.is_frame:
+            source = replace(source, expected=source.expected | {GROUP})
+            side = _file_beside(source) if policy.algorithm.publishes is Publishes.SEPARATED else None
+        beside = None if side is None else source_of_release(side, policy, expected=[GROUP])
+        main, apart = _Cells.of(source), None if beside is None else _Cells.of(beside)
+        plan = _plan_of(source, policy, [*main.names, *(apart.names if apart else ())])
+        grouped = _Grouped(read_separated(engine, source, beside, plan), main, apart)
     before = None
     if original is not None:
         with timed.phase("original"):
-            before = Original.read(engine, source_of_original(original, policy), policy, plan)
+            before = Original.read(engine, original, policy, plan)
     with timed.phase("verify"):
         verification = _verify_groups(engine, grouped, plan, policy, before)
-        whole = FinishedRelease.read(engine, IN_MEMORY, source_of_release(release, policy), labelled=plan.quasi)
+        whole = FinishedRelease.read(engine, source, labelled=plan.quasi)
         handover = appraise_finished(engine, whole.table, policy, verification.evidence)
     return verification.with_handover(handover)
 
@@ -552,7 +504,8 @@ def _wrong_group_columns(separated: Separated, policy: Policy, plan: Plan) -> li
     return [*wrong, *unstarred_cells(separated.main.frame, policy)]
 
 
-def _as_path(place: Place) -> Path:
-    if isinstance(place, Path):
-        return place
+def _file_beside(release: Source) -> Path:
+    """The file of the sensitive columns."""
+    if release.table is None:
+        return side_path(release.path)
     raise IncompatibleChoice("such a release is two files, and this is a table of a database", hint="name its file")

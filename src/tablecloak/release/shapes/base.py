@@ -19,7 +19,6 @@ from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.policy.schema import Policy
@@ -157,13 +156,10 @@ class Shape(Protocol):
     ) -> Subject:  # fmt: skip
         """What report and certificate are about."""
 
-    def verify_file(
-        self, release: Place, policy: Policy, *, original: Place | None, progress: Progress, demand: Demand
+    def verify(
+        self, release: Any, policy: Policy, *, original: Any, side: Any, progress: Progress, demand: Demand
     ) -> Verification:
-        """Recount a finished file, whoever made it."""
-
-    def verify_frame(self, release: Any, policy: Policy, *, original: Any, side: Any, demand: Demand) -> Verification:
-        """Recount a finished frame, whoever made it."""
+        """Recount a finished release, a place or a frame, whoever made it."""
 
 
 @cache

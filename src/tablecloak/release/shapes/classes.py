@@ -143,17 +143,12 @@ class Classes:
     ) -> Subject:  # fmt: skip
         return replace(subject_of(name, run, plan, facts, certificate), blocks=blocks)
 
-    def verify_file(
-        self, release: Place, policy: Policy, *, original: Place | None, progress: Progress, demand: Demand
+    def verify(
+        self, release: Any, policy: Policy, *, original: Any, side: Any, progress: Progress, demand: Demand
     ) -> Verification:
-        from tablecloak.release.verify import verify_file
+        from tablecloak.release.verify import verify_release
 
-        return verify_file(release, policy, original=original, progress=progress, demand=demand)
-
-    def verify_frame(self, release: Any, policy: Policy, *, original: Any, side: Any, demand: Demand) -> Verification:
-        from tablecloak.release.verify import verify_frame
-
-        return verify_frame(release, policy, original=original, side=side, demand=demand)
+        return verify_release(release, policy, original=original, side=side, progress=progress, demand=demand)
 
 
 SHAPE = Classes()

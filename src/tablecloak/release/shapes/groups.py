@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -23,7 +22,6 @@ from tablecloak.engines.local.engine import LocalEngine, LocalTable, table_of
 from tablecloak.engines.row_order import plain_text, published_order
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError, IncompatibleChoice
-from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
@@ -87,7 +85,9 @@ class Groups(Classes):
         return Spelling()
 
     def read_back(self, engine: Engine, files: Documents, plan: Plan, written: Release, spelling: Spelling) -> Release:  # noqa: ARG002
-        there = read_separated(_memory(engine), files.release, files.side, plan, _separated(written), kind=files.kind)
+        main, side = (None if p is None else Source.of(p, format=files.kind) for p in (files.release, files.side))
+        assert main is not None
+        there = read_separated(_memory(engine), main, side, plan, _separated(written))
         return replace(written, main=there.main, side=there.side)
 
     def recount(self, engine: Engine, release: Release, plan: Plan, *, with_facts: bool) -> RecountResult:
@@ -185,25 +185,19 @@ def _blocks(shown: Sequence[str], bucketing: Bucketing, plan: Plan) -> tuple[tup
 
 
 def read_separated(
-    engine: LocalEngine,
-    main: Place,
-    side: Path | None,
-    plan: Plan,
-    written: Separated | None = None,
-    *,
-    kind: str | None,
+    engine: LocalEngine, main: Source, side: Source | None, plan: Plan, written: Separated | None = None
 ) -> Separated:
     """A separated release as it stands in its files; types are those it was written with, where they are known."""
-    tables = [_read(engine, main, plan, written.main if written else None, kind)]
+    tables = [_read(engine, main, plan, written.main if written else None)]
     if side is not None:
-        tables.append(_read(engine, side, plan, written.side if written else None, kind))
+        tables.append(_read(engine, side, plan, written.side if written else None))
     blocks = written.blocks if written else tuple((name,) for name in [*plan.quasi, *plan.sensitive])
     return Separated(tables[0], tables[1] if side is not None else None, blocks)
 
 
-def _read(engine: LocalEngine, place: Place, plan: Plan, written: LocalTable | None, kind: str | None) -> LocalTable:
+def _read(engine: LocalEngine, source: Source, plan: Plan, written: LocalTable | None) -> LocalTable:
     chosen = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None}
-    source = Source.of(place, format=kind, expected=frozenset([*plan.policy.columns, GROUP]))
+    source = replace(source, expected=frozenset([*plan.policy.columns, GROUP]))
     names = engine.layout(source).names
     types = {**(dict(written.types) if written else chosen), GROUP: ColumnType.INTEGER}
     here = {name: type_ for name, type_ in types.items() if name in names or name == GROUP}

@@ -23,8 +23,7 @@ from tablecloak.engines.row_order import plain_text, published_order
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError, Infeasible
 from tablecloak.io.formats.sets import ITEMS
-from tablecloak.io.places import Place
-from tablecloak.io.sources import Source
+from tablecloak.io.sources import Source, is_place
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.models.base import parameters
 from tablecloak.policy.schema import Policy
@@ -182,19 +181,22 @@ class SetsOfItems:
             left_out=planned.left_out,
         )
 
-    def verify_file(
-        self, release: Place, policy: Policy, *, original: Place | None, progress: Progress, demand: Demand
+    def verify(
+        self,
+        release: Any,
+        policy: Policy,
+        *,
+        original: Any,
+        side: Any,
+        progress: Progress,
+        demand: Demand,  # noqa: ARG002
     ) -> Verification:
-        from tablecloak.release.shapes.sets.verify import verify_set_file
+        from tablecloak.release.shapes.sets.verify import verify_set_file, verify_set_frame
 
         choice = choose_memory(demand, 0, verb="verify of a release of sets")
+        if not is_place(release):
+            return verify_set_frame(release, policy, original=original)
         return replace(verify_set_file(release, policy, original=original, progress=progress), choice=choice)
-
-    def verify_frame(self, release: Any, policy: Policy, *, original: Any, side: Any, demand: Demand) -> Verification:  # noqa: ARG002
-        from tablecloak.release.shapes.sets.verify import verify_set_frame
-
-        choose_memory(demand, 0, verb="verify of a release of sets")
-        return verify_set_frame(release, policy, original=original)
 
 
 SHAPE = SetsOfItems()
