@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.data.row_origins import classes_in_order
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Coding, Engine, Recount, Table
+from tablecloak.engines.base import Coding, Engine, OnDemand, Recount, Table
 from tablecloak.engines.choose import Choice
 from tablecloak.errors import GoalNotMet
 from tablecloak.findings import strong_attack
@@ -373,25 +373,6 @@ def _pairs(recount: Recount, originals: Originals, coverage: Mapping[str, Covera
     return consistency_of([(c, column.index, own) for c, column, own in sides], is_in_order=is_in_order)
 
 
-class _Recoded(Sequence[ClassStats]):
-    """Parts of a recount in the domains of the original, made when asked for."""
-
-    def __init__(self, parts: Sequence[ClassStats], change: Callable[[ClassStats], ClassStats]) -> None:
-        self._parts, self._change = parts, change
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    @overload
-    def __getitem__(self, index: int) -> ClassStats: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ClassStats]: ...
-    def __getitem__(self, index: int | slice) -> ClassStats | Sequence[ClassStats]:
-        if isinstance(index, slice):
-            return _Recoded(self._parts[index], self._change)
-        return self._change(self._parts[index])
-
-
 def _beside_originals(recount: Recount, coding: Coding) -> Recount:
     """The recount with the values of the original and how often each occurs there.
 
@@ -424,8 +405,8 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
                     hist[name] = in_table(hist[name], holdings, coding.totals[holdings.name])
         return replace(part, hist=hist)
 
-    changed = _Recoded(parts, change) if len(parts) > 1 else (change(parts[0]),)
-    return replace(recount, parts=changed)
+    is_one = len(parts) == 1
+    return replace(recount, parts=(change(parts[0]),) if is_one else OnDemand(len(parts), lambda i: change(parts[i])))
 
 
 def _with_unpublished(recount: Recount, originals: Originals) -> Recount:

@@ -11,9 +11,9 @@ import polars as pl
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coverage import coverage_of
-from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Answer, Coding, Recount, SensitiveColumn
+from tablecloak.engines.equal_rows import suppressed_rows
 from tablecloak.engines.spark.coding import Columns, CountedTuples, coded_tuples, only, total_of
 from tablecloak.errors import DataError
 from tablecloak.kernels.keys import group_keys
@@ -62,10 +62,8 @@ def _stars(
     is_star = np.ones(len(tuples.weights), bool)
     typed = [*((name, ColumnType.TEXT) for name in quasi), *hidden]
     for codes, of_value, width, (name, type_) in zip(tuples.codes, columns.codes, columns.widths, typed, strict=True):
-        series = values[name]
-        looks = (series == ANYTHING).fill_null(value=False) if type_ is ColumnType.TEXT else series.is_null()
         of_code = np.zeros(width, bool)
-        of_code[of_value] = looks.to_numpy()
+        of_code[of_value] = suppressed_rows(values[name].to_frame(), [], [name], {name: type_})
         is_star &= of_code[codes]
     return is_star
 

@@ -187,9 +187,9 @@ class SetsOfItems:
         policy: Policy,
         *,
         original: Any,
-        side: Any,
+        side: Any,  # noqa: ARG002
         progress: Progress,
-        demand: Demand,  # noqa: ARG002
+        demand: Demand,
     ) -> Verification:
         from tablecloak.release.shapes.sets.verify import verify_set_file, verify_set_frame
 
