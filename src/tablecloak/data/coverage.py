@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.domain import ANYTHING, Codes, Distinct, Domain
 from tablecloak.data.table import ColumnType
 from tablecloak.kernels.keys import covers as intervals_cover
 from tablecloak.kernels.packed_codes import KeyLayout, Keys, unpack
-from tablecloak.values.cell_grammar import Cell, covers, format_value, parse
+from tablecloak.values.cell_grammar import Cell, bounds, covers, format_value, parse
 
 # From this many labels on, intervals are read all at once.
 VECTORS_FROM = 200
@@ -203,3 +203,42 @@ def places_of(domain: Domain) -> NDArray[Any]:
         return domain.values.to_physical().to_numpy()
     leaves = domain.hierarchy.leaf_labels[int(domain.has_missing) :]
     return np.array([parse(leaf, domain.type.value).lo for leaf in leaves], dtype=np.float64)
+
+
+# Labels read with good will -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelReading:
+    """The codes that each distinct label is taken for by analysts, also where it covers no original."""
+
+    coverage: Coverage
+    is_unread: BoolArray  # (n_labels,) labels that say nothing about the column; taken for every value
+
+
+def read_labels(labels: pl.Series, domain: Domain) -> LabelReading:
+    """Labels as sets of codes; a number or interval between known values is taken for the nearest of them.
+
+    So means of classes and noisy numbers, which cover no original, still count for what they are close to.
+    """
+    coverage = coverage_of(labels, domain)
+    lo, hi = coverage.lo.copy(), coverage.hi.copy()
+    is_unread = coverage.is_empty
+    if is_unread.any() and domain.type.is_ordered and len(domain.values):
+        places = places_of(domain).astype(np.float64)
+        for label in np.flatnonzero(is_unread).tolist():
+            code = _nearest(labels[label], places, domain)
+            if code is not None:
+                lo[label] = hi[label] = code
+        is_unread = hi < lo
+    lo[is_unread], hi[is_unread] = 0, domain.n_codes - 1
+    return LabelReading(Coverage(lo, hi, coverage.sets), is_unread)
+
+
+def _nearest(label: object, places: FloatArray, domain: Domain) -> int | None:
+    """The code whose place is closest to the middle of a number or interval; None where the label is neither."""
+    text = None if label is None else str(label)
+    at = None if text is None else bounds(parse(text, domain.type.value), domain.type.value)
+    if at is None or not np.isfinite(at[0] + at[1]):
+        return None
+    return int(np.argmin(np.abs(places - (at[0] + at[1]) / 2))) + int(domain.has_missing)

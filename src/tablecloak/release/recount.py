@@ -13,10 +13,9 @@ import polars as pl
 from tablecloak.algorithms.base import Publishes
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.attacks.base import run_attacks
-from tablecloak.data.cover_graph import PAIRS_UP_TO, consistency_of
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
-from tablecloak.data.row_origins import classes_in_order
+from tablecloak.data.row_origins import PAIRS_UP_TO, classes_in_order, consistency_of
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Engine, OnDemand, Recount, Table
 from tablecloak.engines.choose import Choice
@@ -383,12 +382,7 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
     domains = {d.name: d for d in coding.sensitive if d.kind is Counted.SENSITIVE}
     if not domains or not len(parts):
         return recount
-    places = {name: {label: code for code, label in enumerate(d.labels)} for name, d in domains.items()}
-    code_of = {
-        name: np.array([places[name].get(label, -1) for label in hist.domain.labels], np.int64)
-        for name, hist in parts[0].hist.items()
-        if name in places
-    }
+    code_of = {n: hist.domain.codes_in(domains[n]) for n, hist in parts[0].hist.items() if n in domains}
     code_of = {name: codes for name, codes in code_of.items() if (codes >= 0).all()}
 
     holdings = next((d for d in coding.sensitive if d.kind is Counted.HOLDING), None)

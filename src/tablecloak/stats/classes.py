@@ -69,6 +69,11 @@ class SensitiveDomain:
     def n_values(self) -> int:
         return len(self.labels)
 
+    def codes_in(self, other: SensitiveDomain) -> IntArray:
+        """The code that each value has in another domain, -1 where that has none, (n_values,)."""
+        places = {label: code for code, label in enumerate(other.labels)}
+        return np.array([places.get(label, -1) for label in self.labels], np.int64)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:

@@ -120,8 +120,7 @@ def _same_counts(
         hist = stats.hist.get(domain.name)
         if hist is None:
             continue
-        places = {label: i for i, label in enumerate(hist.domain.labels)}
-        mapped = np.array([places.get(label, -1) for label in domain.labels])[codes]
+        mapped = domain.codes_in(hist.domain)[codes]
         if (mapped < 0).any():
             return False
         own = histogram_of(number, mapped, weights, stats.n_classes, hist.domain)

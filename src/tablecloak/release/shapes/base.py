@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -53,6 +53,17 @@ class Release:
     def apart(self) -> tuple[str, ...]:
         """Columns that lost their link to the first ones that stayed together."""
         return tuple(name for block in self.blocks[1:] for name in block)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Applied:
+    """What an earlier recoding makes of new rows."""
+
+    release: Release
+    plan: Plan
+    table: Table  # the rows that could be recoded
+    notes: tuple[str, ...]
+    measurements: list[Measurement] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,12 +22,12 @@ from tablecloak.errors import DataError
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
-from tablecloak.models.base import Goal
+from tablecloak.models.base import Goal, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.release.documents import Documents, subject_of
+from tablecloak.release.documents import Documents, settings_of
 from tablecloak.release.facts.collect import Facts
-from tablecloak.release.facts.subject import Subject
+from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.outcome import counts_of, loss_of
 from tablecloak.release.plan import Plan, make_plan, source_of
 from tablecloak.release.population import with_population
@@ -141,7 +141,20 @@ class Classes:
         self, name: str, run: Mapping[str, Any], plan: Plan, certificate: Mapping[str, Any], facts: Facts | None,
         blocks: Sequence[Sequence[str]],
     ) -> Subject:  # fmt: skip
-        return replace(subject_of(name, run, plan, facts, certificate), blocks=blocks)
+        shown, starred = plan.publication.columns, plan.publication.starred
+        judged = {*plan.quasi, *plan.sensitive, *starred}
+        return Subject(
+            name=name,
+            run=run,
+            facts=facts,
+            certificate=certificate,
+            models=[Step(m.name, type(m), parameters(m), m.sense.value) for m in plan.goal.models],
+            algorithm=Step(plan.algorithm.name, type(plan.algorithm), settings_of(plan.algorithm)),
+            kept=[c for c in shown if c not in judged],
+            starred=starred,
+            left_out=[c for c in plan.policy.columns if c not in shown],
+            blocks=blocks,
+        )
 
     def verify(
         self, release: Any, policy: Policy, *, original: Any, side: Any, progress: Progress, demand: Demand
