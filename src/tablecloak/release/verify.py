@@ -57,7 +57,6 @@ from tablecloak.release.shapes.groups import (
     COUNT,
     GROUP,
     Separated,
-    counts_of,
     read_separated,
     unexchanged,
     verify_separated,
@@ -313,42 +312,25 @@ def _unknowable(verification: Verification, goal: Goal) -> Verification:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
-    """The cells of a table in groups, letter by letter."""
+class _Grouped:
+    """A release in groups as it was read, and its cells letter by letter."""
 
-    texts: pl.DataFrame
-
-    @classmethod
-    def of(cls, source: Source) -> _Cells:
-        engine = LocalEngine()
-        return cls(engine.frame(texts_of(engine, source, engine.layout(source).names)))
+    release: Separated
+    main: pl.DataFrame
+    side: pl.DataFrame | None
 
     @property
     def names(self) -> list[str]:
-        return self.texts.columns
+        return [*self.main.columns, *(() if self.side is None else self.side.columns)]
+
+    def texts(self, column: str) -> pl.Series:
+        """The cells of a column."""
+        return self.main[column] if self.side is None or column in self.main.columns else self.side[column]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Grouped:
-    """A release in groups as it was read, and its cells as texts."""
-
-    release: Separated
-    main: _Cells
-    side: _Cells | None
-
-    def holder(self, column: str) -> tuple[_Cells, IntArray]:
-        """The table that shows a column, and the group of each of its rows."""
-        is_main = column in self.main.texts.columns
-        cells, table = (self.main, self.release.main) if is_main else (self.side, self.release.side)
-        assert cells is not None
-        assert table is not None
-        return cells, table.frame[GROUP].cast(pl.Int64).to_numpy()
-
-    def repeated(self, column: str, values: IntArray) -> IntArray:
-        """Values of the rows that show a column, one for every record: a table may list equal rows once."""
-        side = self.release.side
-        is_counted = column not in self.main.texts.columns and side is not None and COUNT in side.types
-        return np.repeat(values, counts_of(side)) if is_counted and side is not None else values
+def _texts(source: Source) -> pl.DataFrame:
+    engine = LocalEngine()
+    return engine.frame(texts_of(engine, source, engine.layout(source).names))
 
 
 def _read_groups(source: Source, side: Any, policy: Policy, original: Source | None, timed: Timed) -> Verification:
@@ -359,8 +341,8 @@ def _read_groups(source: Source, side: Any, policy: Policy, original: Source | N
             source = replace(source, expected=source.expected | {GROUP})
             side = _file_beside(source) if policy.algorithm.publishes is Publishes.SEPARATED else None
         beside = None if side is None else source_of_release(side, policy, expected=[GROUP])
-        main, apart = _Cells.of(source), None if beside is None else _Cells.of(beside)
-        plan = _plan_of(source, policy, [*main.names, *(apart.names if apart else ())])
+        main, apart = _texts(source), None if beside is None else _texts(beside)
+        plan = _plan_of(source, policy, [*main.columns, *(() if apart is None else apart.columns)])
         grouped = _Grouped(read_separated(engine, source, beside, plan), main, apart)
     before = None
     if original is not None:
@@ -398,9 +380,12 @@ def _is_one_each(original: Table, policy: Policy) -> bool:
 
 def _group_columns(grouped: _Grouped, policy: Policy) -> list[str]:
     """Columns that show what the original shows."""
-    names = [*grouped.main.names, *(grouped.side.names if grouped.side else ())]
     others = {*starred_of(policy), policy.algorithm.group_column}
-    return [n for n in dict.fromkeys(published_columns(policy, names)) if n not in others and n not in (GROUP, COUNT)]
+    return [
+        n
+        for n in dict.fromkeys(published_columns(policy, grouped.names))
+        if n not in others and n not in (GROUP, COUNT)
+    ]
 
 
 def _held_in_groups(
@@ -409,10 +394,10 @@ def _held_in_groups(
     """What the original says of groups: every group must show what some records hold, and no record is in two."""
     columns = [n for n in _group_columns(grouped, policy) if n in before.types]
     originals = engine.frame(before.texts(engine, columns)) if columns else pl.DataFrame()
-    equal = {}
-    for name in columns:
-        cells, _ = grouped.holder(name)
-        equal[name] = equal_cells(cells.texts[name], originals[name], before.types[name], policy.columns.get(name))
+    equal = {
+        name: equal_cells(grouped.texts(name), originals[name], before.types[name], policy.columns.get(name))
+        for name in columns
+    }
     foreign = _foreign_values(grouped, equal)
     if foreign:
         return lambda verification: with_failures(replace(verification, covers=False), foreign)
@@ -445,7 +430,7 @@ def _foreign_values(grouped: _Grouped, equal: Mapping[str, Equal]) -> list[Failu
     failures = []
     for name, column in equal.items():
         n_codes = 1 + int(max(column.published.max(initial=0), column.originals.max(initial=0)))
-        shown = np.bincount(grouped.repeated(name, column.published), minlength=n_codes)
+        shown = np.bincount(grouped.release.repeated(name, column.published), minlength=n_codes)
         too_often = shown > np.bincount(column.originals, minlength=n_codes)
         failures += _of_rows(NOT_EQUAL, name, too_often[column.published])
     return failures
@@ -459,18 +444,19 @@ def _linked_columns(
     coding = engine.contingency(original, plan.quasi_columns(original), plan.sensitive_columns(original), by_row=True)
     moving = [[n for n in block if n in columns] for block in plan.algorithm.moving(coding.table)]
     rest = [n for n in columns if not any(n in block for block in moving)]
-    main = [n for n in rest if n in grouped.main.texts.columns]
+    main = [n for n in rest if n in grouped.main.columns]
     fixed = [main, [n for n in rest if n not in main]]
     return [block for block in fixed if block], [block for block in moving if block]
 
 
 def _shown(grouped: _Grouped, block: Sequence[str], equal: Mapping[str, Equal]) -> BlockRows:
     """A block as rows with numbers."""
-    _, groups = grouped.holder(block[0])
+    release, first = grouped.release, block[0]
+    groups = release.groups(first)
     n_rows = len(groups)
     numbers = numbered([np.concatenate([equal[n].published, equal[n].originals]) for n in block])
     codes = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return BlockRows(grouped.repeated(block[0], groups), grouped.repeated(block[0], codes[:n_rows]), codes[n_rows:])
+    return BlockRows(release.repeated(first, groups), release.repeated(first, codes[:n_rows]), codes[n_rows:])
 
 
 def _stays_together(block: Sequence[str], shown: Callable[[Sequence[str]], BlockRows]) -> bool:
@@ -480,8 +466,7 @@ def _stays_together(block: Sequence[str], shown: Callable[[Sequence[str]], Block
 
 
 def _wrong_group(grouped: _Grouped, group: int, block: Sequence[str]) -> Failure:
-    _, groups = grouped.holder(block[0])
-    rows = np.flatnonzero(groups == group)
+    rows = np.flatnonzero(grouped.release.groups(block[0]) == group)
     column = block[0] if len(block) == 1 else None
     return Failure(NOT_TOGETHER, column, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()), group)
 

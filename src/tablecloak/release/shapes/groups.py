@@ -47,6 +47,19 @@ class Separated:
     side: LocalTable | None
     blocks: tuple[tuple[str, ...], ...] = ()  # columns whose rows belong together, as far as known
 
+    def holder(self, column: str) -> LocalTable:
+        """The table that shows a column."""
+        return self.main if self.side is None or column in self.main.frame.columns else self.side
+
+    def groups(self, column: str) -> IntArray:
+        """The group of every row that shows a column."""
+        return self.holder(column).frame[GROUP].cast(pl.Int64).to_numpy()
+
+    def repeated(self, column: str, values: IntArray) -> IntArray:
+        """Values of the rows that show a column, one for every record: a table may list equal rows once."""
+        table = self.holder(column)
+        return np.repeat(values, counts_of(table)) if table is self.side and COUNT in table.types else values
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupOriginals:
@@ -288,29 +301,16 @@ def _groups_agree(release: Separated, judged: LocalTable) -> bool:
 
 def _holds_the_same(release: Separated, reference: Separated) -> bool:
     """Whether every group has the same rows of every block, in any order."""
-    return all(dealt([_shown(release, reference, b)], _groups(reference, b)).is_possible for b in reference.blocks)
-
-
-def _holder(separated: Separated, block: Sequence[str]) -> LocalTable:
-    is_main = separated.side is None or block[0] in separated.main.frame.columns
-    return separated.main if is_main or separated.side is None else separated.side
-
-
-def _repeats(separated: Separated, block: Sequence[str]) -> IntArray:
-    """The rows that show a block, one for every record: a table may list equal rows once."""
-    table = _holder(separated, block)
-    rows = np.arange(table.n_rows)
-    return np.repeat(rows, counts_of(table)) if table is separated.side and COUNT in table.types else rows
-
-
-def _groups(separated: Separated, block: Sequence[str]) -> IntArray:
-    groups: IntArray = _holder(separated, block).frame[GROUP].cast(pl.Int64).to_numpy()
-    return groups[_repeats(separated, block)]
+    return all(
+        dealt([_shown(release, reference, block)], reference.repeated(block[0], reference.groups(block[0]))).is_possible
+        for block in reference.blocks
+    )
 
 
 def _shown(release: Separated, reference: Separated, block: Sequence[str]) -> BlockRows:
     """The rows of a block in a release, beside those that are known to be right."""
-    sides = [_holder(separated, block).frame for separated in (release, reference)]
+    first = block[0]
+    sides = [separated.holder(first).frame for separated in (release, reference)]
     codes = []
     for name in block:
         texts = pl.concat([side[name].cast(pl.String) for side in sides]).cast(pl.Categorical)
@@ -318,9 +318,9 @@ def _shown(release: Separated, reference: Separated, block: Sequence[str]) -> Bl
     numbers = np.unique(numbered(codes), return_inverse=True)[1].reshape(-1).astype(np.int64)
     n_shown = sides[0].height
     return BlockRows(
-        _groups(release, block),
-        numbers[:n_shown][_repeats(release, block)],
-        numbers[n_shown:][_repeats(reference, block)],
+        release.repeated(first, release.groups(first)),
+        release.repeated(first, numbers[:n_shown]),
+        reference.repeated(first, numbers[n_shown:]),
     )
 
 
