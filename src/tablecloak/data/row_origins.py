@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tablecloak.arrays import IntArray
 from tablecloak.data.coverage import Coverage
 from tablecloak.kernels.graph import transport
+from tablecloak.stats.classes import number_rows
 from tablecloak.stats.consistency import Consistency
 
 # Originals are compared with published rows bit by bit; beyond this many rows it is not attempted.
@@ -100,23 +101,10 @@ def candidates_of(generalized: Sequence[Generalized], n_rows: int, n_originals: 
 
 def _distinct(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     """Different rows, (n_columns, n_different), and which of them each row is."""
-    numbers = numbered(columns)
-    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-    return np.stack([c[first] for c in columns]).astype(np.int64), inverse.reshape(-1).astype(np.int64)
-
-
-def numbered(columns: Sequence[IntArray]) -> IntArray:
-    """One number for every row; rows with equal numbers are equal."""
-    numbers = np.zeros(len(columns[0]), np.int64)
-    room = 1
-    for column in columns:
-        width = int(column.max(initial=0)) + 1
-        if room > (1 << 62) // width:
-            numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
-            room = int(numbers.max(initial=0)) + 1
-        numbers = numbers * width + column
-        room *= width
-    return numbers
+    number, n = number_rows(columns, len(columns[0]))
+    first = np.zeros(n, np.int64)
+    first[number] = np.arange(len(number))
+    return np.stack([c[first] for c in columns]).astype(np.int64), number
 
 
 # Points in boxes ------------------------------------------------------------------------------------------------------
@@ -258,9 +246,7 @@ def is_same_for_all(candidates: CoveredOriginals, equal: Sequence[Equal], codes:
     No also where there are too many to look at.
     """
     row_key, original_key = _keys(candidates, equal)
-    columns = (candidates.point_of_original, original_key, codes.astype(np.int64))
-    kinds = np.unique(numbered(columns), return_index=True)[1]
-    point, key, code = (column[kinds] for column in columns)
+    point, key, code = _distinct([candidates.point_of_original, original_key, codes.astype(np.int64)])[0]
     starts = np.searchsorted(candidates.points, point)
     n_classes = np.searchsorted(candidates.points, point, side="right") - starts
     if int(n_classes.sum()) > MOST_PAIRS:
@@ -270,8 +256,7 @@ def is_same_for_all(candidates: CoveredOriginals, equal: Sequence[Equal], codes:
     places = candidates.classes[np.repeat(starts, n_classes) + step] * width + np.repeat(key, n_classes)
     is_shown = np.isin(places, candidates.class_of_row * width + row_key)
     places, shown_codes = places[is_shown], np.repeat(code, n_classes)[is_shown]
-    different = np.unique(numbered([places, shown_codes]), return_index=True)[1]
-    return len(different) == len(np.unique(places))
+    return number_rows([places, shown_codes], len(places))[1] == len(np.unique(places))
 
 
 def _keys(candidates: CoveredOriginals, equal: Sequence[Equal]) -> tuple[IntArray, IntArray]:
@@ -279,8 +264,7 @@ def _keys(candidates: CoveredOriginals, equal: Sequence[Equal]) -> tuple[IntArra
     n_rows, n_originals = len(candidates.class_of_row), len(candidates.point_of_original)
     if not equal:
         return np.zeros(n_rows, np.int64), np.zeros(n_originals, np.int64)
-    numbers = numbered([np.concatenate([c.published, c.originals]) for c in equal])
-    keys = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    keys, _ = number_rows([np.concatenate([c.published, c.originals]) for c in equal], n_rows + n_originals)
     return keys[:n_rows], keys[n_rows:]
 
 

@@ -20,7 +20,7 @@ from tablecloak.algorithms.base import Publishes
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.group_origins import BlockRows, dealt, kept_links
-from tablecloak.data.row_origins import Equal, numbered
+from tablecloak.data.row_origins import Equal
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand, choose_memory
@@ -61,7 +61,7 @@ from tablecloak.release.shapes.groups import (
     unexchanged,
     verify_separated,
 )
-from tablecloak.stats.classes import Evidence
+from tablecloak.stats.classes import Evidence, number_rows
 
 # Why a column that a policy names has no place in a release.
 UNPUBLISHED = {
@@ -380,12 +380,8 @@ def _is_one_each(original: Table, policy: Policy) -> bool:
 
 def _group_columns(grouped: _Grouped, policy: Policy) -> list[str]:
     """Columns that show what the original shows."""
-    others = {*starred_of(policy), policy.algorithm.group_column}
-    return [
-        n
-        for n in dict.fromkeys(published_columns(policy, grouped.names))
-        if n not in others and n not in (GROUP, COUNT)
-    ]
+    others = {*starred_of(policy), policy.algorithm.group_column, GROUP, COUNT}
+    return [n for n in dict.fromkeys(published_columns(policy, grouped.names)) if n not in others]
 
 
 def _held_in_groups(
@@ -454,8 +450,8 @@ def _shown(grouped: _Grouped, block: Sequence[str], equal: Mapping[str, Equal]) 
     release, first = grouped.release, block[0]
     groups = release.groups(first)
     n_rows = len(groups)
-    numbers = numbered([np.concatenate([equal[n].published, equal[n].originals]) for n in block])
-    codes = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    columns = [np.concatenate([equal[n].published, equal[n].originals]) for n in block]
+    codes, _ = number_rows(columns, len(columns[0]))
     return BlockRows(release.repeated(first, groups), release.repeated(first, codes[:n_rows]), codes[n_rows:])
 
 

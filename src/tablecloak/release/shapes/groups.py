@@ -15,7 +15,6 @@ from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.group_origins import BlockRows, dealt, kept_links
-from tablecloak.data.row_origins import numbered
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Engine, Recount, Table
 from tablecloak.engines.local.engine import LocalEngine, LocalTable, table_of
@@ -33,6 +32,7 @@ from tablecloak.release.recount import Failure, Originals, Verification, evidenc
 from tablecloak.release.search import Solved
 from tablecloak.release.shapes.base import RecountResult, Release
 from tablecloak.release.shapes.classes import Classes, originals_of
+from tablecloak.stats.classes import number_rows
 
 GROUP = "group_id"
 COUNT = "count"
@@ -315,7 +315,7 @@ def _shown(release: Separated, reference: Separated, block: Sequence[str]) -> Bl
     for name in block:
         texts = pl.concat([side[name].cast(pl.String) for side in sides]).cast(pl.Categorical)
         codes.append(texts.to_physical().cast(pl.Int64).fill_null(texts.len()).to_numpy())
-    numbers = np.unique(numbered(codes), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    numbers, _ = number_rows(codes, len(codes[0]))
     n_shown = sides[0].height
     return BlockRows(
         release.repeated(first, release.groups(first)),
