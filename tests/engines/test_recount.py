@@ -1,11 +1,15 @@
-"""Cells that publish sets are held against their originals one by one."""
+"""Cells that publish sets are held against their originals one by one; what is not written may not be counted."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tablecloak.data.coverage import Coverage
 from tablecloak.data.domain import Distinct
+from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.kernels.packed_codes import pack, plan_layout
+from tablecloak.pipeline import check
+from tablecloak.policy.schema import Policy
 
 SETS = {2: frozenset({0, 3}), 5: frozenset({1, 4, 9})}
 BOUNDS = {2: (0, 3), 5: (1, 9), 6: (0, -1)}  # the others cover 0 to 31
@@ -64,3 +68,15 @@ def test_a_set_covers_boxes_that_list_their_codes_and_no_intervals():
     assert not COVERAGE.holds_boxes(labels, lo, hi, np.array([0b10110], np.uint64))
     assert not COVERAGE.holds_boxes(labels, lo, hi, np.array([0], np.uint64))
     assert not COVERAGE.holds_boxes(labels, lo, hi, None)
+
+
+@pytest.mark.parametrize("can", [True, False])
+def test_a_check_recounts_only_where_the_engine_can(can, tmp_path, monkeypatch):
+    pl.DataFrame({"age": [20, 21, 30, 31] * 3, "illness": ["a", "b", "c"] * 4}).write_csv(tmp_path / "t.csv")
+    columns = {"age": {"role": "quasi"}, "illness": {"role": "sensitive"}}
+    policy = Policy(columns=columns, goals=[{"model": "k-anonymity", "k": 3}], input=str(tmp_path / "t.csv"))
+    counted, count = [], LocalEngine.class_stats
+    monkeypatch.setattr(LocalEngine, "recounts_unwritten", can)
+    monkeypatch.setattr(LocalEngine, "class_stats", lambda *a, **more: counted.append(1) or count(*a, **more))
+    assert check(policy).feasible is True
+    assert bool(counted) is can
