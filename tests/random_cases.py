@@ -361,7 +361,7 @@ def use_release(case: Case, folder: Path, policy: Policy) -> None:
         assert not wrong, f"the certificate of our own release does not hold: {wrong}"
     if case.is_verified:
         for original in (None, source):
-            found = pipeline.verify_file(released, policy, original=original)
+            found = pipeline.verify(released, policy, original=original)
             beside = "with" if original else "without"
             assert not found.fails, f"our own release fails {beside} its original: {found.to_dict()}"
     if case.is_applied:

@@ -105,7 +105,7 @@ def use_release(folder: Path, policy: Policy, source: Path, released: Path) -> N
     wrong = [check for check in certified.checks if check.ok is False]
     assert not wrong, f"the certificate of our own release does not hold: {wrong}"
     for original in (None, source):
-        found = pipeline.verify_file(released, policy, original=original)
+        found = pipeline.verify(released, policy, original=original)
         assert not found.fails, f"our own release fails {'with' if original else 'without'} its original"
     refusal, again = "", folder / f"applied{released.suffix}"
     try:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tablecloak.hierarchy.hierarchy import Hierarchy
     from tablecloak.hierarchy.hierarchy_files import read_hierarchy
     from tablecloak.measure.attack import attack_frames as attack
+    from tablecloak.measure.explore import explore
     from tablecloak.models.k_anonymity import KAnonymity
     from tablecloak.models.l_diversity import LDiversity
     from tablecloak.models.t_closeness import TCloseness
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from tablecloak.policy.schema import Policy
     from tablecloak.profile.starter import suggest_policy
     from tablecloak.release.apply import apply_file as apply
-    from tablecloak.release.explore import explore
     from tablecloak.release.verified import VerifiedRelease
 
 __version__ = "0.1.0"
@@ -94,11 +94,11 @@ _HOMES = {
     "attack": "measure.attack:attack_frames",
     "check": "pipeline",
     "compare": "api",
-    "explore": "release.explore",
+    "explore": "measure.explore",
     "inspect": "api",
     "is_valid_generalisation": "api",
     "load_policy": "policy.load",
-    "read_hierarchy": "hierarchy.files",
+    "read_hierarchy": "hierarchy.hierarchy_files",
     "risk": "api",
     "roles": "api",
     "run": "pipeline",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tablecloak import pipeline
 from tablecloak.data.table import Role
 from tablecloak.errors import PolicyError
 from tablecloak.io.places import place_of
 from tablecloak.io.sources import is_place, open_source
 from tablecloak.io.tabular import read_frame
 from tablecloak.measure.compare import Comparison, compare_files, compare_frames
-from tablecloak.pipeline import verify_file, verify_frame
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import ColumnSpec
 from tablecloak.profile.profile import Profile, inspect_file, inspect_frame
@@ -78,8 +78,8 @@ def verify(release: Any, policy: Policy, *, original: Any = None, side: Any = No
         side: the sensitive columns, where the release has them in a table of their own; beside a file it is found.
     """
     if side is None and is_place(release) and (original is None or is_place(original)):
-        return verify_file(place_of(release), policy, original=None if original is None else place_of(original))
-    return verify_frame(_rows(release), policy, original=_rows(original), side=_rows(side))
+        return pipeline.verify(place_of(release), policy, original=None if original is None else place_of(original))
+    return pipeline.verify(_rows(release), policy, original=_rows(original), side=_rows(side))
 
 
 def compare(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack, cast
 
-from tablecloak.algorithms.base import Problem
+from tablecloak.algorithms.base import Problem, Publishes
 from tablecloak.algorithms.fulldomain.base import FullDomain
 from tablecloak.algorithms.fulldomain.lattice_view import LatticeView
 from tablecloak.engines.base import Engine
@@ -25,19 +25,19 @@ from tablecloak.io.database import digest_of_table
 from tablecloak.io.parts import files_of
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
-from tablecloak.io.sources import Source, is_place
-from tablecloak.measure.subject import Subject
+from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.registry import find
-from tablecloak.release import verify as finished
 from tablecloak.release.apply import apply_file
 from tablecloak.release.certificate import sha256_text
-from tablecloak.release.documents import Certified, Documents, write_documents
+from tablecloak.release.documents import Certified, Documents, certified_policy, check_certificate, write_documents
+from tablecloak.release.facts.subject import Subject
+from tablecloak.release.finished import source_of_original
 from tablecloak.release.handover import findings_before, risk_before
 from tablecloak.release.outcome import CheckReport, RunReport, sentence, with_files, with_targets, with_utility
-from tablecloak.release.plan import source_of
+from tablecloak.release.plan import side_path, source_of
 from tablecloak.release.prepare import nothing, prepare, read
 from tablecloak.release.publish import Published, publish, recounted
 from tablecloak.release.recount import Verification
@@ -45,7 +45,7 @@ from tablecloak.release.search import Solved, search
 from tablecloak.release.shapes.base import Shape, refuse_without_classes, shape_of
 from tablecloak.release.verified import VerifiedRelease, reserve, write_recoding
 
-__all__ = ["anonymize", "apply_file", "check", "explore", "run", "verify_certificate", "verify_file", "verify_frame"]
+__all__ = ["anonymize", "apply_file", "check", "explore", "run", "verify", "verify_certificate"]
 
 
 def run(
@@ -106,7 +106,7 @@ def anonymize(
     """
     shape, timed = shape_of(policy), Timed(progress)
     data = shape.frame_of(data, policy)
-    source = source_of(policy.with_files(source=data)) if is_place(data) else Source.of(data)
+    source = source_of_original(data, policy)
     demand = Demand.of(engine, memory=memory, threads=threads)
     with _engine_for(shape, source, demand) as (worker, choice):
         made = _made(worker, source, policy, timed=timed, threads=threads, is_reported=True)
@@ -206,7 +206,7 @@ def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[Engi
         plan, solved, is_recounted = prepared.plan, None, False
         if shape.is_quick(prepared.coding):  # all that a run does but write
             solved = search(prepared, timed, demand.threads)
-            if solved.engine.room != 0:  # an engine whose rows lie elsewhere recounts only what was written
+            if solved.engine.recounts_unwritten:
                 recounted(solved, timed)
                 is_recounted = True
         loss = next(m.value for m in shape.measurements(solved) if m.name == "gcp") if solved else None
@@ -252,17 +252,23 @@ def explore(
     return view, searcher
 
 
-def verify_file(
-    release: Place,
+def verify(
+    release: Any,
     policy: Policy,
     *,
-    original: Place | None = None,
+    original: Any = None,
+    side: Any = None,
     progress: Progress = silent,
     demand: Demand | None = None,
 ) -> Verification:
-    """Recount a finished file, whoever made it; with the original, also check that every cell covers its own."""
-    return shape_of(policy).verify_file(
-        release, policy, original=original, progress=progress, demand=demand or Demand()
+    """Recount a finished release, whoever made it; with the original, also check that every cell covers its own.
+
+    Args:
+        release: a place, such as the path of a file, or a frame; so may the original be.
+        side: the sensitive columns, where a frame has them in one of their own; beside a file they are found.
+    """
+    return shape_of(policy).verify(
+        release, policy, original=original, side=side, progress=progress, demand=demand or Demand()
     )
 
 
@@ -281,28 +287,12 @@ def verify_certificate(
         recoding: that of the run, which can tell whether the original is the file that was read; None: where the
             policy says it was written.
     """
-    return finished.verify_certificate(
-        release, certificate, original=original, recoding=recoding, progress=progress, recount=verify_file,
-        demand=demand,
-    )  # fmt: skip
-
-
-def verify_frame(
-    release: Any,
-    policy: Policy,
-    *,
-    original: Any = None,
-    side: Any = None,
-    **options: Unpack[EngineOptions],
-) -> Verification:
-    """Recount a finished frame, whoever made it; with the original, also check that every cell covers its own.
-
-    Args:
-        side: the sensitive columns, where the release has them in a table of their own.
-        options: engine, memory, spill and threads as for `run`; auto takes duckdb where the frames are large for it.
-    """
-    demand = Demand.of(**options)
-    return shape_of(policy).verify_frame(release, policy, original=original, side=side, demand=demand)
+    policy, certified, missing = certified_policy(certificate)
+    verification = verify(release, policy, original=original, progress=progress, demand=demand)
+    is_apart = policy.algorithm.publishes is Publishes.SEPARATED
+    side = side_path(release) if is_apart and isinstance(release, Path) else None
+    checks = check_certificate(certified, policy, verification, release, original, side, recoding=recoding)
+    return Certified(verification, [*checks, *missing])
 
 
 @contextmanager

@@ -281,7 +281,7 @@ class Shape:
 
 ROAD = Shape(
     lambda policy: pipeline.run(policy, engine="local", force=True).verification,
-    lambda release, policy, original: pipeline.verify_file(release, policy, original=original),
+    lambda release, policy, original: pipeline.verify(release, policy, original=original),
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 import effort
 import oracle
 import tablecloak as tc
-from tablecloak.pipeline import run, verify_file
+from tablecloak.pipeline import run, verify
 from tablecloak.policy.load import load_policy
 from tablecloak.release.plan import side_path
 
@@ -220,7 +220,7 @@ def test_files_are_recounted(kind, tree, tmp_path, suffix):
     target = tmp_path / "out" / f"release{suffix}"
     expected = {target, side_path(target)} if kind in SEPARATED else {target}
     assert set((tmp_path / "out").iterdir()) == expected
-    again = verify_file(target, wanted, original=tmp_path / "people.csv")
+    again = verify(target, wanted, original=tmp_path / "people.csv")
     assert again.holds is (kind not in CENTERS)  # which original a mean comes from cannot be told
     assert not again.fails
     assert again.covers is (None if kind in CENTERS else True)

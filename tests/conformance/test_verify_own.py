@@ -7,7 +7,7 @@ import tablecloak as tc
 from tablecloak import registry
 from tablecloak.models.k_concealment import KConcealment
 from tablecloak.models.m_confidentiality import MConfidentiality
-from tablecloak.pipeline import run, verify_certificate, verify_file
+from tablecloak.pipeline import run, verify, verify_certificate
 
 ALGORITHMS = sorted(set(registry.known("algorithms")) - {"apriori"})  # for sets: tests/unit/test_verify_sets.py
 IN_GROUPS = ["anatomy", "permutation", "slicing", "swapping", "v-cold"]
@@ -152,7 +152,7 @@ def test_certificates_and_files(kind, tmp_path):
     files = {"path": str(path), "certificate": str(tmp_path / "c.json")}
     policy = policy_of(kind, columns=columns, input=str(original), output=files)
     run(policy)
-    assert is_honest(verify_file(path, policy, original=original), kind)
+    assert is_honest(verify(path, policy, original=original), kind)
     certified = verify_certificate(path, tmp_path / "c.json", original=original)
     assert certified.holds or kind in CENTERS
     assert certified.status != "fails"

@@ -20,7 +20,7 @@ import pytest
 import clusters
 import tablecloak as tc
 from tablecloak.cli.main import main
-from tablecloak.pipeline import run, verify_file
+from tablecloak.pipeline import run, verify
 from tablecloak.policy.load import parse_policy
 
 pytestmark = pytest.mark.slow
@@ -318,7 +318,7 @@ def test_kept_and_sensitive_cells_are_published_letter_by_letter(tmp_path, engin
     found = published(tmp_path, rows, policy, engine)
     for row in rows:
         assert {name: found[row["id"]][name] for name in SPELLED} == {name: row[name] for name in SPELLED}
-    verified = verify_file(
+    verified = verify(
         tmp_path / "out.csv", parse_policy(policy, name="policy", base=tmp_path), original=tmp_path / "in.csv"
     )
     assert verified.holds

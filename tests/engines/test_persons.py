@@ -9,7 +9,7 @@ import pytest
 import clusters
 import oracle_persons
 import tablecloak as tc
-from tablecloak.pipeline import check, verify_file
+from tablecloak.pipeline import check, verify
 
 pytestmark = pytest.mark.slow
 
@@ -206,10 +206,10 @@ def test_verify_counts_persons_where_the_original_says_whose_rows_they_are(tmp_p
     stays().write_csv(tmp_path / "stays.csv")
     policy = stays_policy(tmp_path, "local")
     run = numbers(tc.run(policy).verification.handover)
-    beside = verify_file(policy.output_place, policy, original=tmp_path / "stays.csv")
+    beside = verify(policy.output_place, policy, original=tmp_path / "stays.csv")
     assert numbers(beside.handover)[0] == run[0]
     assert numbers(beside.handover)[1]["published"]["after"] == run[1]["published"]["after"]
-    alone = numbers(verify_file(policy.output_place, policy).handover)
+    alone = numbers(verify(policy.output_place, policy).handover)
     assert alone[0] == []
     assert alone[1]["published"]["after"]["counted"] == "records"
     (found,) = [f for f in check(policy).findings if f.kind == "standing-alone"]

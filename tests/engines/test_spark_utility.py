@@ -15,9 +15,9 @@ from tablecloak import pipeline
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.io.tabular import read_frame
 from tablecloak.measure import compare as comparison
-from tablecloak.measure.report_facts import Facts
 from tablecloak.policy.load import parse_policy
 from tablecloak.progress import Timed
+from tablecloak.release.facts.collect import Facts
 from tablecloak.release.plan import Plan
 from tablecloak.release.prepare import read
 from tablecloak.release.recount import Originals, verify_with_facts

@@ -8,8 +8,8 @@ import pytest
 
 from tablecloak.engines.base import SensitiveColumn
 from tablecloak.engines.local.engine import LocalEngine, table_of
-from tablecloak.measure import attacked
-from tablecloak.measure.attacked import attacks_on
+from tablecloak.release.facts import attacked
+from tablecloak.release.facts.attacked import attacks_on
 from tablecloak.stats.classes import ClassStats
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import oracle_sets
 from tablecloak.data.coded_baskets import Baskets, join_items, split_items
+from tablecloak.data.itemsets import cost_of, count_itemsets, rare_itemsets, require_countable
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels import itemset_walk as itemsets
 from tablecloak.models.km_anonymity import KmAnonymity
-from tablecloak.stats.itemsets import cost_of, count_itemsets, rare_itemsets, require_countable
 
 
 def random_sets(rng, *, n=12, n_items=6, longest=6):

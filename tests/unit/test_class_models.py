@@ -114,7 +114,7 @@ def test_verify_agrees_with_the_oracle_on_any_table(goal):
             (pl.col("age") // width).cast(pl.String), (pl.col("zip") // width).cast(pl.String),
             pl.when(pl.lit(value=seed % 3 == 0)).then(pl.lit("*")).otherwise(pl.col("sex")).alias("sex"),
         )  # fmt: skip
-        (verdict,) = pipeline.verify_frame(coarse, policy_for(goal)).verdicts
+        (verdict,) = pipeline.verify(coarse, policy_for(goal)).verdicts
         expected, achieved = ask_oracle(goal, coarse.to_dicts())
         assert verdict.holds == expected
         assert verdict.achieved == pytest.approx(float(achieved), abs=1e-9)
@@ -199,10 +199,10 @@ def test_report_shows_neither_persons_nor_combinations(tmp_path):
 def test_a_file_alone_says_that_persons_were_not_recounted():
     policy = policy_for({"model": "k-anonymity", "k": 4}, person="person")
     release = pipeline.anonymize(few_persons(), policy)
-    verification = pipeline.verify_frame(release.frame, policy)
+    verification = pipeline.verify(release.frame, policy)
     assert (verification.holds, verification.status) == (False, "unchecked")
     assert "persons could not be counted" in verification.verdicts[0].unchecked
-    beside = pipeline.verify_frame(release.frame, policy, original=few_persons())
+    beside = pipeline.verify(release.frame, policy, original=few_persons())
     assert beside.holds
     assert beside.verdicts[0].achieved == release.report.verification.verdicts[0].achieved
 

@@ -10,7 +10,7 @@ import pytest
 import tablecloak as tc
 from tablecloak.hierarchy.build import build
 from tablecloak.hierarchy.kind_specs import DatesSpec, MaskSpec
-from tablecloak.pipeline import verify_file
+from tablecloak.pipeline import verify
 from tablecloak.release.apply import apply_file
 
 
@@ -69,7 +69,7 @@ def test_no_release_shows_more(algorithm, tmp_path):
     found = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
     assert all(YEARS(cell) for cell in found["born"].to_list())
     assert all(DIGITS(cell) and not cell.startswith("036") for cell in found["zip"].to_list())
-    assert verify_file(tmp_path / "out.csv", wanted, original=tmp_path / "people.csv").holds
+    assert verify(tmp_path / "out.csv", wanted, original=tmp_path / "people.csv").holds
     assert "Never published exactly: born, zip" in (tmp_path / "report.html").read_text()
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kernel_forms import compiled, plain
 from tablecloak.attacks.linkage_knowing_everybody import link_chances
-from tablecloak.data.cover_graph import consistency_of
 from tablecloak.data.coverage import Coverage
+from tablecloak.data.row_origins import consistency_of
 from tablecloak.stats.consistency import Consistency
 
 often = settings(max_examples=60, deadline=None, derandomize=True)

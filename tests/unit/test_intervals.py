@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tablecloak.data.intervals import distinct_intervals
+from tablecloak.data.domain import distinct_intervals
 
 
 @pytest.mark.parametrize(("n_codes", "n"), [(3, 200), (40, 60), (5000, 300), (1, 5), (7, 0)])

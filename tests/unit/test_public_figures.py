@@ -12,7 +12,7 @@ import pytest
 
 import tablecloak as tc
 from tablecloak.engines.local.engine import LocalEngine, table_of
-from tablecloak.measure.public import floor_of, step_of
+from tablecloak.release.facts.public import floor_of, step_of
 from tablecloak.release.recount import verify_with_facts
 from tablecloak.values.cell_grammar import parse
 

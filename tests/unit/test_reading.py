@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
+from tablecloak.data.coverage import read_labels
 from tablecloak.data.domain import fit_domain
-from tablecloak.data.lenient_labels import read_labels
 from tablecloak.data.table import ColumnType
 
 

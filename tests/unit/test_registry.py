@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import tablecloak
 from tablecloak import registry
 
 
@@ -40,3 +41,8 @@ def test_all_names_are_listed_in_order(kind: str) -> None:
     names = list(registry.known(kind))
     assert names
     assert names == sorted(names)
+
+
+@pytest.mark.parametrize("name", tablecloak.__all__)
+def test_every_public_name_is_found(name: str) -> None:
+    assert getattr(tablecloak, name) is not None

@@ -10,7 +10,7 @@ from tablecloak.data.coverage import coverage_of
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.measure.bins import category_bins, ordered_bins, quasi_bins
+from tablecloak.release.facts.bins import category_bins, ordered_bins, quasi_bins
 
 
 def bins_of(values, labels, *, column=ColumnType.INTEGER, tree=None, floor=2):

@@ -10,8 +10,8 @@ import pytest
 import tablecloak as tc
 from tablecloak import pipeline
 from tablecloak.engines.local.engine import LocalEngine, table_of
-from tablecloak.measure import report_facts as facts_module
 from tablecloak.policy.sections import OutputSpec
+from tablecloak.release.facts import collect as facts_module
 from tablecloak.release.recount import verify_with_facts
 
 

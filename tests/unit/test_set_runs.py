@@ -63,7 +63,7 @@ def test_what_a_spreadsheet_would_execute_is_protected_and_read_back(tmp_path):
     policy = policy_of(tmp_path, goals=[{"model": "km-anonymity", "k": 2, "m": 1}])
     pipeline.run(policy)
     assert "'=milk" in (tmp_path / "out.txt").read_text(encoding="utf-8")
-    assert pipeline.verify_file(tmp_path / "out.txt", policy, original=tmp_path / "sets.txt").covers is True
+    assert pipeline.verify(tmp_path / "out.txt", policy, original=tmp_path / "sets.txt").covers is True
 
 
 def test_counts_before_and_after_are_those_of_plain_counting(tmp_path):
@@ -132,7 +132,7 @@ def test_a_table_with_a_column_of_sets(tmp_path, order):
     assert oracle_sets.is_km_anonymous(shown, 2, 2)
     assert report.verification.covers is True
     assert any("protected by no goal: year" in note for note in report.to_dict()["notes"])
-    again = pipeline.verify_file(tmp_path / "out.csv", policy, original=tmp_path / "table.csv")
+    again = pipeline.verify(tmp_path / "out.csv", policy, original=tmp_path / "table.csv")
     assert again.covers is True
     if order == "keep":
         assert oracle_sets.covers(SETS, shown, TREE)
@@ -176,7 +176,7 @@ def test_a_frame_can_be_released_and_written(tmp_path):
     policy = Policy(columns={"items": {"role": "items", "hierarchy": HIERARCHY}}, goals=[KmAnonymity(k=2)])
     release = pipeline.anonymize(pl.DataFrame({"items": [";".join(items) for items in SETS]}), policy)
     release.write(tmp_path / "r.csv", report=tmp_path / "r.html", certificate=tmp_path / "c.json")
-    assert pipeline.verify_frame(pl.read_csv(tmp_path / "r.csv"), policy).holds
+    assert pipeline.verify(pl.read_csv(tmp_path / "r.csv"), policy).holds
     assert (tmp_path / "r.html").exists()
     assert release.measure("gcp")[0].value == release.report.loss
 
@@ -203,7 +203,7 @@ def test_folders_and_patterns_of_files(tmp_path):
     for number, part in enumerate((text[:3], text[3:])):
         (tmp_path / f"many/{number}.txt").write_text("".join(part), encoding="utf-8")
     assert pipeline.run(policy).verification.n_rows == len(SETS)
-    found = pipeline.verify_file(tmp_path / "out", policy, original=tmp_path / "sets.txt")
+    found = pipeline.verify(tmp_path / "out", policy, original=tmp_path / "sets.txt")
     assert found.holds
     assert found.covers is True
 
@@ -373,6 +373,6 @@ def test_an_item_that_is_called_as_the_root_is_found_again_in_any_order(tmp_path
     ).at(tmp_path)
     pipeline.run(policy)
     out = tmp_path / "out.sets"
-    assert pipeline.verify_file(out, policy, original=tmp_path / "in.sets").covers is True
+    assert pipeline.verify(out, policy, original=tmp_path / "in.sets").covers is True
     out.write_text(out.read_text().replace("\ncat\n", "\ndog\n"))
-    assert pipeline.verify_file(out, policy, original=tmp_path / "in.sets").covers is False
+    assert pipeline.verify(out, policy, original=tmp_path / "in.sets").covers is False

@@ -13,11 +13,11 @@ import pytest
 
 from tablecloak.algorithms.fulldomain.base import FullDomain
 from tablecloak.errors import CloakError, IncompatibleChoice
+from tablecloak.measure.explore import explore_policy
 from tablecloak.pipeline import apply_file, check, explore, run
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.variations import parse_axis
-from tablecloak.release.explore import explore_policy
 
 AGE = {"role": "quasi", "type": "integer", "hierarchy": {"kind": "intervals", "width": 10}}
 ZIP = {"role": "quasi", "type": "text", "hierarchy": {"kind": "mask"}}

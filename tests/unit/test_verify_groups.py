@@ -8,7 +8,7 @@ import tablecloak as tc
 from tablecloak.algorithms.base import ColumnBlock
 from tablecloak.algorithms.buckets import swapping
 from tablecloak.algorithms.buckets.swapping import Swapping
-from tablecloak.pipeline import verify_file
+from tablecloak.pipeline import verify
 from tablecloak.release.plan import side_path
 
 GROUPED, SEPARATED = ["slicing", "swapping"], ["anatomy", "permutation", "v-cold"]
@@ -112,7 +112,7 @@ def test_files_say_the_same_as_frames(kind, tmp_path):
         changed["frame"].write_csv(path)
         if release.side is not None:
             changed["side"].write_csv(side_path(path))
-        found = verify_file(path, wanted, original=tmp_path / "people.csv")
+        found = verify(path, wanted, original=tmp_path / "people.csv")
         assert (found.holds, found.fails) == (is_honest, not is_honest)
         part = sensitive_of(release)
         changed[part] = exchanged(changed[part], "dx")

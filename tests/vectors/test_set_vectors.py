@@ -7,12 +7,12 @@ import pytest
 import oracle_sets
 from tablecloak.algorithms.items.cut_search import ItemProblem, find_cut
 from tablecloak.data.coded_baskets import Baskets
+from tablecloak.data.itemsets import count_itemsets, rare_itemsets
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.models.km_anonymity import KmAnonymity
 from tablecloak.pipeline import anonymize
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import silent
-from tablecloak.stats.itemsets import count_itemsets, rare_itemsets
 
 PAYMENTS = [[11000, 11000, 20000, 40000, 40000], [11000, 30500, 40000], [11000, 11000, 40000, 40000], [11000], [20000]]
 LOW, HIGH = "(10000-20000]", "(30000-40000]"

@@ -14,9 +14,8 @@ from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.loss_target import TARGET_LOSSES
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.coded import CodedTable
-from tablecloak.data.domain import Domain
-from tablecloak.data.intervals import distinct_intervals
-from tablecloak.data.lenient_labels import read_labels
+from tablecloak.data.coverage import read_labels
+from tablecloak.data.domain import Domain, distinct_intervals
 from tablecloak.kernels.keys import group_keys
 from tablecloak.kernels.packed_codes import Keys, pack, plan_layout
 from tablecloak.metrics import Details, Measurement, ReleaseCounts

@@ -137,10 +137,4 @@ def _by_bits(
 def _masks(coverage: Coverage | None, used: IntArray, codes: IntArray) -> dict[int, NDArray[np.uint8]]:
     """For every text that is used the targets that it covers, as bits."""
     assert coverage is not None
-    masks = {}
-    for label in np.unique(used).tolist():
-        inside = (codes >= coverage.lo[label]) & (codes <= coverage.hi[label])
-        if label in coverage.sets:
-            inside &= np.isin(codes, list(coverage.sets[label]))
-        masks[label] = np.packbits(inside)
-    return masks
+    return {label: np.packbits(coverage.holds(label, codes)) for label in np.unique(used).tolist()}

@@ -8,7 +8,7 @@ from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.attacks._possible_worlds import posteriors
 from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, mean_chance, worst_rows
 from tablecloak.attacks.case import Case
-from tablecloak.data.cover_graph import consistency_of
+from tablecloak.data.row_origins import consistency_of
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.stats.consistency import Consistency
 

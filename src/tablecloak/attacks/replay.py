@@ -213,9 +213,7 @@ def _exact(column: Quasi) -> IntArray:
 
 def _covered(column: Quasi, label: int, codes: IntArray) -> BoolArray:
     assert column.coverage is not None
-    if label in column.coverage.sets:
-        return np.isin(codes, list(column.coverage.sets[label]))
-    return np.asarray((codes >= column.coverage.lo[label]) & (codes <= column.coverage.hi[label]))
+    return column.coverage.holds(label, codes)
 
 
 def _sorted_blocks(codes: dict[str, IntArray], blocks: tuple[tuple[str, ...], ...]) -> object:

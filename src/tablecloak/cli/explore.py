@@ -37,8 +37,8 @@ def explore(
         raise PolicyError("nothing varies", hint="--vary k=2..20 --vary algorithm=mondrian,auto")
     with readable(data) as source, progress_for(settings) as progress:
         loaded_policy = read_policy(policy, changes, settings, source=source)
+        from tablecloak.measure.explore import explore_policy
         from tablecloak.policy.variations import parse_axis
-        from tablecloak.release.explore import explore_policy
         from tablecloak.report.about.explore import explored
 
         axes = [parse_axis(text) for text in vary]

@@ -62,7 +62,7 @@ def verify(
         else:
             assert policy is not None
             loaded_policy = read_policy(policy, changes, settings)
-            verification = pipeline.verify_file(
+            verification = pipeline.verify(
                 file, loaded_policy, original=before, progress=progress, demand=settings.demand
             )
     report = verification.to_dict()

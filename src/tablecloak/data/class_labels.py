@@ -11,8 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.domain import ANYTHING, Domain
-from tablecloak.data.intervals import distinct_intervals
+from tablecloak.data.domain import ANYTHING, Domain, distinct_intervals
 
 
 @dataclass(frozen=True, slots=True, eq=False)

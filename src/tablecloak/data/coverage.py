@@ -1,26 +1,36 @@
-"""Does every published cell cover its original? Works on any release that follows the grammar of published values."""
+"""Does a published cell cover its original? The one definition, on labels and codes; engines bring the rows to it.
+
+Works on any release that follows the grammar of published values.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.domain import ANYTHING, Codes, Distinct, Domain
 from tablecloak.data.table import ColumnType
-from tablecloak.values.cell_grammar import Cell, covers, format_value, parse
+from tablecloak.kernels.keys import covers as intervals_cover
+from tablecloak.kernels.packed_codes import KeyLayout, Keys, unpack
+from tablecloak.values.cell_grammar import Cell, bounds, covers, format_value, parse
 
 # From this many labels on, intervals are read all at once.
 VECTORS_FROM = 200
+# Whole numbers, or one of them for all rows.
+Numbers = NDArray[np.integer[Any]] | int
+# A column of packed rows: their keys, how these are laid out, and which of their numbers it is.
+PackedColumn = tuple[Keys, KeyLayout, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Coverage:
     """The codes of the original that each distinct published label covers: an interval, or else a listed set."""
 
@@ -35,17 +45,70 @@ class Coverage:
             sizes[label] = len(members)
         return sizes
 
-    def holds(self, labels: Distinct, codes: Codes) -> BoolArray:
-        """Whether the label of each row covers the code of the same row."""
+    @property
+    def is_empty(self) -> BoolArray:
+        """Labels that cover nothing, (n_labels,)."""
+        return np.asarray(self.hi < self.lo)
+
+    def holds(self, labels: Numbers, codes: Numbers) -> BoolArray:
+        """Whether labels, given by their places, cover codes: each its own, or as the two broadcast."""
+        ok = np.asarray((codes >= self.lo[labels]) & (codes <= self.hi[labels]))
+        return ok & self.lists(labels, codes) if self.sets else ok
+
+    def holds_rows(self, labels: Distinct, codes: Codes) -> BoolArray:
+        """The same for all rows of a table in memory."""
         # bounds in the type of the codes: a label that covers nothing becomes an empty interval all the same
         top = np.iinfo(codes.dtype).max
-        lo = np.where(self.lo > self.hi, top, self.lo).astype(codes.dtype)
-        hi = np.where(self.lo > self.hi, 0, self.hi).astype(codes.dtype)
-        ok = (codes >= labels.recoded(lo)) & (codes <= labels.recoded(hi))
+        lo = np.where(self.is_empty, top, self.lo).astype(codes.dtype)
+        hi = np.where(self.is_empty, 0, self.hi).astype(codes.dtype)
+        ok = np.asarray((codes >= labels.recoded(lo)) & (codes <= labels.recoded(hi)))
+        if self.sets:
+            rows = np.flatnonzero(ok & labels.recoded(self._bits[0] >= 0))
+            ok[rows] = self.lists(labels.only(rows).index, codes[rows])
+        return ok
+
+    def holds_all(self, labels: PackedColumn, codes: PackedColumn) -> bool:
+        """Whether every label covers the code of the same row, where rows are packed."""
+        n_rows = labels[0].shape[1]
+        if n_rows != codes[0].shape[1] or not intervals_cover.sized(n_rows)(*labels, self.lo, self.hi, *codes):
+            return False
+        return not self.sets or bool(self.lists(unpack(*labels), unpack(*codes)).all())
+
+    def holds_boxes(self, labels: IntArray, lo: IntArray, hi: IntArray, listed: NDArray[np.uint64] | None) -> bool:
+        """Whether every label covers all codes of a box of codes.
+
+        Args:
+            listed: the codes of boxes that are sets, one bit each, 0 for those that are intervals; None: all are.
+        """
+        if not ((lo >= self.lo[labels]) & (hi <= self.hi[labels])).all():
+            return False
         for label, members in self.sets.items():
-            rows = np.flatnonzero(ok & (labels.index == label))
-            ok[rows] = np.isin(codes[rows], list(members))
-        return np.asarray(ok)
+            is_set = labels == label
+            boxes = np.zeros(int(is_set.sum()), np.uint64) if listed is None else listed[is_set]
+            allowed = np.bitwise_or.reduce([np.uint64(1) << np.uint64(code) for code in members], initial=np.uint64(0))
+            if (boxes == 0).any() or (boxes & ~allowed).any():
+                return False
+        return True
+
+    def lists(self, labels: Numbers, codes: Numbers) -> BoolArray:
+        """Whether the set of a label, where it has one, includes a code that its interval holds."""
+        place, bits = self._bits
+        listed = place[labels]
+        byte = bits[listed, np.minimum(codes >> 3, bits.shape[1] - 1)]
+        bit = np.asarray(codes & 7, np.uint8)
+        return np.asarray((listed < 0) | ((byte >> bit) & 1).astype(bool))
+
+    @cached_property
+    def _bits(self) -> tuple[IntArray, NDArray[np.uint8]]:
+        """Which row of the bits is the set of a label, -1 where it has none, and one bit for every code of a set."""
+        place = np.full(len(self.lo), -1)
+        place[list(self.sets)] = np.arange(len(self.sets))
+        n_codes = 1 + max((code for members in self.sets.values() for code in members), default=0)
+        bits = np.zeros((len(self.sets), (n_codes + 7) // 8), np.uint8)
+        for row, members in enumerate(self.sets.values()):
+            codes = np.fromiter(members, np.int64, len(members))
+            np.bitwise_or.at(bits[row], codes >> 3, (1 << (codes & 7)).astype(np.uint8))
+        return place, bits
 
 
 def coverage_of(labels: pl.Series, domain: Domain) -> Coverage:
@@ -142,6 +205,40 @@ def places_of(domain: Domain) -> NDArray[Any]:
     return np.array([parse(leaf, domain.type.value).lo for leaf in leaves], dtype=np.float64)
 
 
-def uncovered_rows(labels: Distinct, domain: Domain, codes: Codes) -> IntArray:
-    """Rows whose published cell does not cover the original."""
-    return np.flatnonzero(~coverage_of(labels.values, domain).holds(labels, codes)).astype(np.int64)
+# Labels read with good will -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelReading:
+    """The codes that each distinct label is taken for by analysts, also where it covers no original."""
+
+    coverage: Coverage
+    is_unread: BoolArray  # (n_labels,) labels that say nothing about the column; taken for every value
+
+
+def read_labels(labels: pl.Series, domain: Domain) -> LabelReading:
+    """Labels as sets of codes; a number or interval between known values is taken for the nearest of them.
+
+    So means of classes and noisy numbers, which cover no original, still count for what they are close to.
+    """
+    coverage = coverage_of(labels, domain)
+    lo, hi = coverage.lo.copy(), coverage.hi.copy()
+    is_unread = coverage.is_empty
+    if is_unread.any() and domain.type.is_ordered and len(domain.values):
+        places = places_of(domain).astype(np.float64)
+        for label in np.flatnonzero(is_unread).tolist():
+            code = _nearest(labels[label], places, domain)
+            if code is not None:
+                lo[label] = hi[label] = code
+        is_unread = hi < lo
+    lo[is_unread], hi[is_unread] = 0, domain.n_codes - 1
+    return LabelReading(Coverage(lo, hi, coverage.sets), is_unread)
+
+
+def _nearest(label: object, places: FloatArray, domain: Domain) -> int | None:
+    """The code whose place is closest to the middle of a number or interval; None where the label is neither."""
+    text = None if label is None else str(label)
+    at = None if text is None else bounds(parse(text, domain.type.value), domain.type.value)
+    if at is None or not np.isfinite(at[0] + at[1]):
+        return None
+    return int(np.argmin(np.abs(places - (at[0] + at[1]) / 2))) + int(domain.has_missing)

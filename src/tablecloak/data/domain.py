@@ -16,7 +16,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.data.intervals import distinct_intervals
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
@@ -31,6 +30,9 @@ MakeHierarchy = Callable[[pl.Series], Hierarchy | None]
 ANYTHING = "*"
 # Integers in a range this small are coded by a look-up table instead of by sorting.
 TABLE_RANGE = 1 << 22
+# So many pairs of codes are told apart by a table with a place for each, if classes are not far fewer.
+TABLE_UP_TO = 1 << 24
+PLACES_PER_CLASS = 8
 
 
 class DomainKind(enum.IntEnum):
@@ -443,3 +445,23 @@ def _distinct_small_range(series: pl.Series) -> Distinct | None:
     table[present] = np.arange(len(present))
     values = pl.Series(series.name, [None if p == top else p + low for p in present.tolist()], dtype=pl.Int64)
     return Distinct(values.cast(series.dtype), table, raw)
+
+
+def distinct_intervals(
+    lo: NDArray[np.integer[Any]], hi: NDArray[np.integer[Any]], n_codes: int
+) -> tuple[IntArray, IntArray, NDArray[np.integer[Any]]]:
+    """The different intervals in ascending order, and which of them each one is: (lo, hi, (n,) places)."""
+    n_pairs = n_codes * n_codes
+    pairs = lo.astype(np.int64) * n_codes
+    pairs += hi
+    place: NDArray[np.integer[Any]]
+    if n_pairs > min(TABLE_UP_TO, PLACES_PER_CLASS * len(pairs)):
+        different, place = np.unique(pairs, return_inverse=True)
+    else:  # no sorting
+        is_there = np.zeros(n_pairs, np.bool_)
+        is_there[pairs] = True
+        different = np.flatnonzero(is_there)
+        places = np.zeros(n_pairs, np.uint32)
+        places[different] = np.arange(len(different), dtype=np.uint32)
+        place = places[pairs]
+    return *np.divmod(different, n_codes), place

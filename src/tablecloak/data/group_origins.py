@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tablecloak.arrays import BoolArray, IntArray
-from tablecloak.data.row_origins import MOST_PAIRS, numbered, transported
+from tablecloak.data.row_origins import MOST_PAIRS, transported
+from tablecloak.stats.classes import number_rows
 
 MOST_TRIALS = 2_000  # of one part of the release
 MOST_WORK = 100_000_000  # pairs looked at by all trials
@@ -71,10 +72,10 @@ def dealt(blocks: Sequence[BlockRows], home: IntArray | None = None) -> DealtOut
     if home is not None:
         differing = tuple((group, i) for i, block in enumerate(blocks) for group in _differing(block, home))
         return DealtOut(Certainty.NO if differing else Certainty.YES, differing)
-    kinds, kind_of = np.unique(numbered([b.originals for b in blocks]), return_inverse=True)
-    first = np.zeros(len(kinds), np.int64)
+    kind_of, n_kinds = number_rows([b.originals for b in blocks], len(blocks[0].originals))
+    first = np.zeros(n_kinds, np.int64)
     first[kind_of[::-1]] = np.arange(len(kind_of))[::-1]
-    state, groups, names = _state(blocks, first, np.bincount(kind_of, minlength=len(kinds)))
+    state, groups, names = _state(blocks, first, np.bincount(kind_of, minlength=n_kinds))
     if state is None:
         return DealtOut(Certainty.OPEN)
     wrong = _settle(state)

@@ -14,10 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.arrays import IntArray
 from tablecloak.data.coverage import Coverage
 from tablecloak.kernels.graph import transport
+from tablecloak.stats.classes import number_rows
+from tablecloak.stats.consistency import Consistency
 
+# Originals are compared with published rows bit by bit; beyond this many rows it is not attempted.
+PAIRS_UP_TO = 200_000
 # A part of originals and classes is compared each with each once there are only so many pairs.
 LEAF_PAIRS = 1 << 16
 # Cutting must save so much of the work, or parts are compared as they are.
@@ -85,8 +89,8 @@ def candidates_of(generalized: Sequence[Generalized], n_rows: int, n_originals: 
         return CoveredOriginals(np.zeros(n_rows, np.int64), np.zeros(n_originals, np.int64), one, one, 1, 1)
     labels, class_of_row = _distinct([c.labels for c in generalized])
     codes, point_of_original = _distinct([c.codes for c in generalized])
-    boxes = [_Box(c.coverage, labels[i]) for i, c in enumerate(generalized)]
-    pairs = list(_covering(codes, boxes))
+    sides = [_Side(c.coverage, labels[i]) for i, c in enumerate(generalized)]
+    pairs = list(_covering(codes, sides))
     points = np.concatenate([np.zeros(0, np.int64), *(p for p, _ in pairs)])
     classes = np.concatenate([np.zeros(0, np.int64), *(c for _, c in pairs)])
     order = np.argsort(points, kind="stable")
@@ -97,60 +101,31 @@ def candidates_of(generalized: Sequence[Generalized], n_rows: int, n_originals: 
 
 def _distinct(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     """Different rows, (n_columns, n_different), and which of them each row is."""
-    numbers = numbered(columns)
-    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-    return np.stack([c[first] for c in columns]).astype(np.int64), inverse.reshape(-1).astype(np.int64)
-
-
-def numbered(columns: Sequence[IntArray]) -> IntArray:
-    """One number for every row; rows with equal numbers are equal."""
-    numbers = np.zeros(len(columns[0]), np.int64)
-    room = 1
-    for column in columns:
-        width = int(column.max(initial=0)) + 1
-        if room > (1 << 62) // width:
-            numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
-            room = int(numbers.max(initial=0)) + 1
-        numbers = numbers * width + column
-        room *= width
-    return numbers
+    number, n = number_rows(columns, len(columns[0]))
+    first = np.zeros(n, np.int64)
+    first[number] = np.arange(len(number))
+    return np.stack([c[first] for c in columns]).astype(np.int64), number
 
 
 # Points in boxes ------------------------------------------------------------------------------------------------------
 
 
-class _Box:
-    """What every class covers of one column: an interval of codes and, where that is not all, listed codes."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """What classes cover of one column."""
 
-    def __init__(self, coverage: Coverage, label_of_class: IntArray) -> None:
-        self.lo, self.hi = coverage.lo[label_of_class], coverage.hi[label_of_class]
-        self.listed = np.full(len(label_of_class), -1)  # (n_classes,) place in `bits`
-        self.bits = np.zeros((0, 0), np.uint8)
-        if not coverage.sets:
-            return
-        place = np.full(len(coverage.lo), -1)
-        place[list(coverage.sets)] = np.arange(len(coverage.sets))
-        self.listed = place[label_of_class]
-        n_codes = 1 + max(max(members) for members in coverage.sets.values())
-        self.bits = np.zeros((len(coverage.sets), (n_codes + 7) // 8), np.uint8)
-        for row, members in enumerate(coverage.sets.values()):
-            codes = np.fromiter(members, np.int64, len(members))
-            np.bitwise_or.at(self.bits[row], codes >> 3, (1 << (codes & 7)).astype(np.uint8))
-
-    def holds(self, codes: IntArray, classes: IntArray) -> BoolArray:
-        """Whether the listed codes of a class, where it has them, include a code of its interval."""
-        listed = self.listed[classes]
-        bits = self.bits[listed, np.minimum(codes >> 3, self.bits.shape[1] - 1)]
-        return np.asarray((listed < 0) | ((bits >> (codes & 7)) & 1).astype(bool))
+    coverage: Coverage
+    labels: IntArray  # (n_classes,)
 
 
-def _covering(codes: IntArray, boxes: Sequence[_Box]) -> Iterator[tuple[IntArray, IntArray]]:
+def _covering(codes: IntArray, sides: Sequence[_Side]) -> Iterator[tuple[IntArray, IntArray]]:
     """Pairs of points and the classes that cover them.
 
     Points and classes are cut apart together at values where classes begin, until few are left: a point goes to one
     side, a class to both if it reaches across.
     """
-    lo, hi = np.stack([b.lo for b in boxes]), np.stack([b.hi for b in boxes])
+    lo = np.stack([side.coverage.lo[side.labels] for side in sides])
+    hi = np.stack([side.coverage.hi[side.labels] for side in sides])
     is_empty = (hi < lo).any(axis=0)
     stack = [(np.arange(codes.shape[1]), np.flatnonzero(~is_empty))]
     n_compared = n_pairs = 0
@@ -168,7 +143,7 @@ def _covering(codes: IntArray, boxes: Sequence[_Box]) -> Iterator[tuple[IntArray
             raise TooManyPairsError
         step = max(1, (1 << 22) // len(classes))
         for start in range(0, len(points), step):
-            pairs = _compared(codes, boxes, points[start : start + step], classes)
+            pairs = _compared(codes, (lo, hi), sides, points[start : start + step], classes)
             n_pairs += len(pairs[0])
             if n_pairs > MOST_PAIRS:
                 raise TooManyPairsError
@@ -199,17 +174,18 @@ def _cut(codes: IntArray, lo: IntArray, hi: IntArray, points: IntArray, classes:
     return [(points[is_left], classes[lo[dim, classes] < cut]), (points[~is_left], classes[hi[dim, classes] >= cut])]
 
 
-def _compared(codes: IntArray, boxes: Sequence[_Box], points: IntArray, classes: IntArray) -> Part:
+def _compared(codes: IntArray, box: Part, sides: Sequence[_Side], points: IntArray, classes: IntArray) -> Part:
+    """The pairs that fit: in every column the interval of the class first, which most pairs fail."""
     fits = np.ones((len(points), len(classes)), bool)
-    for dim, box in enumerate(boxes):
+    for dim, (lo, hi) in enumerate(zip(*box, strict=True)):
         of_points = codes[dim, points][:, None]
-        fits &= of_points >= box.lo[classes]
-        fits &= of_points <= box.hi[classes]
+        fits &= of_points >= lo[classes]
+        fits &= of_points <= hi[classes]
     at, of = np.nonzero(fits)
     points, classes = points[at], classes[of]
-    for dim, box in enumerate(boxes):
-        if len(box.bits):
-            is_listed = box.holds(codes[dim, points], classes)
+    for dim, side in enumerate(sides):
+        if side.coverage.sets:
+            is_listed = side.coverage.lists(side.labels[classes], codes[dim, points])
             points, classes = points[is_listed], classes[is_listed]
     return points, classes
 
@@ -270,9 +246,7 @@ def is_same_for_all(candidates: CoveredOriginals, equal: Sequence[Equal], codes:
     No also where there are too many to look at.
     """
     row_key, original_key = _keys(candidates, equal)
-    columns = (candidates.point_of_original, original_key, codes.astype(np.int64))
-    kinds = np.unique(numbered(columns), return_index=True)[1]
-    point, key, code = (column[kinds] for column in columns)
+    point, key, code = _distinct([candidates.point_of_original, original_key, codes.astype(np.int64)])[0]
     starts = np.searchsorted(candidates.points, point)
     n_classes = np.searchsorted(candidates.points, point, side="right") - starts
     if int(n_classes.sum()) > MOST_PAIRS:
@@ -282,8 +256,7 @@ def is_same_for_all(candidates: CoveredOriginals, equal: Sequence[Equal], codes:
     places = candidates.classes[np.repeat(starts, n_classes) + step] * width + np.repeat(key, n_classes)
     is_shown = np.isin(places, candidates.class_of_row * width + row_key)
     places, shown_codes = places[is_shown], np.repeat(code, n_classes)[is_shown]
-    different = np.unique(numbered([places, shown_codes]), return_index=True)[1]
-    return len(different) == len(np.unique(places))
+    return number_rows([places, shown_codes], len(places))[1] == len(np.unique(places))
 
 
 def _keys(candidates: CoveredOriginals, equal: Sequence[Equal]) -> tuple[IntArray, IntArray]:
@@ -291,8 +264,7 @@ def _keys(candidates: CoveredOriginals, equal: Sequence[Equal]) -> tuple[IntArra
     n_rows, n_originals = len(candidates.class_of_row), len(candidates.point_of_original)
     if not equal:
         return np.zeros(n_rows, np.int64), np.zeros(n_originals, np.int64)
-    numbers = numbered([np.concatenate([c.published, c.originals]) for c in equal])
-    keys = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    keys, _ = number_rows([np.concatenate([c.published, c.originals]) for c in equal], n_rows + n_originals)
     return keys[:n_rows], keys[n_rows:]
 
 
@@ -410,3 +382,54 @@ def classes_in_order(classes: NDArray[np.integer]) -> IntArray:
     number[np.argsort(first, kind="stable")] = np.arange(1, len(first) + 1)
     numbers: IntArray = number[inverse.reshape(-1)]
     return numbers
+
+
+# Which could be which -------------------------------------------------------------------------------------------------
+
+
+def consistency_of(
+    columns: Sequence[tuple[Coverage, NDArray[np.integer], NDArray[np.integer]]], *, is_in_order: bool
+) -> Consistency:
+    """Which originals each published row covers.
+
+    Args:
+        columns: by quasi-identifier what its labels cover, the label of every published row, the code of each original.
+        is_in_order: row i of the release is original i and covers it.
+    """
+    published, node_of_row = _distinct([labels.astype(np.int64) for _, labels, _ in columns])
+    originals, node_of_original = _distinct([codes.astype(np.int64) for _, _, codes in columns])
+    masks = [_Masks(coverage, originals[i]) for i, (coverage, _, _) in enumerate(columns)]
+    n = originals.shape[1]
+    covered = []
+    for node in range(published.shape[1]):
+        bits = masks[0].of(int(published[0, node])).copy()
+        for mask, label in zip(masks[1:], published[1:, node].tolist(), strict=True):
+            bits &= mask.of(label)
+        covered.append(np.flatnonzero(np.unpackbits(bits, count=n)))
+    arcs = np.concatenate([*covered, np.zeros(0, np.int64)]).astype(np.int64)
+    rows = np.repeat(np.arange(len(covered)), [len(c) for c in covered])
+    matched = _matched(rows, arcs, node_of_row, node_of_original, n) if is_in_order else None
+    return Consistency(arcs, rows, np.bincount(node_of_original), np.bincount(node_of_row), matched)
+
+
+def _matched(rows: IntArray, arcs: IntArray, row_nodes: IntArray, original_nodes: IntArray, n: int) -> IntArray:
+    """How many rows lie on each arc, which ascend; a row that does not cover its own original lies on none."""
+    keys, own = rows * n + arcs, row_nodes * n + original_nodes
+    places = np.searchsorted(keys, own)
+    is_arc = places < len(keys)
+    is_arc[is_arc] = keys[places[is_arc]] == own[is_arc]
+    return np.bincount(places[is_arc], minlength=len(arcs))
+
+
+class _Masks:
+    """For every label of a column the originals that it covers, as bits."""
+
+    def __init__(self, coverage: Coverage, codes: IntArray) -> None:
+        self.coverage = coverage
+        self.codes = codes
+        self.masks: dict[int, NDArray[np.uint8]] = {}
+
+    def of(self, label: int) -> NDArray[np.uint8]:
+        if label not in self.masks:
+            self.masks[label] = np.packbits(self.coverage.holds(label, self.codes))
+        return self.masks[label]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 import polars as pl
@@ -32,9 +32,30 @@ from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, one_class
 
+T = TypeVar("T")
 PERSON = "__tablecloak_person__"  # the column that says whose a record is
 # Which parts of a table, given as classes, satisfy the goal, so that each may be a shard.
 StandsAlone = Callable[[ClassStats], BoolArray]
+
+
+class OnDemand(Sequence[T]):
+    """Things in their order, each of them made or read when it is asked for, and not held."""
+
+    def __init__(self, n: int, make: Callable[[int], T]) -> None:
+        self._n, self._make = n, make
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        places = range(self._n)[index]  # as a list counts them
+        if isinstance(places, int):
+            return self._make(places)
+        return OnDemand(len(places), lambda i: self._make(places[i]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,6 +184,12 @@ class Publication:
     labelled: tuple[str, ...] = ()  # quasi-identifiers that show labels of classes: rows are sorted by them first
     order: Order = Order.CONTENT
 
+    def types(self, labels: Mapping[str, ClassLabels], originals: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
+        """The types that columns have in the release, given those of the table."""
+        shown = {name: ColumnType.FLOAT if column.are_numbers else ColumnType.TEXT for name, column in labels.items()}
+        starred = dict.fromkeys(self.starred, ColumnType.TEXT)
+        return {name: {**originals, **shown, **starred}[name] for name in self.columns}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recount:
@@ -193,6 +220,8 @@ class Engine(Protocol):
     """Nothing row-at-a-time; results equal those of the local engine."""
 
     name: str
+    recounts_unwritten: bool  # it counts the classes of a release also before that is written
+    tells_rows_apart: bool  # it codes every row as a tuple of its own, where that is asked for
 
     @property
     def room(self) -> int | None:

@@ -7,7 +7,7 @@ of a table of 100 million rows are wrong by one record once in some thousand tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tablecloak.arrays import BoolArray
 from tablecloak.data.coded import MIX
 from tablecloak.data.domain import ANYTHING
+from tablecloak.data.table import ColumnType
 
 KeyArray = NDArray[np.uint64]
 NO_TEXT = pl.Series([None], dtype=pl.String)
@@ -180,6 +181,35 @@ class Hidden:
         is_nothing = [(pl.col(n).cast(pl.String) == ANYTHING).fill_null(value=True) for n in self.empty]
         is_hidden: BoolArray = frame.select(pl.all_horizontal(*is_star, *is_nothing)).to_series().to_numpy()
         return is_hidden
+
+
+def suppressed_rows(
+    frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], types: Mapping[str, ColumnType]
+) -> BoolArray:
+    """Rows that look as suppressed records are published, (n_rows,).
+
+    `*` in every quasi-identifier, and in every sensitive attribute, too, or nothing where it is not text: a class of
+    its own may publish `*`.
+    """
+    is_star = np.ones(frame.height, bool)
+    for name in quasi:
+        is_star &= shows_anything(as_text(frame[name]))
+    for name in sensitive:
+        series = frame[name]
+        is_star &= shows_anything(as_text(series)) if types[name] is ColumnType.TEXT else series.is_null().to_numpy()
+    return is_star
+
+
+def shows_anything(texts: pl.Series) -> BoolArray:
+    """Cells that show `*`, (n_rows,)."""
+    if isinstance(texts.dtype, pl.Enum) and ANYTHING not in texts.dtype.categories:
+        return np.zeros(len(texts), bool)
+    return (texts == ANYTHING).fill_null(value=False).to_numpy()
+
+
+def as_text(series: pl.Series) -> pl.Series:
+    """Published labels as text, whatever they were read as: means of numbers are numbers."""
+    return series if series.dtype in (pl.Categorical, pl.Enum, pl.String) else series.cast(pl.String)
 
 
 def some_of(frame: pl.DataFrame, together: str | None, share: float) -> pl.DataFrame:

@@ -54,7 +54,7 @@ def shard_of_rows(keys: Keys, space: Space, tree: CutTree) -> NDArray[np.uint16]
 
 
 def cut_apart(
-    chunks: Callable[[], Iterator[Keys]],
+    count: Callable[[CutTree, int], list[Node]],
     space: Space,
     sensitive: tuple[SensitiveDomain, ...],
     totals: dict[str, IntArray],
@@ -65,24 +65,10 @@ def cut_apart(
     """Cuts that leave at most `most_rows` rows in each shard where the goal allows it, and the size of every shard.
 
     Only counts of codes are looked at: one pass over the rows for every level of cuts.
+
+    Args:
+        count: how often each code occurs in every shard of a tree.
     """
-    widths = [*space.n_codes.tolist(), *(s.n_values for s in sensitive)]
-    return cut_apart_by(
-        lambda tree, n: _counted(chunks, space, widths, tree, n), space, sensitive, totals,
-        most_rows=most_rows, stands_alone=stands_alone,
-    )  # fmt: skip
-
-
-def cut_apart_by(
-    count: Callable[[CutTree, int], list[Node]],
-    space: Space,
-    sensitive: tuple[SensitiveDomain, ...],
-    totals: dict[str, IntArray],
-    *,
-    most_rows: int,
-    stands_alone: StandsAlone,
-) -> tuple[CutTree, list[int]]:
-    """The same for rows that are elsewhere: `count` says how often each code occurs in every shard of a tree."""
     cuts = Cuts()
     (root,) = count(cuts.tree(), 1)
     nodes, final = {0: root}, set[int]()
@@ -127,22 +113,24 @@ def _with_cuts(cuts: Cuts, split: dict[int, tuple[int, int]], n_shards: int) -> 
     return grown
 
 
-def _counted(
-    chunks: Callable[[], Iterator[Keys]], space: Space, widths: list[int], tree: CutTree, n: int
-) -> list[Node]:
-    """Counts of the codes of every shard, in one pass."""
+def codes_in(
+    chunks: Callable[[], Iterator[Keys]], space: Space, sensitive: tuple[SensitiveDomain, ...]
+) -> Callable[[CutTree, int], list[Node]]:
+    """What counts the codes of every shard of a tree, in one pass over the keys of rows."""
+    widths = [*space.n_codes.tolist(), *(s.n_values for s in sensitive)]
     ends = np.cumsum(np.array(widths, np.int64))
-    counts = np.zeros((n, int(ends[-1])), np.int64)
-    sizes = np.zeros(n, np.int64)
-    for keys in chunks():
-        shard = shard_of_rows(keys, space, tree)
-        sizes += np.bincount(shard, minlength=n)
-        count_leaves.sized(keys.shape[1])(keys, space.layout, shard, ends - widths, counts)
-    return [
-        Node([counts[s, end - w : end] for end, w in zip(ends.tolist(), widths, strict=True)], int(sizes[s]),
-              np.zeros(space.n_dims, bool))
-        for s in range(n)
-    ]  # fmt: skip
+
+    def count(tree: CutTree, n: int) -> list[Node]:
+        counts = np.zeros((n, int(ends[-1])), np.int64)
+        sizes = np.zeros(n, np.int64)
+        for keys in chunks():
+            shard = shard_of_rows(keys, space, tree)
+            sizes += np.bincount(shard, minlength=n)
+            count_leaves.sized(keys.shape[1])(keys, space.layout, shard, ends - widths, counts)
+        by_column = [counts[:, end - w : end] for end, w in zip(ends.tolist(), widths, strict=True)]
+        return [Node([c[s] for c in by_column], int(sizes[s]), np.zeros(space.n_dims, bool)) for s in range(n)]
+
+    return count
 
 
 def _kept(

@@ -1,1 +1,1 @@
-"""What can be counted of releases and tables: facts for reports, comparisons, attacks."""
+"""What people ask about releases and tables: comparisons, attacks, risk, and which variant of a policy to take."""

@@ -296,7 +296,7 @@ def _is_aligned(read: Sequence[PublishedColumn], recount: Recount) -> bool:
     """Row i of the release covers row i of the original, and no row is missing."""
     if recount.is_suppressed is not None:
         return False
-    return all(len(c.codes) == recount.n_rows and c.coverage.holds(c.labels, c.codes).all() for c in read)
+    return all(len(c.codes) == recount.n_rows and c.coverage.holds_rows(c.labels, c.codes).all() for c in read)
 
 
 def _rest(after: pl.DataFrame, quasi: Sequence[str]) -> set[str]:

@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.data.coverage import Coverage, coverage_of
+from tablecloak.data.coverage import Coverage, coverage_of, read_labels
 from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain, fit_sensitive
-from tablecloak.data.lenient_labels import read_labels
 from tablecloak.engines.base import QuasiColumn, Recount
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.frames import column_type

@@ -13,9 +13,9 @@ from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.measure.attack import AttackReport, attack_frames
 from tablecloak.measure.attack.files import population_of, side_of
-from tablecloak.measure.attacked import TRIED, WITH_REGISTER
 from tablecloak.measure.compare import Comparison, compare_frames, read_tables
 from tablecloak.policy.schema import Policy
+from tablecloak.release.facts.attacked import TRIED, WITH_REGISTER
 from tablecloak.release.finished import bytes_of, source_of_original
 
 # Metrics of which more is better are marked so; these say how much, which is neither good nor bad.

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.metrics.ambiguity import mean_ambiguity
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
-from tablecloak.metrics.release_details import ColumnDetails, OriginalTuples
+from tablecloak.metrics.release_details import OriginalTuples
 from tablecloak.stats.spread import spread
 
 # Classes are held against originals in blocks of this many pairs, and not at all beyond so many.
@@ -41,7 +40,7 @@ def ambiguity_data(counts: ReleaseCounts) -> Amount:
     for begin in range(0, len(counts.sizes), step):
         part = slice(begin, begin + step)
         pairs = zip(counts.cells, tuples.codes, strict=True)
-        held = np.logical_and.reduce([_holds(column, column.cell[part], codes) for column, codes in pairs])
+        held = np.logical_and.reduce([column.coverage.holds(column.cell[part, None], codes) for column, codes in pairs])
         consistent[part] = held @ tuples.weights
     return mean_ambiguity(counts, consistent, float(counts.n_rows))
 
@@ -50,18 +49,10 @@ def _estimated(counts: ReleaseCounts, tuples: OriginalTuples) -> Amount:
     """The same from some records held against some originals, both spread over all."""
     classes, originals = spread(counts.sizes, SAMPLED), spread(tuples.weights, SAMPLED)
     pairs = zip(counts.cells, tuples.codes, strict=True)
-    held = np.logical_and.reduce([_holds(column, column.cell[classes], codes[originals]) for column, codes in pairs])
+    held = np.logical_and.reduce(
+        [column.coverage.holds(column.cell[classes, None], codes[originals]) for column, codes in pairs]
+    )
     error = float(np.sqrt(held.mean(axis=1).var() / len(classes) + held.mean(axis=0).var() / len(originals)))
     mean = mean_ambiguity(counts, np.full(len(counts.sizes), counts.n_rows * held.mean()), float(counts.n_rows))
     note = f"{len(classes):,} of {counts.n_records:,} records against {len(originals):,} originals"
     return replace(mean, error=counts.n_records * error, note=note)
-
-
-def _holds(column: ColumnDetails, cells: IntArray, codes: IntArray) -> BoolArray:
-    """Whether some cells cover some codes, (cells, codes)."""
-    coverage = column.coverage
-    held = (codes >= coverage.lo[cells, None]) & (codes <= coverage.hi[cells, None])
-    for i, cell in enumerate(cells.tolist() if coverage.sets else []):
-        if cell in coverage.sets:
-            held[i] = np.isin(codes, sorted(coverage.sets[cell]))
-    return held

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.coverage import Coverage
-from tablecloak.data.domain import ANYTHING, Domain, DomainKind
-from tablecloak.data.intervals import distinct_intervals
+from tablecloak.data.domain import ANYTHING, Domain, DomainKind, distinct_intervals
 from tablecloak.metrics.compared_records import ComparedRecords
 from tablecloak.stats.classes import Histogram, SensitiveDomain
 

@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
+from tablecloak.data.itemsets import ItemsetStats
 from tablecloak.models.base import Condition, Monotone, Sense, Verdict, model, parameters
 from tablecloak.stats.classes import Evidence
-from tablecloak.stats.itemsets import ItemsetStats
 
 
 @model("km-anonymity", evidence=Evidence.ITEMS, monotone=Monotone.GENERALIZATION, sense=Sense.AT_LEAST)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from tablecloak.arrays import IntArray
-from tablecloak.engines.base import Coding
+from tablecloak.engines.base import Coding, Table
 from tablecloak.engines.choose import Demand, EngineOptions, bytes_in_memory, require_memory
+from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import GoalNotMet
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
@@ -22,9 +23,9 @@ from tablecloak.release.plan import Plan, add_target, source_of
 from tablecloak.release.prepare import read, without_missing
 from tablecloak.release.publish import recount, write_release
 from tablecloak.release.recoding.classes import Recoding, read_recoding
-from tablecloak.release.recoding.items import is_item_recoding
+from tablecloak.release.recoding.items import is_item_recoding, read_item_recoding
 from tablecloak.release.recount import require_ready
-from tablecloak.release.shapes.base import Release, shape_of
+from tablecloak.release.shapes.base import Applied, Release, shape_of
 from tablecloak.release.shapes.classes import arranged
 from tablecloak.release.shapes.sets.apply import apply_to_sets
 from tablecloak.release.verified import documents_of
@@ -45,48 +46,52 @@ def apply_file(
     """Publish new rows as an earlier run published its own; rows that no class covers are suppressed.
 
     Args:
-        suppression_limit: share of rows that may be left out because their class is too small in the new data; None
-            takes the limit of the policy.
+        suppression_limit: share of rows that may be left out because their class is too small in the new data, or of
+            the items of all sets; None takes the limit of the policy.
 
     Raises: GoalNotMet, DataError, and IncompatibleChoice where an engine is asked for that does not work in memory.
     """
     demand = Demand.of(**options)
-    engine = require_memory("apply", demand, 0)
-    if is_item_recoding(recoding):
-        return apply_to_sets(
-            recoding, data, output, suppression_limit=suppression_limit, force=force, progress=progress
-        )
-    timed = Timed(progress)
-    stored = read_recoding(recoding)
+    engine, timed = require_memory("apply", demand, 0), Timed(progress)
+    is_of_items = is_item_recoding(recoding)
+    stored: Any = read_item_recoding(recoding) if is_of_items else read_recoding(recoding)
     policy = stored.policy.with_files(source=data, target=output)
-    if demand.memory is not None:
+    if demand.memory is not None and not is_of_items:
         require_memory("apply", demand, bytes_in_memory(sniff(source_of(policy))))
     with Outputs(reads=[recoding, *policy.reads], force=force) as outputs:
         place, target = add_target(outputs, policy)
-        plan, table = read(engine, source_of(policy), policy, timed)
-        table, n_dropped = without_missing(engine, table, plan)
-        with timed.phase("recode", table.n_rows) as notes:
-            classes = stored.classes_of(engine.frame(table, stored.read_columns))
-            n_rows = table.n_rows
-            most = plan.most_left_out(n_rows) if suppression_limit is None else most_of(n_rows, suppression_limit)
-            counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
-            classes = _without_weak_classes(counted, plan, classes, stored, most)
-            release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
-            notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
-        ordered, rows = arranged(engine, release, rows, plan, timed)
-        originals = replace(code_originals(engine, table, plan, rows), unpublished=counted.table.unpublished())
         shape, files = shape_of(policy), documents_of(policy, target)
-        made = Release(ordered, originals, labels=stored.labels())
-        written = write_release(engine, made, files, shape=shape, plan=plan, timed=timed)
+        plan, table = read(engine, source_of(policy), policy, timed)
+        recode = apply_to_sets if is_of_items else _apply_to_classes
+        made = recode(engine, table, plan, stored, suppression_limit=suppression_limit, timed=timed)
+        plan = made.plan
+        written = write_release(engine, made.release, files, shape=shape, plan=plan, timed=timed)
         verification = recount(engine, written, shape=shape, plan=plan, timed=timed, files=None).verification
-        handover = appraise(
-            engine, written.main, plan, before=risk_before(engine, table, plan), evidence=verification.evidence
-        )
+        before = risk_before(engine, made.table, plan)
+        handover = appraise(engine, written.main, plan, before=before, evidence=verification.evidence)
         verification = require_ready(verification.with_handover(handover), policy)
     return RunReport(
-        verification, [], timed.seconds, [sentence(m) for m in plan.goal.models], "recoding", engine.name,
-        n_dropped, plan.notes, str(place),
+        verification, made.measurements, timed.seconds, [sentence(m) for m in plan.goal.models], "recoding",
+        engine.name, table.n_rows - made.table.n_rows, made.notes, str(place),
     )  # fmt: skip
+
+
+def _apply_to_classes(
+    engine: LocalEngine, whole: Table, plan: Plan, stored: Recoding, *, suppression_limit: float | None, timed: Timed
+) -> Applied:
+    """Rows in the classes that cuts lead them to."""
+    table, _ = without_missing(engine, whole, plan)
+    with timed.phase("recode", table.n_rows) as notes:
+        classes = stored.classes_of(engine.frame(table, stored.read_columns))
+        n_rows = table.n_rows
+        most = plan.most_left_out(n_rows) if suppression_limit is None else most_of(n_rows, suppression_limit)
+        counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
+        classes = _without_weak_classes(counted, plan, classes, stored, most)
+        release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
+        notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
+    ordered, rows = arranged(engine, release, rows, plan, timed)
+    originals = replace(code_originals(engine, table, plan, rows), unpublished=counted.table.unpublished())
+    return Applied(Release(ordered, originals, labels=stored.labels()), plan, table, plan.notes)
 
 
 def _without_weak_classes(coding: Coding, plan: Plan, classes: IntArray, stored: Recoding, most: int) -> IntArray:

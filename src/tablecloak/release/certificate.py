@@ -20,7 +20,7 @@ from typing import Any
 
 from tablecloak.errors import DataError
 from tablecloak.io.parts import is_many, parts_of
-from tablecloak.measure.public import level, public_run
+from tablecloak.release.facts.public import level, public_run
 
 FORMAT = "tablecloak-certificate-1"
 PACKAGES = ("tablecloak", "polars", "numpy", "numba")

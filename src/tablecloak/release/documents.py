@@ -12,12 +12,9 @@ from typing import Any
 from tablecloak.data.table import Role
 from tablecloak.errors import PolicyError
 from tablecloak.findings.base import Status
-from tablecloak.io.atomic import Outputs, home_of
+from tablecloak.io.atomic import home_of
 from tablecloak.io.database import digest_of_table
 from tablecloak.io.places import DatabaseTable, Place
-from tablecloak.measure.report_facts import Facts
-from tablecloak.measure.subject import Step, Subject
-from tablecloak.models.base import parameters
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import secret_of
@@ -33,6 +30,7 @@ from tablecloak.release.certificate import (
     sha256_text,
     stored_key,
 )
+from tablecloak.release.facts.subject import Subject
 from tablecloak.release.plan import Plan
 from tablecloak.release.recount import Verification
 from tablecloak.rng import Secret
@@ -54,22 +52,6 @@ class Documents:
     delimiter: str | None = field(default=None, kw_only=True)
     rows_per_file: int | None = field(default=None, kw_only=True)
     is_of_run: bool = field(default=False, kw_only=True)  # from file to file: values are spelled as the input does
-
-    @classmethod
-    def beside(
-        cls,
-        outputs: Outputs,
-        path: str | Path,
-        *,
-        report: str | Path | None,
-        certificate: str | Path | None,
-        recoding: str | Path | None,
-    ) -> Documents:
-        """A release at a path with report, certificate and recoding where they are asked for, all or nothing."""
-        target = outputs.add(Path(path))
-        page, vouching = [None if p is None else outputs.add(Path(p)) for p in (report, certificate)]
-        stored = None if recoding is None else outputs.add(Path(recoding), is_private=True)
-        return cls(target, Path(path).name, page, vouching, stored)
 
     @property
     def are_wanted(self) -> bool:
@@ -119,25 +101,6 @@ def _hash_of(place: Place | None) -> str | None:
     if isinstance(place, DatabaseTable):
         return digest_of_table(place)
     return None if place is None else sha256_of(place)
-
-
-def subject_of(
-    name: str, run: Mapping[str, Any], plan: Plan, facts: Facts | None, certificate: Mapping[str, Any]
-) -> Subject:
-    """What a report says about a run."""
-    shown, starred = plan.publication.columns, plan.publication.starred
-    judged = {*plan.quasi, *plan.sensitive, *starred}
-    return Subject(
-        name=name,
-        run=run,
-        facts=facts,
-        certificate=certificate,
-        models=[Step(m.name, type(m), parameters(m), m.sense.value) for m in plan.goal.models],
-        algorithm=Step(plan.algorithm.name, type(plan.algorithm), settings_of(plan.algorithm)),
-        kept=[c for c in shown if c not in judged],
-        starred=starred,
-        left_out=[c for c in plan.policy.columns if c not in shown],
-    )
 
 
 def settings_of(algorithm: Any) -> dict[str, Any]:

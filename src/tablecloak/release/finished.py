@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
@@ -19,12 +20,10 @@ from tablecloak.engines.equal_rows import Hidden
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
-from tablecloak.io.sources import Source
+from tablecloak.io.sources import Source, is_place
 from tablecloak.io.tabular import read_frame, refuse_empty, require_rows
 from tablecloak.policy.schema import Policy
 from tablecloak.release.plan import source_of
-
-IN_MEMORY = Choice(LocalEngine.name, "the tables are in memory", 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,30 +31,25 @@ class FinishedRelease:
     """All columns of a release, held by an engine."""
 
     engine: Engine
-    choice: Choice  # why this engine
     source: Source
     table: Table  # labelled columns as texts, the others with their types
 
     @classmethod
-    def read(cls, engine: Engine, choice: Choice, source: Source, *, labelled: Collection[str]) -> FinishedRelease:
-        """The release in a file or a table of a database.
+    def read(cls, engine: Engine, source: Source, *, labelled: Collection[str]) -> FinishedRelease:
+        """The release in a file, a table of a database or a frame.
 
-        Raises: DataError if it has no rows.
+        Raises: DataError if a file has no rows.
         """
         names = engine.layout(source).names
-        types = {**(source.types or {}), **{n: ColumnType.TEXT for n in names if n in labelled}}
-        table = engine.read(replace(source, types=types), columns=None, categorical=names)
-        refuse_empty(table.n_rows, source.location)
-        return cls(engine, choice, source, table)
-
-    @classmethod
-    def of_frame(
-        cls, engine: Engine, choice: Choice, frame: pl.DataFrame, *, labelled: Collection[str]
-    ) -> FinishedRelease:
-        """A release that is a frame."""
-        texts = frame.with_columns(pl.col(n).cast(pl.String) for n in frame.columns if n in labelled)
-        table = engine.read(Source.in_memory(texts), columns=None, categorical=frame.columns)
-        return cls(engine, choice, Source.in_memory(frame), table)
+        labels = [name for name in names if name in labelled]
+        if source.frame is not None:
+            shown = Source.in_memory(source.frame.with_columns(pl.col(labels).cast(pl.String)))
+        else:
+            shown = replace(source, types={**source.types, **dict.fromkeys(labels, ColumnType.TEXT)})
+        table = engine.read(shown, columns=None, categorical=names)
+        if not source.is_frame:
+            refuse_empty(table.n_rows, source.location)
+        return cls(engine, source, table)
 
     @property
     def names(self) -> list[str]:
@@ -85,18 +79,20 @@ def texts_of(engine: Engine, source: Source, columns: Sequence[str]) -> Table:
     return engine.read(as_text, columns=columns, categorical=columns)
 
 
-def source_of_release(place: Place, policy: Policy | None = None, *, expected: Collection[str] = ()) -> Source:
-    """Where a release is, and which columns it is expected to have."""
+def source_of_release(data: Any, policy: Policy | None = None, *, expected: Collection[str] = ()) -> Source:
+    """Where a release is, and which columns it is expected to have; a frame is as it is."""
+    if not is_place(data):
+        return Source.of(data)
     output = policy.output if policy else None
     columns = frozenset([*expected, *(policy.columns if policy else ())])
-    return Source.of(place, format=output.format if output else None, expected=columns)
+    return Source.of(data, format=output.format if output else None, expected=columns)
 
 
-def source_of_original(place: Place, policy: Policy | None = None, *, expected: Collection[str] = ()) -> Source:
-    """Where an original is, read as the policy says."""
-    if policy is None:
-        return Source.of(place, expected=frozenset(expected))
-    return source_of(policy.with_files(source=place))
+def source_of_original(data: Any, policy: Policy | None = None, *, expected: Collection[str] = ()) -> Source:
+    """Where an original is, read as the policy says; a frame is as it is."""
+    if policy is None or not is_place(data):
+        return Source.of(data, expected=frozenset(expected))
+    return source_of(policy.with_files(source=data))
 
 
 def original_frame(place: Place, policy: Policy | None = None, *, expected: Collection[str] = ()) -> pl.DataFrame:
@@ -112,7 +108,7 @@ def original_frame(place: Place, policy: Policy | None = None, *, expected: Coll
 
 def release_frame(source: Source, labelled: Collection[str]) -> pl.DataFrame:
     """A release in memory."""
-    return FinishedRelease.read(LocalEngine(), IN_MEMORY, source, labelled=labelled).frame
+    return FinishedRelease.read(LocalEngine(), source, labelled=labelled).frame
 
 
 @contextmanager

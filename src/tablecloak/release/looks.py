@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tablecloak.measure.subject import Subject
+    from tablecloak.release.facts.subject import Subject
 
 
 def page(subject: Subject) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from tablecloak.data.row_origins import (
 )
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Coding, Engine, Recount, Table
+from tablecloak.engines.disk.external_sort import Parts
 from tablecloak.engines.equal_rows import Hidden, KeyArray
 from tablecloak.engines.local.engine import LocalTable
 from tablecloak.errors import IncompatibleChoice
@@ -160,10 +160,9 @@ def coded_original(engine: Engine, plan: Plan, policy: Policy, before: Original)
     original, plan = settle_persons(engine, before.table, with_persons(plan, policy, before.table))
     there = {n: c for n, c in plan.policy.columns.items() if n in original.types}
     plan_of_original = replace(plan, policy=plan.policy.model_copy(update={"columns": there}))
-    # an engine that holds rows on disk keeps them there only as rows
-    by_row = engine.room != 0
     quasi, counted = plan_of_original.quasi_columns(original), plan_of_original.sensitive_columns(original)
-    return engine.contingency(original, quasi, counted, by_row=by_row), plan
+    # an engine that holds rows on disk keeps them there only as rows
+    return engine.contingency(original, quasi, counted, by_row=engine.tells_rows_apart), plan
 
 
 def beside_in_memory(
@@ -229,7 +228,7 @@ def _blamed(
 
     failures = []
     for side in generalized:
-        covers_nothing = np.flatnonzero((side.coverage.hi < side.coverage.lo)[side.labels])
+        covers_nothing = np.flatnonzero(side.coverage.is_empty[side.labels])
         if len(covers_nothing):
             failures.append(failure(NOT_COVERED, side.name, covers_nothing))
     try:
@@ -323,19 +322,19 @@ class _Parts:
             leaf = tree.classes_of(codes)
             return leaf if not self.equal else first[leaf] + self._hashed(rows) % n_hashed[leaf]
 
-        published = _Sorted(engine.scratch / "beside-release", n_parts, engine.room // 8)
-        originals = _Sorted(engine.scratch / "beside-original", n_parts, engine.room // 8)
-        published.fill(self._published(recount, part_of))
-        originals.fill(self._originals(part_of))
+        published, originals = (
+            Parts(engine.scratch, name, n_parts, engine.room // 16) for name in ("beside-release", "beside-original")
+        )
+        for rows, of_row in self._published(recount, part_of):
+            published.add(rows, of_row)
+        for before, of_row in self._originals(part_of):
+            originals.add(before, of_row)
+            nothing = before.clear()
         is_whole = np.repeat(n_hashed == 1, n_hashed)
-        for part in range(n_parts):
-            rows = published.load(part)
-            if rows is None:
-                continue
-            there = originals.load(part)
-            there = originals.nothing() if there is None else there
-            if rows.height + there.height > 2 * MUCH * most:
+        for part in np.flatnonzero(published.n_rows).tolist():
+            if published.n_rows[part] + originals.n_rows[part] > 2 * MUCH * most:
                 raise TooLargeError(TOO_LARGE)
+            rows, there = pl.concat(published.pieces(part)), pl.concat([nothing, *originals.pieces(part)])
             yield from self._failures_of(rows, there, is_whole=bool(is_whole[part]))
             published.forget(part)
             originals.forget(part)
@@ -348,7 +347,7 @@ class _Parts:
         sides = [self.coverage[name] for name in names]
         is_read = np.ones(labels.shape[1], bool)
         for side, of_class in zip(sides, labels, strict=True):
-            is_read &= (side.hi >= side.lo)[of_class]
+            is_read &= ~side.is_empty[of_class]
         return cuts_between(labels[:, is_read], sides, sizes[is_read], most)
 
     def _published(self, recount: Recount, part_of: PartOf) -> Iterator[tuple[pl.DataFrame, IntArray]]:
@@ -506,56 +505,6 @@ def _in_step(
         beside = parts[0] if len(parts) == 1 else pl.concat([p.cast(pl.String) for p in parts])
         left = beside[batch.height :]
         yield batch, beside[: batch.height]
-
-
-class _Sorted:
-    """Rows that go to parts on disk, and come back part by part."""
-
-    def __init__(self, folder: Path, n_parts: int, most_bytes: int) -> None:
-        self._folder, self._most_bytes = folder, most_bytes
-        self._files: list[list[Path]] = [[] for _ in range(n_parts)]
-        self._schema: pl.Schema | None = None
-        folder.mkdir()
-
-    def fill(self, batches: Iterator[tuple[pl.DataFrame, IntArray]]) -> None:
-        """Write all rows."""
-        waiting: list[tuple[pl.DataFrame, IntArray]] = []
-        n_bytes = 0
-        for rows, parts in batches:
-            waiting.append((rows, parts))
-            n_bytes += int(rows.estimated_size()) + parts.nbytes
-            self._schema = rows.schema
-            if n_bytes > self._most_bytes:
-                self._write(waiting)
-                waiting, n_bytes = [], 0
-        self._write(waiting)
-
-    def _write(self, waiting: list[tuple[pl.DataFrame, IntArray]]) -> None:
-        if not waiting:
-            return
-        rows, parts = pl.concat([rows for rows, _ in waiting]), np.concatenate([parts for _, parts in waiting])
-        order = np.argsort(parts, kind="stable")
-        ends = np.searchsorted(parts[order], np.arange(len(self._files) + 1))
-        for part, (begin, end) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
-            if end > begin:
-                path = self._folder / f"{part}-{len(self._files[part])}.arrow"
-                rows[order[begin:end]].write_ipc(path)
-                self._files[part].append(path)
-
-    def load(self, part: int) -> pl.DataFrame | None:
-        """The rows of a part; None: there are none."""
-        files = self._files[part]
-        return pl.concat([pl.read_ipc(path) for path in files]) if files else None
-
-    def nothing(self) -> pl.DataFrame:
-        """No rows, with the columns of all."""
-        assert self._schema is not None
-        return pl.DataFrame(schema=self._schema)
-
-    def forget(self, part: int) -> None:
-        """Remove a part that was looked at."""
-        for path in self._files[part]:
-            path.unlink()
 
 
 def _united(failures: Iterator[Failure]) -> list[Failure]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,17 +12,17 @@ from typing import Any
 
 from tablecloak.algorithms import solution_metrics
 from tablecloak.algorithms.base import Solution
-from tablecloak.engines.base import Answer, Coding
+from tablecloak.engines.base import Answer, Coding, OnDemand
 from tablecloak.engines.row_samples import sample_of
 from tablecloak.findings.base import Finding, Status
 from tablecloak.io.places import Place
-from tablecloak.measure.subject import Subject
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
 from tablecloak.metrics.release_details import Details, Target
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.release import looks
+from tablecloak.release.facts.subject import Subject
 from tablecloak.release.plan import Plan, side_output_path
 from tablecloak.release.recount import Verification
 from tablecloak.stats.classes import ClassStats, Counted, Histogram
@@ -138,14 +138,12 @@ def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:
     """What metrics measure of a solution."""
     solution = answer.solution
     is_here = len(solution.class_of_tuple) == coding.n_tuples  # of a large table, the classes of tuples are on disk
-    look = solution_metrics.of_table(lambda: coding.table) if is_here else _look_at_sample(coding, answer)
+    if is_here:
+        look = solution_metrics.of_table(lambda: coding.table)
+    else:
+        sample = lambda: sample_of(coding, answer)  # noqa: E731
+        look = solution_metrics.of_sample(sample, coding.domains, coding.n_rows, coding.originals)
     return solution_metrics.counts(coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, look)
-
-
-def _look_at_sample(coding: Coding, answer: Answer) -> solution_metrics.Look:
-    return solution_metrics.of_sample(
-        lambda: sample_of(coding, answer), coding.domains, coding.n_rows, coding.originals
-    )
 
 
 def _reported(counts: ReleaseCounts) -> list[Measurement]:
@@ -168,19 +166,12 @@ def _targets(coding: Coding, classes: Sequence[ClassStats]) -> dict[str, Target]
     originals = {domain.name: dict(zip(domain.labels, coding.totals[domain.name].tolist(), strict=True))
                  for domain in coding.sensitive if domain.kind is Counted.SENSITIVE}  # fmt: skip
     histograms = classes[0].hist_of(Counted.SENSITIVE)
-    return {name: Target.matched(_Histograms(classes, name), histograms[name].domain, originals[name])
+
+    def of_parts(name: str) -> OnDemand[Histogram]:  # parts on disk are read anew on each walk, one at a time
+        return OnDemand(len(classes), lambda part: classes[part].hist[name])
+
+    return {name: Target.matched(of_parts(name), histograms[name].domain, originals[name])
             for name in originals if name in histograms}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Histograms:
-    """A sensitive column in the classes of every part; parts on disk are read anew on each walk, one at a time."""
-
-    classes: Sequence[ClassStats]
-    name: str
-
-    def __iter__(self) -> Iterator[Histogram]:
-        return (part.hist[self.name] for part in self.classes)
 
 
 def with_utility(report: RunReport, counts: ReleaseCounts, plan: Plan) -> RunReport:

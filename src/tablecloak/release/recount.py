@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,21 +13,20 @@ import polars as pl
 from tablecloak.algorithms.base import Publishes
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.attacks.base import run_attacks
-from tablecloak.data.cover_graph import PAIRS_UP_TO, consistency_of
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
-from tablecloak.data.row_origins import classes_in_order
+from tablecloak.data.row_origins import PAIRS_UP_TO, classes_in_order, consistency_of
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Coding, Engine, Recount, Table
+from tablecloak.engines.base import Coding, Engine, OnDemand, Recount, Table
 from tablecloak.engines.choose import Choice
 from tablecloak.errors import GoalNotMet
 from tablecloak.findings import strong_attack
 from tablecloak.findings.base import Finding, RareBounds, Recounted, Status, status_of
-from tablecloak.measure.attacked import WITH_REGISTER, Background, attacks_on
-from tablecloak.measure.report_facts import Before, Facts, collect
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, silent
+from tablecloak.release.facts.attacked import WITH_REGISTER, Background, attacks_on
+from tablecloak.release.facts.collect import Before, Facts, collect
 from tablecloak.release.handover import NO_EVIDENCE, Handover
 from tablecloak.release.plan import Plan
 from tablecloak.release.population import case_with_people, with_people
@@ -153,10 +152,14 @@ class Originals:
     def domains(self) -> dict[str, Domain]:
         return {d.name: d for d in self.coding.domains}
 
-    @property
-    def codes(self) -> Mapping[str, Codes]:
-        """(n_originals,) by quasi-identifier."""
-        return self.coding.codes
+    def of_records(self, recount: Recount) -> Callable[[str], Codes] | None:
+        """From a quasi-identifier to the code of the original of every published record; None: they are not as many."""
+        rows, codes = self.row_of, self.coding.codes
+        if rows is not None and recount.is_suppressed is not None:
+            rows = rows[~recount.is_suppressed]
+        if recount.n_rows != (self.n_rows if rows is None else len(rows)):
+            return None
+        return lambda name: codes[name] if rows is None else codes[name][rows]
 
     @property
     def n_rows(self) -> int:
@@ -361,40 +364,12 @@ def _judged(
 
 def _pairs(recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]) -> Consistency | None:
     """Which published rows could be which published originals; None for tables that are too large."""
-    if not recount.cells:
+    codes = originals.of_records(recount)
+    if not recount.cells or codes is None or recount.n_rows > PAIRS_UP_TO:
         return None
-    rows = originals.row_of
-    if rows is not None and recount.is_suppressed is not None:
-        rows = rows[~recount.is_suppressed]
-    n_originals = originals.n_rows if rows is None else len(rows)
-    if n_originals != recount.n_rows or n_originals > PAIRS_UP_TO:
-        return None
-    sides = [
-        (coverage[name], column,
-         originals.codes[name] if rows is None else originals.codes[name][rows])
-        for name, column in recount.cells.items()
-    ]  # fmt: skip
-    is_in_order = all(c.holds(column, codes).all() for c, column, codes in sides)
-    return consistency_of([(c, column.index, codes) for c, column, codes in sides], is_in_order=is_in_order)
-
-
-class _Recoded(Sequence[ClassStats]):
-    """Parts of a recount in the domains of the original, made when asked for."""
-
-    def __init__(self, parts: Sequence[ClassStats], change: Callable[[ClassStats], ClassStats]) -> None:
-        self._parts, self._change = parts, change
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    @overload
-    def __getitem__(self, index: int) -> ClassStats: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ClassStats]: ...
-    def __getitem__(self, index: int | slice) -> ClassStats | Sequence[ClassStats]:
-        if isinstance(index, slice):
-            return _Recoded(self._parts[index], self._change)
-        return self._change(self._parts[index])
+    sides = [(coverage[name], column, codes(name)) for name, column in recount.cells.items()]
+    is_in_order = all(c.holds_rows(column, own).all() for c, column, own in sides)
+    return consistency_of([(c, column.index, own) for c, column, own in sides], is_in_order=is_in_order)
 
 
 def _beside_originals(recount: Recount, coding: Coding) -> Recount:
@@ -407,12 +382,7 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
     domains = {d.name: d for d in coding.sensitive if d.kind is Counted.SENSITIVE}
     if not domains or not len(parts):
         return recount
-    places = {name: {label: code for code, label in enumerate(d.labels)} for name, d in domains.items()}
-    code_of = {
-        name: np.array([places[name].get(label, -1) for label in hist.domain.labels], np.int64)
-        for name, hist in parts[0].hist.items()
-        if name in places
-    }
+    code_of = {n: hist.domain.codes_in(domains[n]) for n, hist in parts[0].hist.items() if n in domains}
     code_of = {name: codes for name, codes in code_of.items() if (codes >= 0).all()}
 
     holdings = next((d for d in coding.sensitive if d.kind is Counted.HOLDING), None)
@@ -429,8 +399,8 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
                     hist[name] = in_table(hist[name], holdings, coding.totals[holdings.name])
         return replace(part, hist=hist)
 
-    changed = _Recoded(parts, change) if len(parts) > 1 else (change(parts[0]),)
-    return replace(recount, parts=changed)
+    is_one = len(parts) == 1
+    return replace(recount, parts=(change(parts[0]),) if is_one else OnDemand(len(parts), lambda i: change(parts[i])))
 
 
 def _with_unpublished(recount: Recount, originals: Originals) -> Recount:
@@ -481,15 +451,10 @@ def require(verification: Verification) -> Verification:
 
 def covers_originals(recount: Recount, originals: Originals, coverage: Mapping[str, Coverage]) -> bool:
     """Whether every published cell covers the cell of its original."""
-    rows = originals.row_of
-    if rows is not None and recount.is_suppressed is not None:
-        rows = rows[~recount.is_suppressed]
-    if recount.n_rows != (originals.n_rows if rows is None else len(rows)):
+    codes = originals.of_records(recount)
+    if codes is None:
         return False
-    return all(
-        coverage[name].holds(column, originals.codes[name] if rows is None else originals.codes[name][rows]).all()
-        for name, column in recount.cells.items()
-    )
+    return all(coverage[name].holds_rows(column, codes(name)).all() for name, column in recount.cells.items())
 
 
 def require_ready(verification: Verification, policy: Policy) -> Verification:

@@ -17,8 +17,8 @@ from tablecloak.errors import GoalNotMet
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release.plan import Plan
+from tablecloak.release.population import asks_for_everybody, solve_for_everybody
 from tablecloak.release.prepare import Prepared
-from tablecloak.release.presence import asks_for_everybody, solve_for_everybody
 from tablecloak.release.shapes.base import Shape
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from tablecloak.progress import Timed
 from tablecloak.release.documents import Documents, write_documents
 from tablecloak.release.handover import appraise
 from tablecloak.release.outcome import RunReport, with_utility
-from tablecloak.release.plan import Plan, side_output_path, side_path
+from tablecloak.release.plan import Plan, add_target, side_output_path, side_path
 from tablecloak.release.publish import recount, write_release
 from tablecloak.release.recount import Verification, require_ready
 from tablecloak.release.shapes.base import Release, Shape, Stored
@@ -71,9 +72,9 @@ class VerifiedRelease:
         """
         engine, shape, plan, timed = LocalEngine(), self._shape, self._plan, Timed()
         with Outputs(reads=plan.policy.reads, force=force) as outputs:
-            files = Documents.beside(outputs, path, report=report, certificate=certificate, recoding=recoding)
-            side = outputs.add(side_path(Path(path))) if self._side is not None else None
-            files = replace(files, side=side)
+            files = Documents(outputs.add(Path(path)), Path(path).name)
+            side = side_path(Path(path)) if self._side is not None else None
+            files = _with_documents(files, outputs, (report, certificate, side), recoding)
             if files.recoding:
                 shape.refuse_recoding(plan)
             beside = None if self._side is None else table_of(self._side)
@@ -119,18 +120,24 @@ def write_recoding(files: Documents, recoding: Stored | None) -> None:
 
 def reserve(outputs: Outputs, policy: Policy) -> Documents:
     """Temporary names for every file that a policy asks for."""
-    place, output = policy.output_place, policy.output
-    assert place is not None
-    assert output is not None
-    side_output = side_output_path(policy)
-    release = outputs.add_place(place, is_folder=output.is_folder)
-    recoding = None if policy.recoding_path is None else outputs.add(policy.recoding_path, is_private=True)
-    paths = (policy.report_path, policy.certificate_path, side_output)
-    report, certificate, side = [None if path is None else outputs.add(path) for path in paths]
-    return replace(
-        documents_of(policy, release), name=place.name, report=report, certificate=certificate, recoding=recoding,
-        source=policy.input_path, side=side,
-    )  # fmt: skip
+    side = side_output_path(policy)
+    place, target = add_target(outputs, policy)
+    files = replace(documents_of(policy, target), name=place.name, source=policy.input_path)
+    asked = (policy.report_path, policy.certificate_path, side)
+    return _with_documents(files, outputs, asked, policy.recoding_path)
+
+
+def _with_documents(
+    files: Documents, outputs: Outputs, public: Sequence[str | Path | None], recoding: str | Path | None
+) -> Documents:
+    """The files of a run with temporary names for all others that are asked for.
+
+    Args:
+        public: report, certificate, and the table beside the release.
+    """
+    report, certificate, side = [None if path is None else outputs.add(Path(path)) for path in public]
+    stored = None if recoding is None else outputs.add(Path(recoding), is_private=True)
+    return replace(files, report=report, certificate=certificate, side=side, recoding=stored)
 
 
 def documents_of(policy: Policy, release: Place) -> Documents:

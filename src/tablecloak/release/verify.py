@@ -20,7 +20,7 @@ from tablecloak.algorithms.base import Publishes
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.group_origins import BlockRows, dealt, kept_links
-from tablecloak.data.row_origins import Equal, numbered
+from tablecloak.data.row_origins import Equal
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand, choose_memory
@@ -28,15 +28,11 @@ from tablecloak.engines.equal_rows import Hidden
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.cells import infer_type, parsed
-from tablecloak.io.frames import from_frame
-from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.release.documents import Certified, certified_policy, check_certificate
 from tablecloak.release.finished import (
-    IN_MEMORY,
     FinishedRelease,
     bytes_of,
     engine_for,
@@ -61,12 +57,11 @@ from tablecloak.release.shapes.groups import (
     COUNT,
     GROUP,
     Separated,
-    counts_of,
     read_separated,
     unexchanged,
     verify_separated,
 )
-from tablecloak.stats.classes import Evidence
+from tablecloak.stats.classes import Evidence, number_rows
 
 # Why a column that a policy names has no place in a release.
 UNPUBLISHED = {
@@ -95,80 +90,41 @@ SAME_TABLE = "the distribution of the whole table was taken from the release; --
 # Verbs ----------------------------------------------------------------------------------------------------------------
 
 
-def verify_file(
-    release: Place,
+def verify_release(
+    release: Any,
     policy: Policy,
     *,
-    original: Place | None = None,
+    original: Any = None,
+    side: Any = None,
     progress: Progress = silent,
     demand: Demand | None = None,
 ) -> Verification:
-    """Recount a finished file, whoever made it; with the original, also hold every published cell against it."""
+    """Recount a finished release, whoever made it; with the original, also hold every published cell against it.
+
+    Args:
+        release: a place or a frame; so may the original be.
+        side: the sensitive columns, where a frame has them in one of their own; beside a file they are found.
+    """
     timed = Timed(progress)
     source = source_of_release(release, policy)
     before = None if original is None else source_of_original(original, policy)
     if policy.algorithm.publishes.is_bucketing:
         choice = choose_memory(demand or Demand(), bytes_of(source, before), verb="verify of a release in groups")
-        return replace(_read_groups(release, policy, original, timed), choice=choice)
-    with engine_for(demand, source, before) as (engine, choice):
-        with timed.phase("read"):
-            plan = make_plan(_published_part(policy), engine.layout(source).names, location=str(release))
-            finished = FinishedRelease.read(engine, choice, source, labelled=plan.quasi)
-        return _verified(finished, plan, policy, before, timed)
+        verification = _read_groups(source, side, policy, before, timed)
+    else:
+        with engine_for(demand, source, before) as (engine, choice):
+            with timed.phase("read"):
+                plan = _plan_of(source, policy, engine.layout(source).names)
+                finished = FinishedRelease.read(engine, source, labelled=plan.quasi)
+            verification = _verified(finished, plan, policy, before, timed)
+    return verification if source.is_frame else replace(verification, choice=choice)
 
 
-def verify_frame(
-    release: Any, policy: Policy, *, original: Any = None, side: Any = None, demand: Demand | None = None
-) -> Verification:
-    """Recount a finished frame, whoever made it; with the original, also hold every published cell against it.
-
-    Args:
-        side: the sensitive columns, where the release has them in a table of their own.
-    """
-    frame = from_frame(release)
-    source, before = Source.in_memory(frame), None if original is None else Source.in_memory(from_frame(original))
-    if policy.algorithm.publishes.is_bucketing:
-        choose_memory(demand or Demand(), bytes_of(source, before), verb="verify of a release in groups")
-        beside = None if side is None else from_frame(side)
-        plan = make_plan(_published_part(policy), [*frame.columns, *(() if beside is None else beside.columns)])
-        grouped = _Grouped(
-            Separated(table_of(frame), None if beside is None else table_of(beside)),
-            _Cells.of(source), None if beside is None else _Cells.of(Source.in_memory(beside)),
-        )  # fmt: skip
-        original_rows = None if before is None else Original.read(LocalEngine(), before, policy, plan)
-        verification = _verify_groups(LocalEngine(), grouped, plan, policy, original_rows)
-        return verification.with_handover(
-            appraise_finished(LocalEngine(), table_of(frame), policy, verification.evidence)
-        )
-    with engine_for(demand, source, before) as (engine, choice):
-        plan = make_plan(_published_part(policy), frame.columns)
-        finished = FinishedRelease.of_frame(engine, choice, frame, labelled=plan.quasi)
-        return replace(_verified(finished, plan, policy, before, Timed()), choice=None)
-
-
-def verify_certificate(
-    release: Place,
-    certificate: Path,
-    *,
-    original: Place | None = None,
-    recoding: Path | None = None,
-    progress: Progress = silent,
-    recount: Callable[..., Verification] = verify_file,
-    demand: Demand | None = None,
-) -> Certified:
-    """Hold a finished file against its certificate: hashes and a recount; the original adds what only it can show."""
-    policy, certified, missing = certified_policy(certificate)
-    verification = recount(release, policy, original=original, progress=progress, demand=demand)
-    is_apart = policy.algorithm.publishes is Publishes.SEPARATED
-    side = side_path(release) if is_apart and isinstance(release, Path) else None
-    checks = check_certificate(certified, policy, verification, release, original, side, recoding=recoding)
-    return Certified(verification, [*checks, *missing])
-
-
-def _published_part(policy: Policy) -> Policy:
-    """The policy as it applies to a finished release: only the columns that a recount looks at."""
+def _plan_of(source: Source, policy: Policy, names: Sequence[str]) -> Plan:
+    """The plan of a finished release: only the columns that a recount looks at."""
     judged = policy.columns_with(Role.QUASI, Role.SENSITIVE)
-    return policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
+    policy = policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
+    return make_plan(policy, names, location=None if source.is_frame else source.location)
 
 
 def code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
@@ -240,7 +196,7 @@ def _verified(
     with timed.phase("verify"):
         verification = _verify(release, plan, policy, before)
         handover = appraise_finished(engine, release.table, policy, verification.evidence)
-    return replace(verification.with_handover(handover), choice=release.choice)
+    return verification.with_handover(handover)
 
 
 def _verify(release: FinishedRelease, plan: Plan, policy: Policy, before: Original | None) -> Verification:
@@ -356,67 +312,45 @@ def _unknowable(verification: Verification, goal: Goal) -> Verification:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
-    """The cells of a table in groups, letter by letter."""
+class _Grouped:
+    """A release in groups as it was read, and its cells letter by letter."""
 
-    texts: pl.DataFrame
-
-    @classmethod
-    def of(cls, source: Source) -> _Cells:
-        engine = LocalEngine()
-        return cls(engine.frame(texts_of(engine, source, engine.layout(source).names)))
+    release: Separated
+    main: pl.DataFrame
+    side: pl.DataFrame | None
 
     @property
     def names(self) -> list[str]:
-        return self.texts.columns
+        return [*self.main.columns, *(() if self.side is None else self.side.columns)]
+
+    def texts(self, column: str) -> pl.Series:
+        """The cells of a column."""
+        return self.main[column] if self.side is None or column in self.main.columns else self.side[column]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Grouped:
-    """A release in groups as it was read, and its cells as texts."""
-
-    release: Separated
-    main: _Cells
-    side: _Cells | None
-
-    def holder(self, column: str) -> tuple[_Cells, IntArray]:
-        """The table that shows a column, and the group of each of its rows."""
-        is_main = column in self.main.texts.columns
-        cells, table = (self.main, self.release.main) if is_main else (self.side, self.release.side)
-        assert cells is not None
-        assert table is not None
-        return cells, table.frame[GROUP].cast(pl.Int64).to_numpy()
-
-    def repeated(self, column: str, values: IntArray) -> IntArray:
-        """Values of the rows that show a column, one for every record: a table may list equal rows once."""
-        side = self.release.side
-        is_counted = column not in self.main.texts.columns and side is not None and COUNT in side.types
-        return np.repeat(values, counts_of(side)) if is_counted and side is not None else values
+def _texts(source: Source) -> pl.DataFrame:
+    engine = LocalEngine()
+    return engine.frame(texts_of(engine, source, engine.layout(source).names))
 
 
-def _read_groups(release: Place, policy: Policy, original: Place | None, timed: Timed) -> Verification:
-    """Recount the groups of a finished file and, where there is one, of the table beside it."""
+def _read_groups(source: Source, side: Any, policy: Policy, original: Source | None, timed: Timed) -> Verification:
+    """Recount the groups of a finished release and, where there is one, of the table beside it."""
     engine = LocalEngine()
     with timed.phase("read"):
-        is_apart = policy.algorithm.publishes is Publishes.SEPARATED
-        side = side_path(_as_path(release)) if is_apart else None
-        main = _Cells.of(source_of_release(release, policy, expected=[GROUP]))
-        beside = _Cells.of(source_of_release(side, policy, expected=[GROUP])) if side else None
-        plan = make_plan(
-            _published_part(policy), [*main.names, *(beside.names if beside else ())], location=str(release)
-        )
-        grouped = _Grouped(
-            read_separated(engine, release, side, plan, kind=policy.output.format if policy.output else None),
-            main,
-            beside,
-        )
+        if not source.is_frame:
+            source = replace(source, expected=source.expected | {GROUP})
+            side = _file_beside(source) if policy.algorithm.publishes is Publishes.SEPARATED else None
+        beside = None if side is None else source_of_release(side, policy, expected=[GROUP])
+        main, apart = _texts(source), None if beside is None else _texts(beside)
+        plan = _plan_of(source, policy, [*main.columns, *(() if apart is None else apart.columns)])
+        grouped = _Grouped(read_separated(engine, source, beside, plan), main, apart)
     before = None
     if original is not None:
         with timed.phase("original"):
-            before = Original.read(engine, source_of_original(original, policy), policy, plan)
+            before = Original.read(engine, original, policy, plan)
     with timed.phase("verify"):
         verification = _verify_groups(engine, grouped, plan, policy, before)
-        whole = FinishedRelease.read(engine, IN_MEMORY, source_of_release(release, policy), labelled=plan.quasi)
+        whole = FinishedRelease.read(engine, source, labelled=plan.quasi)
         handover = appraise_finished(engine, whole.table, policy, verification.evidence)
     return verification.with_handover(handover)
 
@@ -446,9 +380,8 @@ def _is_one_each(original: Table, policy: Policy) -> bool:
 
 def _group_columns(grouped: _Grouped, policy: Policy) -> list[str]:
     """Columns that show what the original shows."""
-    names = [*grouped.main.names, *(grouped.side.names if grouped.side else ())]
-    others = {*starred_of(policy), policy.algorithm.group_column}
-    return [n for n in dict.fromkeys(published_columns(policy, names)) if n not in others and n not in (GROUP, COUNT)]
+    others = {*starred_of(policy), policy.algorithm.group_column, GROUP, COUNT}
+    return [n for n in dict.fromkeys(published_columns(policy, grouped.names)) if n not in others]
 
 
 def _held_in_groups(
@@ -457,10 +390,10 @@ def _held_in_groups(
     """What the original says of groups: every group must show what some records hold, and no record is in two."""
     columns = [n for n in _group_columns(grouped, policy) if n in before.types]
     originals = engine.frame(before.texts(engine, columns)) if columns else pl.DataFrame()
-    equal = {}
-    for name in columns:
-        cells, _ = grouped.holder(name)
-        equal[name] = equal_cells(cells.texts[name], originals[name], before.types[name], policy.columns.get(name))
+    equal = {
+        name: equal_cells(grouped.texts(name), originals[name], before.types[name], policy.columns.get(name))
+        for name in columns
+    }
     foreign = _foreign_values(grouped, equal)
     if foreign:
         return lambda verification: with_failures(replace(verification, covers=False), foreign)
@@ -493,7 +426,7 @@ def _foreign_values(grouped: _Grouped, equal: Mapping[str, Equal]) -> list[Failu
     failures = []
     for name, column in equal.items():
         n_codes = 1 + int(max(column.published.max(initial=0), column.originals.max(initial=0)))
-        shown = np.bincount(grouped.repeated(name, column.published), minlength=n_codes)
+        shown = np.bincount(grouped.release.repeated(name, column.published), minlength=n_codes)
         too_often = shown > np.bincount(column.originals, minlength=n_codes)
         failures += _of_rows(NOT_EQUAL, name, too_often[column.published])
     return failures
@@ -507,18 +440,19 @@ def _linked_columns(
     coding = engine.contingency(original, plan.quasi_columns(original), plan.sensitive_columns(original), by_row=True)
     moving = [[n for n in block if n in columns] for block in plan.algorithm.moving(coding.table)]
     rest = [n for n in columns if not any(n in block for block in moving)]
-    main = [n for n in rest if n in grouped.main.texts.columns]
+    main = [n for n in rest if n in grouped.main.columns]
     fixed = [main, [n for n in rest if n not in main]]
     return [block for block in fixed if block], [block for block in moving if block]
 
 
 def _shown(grouped: _Grouped, block: Sequence[str], equal: Mapping[str, Equal]) -> BlockRows:
     """A block as rows with numbers."""
-    _, groups = grouped.holder(block[0])
+    release, first = grouped.release, block[0]
+    groups = release.groups(first)
     n_rows = len(groups)
-    numbers = numbered([np.concatenate([equal[n].published, equal[n].originals]) for n in block])
-    codes = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return BlockRows(grouped.repeated(block[0], groups), grouped.repeated(block[0], codes[:n_rows]), codes[n_rows:])
+    columns = [np.concatenate([equal[n].published, equal[n].originals]) for n in block]
+    codes, _ = number_rows(columns, len(columns[0]))
+    return BlockRows(release.repeated(first, groups), release.repeated(first, codes[:n_rows]), codes[n_rows:])
 
 
 def _stays_together(block: Sequence[str], shown: Callable[[Sequence[str]], BlockRows]) -> bool:
@@ -528,8 +462,7 @@ def _stays_together(block: Sequence[str], shown: Callable[[Sequence[str]], Block
 
 
 def _wrong_group(grouped: _Grouped, group: int, block: Sequence[str]) -> Failure:
-    _, groups = grouped.holder(block[0])
-    rows = np.flatnonzero(groups == group)
+    rows = np.flatnonzero(grouped.release.groups(block[0]) == group)
     column = block[0] if len(block) == 1 else None
     return Failure(NOT_TOGETHER, column, len(rows), tuple((rows[:ROWS_NAMED] + 1).tolist()), group)
 
@@ -552,7 +485,8 @@ def _wrong_group_columns(separated: Separated, policy: Policy, plan: Plan) -> li
     return [*wrong, *unstarred_cells(separated.main.frame, policy)]
 
 
-def _as_path(place: Place) -> Path:
-    if isinstance(place, Path):
-        return place
+def _file_beside(release: Source) -> Path:
+    """The file of the sensitive columns."""
+    if release.table is None:
+        return side_path(release.path)
     raise IncompatibleChoice("such a release is two files, and this is a table of a database", hint="name its file")

@@ -13,7 +13,7 @@ from tablecloak.report.render import html as pages
 from tablecloak.report.render import terminal
 
 if TYPE_CHECKING:
-    from tablecloak.measure.subject import Subject
+    from tablecloak.release.facts.subject import Subject
 
 
 def page(subject: Subject) -> str:

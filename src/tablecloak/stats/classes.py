@@ -69,6 +69,11 @@ class SensitiveDomain:
     def n_values(self) -> int:
         return len(self.labels)
 
+    def codes_in(self, other: SensitiveDomain) -> IntArray:
+        """The code that each value has in another domain, -1 where that has none, (n_values,)."""
+        places = {label: code for code, label in enumerate(other.labels)}
+        return np.array([places.get(label, -1) for label in self.labels], np.int64)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
@@ -233,13 +238,22 @@ class ClassStats:
 
 
 def number_rows(columns: Sequence[IntArray], n: int) -> tuple[IntArray, int]:
-    """Number the different rows of some columns: the number of every row, and how many there are."""
-    group, n_groups = np.zeros(n, np.int64), min(n, 1)
-    for codes in columns:
-        width = int(codes.max(initial=0)) + 1
-        values, group = np.unique(group * width + codes, return_inverse=True)
-        n_groups = len(values)
-    return group, n_groups
+    """Number the different rows of some columns in their order: the number of every row, and how many there are."""
+    values, group = np.unique(_told_apart(columns, n), return_inverse=True)
+    return group.reshape(-1).astype(np.int64), len(values)
+
+
+def _told_apart(columns: Sequence[IntArray], n: int) -> IntArray:
+    """One number for every row that ascends as rows do; rows with equal numbers are equal."""
+    numbers, room = np.zeros(n, np.int64), 1
+    for column in columns:
+        width = int(column.max(initial=0)) + 1
+        if room > (1 << 62) // width:
+            values, numbers = np.unique(numbers, return_inverse=True)
+            room = len(values)
+        numbers = numbers * width + column
+        room *= width
+    return numbers
 
 
 def one_class(n_records: int, totals: Sequence[tuple[SensitiveDomain, IntArray]]) -> ClassStats:

@@ -320,12 +320,10 @@ def as_published(
     assert holdings.parts is not None
     parts = dict(holdings.parts)
     # persons have no labels, and keep their numbers
-    shown = [d for d in published if d.kind is Counted.SENSITIVE]
-    places = {d.name: {label: i for i, label in enumerate(d.labels)} for d in shown}
+    shown = {d.name: d for d in published if d.kind is Counted.SENSITIVE}
     for domain in originals:
-        if domain.name in parts and domain.name in places:
-            of_code = [places[domain.name].get(label, -1) for label in domain.labels]
-            parts[domain.name] = np.array(of_code, dtype=np.int64)[parts[domain.name]]
+        if domain.name in parts and domain.name in shown:
+            parts[domain.name] = domain.codes_in(shown[domain.name])[parts[domain.name]]
     return replace(holdings, parts=parts)
 
 

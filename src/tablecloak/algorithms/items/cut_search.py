@@ -12,10 +12,10 @@ import numpy as np
 from tablecloak.algorithms.items.item_cut import Cut
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded_baskets import Baskets
+from tablecloak.data.itemsets import MOST_RARE, rare_itemsets, require_countable
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.models.km_anonymity import KmAnonymity
 from tablecloak.progress import Progress, tell_better
-from tablecloak.stats.itemsets import MOST_RARE, rare_itemsets, require_countable
 
 Nodes = tuple[int, ...]  # of an itemset; copies stand side by side
 Itemset = Counter[int]  # nodes, with the number of copies asked for

@@ -78,6 +78,7 @@ class DuckEngine:
     """Streams of batches, keys of rows in files, and a search on as many rows as fit."""
 
     name = "duckdb"
+    recounts_unwritten = tells_rows_apart = True
 
     def __init__(self, *, memory: int, threads: int | None = None, folder: RunFolder | None = None) -> None:
         require_installed("duckdb", extra="duckdb", purpose="the DuckDB engine")
@@ -131,7 +132,7 @@ class DuckEngine:
         if (about := self.folder.done(phase)) is None:
             first = next(batches, None)
             schema = sniff_schema(source, names) if first is None else first.schema
-            rest = iter(() if first is None else _chained(first, batches))
+            rest = iter(() if first is None else itertools.chain([first], batches))
             write_stream(rest, schema, path, kind="parquet", delimiter=None, total=0, progress=silent)
             self.folder.check_inputs()
             self.folder.finish(phase, rows=fingerprint.text)
@@ -150,34 +151,20 @@ class DuckEngine:
         progress: Progress = silent,
     ) -> None:  # fmt: skip
         if isinstance(place, DatabaseTable) or place.is_dir():
-            released = _stream(table).batches(list(table.types))
-            begin = next(released)
-            write_elsewhere(
-                _chained(begin, released), begin.schema, place,
-                kind=kind, delimiter=delimiter, rows_per_file=rows_per_file,
-            )  # fmt: skip
+            rows, schema = _begun(_stream(table))
+            write_elsewhere(rows, schema, place, kind=kind, delimiter=delimiter, rows_per_file=rows_per_file)
             self.folder.check_inputs()
             return
-        self._write_file(table, place, kind, delimiter, progress)
-
-    def _write_file(
-        self, table: Table, path: Path, kind: str | None, delimiter: str | None, progress: Progress
-    ) -> None:
         linked = self.folder.path / "release"
         if self.folder.done("write") is not None and linked.exists():
-            os.link(linked, path)
+            os.link(linked, place)
             return
-        stream = _stream(table)
-        batches = stream.batches(list(stream.types))
-        first = next(batches)
-        write_stream(
-            _chained(first, batches), first.schema, path,
-            kind=kind, delimiter=delimiter, total=stream.n_rows, progress=progress,
-        )  # fmt: skip
+        rows, schema = _begun(_stream(table))
+        write_stream(rows, schema, place, kind=kind, delimiter=delimiter, total=table.n_rows, progress=progress)
         self.folder.check_inputs()
         with contextlib.suppress(OSError):  # another disk: a resumed run writes again
             linked.unlink(missing_ok=True)
-            os.link(path, linked)
+            os.link(place, linked)
             self.folder.finish("write")
 
     def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> StreamTable:
@@ -404,9 +391,11 @@ def _stream(table: Table) -> StreamTable:
     return table
 
 
-def _chained(first: pl.DataFrame, rest: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    yield first
-    yield from rest
+def _begun(stream: StreamTable) -> tuple[Iterator[pl.DataFrame], pl.Schema]:
+    """All rows, and the columns that the first of them show."""
+    batches = stream.batches(list(stream.types))
+    first = next(batches)
+    return itertools.chain([first], batches), first.schema
 
 
 def sniff_schema(source: Source, names: Sequence[str]) -> pl.Schema:

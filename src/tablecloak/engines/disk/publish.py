@@ -42,14 +42,7 @@ class Publisher:
 
     @property
     def types(self) -> dict[str, ColumnType]:
-        return {name: self._type(name) for name in self.publication.columns}
-
-    def _type(self, name: str) -> ColumnType:
-        if name in self.publication.starred:
-            return ColumnType.TEXT
-        if name in self.labels:
-            return ColumnType.FLOAT if self.labels[name].are_numbers else ColumnType.TEXT
-        return self.table.types[name]
+        return self.publication.types(self.class_labels, self.table.types)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Some columns of all published rows."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 import polars as pl
@@ -15,14 +14,23 @@ from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import mixed
 from tablecloak.data.coder import Coder
 from tablecloak.data.coverage import Coverage, coverage_of
-from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import PERSON, Coding, Recount, SensitiveColumn
+from tablecloak.engines.base import PERSON, Coding, OnDemand, Recount, SensitiveColumn
 from tablecloak.engines.disk.coding import Coders, collect_values, sensitive_coders
 from tablecloak.engines.disk.rows import KeyPartitions, Rows
 from tablecloak.engines.disk.stream import StreamTable
-from tablecloak.engines.equal_rows import NOBODY, Alike, count_keys, count_persons, keys_of, shown_rows, words_of
-from tablecloak.kernels.keys import covers, group_keys
+from tablecloak.engines.equal_rows import (
+    NOBODY,
+    Alike,
+    as_text,
+    count_keys,
+    count_persons,
+    keys_of,
+    shown_rows,
+    suppressed_rows,
+    words_of,
+)  # fmt: skip
+from tablecloak.kernels.keys import group_keys
 from tablecloak.kernels.packed_codes import KeyLayout, Keys, plan_layout, unpack
 from tablecloak.progress import Progress
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, count_classes
@@ -52,59 +60,44 @@ class Recounter:
         self.folder, self.work, self.progress = folder, work, progress
         self.coding = originals
         self.rows: Rows | None = originals.rows if originals is not None else None
+        self.plain = [s.name for s in sensitive if not s.joins]
+        self.columns = list(dict.fromkeys([*quasi, *self.plain]))
+        self.drops_stars = False
 
     def count(self, *, stars_are_suppressed: bool) -> Recount:
         """The recount; where all rows look suppressed, they are a class."""
-        columns = list(dict.fromkeys([*self.quasi, *(s.name for s in self.sensitive if not s.joins)]))
-        n_stars = self._stars_in(columns) if stars_are_suppressed else 0
-        drops_stars = 0 < n_stars < self.release.n_rows
-        labels, coders, domains = self._coders(columns, drops_stars=drops_stars)
+        batches = self.release.batches(self.columns) if stars_are_suppressed else iter(())
+        n_stars = sum(int(self._is_star(batch).sum()) for batch in batches)
+        self.drops_stars = 0 < n_stars < self.release.n_rows
+        labels, coders, domains = self._coders()
         layout = plan_layout([*(len(v) for v in labels.values()), *(d.n_values for d in domains)])
-        coverage = self._coverage(labels)
-        covers, keys, totals, n_rows = self._pass(columns, coders, domains, layout, coverage, drops_stars=drops_stars)
+        covers, keys, totals, n_rows = self._pass(coders, domains, layout, self._coverage(labels))
         try:
             parts = self._parts(keys, layout, domains, totals)
         finally:
             keys.close()
-        return Recount(parts, n_rows, n_stars if drops_stars else 0, labels, covers=covers)
+        return Recount(parts, n_rows, n_stars if self.drops_stars else 0, labels, covers=covers)
 
     # What is there ----------------------------------------------------------------------------------------------------
 
-    def _stars_in(self, columns: list[str]) -> int:
-        return sum(int(self._is_star(batch).sum()) for batch in self.release.batches(columns))
-
     def _is_star(self, batch: pl.DataFrame) -> BoolArray:
-        """Suppressed rows: `*` in every quasi-identifier and hidden in every sensitive attribute."""
-        is_star = np.ones(batch.height, bool)
-        for name in self.quasi:
-            is_star &= _is_anything(batch[name])
-        for s in self.sensitive:
-            if s.joins:
-                continue
-            series = batch[s.name]
-            is_text = self.release.types[s.name] is ColumnType.TEXT
-            is_star &= _is_anything(series) if is_text else series.is_null().to_numpy()
-        return is_star
+        return suppressed_rows(batch, self.quasi, self.plain, self.release.types)
 
-    def _kept(self, columns: list[str], *, drops_stars: bool) -> Iterator[tuple[pl.DataFrame, BoolArray | None]]:
+    def _kept(self) -> Iterator[tuple[pl.DataFrame, BoolArray | None]]:
         """Published records, and which rows of the file they are."""
-        for read in self.release.batches(columns):
-            batch = read.with_columns(_text(read[name]) for name in self.quasi)  # means of numbers are numbers
-            is_star = self._is_star(batch) if drops_stars else None
+        for read in self.release.batches(self.columns):
+            batch = read.with_columns(as_text(read[name]) for name in self.quasi)
+            is_star = self._is_star(batch) if self.drops_stars else None
             yield (batch, None) if is_star is None else (batch.filter(~is_star), ~is_star)
 
-    def _coders(
-        self, columns: list[str], *, drops_stars: bool
-    ) -> tuple[dict[str, pl.Series], Coders, tuple[SensitiveDomain, ...]]:
+    def _coders(self) -> tuple[dict[str, pl.Series], Coders, tuple[SensitiveDomain, ...]]:
         values = collect_values(
-            (b for b, _ in self._kept(columns, drops_stars=drops_stars)), columns, all_categories=False,
-            count_rows=lambda _: None,
-        )  # fmt: skip
-        labels = {name: _text(values[name]) for name in self.quasi}
+            (b for b, _ in self._kept()), self.columns, all_categories=False, count_rows=lambda _: None
+        )
+        labels = {name: as_text(values[name]) for name in self.quasi}
         domains, counted = sensitive_coders(
-            self.sensitive, values, self.release.types,
-            lambda names: (b.select(names) for b, _ in self._kept(columns, drops_stars=drops_stars)),
-        )  # fmt: skip
+            self.sensitive, values, self.release.types, lambda names: (b.select(names) for b, _ in self._kept())
+        )
         quasi = tuple(Coder(name, labels[name], np.arange(len(labels[name]))) for name in self.quasi)
         return (
             labels,
@@ -138,13 +131,10 @@ class Recounter:
 
     def _pass(
         self,
-        columns: list[str],
         coders: Coders,
         domains: tuple[SensitiveDomain, ...],
         layout: KeyLayout,
         coverage: list[Coverage] | None,
-        *,
-        drops_stars: bool,
     ) -> tuple[bool | None, KeyPartitions, dict[str, IntArray], int]:
         """Keys of all records, and whether every cell covers its original."""
         keys = self._sink(layout)
@@ -154,7 +144,7 @@ class Recounter:
         unpublished = self._unpublished(shown)
         covers: bool | None = None if originals is None else originals.is_aligned
         n_rows = done = 0
-        for batch, rows_left in self._kept(columns, drops_stars=drops_stars):
+        for batch, rows_left in self._kept():
             packed = coders.keys(batch, layout)
             height = batch.height if rows_left is None else len(rows_left)
             if originals is not None and originals.is_aligned and coverage is not None:
@@ -182,17 +172,11 @@ class Recounter:
         """Every cell covers its original."""
         assert self.coding is not None
         assert self.rows is not None
-        if originals.shape[1] != shown.shape[1]:
-            return False
         names, of = [d.name for d in self.coding.domains], self.rows.space.layout
-        holds = covers.sized(shown.shape[1])
-        for i, (one, name) in enumerate(zip(coverage, self.quasi, strict=True)):
-            dim = names.index(name)
-            if not holds(shown, layout, i, one.lo, one.hi, originals, of, dim):
-                return False
-            if one.sets and not _are_listed(one.sets, unpack(shown, layout, i), unpack(originals, of, dim)):
-                return False
-        return True
+        return all(
+            one.holds_all((shown, layout, i), (originals, of, names.index(name)))
+            for i, (one, name) in enumerate(zip(coverage, self.quasi, strict=True))
+        )
 
     def _shows(
         self,
@@ -222,7 +206,7 @@ class Recounter:
     ) -> Sequence[ClassStats]:
         # keys are loaded in the call, so that those of two parts are never held together
         stats = (_stats(part.load(), layout, self.quasi, domains, totals) for part in keys.parts())
-        return list(stats) if keys.n_parts == 1 else _Stored(self.folder, stats)
+        return list(stats) if keys.n_parts == 1 else _StoredClasses(self.folder, stats)
 
 
 def with_persons(release: StreamTable, coding: Coding) -> StreamTable | None:
@@ -292,19 +276,6 @@ def _sums(keys: Keys) -> NDArray[np.uint64]:
     return np.array([numbers.sum(), mixed(np.stack([numbers, numbers >> np.uint64(7)])).sum()], np.uint64)
 
 
-def _are_listed(sets: Mapping[int, frozenset[int]], labels: IntArray, codes: IntArray) -> bool:
-    """Whether every code that a set stands for is one of its members."""
-    number = np.full(1 + max(int(labels.max(initial=0)), *sets), -1)
-    number[list(sets)] = np.arange(len(sets))
-    is_set = number[labels] >= 0
-    labels, codes = number[labels[is_set]], codes[is_set]
-    top = 1 + max(int(codes.max(initial=0)), *(max(members, default=0) for members in sets.values()))
-    is_member = np.zeros(len(sets) * top, np.bool_)
-    for i, members in enumerate(sets.values()):
-        is_member[[i * top + code for code in members]] = True
-    return bool(is_member[labels * top + codes].all())
-
-
 # Classes --------------------------------------------------------------------------------------------------------------
 
 
@@ -327,8 +298,8 @@ def _stats(
     return replace(stats, labels={name: unpack(published, layout, i) for i, name in enumerate(quasi)})
 
 
-class _Stored(Sequence[ClassStats]):
-    """Parts on disk, read when asked for."""
+class _StoredClasses(OnDemand[ClassStats]):
+    """Statistics of classes in parts on disk."""
 
     def __init__(self, folder: Path, parts: Iterator[ClassStats]) -> None:
         self._domains: dict[str, SensitiveDomain] = {}
@@ -338,6 +309,7 @@ class _Stored(Sequence[ClassStats]):
         for i, part in enumerate(parts):
             self._paths.append(folder / f"classes-{i}.npz")
             self._save(self._paths[-1], part)
+        super().__init__(len(self._paths), self._load)
 
     def _save(self, path: Path, part: ClassStats) -> None:
         assert part.labels is not None
@@ -351,17 +323,8 @@ class _Stored(Sequence[ClassStats]):
             arrays[f"counts{i}"] = hist.counts.astype(np.uint32)
         np.savez(path, allow_pickle=False, **arrays)
 
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    @overload
-    def __getitem__(self, index: int) -> ClassStats: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ClassStats]: ...
-    def __getitem__(self, index: int | slice) -> ClassStats | Sequence[ClassStats]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        with np.load(self._paths[index]) as stored:
+    def _load(self, part: int) -> ClassStats:
+        with np.load(self._paths[part]) as stored:
             hist = {
                 name: Histogram(
                     domain, stored[f"indptr{i}"], stored[f"codes{i}"].astype(np.int64),
@@ -371,18 +334,6 @@ class _Stored(Sequence[ClassStats]):
             }  # fmt: skip
             labels = {name: stored[f"label{i}"].astype(np.int64) for i, name in enumerate(self._names)}
             return ClassStats(stored["size"], hist, labels)
-
-
-def _text(series: pl.Series) -> pl.Series:
-    return series if series.dtype in (pl.Categorical, pl.Enum, pl.String) else series.cast(pl.String)
-
-
-def _is_anything(series: pl.Series) -> BoolArray:
-    """Cells that show `*`."""
-    text = _text(series)
-    if isinstance(text.dtype, pl.Enum) and ANYTHING not in text.dtype.categories:
-        return np.zeros(len(text), bool)
-    return (text == ANYTHING).fill_null(value=False).to_numpy()
 
 
 # What stands alone ----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from tablecloak.algorithms.base import CutTree
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded import CodedTable, mixed, tuples_of
 from tablecloak.data.domain import Domain
+from tablecloak.engines.base import OnDemand
 from tablecloak.engines.shards import shard_of_rows
 from tablecloak.io.atomic import writing
 from tablecloak.kernels.packed_codes import Keys, Space
@@ -42,8 +43,8 @@ class KeyFile:
             while len(rows := np.fromfile(file, np.uint64, n_rows * self.n_words)):
                 yield rows.reshape(-1, self.n_words).T
 
-    def reader(self) -> KeyReader:
-        return KeyReader(self.path, self.n_words)
+    def reader(self) -> NumberReader:
+        return NumberReader(self.path, np.uint64, self.n_words)
 
     def rows_at(self, places: IntArray) -> Keys:
         """Some rows, read one by one."""
@@ -62,16 +63,25 @@ class KeyFile:
         return keys
 
 
-class KeyReader:
-    """Reads keys in order, as many as are asked for."""
+def deal(keys: Keys, part: NDArray[np.uint16], files: Sequence[KeyFile]) -> None:
+    """Add every row to the file of its part, in the order they have."""
+    order = np.argsort(part, kind="stable")
+    ends = np.cumsum(np.bincount(part, minlength=len(files))).tolist()
+    moved = keys[:, order]
+    for file, begin, end in zip(files, [0, *ends[:-1]], ends, strict=True):
+        if end > begin:
+            file.append(moved[:, begin:end])
 
-    def __init__(self, path: Path, n_words: int) -> None:
-        self._file = path.open("rb")
-        self._n_words = n_words
 
-    def next(self, n: int) -> Keys:
-        """The next `n` rows, or as many as there are."""
-        return np.fromfile(self._file, np.uint64, n * self._n_words).reshape(-1, self._n_words).T
+class NumberReader:
+    """Reads rows of numbers in their order, as many as are asked for."""
+
+    def __init__(self, path: Path, dtype: type[np.generic], width: int = 1) -> None:
+        self._file, self._dtype, self._width = path.open("rb"), dtype, width
+
+    def next(self, n: int) -> NDArray[Any]:
+        """The next `n` rows, (width, n), or as many as there are."""
+        return np.fromfile(self._file, self._dtype, n * self._width).reshape(-1, self._width).T
 
     def close(self) -> None:
         self._file.close()
@@ -98,29 +108,15 @@ class ClassFile:
     def rewrite(self, change: Callable[[NDArray[np.int32]], NDArray[np.integer]]) -> None:
         """Change all classes, a chunk at a time."""
 
-        def changed(reader: ClassReader) -> Iterator[NDArray[np.integer]]:
-            while len(part := reader.next(CHUNK)):
+        def changed(reader: NumberReader) -> Iterator[NDArray[np.integer]]:
+            while len(part := reader.next(CHUNK)[0]):
                 yield change(part)
             reader.close()
 
         self.write(changed(self.reader()))
 
-    def reader(self) -> ClassReader:
-        return ClassReader(self.path)
-
-
-class ClassReader:
-    """Reads classes in order, as many as are asked for."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
-
-    def next(self, n: int) -> NDArray[np.int32]:
-        """The next `n` of them."""
-        return np.fromfile(self._file, np.int32, n)
-
-    def close(self) -> None:
-        self._file.close()
+    def reader(self) -> NumberReader:
+        return NumberReader(self.path, np.int32)
 
 
 class Rows:
@@ -145,14 +141,7 @@ class Rows:
         assert self.cuts is not None
         self.shard_keys = [KeyFile(file.path, file.n_words) for file in self.shard_keys]
         for keys in self.keys.chunks():
-            shard = shard_of_rows(keys, self.space, self.cuts)
-            order = np.argsort(shard, kind="stable")
-            ends = np.cumsum(np.bincount(shard, minlength=len(self.sizes)))
-            moved = keys[:, order]
-            for i, end in enumerate(ends.tolist()):
-                begin = int(ends[i - 1]) if i else 0
-                if end > begin:
-                    self.shard_keys[i].append(moved[:, begin:end])
+            deal(keys, shard_of_rows(keys, self.space, self.cuts), self.shard_keys)
             count_rows(keys.shape[1])
 
     @property
@@ -179,10 +168,10 @@ class RowReader:
         if not with_classes or not self._classes:
             return keys, np.zeros(0, np.int32)
         if self._rows.cuts is None:
-            return keys, self._classes[0].next(keys.shape[1])
+            return keys, self._classes[0].next(keys.shape[1])[0]
         shard = shard_of_rows(keys, self._rows.space, self._rows.cuts)
         counts = np.bincount(shard, minlength=len(self._classes)).tolist()
-        parts = [reader.next(n_rows) for reader, n_rows in zip(self._classes, counts, strict=True) if n_rows]
+        parts = [reader.next(n_rows)[0] for reader, n_rows in zip(self._classes, counts, strict=True) if n_rows]
         classes = np.empty(keys.shape[1], np.int32)
         if parts:
             classes[np.argsort(shard, kind="stable")] = np.concatenate(parts)
@@ -199,7 +188,7 @@ class RowReader:
             reader.close()
 
 
-class Shards(Sequence[CodedTable]):
+class Shards(OnDemand[CodedTable]):
     """The tuples of every shard, read when asked for; only one is held at a time."""
 
     def __init__(
@@ -216,20 +205,9 @@ class Shards(Sequence[CodedTable]):
         self.by_row = by_row
         self.grouped = grouped  # distinct tuples that were counted already
         self._held: tuple[int, CodedTable] | None = None
+        super().__init__(len(rows.sizes), self._shard)
 
-    def __len__(self) -> int:
-        return len(self.rows.sizes)
-
-    @overload
-    def __getitem__(self, index: int) -> CodedTable: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[CodedTable]: ...
-    def __getitem__(self, index: int | slice) -> CodedTable | Sequence[CodedTable]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        index %= len(self)
+    def _shard(self, index: int) -> CodedTable:
         if self._held is None or self._held[0] != index:
             self._held = None  # before the next one is read
             self._held = index, self._read(index)
@@ -267,16 +245,7 @@ class KeyPartitions:
         if self._held is not None:
             self._held.append(keys)
             return
-        part = self._parts_of(keys)
-        order = np.argsort(part, kind="stable")
-        ends = np.cumsum(np.bincount(part, minlength=self.n_parts)).tolist()
-        moved = keys[:, order]
-        for file, begin, end in zip(self._files, [0, *ends], ends, strict=False):
-            if end > begin:
-                file.append(moved[:, begin:end])
-
-    def _parts_of(self, keys: Keys) -> NDArray[np.uint16]:
-        return (mixed(keys & self.group[:, None]) % np.uint64(self.n_parts)).astype(np.uint16)
+        deal(keys, (mixed(keys & self.group[:, None]) % np.uint64(self.n_parts)).astype(np.uint16), self._files)
 
     def parts(self) -> Iterator[KeyFile | _PartInMemory]:
         """All parts that have rows, and the only one in any case."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import code_table
-from tablecloak.data.domain import ANYTHING, Codes, Distinct, distinct_of, fit_domain, fit_persons, fit_sensitive
+from tablecloak.data.domain import ANYTHING, Codes, distinct_of, fit_domain, fit_persons, fit_sensitive
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import (
     PERSON,
@@ -28,7 +28,7 @@ from tablecloak.engines.base import (
     Summary,
     Table,
 )
-from tablecloak.engines.equal_rows import Alike, Hidden, count_alike, some_of
+from tablecloak.engines.equal_rows import Alike, Hidden, count_alike, some_of, suppressed_rows
 from tablecloak.engines.row_order import content_order, plain_text, published_order
 from tablecloak.engines.run_folder import Opening
 from tablecloak.engines.spelling import Spelling
@@ -78,6 +78,7 @@ class LocalEngine:
     """Everything in memory on this machine."""
 
     name = "local"
+    recounts_unwritten = tells_rows_apart = True
     room = None
     scratch = None
 
@@ -202,12 +203,10 @@ class LocalEngine:
     ) -> Recount:
         frame = _local(release).frame
         labels = {name: distinct_of(_text(frame[name])) for name in quasi}
-        hidden = (
-            [_is_hidden(frame[s.name], release.types[s.name]) for s in sensitive if not s.joins]
-            if stars_are_suppressed
-            else []
-        )
-        is_star = _stars(labels, hidden, frame.height) if stars_are_suppressed else None
+        is_star = None
+        if stars_are_suppressed:
+            is_star = suppressed_rows(frame, quasi, [s.name for s in sensitive if not s.joins], release.types)
+            is_star = is_star if is_star.any() and not is_star.all() else None  # all alike are a class
         if is_star is not None:
             rows_left = np.flatnonzero(~is_star)
             frame = frame[rows_left]
@@ -311,21 +310,3 @@ def starred(series: pl.Series, column: ColumnType, is_star: BoolArray) -> pl.Ser
 
 def _numbers(n: int) -> NDArray[np.unsignedinteger[Any]]:
     return np.arange(n).astype(np.uint8 if n <= 1 << 8 else np.uint16 if n <= 1 << 16 else np.uint32)
-
-
-def _is_hidden(series: pl.Series, column: ColumnType) -> BoolArray:
-    """Cells that look as `starred` leaves them."""
-    if column is ColumnType.TEXT:
-        return (series.cast(pl.String) == ANYTHING).fill_null(value=False).to_numpy()
-    return series.is_null().to_numpy()
-
-
-def _stars(labels: Mapping[str, Distinct], hidden: Sequence[BoolArray], n_rows: int) -> BoolArray | None:
-    """Suppressed rows: `*` in every quasi-identifier and hidden in every sensitive attribute, because a class of its
-    own may publish `*` too; None if there are none, or if nothing else is published."""
-    is_star = np.ones(n_rows, bool)
-    for column_hidden in hidden:
-        is_star &= column_hidden
-    for column in labels.values():
-        is_star &= column.recoded((column.values == ANYTHING).fill_null(value=False).to_numpy())
-    return is_star if is_star.any() and not is_star.all() else None

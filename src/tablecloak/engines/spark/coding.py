@@ -50,7 +50,7 @@ class CodeTask:
         """What tells rows apart: their words and, where persons are counted, who they belong to."""
         codes = [coder.codes(frame[coder.name]) for coder in self.coders]
         packed = pack(codes, self.packing) if codes else np.zeros((1, frame.height), np.uint64)
-        keys = pl.DataFrame({f"w{i}": word.view(np.int64) for i, word in enumerate(packed)})
+        keys = framed(packed)
         return keys if self.person is None else keys.with_columns(person_keys(frame[self.person]))
 
 
@@ -60,13 +60,14 @@ def person_keys(series: pl.Series) -> pl.Series:
         return series.fill_null(-(1 << 62)).alias("person")
     distinct = series.unique()
     texts = distinct.cast(pl.String).to_list()
-    numbers = [0 if text is None else _digest(text) for text in texts]
+    numbers = [0 if text is None else digest(text.encode()) for text in texts]
     persons = pl.DataFrame({"key": distinct, "person": pl.Series(numbers, dtype=pl.Int64)})
     return series.to_frame("key").join(persons, on="key", how="left", nulls_equal=True, maintain_order="left")["person"]
 
 
-def _digest(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
+def digest(content: bytes) -> int:
+    """64 bits that tell contents apart, on every worker."""
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little", signed=True)
 
 
 def words_in(packing: KeyLayout) -> list[str]:
@@ -77,6 +78,17 @@ def words_in(packing: KeyLayout) -> list[str]:
 def words_of(frame: pl.DataFrame, packing: KeyLayout) -> NDArray[np.uint64]:
     """The packed keys of tuples, (n_words, n)."""
     return np.stack([frame[word].to_numpy() for word in words_in(packing)]).view(np.uint64)
+
+
+def codes_of(frame: pl.DataFrame, packing: KeyLayout, n_dims: int) -> IntArray:
+    """The codes of quasi-identifiers that packed keys hold, (n_dims, n)."""
+    words = words_of(frame, packing)
+    return np.stack([unpack(words, packing, dim) for dim in range(n_dims)])
+
+
+def framed(words: NDArray[np.uint64]) -> pl.DataFrame:
+    """Packed keys as columns, as Spark has them."""
+    return pl.DataFrame({f"w{i}": word.view(np.int64) for i, word in enumerate(words)})
 
 
 __all__ = [
@@ -156,9 +168,8 @@ class CountedTuples:
     def of(cls, frame: pl.DataFrame, columns: Columns) -> CountedTuples:
         """In the order of their first rows."""
         frame = frame.sort("first")
-        names = [name for name in frame.columns if name.startswith("w")]
-        words = np.stack([frame[name].to_numpy() for name in names]).view(np.uint64)
         packing = columns.packing
+        words = words_of(frame, packing)
         codes = tuple(unpack(words, packing, i) for i in range(len(columns.coders)))
         persons = np.unique(frame["person"].to_numpy(), return_inverse=True)[1] if "person" in frame.columns else None
         return cls(codes, persons, frame["n"].to_numpy(), frame.drop("n", "first"))

@@ -38,7 +38,7 @@ from tablecloak.engines.spark import coding as counts
 from tablecloak.engines.spark import worker_jobs
 from tablecloak.engines.spark.coding import CodeTask
 from tablecloak.engines.spark.finished_phases import Phases
-from tablecloak.engines.spark.publish import PublishTask, open_table, published_type, write_files, write_table
+from tablecloak.engines.spark.publish import PublishTask, open_table, write_files, write_table
 from tablecloak.engines.spark.recount import boxes_are_covered, covers_originals, recounted, with_persons
 from tablecloak.engines.spark.rows import FileRows, SparkTable, TableRows, our_type, slices_of, spark_table
 from tablecloak.engines.spark.search import CodedState, Shards, lookup_of, sharded, solve_shards
@@ -72,6 +72,7 @@ class SparkEngine:
     """
 
     name = "spark"
+    recounts_unwritten = tells_rows_apart = False  # rows lie with workers, who send counts of equal ones
     room = 0  # no row reaches the driver
     scratch = None
 
@@ -248,7 +249,7 @@ class SparkEngine:
         rows: CodedState = coding.rows
         rows.answer, rows.labels = answer, labels
         lookup = rows.lookup = lookup_of(coding, rows, answer)
-        types = {name: published_type(name, labels, publication, rows.table.types) for name in publication.columns}
+        types = publication.types(labels, rows.table.types)
         publish = PublishTask(rows.task, lookup, labels, publication, rows.table.types)
         n_rows = coding.n_rows if publication.keeps_suppressed else int(answer.sizes.sum())
         source = replace(rows.table, types={**rows.table.types, **spark.types})

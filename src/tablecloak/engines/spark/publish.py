@@ -22,7 +22,7 @@ from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import PERSON, Publication
 from tablecloak.engines.row_order import sortable
-from tablecloak.engines.spark.coding import CodeTask, person_keys, words_in, words_of
+from tablecloak.engines.spark.coding import CodeTask, codes_of, person_keys, words_in
 from tablecloak.engines.spark.finished_phases import Phases
 from tablecloak.engines.spark.rows import ROW, SPARK_TYPES, Guarded, SparkTable, batches_of, escaped, frame_of, quoted
 from tablecloak.engines.spark.session import explained
@@ -33,7 +33,7 @@ from tablecloak.io.database import OTHER_NAME, OVER_INPUT, OVER_QUERY, Transacti
 from tablecloak.io.frames import normalize
 from tablecloak.io.places import DatabaseTable
 from tablecloak.io.tabular import write_frame
-from tablecloak.kernels.packed_codes import KeyLayout, unpack
+from tablecloak.kernels.packed_codes import KeyLayout
 from tablecloak.rng import BLOCK, drawn_words
 
 __all__ = [
@@ -57,9 +57,7 @@ class Lookup:
     def classes(self, keys: pl.DataFrame) -> IntArray:
         """The class of every row, -1 where it is suppressed."""
         if self.tree is not None:
-            words = words_of(keys, self.packing)
-            codes = np.stack([unpack(words, self.packing, d) for d in range(self.n_dims)])
-            return self.tree.classes_of(codes)
+            return self.tree.classes_of(codes_of(keys, self.packing, self.n_dims))
         assert self.keys is not None
         classes = keys.join(self.keys, on=keys.columns, how="left", maintain_order="left")["class"]
         if classes.null_count():
@@ -87,8 +85,7 @@ class ShardLookup:
 
     def classes(self, rows: pl.DataFrame) -> IntArray:
         """The class of every row, -1 where it is suppressed."""
-        words = words_of(rows, self.packing)
-        codes = np.stack([unpack(words, self.packing, d) for d in range(self.n_dims)])
+        codes = codes_of(rows, self.packing, self.n_dims)
         classes = np.empty(rows.height, np.int64)
         of_row = self.cuts.classes_of(codes)
         for number in np.unique(of_row).tolist():
@@ -465,14 +462,3 @@ def _published(session: Any, release: SparkTable, task: Callable[..., Any], sche
 
 def _declared(name: str, types: Mapping[str, ColumnType]) -> str:
     return f"`{escaped(name)}` {SPARK_TYPES[types[name]]}"
-
-
-def published_type(
-    name: str, labels: Mapping[str, ClassLabels], publication: Publication, types: Mapping[str, ColumnType]
-) -> ColumnType:
-    """The type a column has in the release."""
-    if name in publication.starred:
-        return ColumnType.TEXT
-    if name in labels:
-        return ColumnType.FLOAT if labels[name].are_numbers else ColumnType.TEXT
-    return types[name]

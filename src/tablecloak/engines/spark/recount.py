@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coverage import coverage_of
-from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Answer, Coding, Recount, SensitiveColumn
+from tablecloak.engines.equal_rows import suppressed_rows
 from tablecloak.engines.spark.coding import Columns, CountedTuples, coded_tuples, only, total_of
 from tablecloak.errors import DataError
 from tablecloak.kernels.keys import group_keys
@@ -63,10 +62,8 @@ def _stars(
     is_star = np.ones(len(tuples.weights), bool)
     typed = [*((name, ColumnType.TEXT) for name in quasi), *hidden]
     for codes, of_value, width, (name, type_) in zip(tuples.codes, columns.codes, columns.widths, typed, strict=True):
-        series = values[name]
-        looks = (series == ANYTHING).fill_null(value=False) if type_ is ColumnType.TEXT else series.is_null()
         of_code = np.zeros(width, bool)
-        of_code[of_value] = looks.to_numpy()
+        of_code[of_value] = suppressed_rows(values[name].to_frame(), [], [name], {name: type_})
         is_star &= of_code[codes]
     return is_star
 
@@ -88,12 +85,7 @@ def covers_originals(recount: Recount, coding: Coding, answer: Answer, labels: M
         return False
     for dim, (domain, published) in enumerate(zip(coding.domains, expected, strict=True)):
         coverage = coverage_of(recount.labels[domain.name], domain)
-        codes = table.quasi_codes(dim)[shown]
-        ok = (codes >= coverage.lo[published]) & (codes <= coverage.hi[published])
-        for label, members in coverage.sets.items():
-            rows = np.flatnonzero(ok & (published == label))
-            ok[rows] = np.isin(codes[rows], list(members))
-        if not ok.all():
+        if not coverage.holds(published, table.quasi_codes(dim)[shown]).all():
             return False
     return _same_counts(recount, expected, weights, [(d, codes[shown]) for d, codes in table.attributes()])
 
@@ -128,8 +120,7 @@ def _same_counts(
         hist = stats.hist.get(domain.name)
         if hist is None:
             continue
-        places = {label: i for i, label in enumerate(hist.domain.labels)}
-        mapped = np.array([places.get(label, -1) for label in domain.labels])[codes]
+        mapped = domain.codes_in(hist.domain)[codes]
         if (mapped < 0).any():
             return False
         own = histogram_of(number, mapped, weights, stats.n_classes, hist.domain)
@@ -183,16 +174,7 @@ def boxes_are_covered(recount: Recount, coding: Coding, answer: Answer, labels: 
     for dim, (domain, published) in enumerate(zip(coding.domains, expected, strict=True)):
         coverage = coverage_of(recount.labels[domain.name], domain)
         lo, hi = answer.solution.lo[released, dim], answer.solution.hi[released, dim]
-        if not ((lo >= coverage.lo[published]) & (hi <= coverage.hi[published])).all():
-            return False
         sets = answer.solution.sets
-        listed = np.zeros(len(released), np.uint64) if sets is None else sets[released, dim]
-        if not all(_lists(members, listed[published == label]) for label, members in coverage.sets.items()):
+        if not coverage.holds_boxes(published, lo, hi, None if sets is None else sets[released, dim]):
             return False
     return _same_counts(recount, expected, answer.sizes[released], [])
-
-
-def _lists(members: Collection[int], listed: NDArray[np.uint64]) -> bool:
-    """Whether a label that lists some codes covers the sets of classes; 0 is a class that publishes its box."""
-    allowed = np.bitwise_or.reduce([np.uint64(1) << np.uint64(code) for code in members], initial=np.uint64(0))
-    return bool((listed != 0).all() and not (listed & ~allowed).any())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +14,10 @@ from tablecloak.algorithms.base import CutTree
 from tablecloak.arrays import IntArray
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import CodedTable, make_space
-from tablecloak.engines.base import Answer, Coding, SensitiveColumn, ShardSearch, StandsAlone
-from tablecloak.engines.shards import Node, compact, cut_apart_by, join
+from tablecloak.engines.base import Answer, Coding, OnDemand, SensitiveColumn, ShardSearch, StandsAlone
+from tablecloak.engines.shards import Node, compact, cut_apart, join
 from tablecloak.engines.spark import coding as counts
-from tablecloak.engines.spark.coding import CodeTask, words_in, words_of
+from tablecloak.engines.spark.coding import CodeTask, codes_of, digest, framed, words_in, words_of
 from tablecloak.engines.spark.finished_phases import Phases, SolvedShard
 from tablecloak.engines.spark.publish import Lookup, PlacedShard, ShardLookup
 from tablecloak.engines.spark.rows import Guarded, SparkTable, batches_of, frame_of
@@ -42,8 +41,7 @@ class ShardTask:
 
     def shards(self, frame: pl.DataFrame) -> IntArray:
         """The shard of every tuple."""
-        codes = np.stack([unpack(words_of(frame, self.packing), self.packing, d) for d in range(self.n_dims)])
-        return self.tree.classes_of(codes)
+        return self.tree.classes_of(codes_of(frame, self.packing, self.n_dims))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +85,7 @@ class SolveTask:
         codes = np.stack([coded.quasi_codes(d) for d in range(coded.space.n_dims)])
         leads = solution.tree is not None and np.array_equal(solution.tree.classes_of(codes), solution.class_of_tuple)
         answer = compact(Answer(solution, solution.sizes(coded)), int(coded.space.n_codes.max()))
-        stamp = _stamp(solution.class_of_tuple)
+        stamp = digest(solution.class_of_tuple.tobytes())
         shard, pickled = int(tuples["shard"][0]), pickle.dumps(SolvedShard(answer, leads, stamp))
         frames = [self._row(shard, pickled, stamp)]
         if not leads:
@@ -102,17 +100,13 @@ class SolveTask:
         return head.with_columns(*words, pl.lit(None, pl.Int32).alias("class"), pl.lit(stamp, pl.Int64).alias("stamp"))
 
     def _classes(self, coded: CodedTable, classes: IntArray, shard: int, stamp: int) -> pl.DataFrame:
-        words = {f"w{i}": word.view(np.int64) for i, word in enumerate(coded.keys)}
-        frame = pl.DataFrame({**words, "class": classes.astype(np.int32)})
+        words = framed(coded.keys)
+        frame = words.with_columns(pl.Series("class", classes.astype(np.int32)))
         constants = [
             pl.lit(shard, pl.Int32).alias("shard"), pl.lit(None, pl.Binary).alias("answer"),
             pl.lit(stamp, pl.Int64).alias("stamp"),
         ]  # fmt: skip
-        return frame.with_columns(*constants).select("shard", "answer", *words, "class", "stamp")
-
-
-def _stamp(classes: IntArray) -> int:
-    return int.from_bytes(hashlib.blake2b(classes.tobytes(), digest_size=8).digest(), "little", signed=True)
+        return frame.with_columns(*constants).select("shard", "answer", *words.columns, "class", "stamp")
 
 
 NO_CUTS = CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
@@ -135,7 +129,7 @@ class CodedState:
     def classes_at(self, shard: int, keys: Keys) -> IntArray:
         """The class of packed tuples of a shard (-1: suppressed)."""
         assert self.lookup is not None
-        words = pl.DataFrame({f"w{i}": word.view(np.int64) for i, word in enumerate(keys)})
+        words = framed(keys)
         if self.classes is not None:
             with explained("fetching classes", self.table.name):
                 classes = frame_of(self.classes.where(f"shard = {shard}").toArrow())
@@ -169,7 +163,7 @@ def sharded(
     def cut() -> CutTree:
         most = max(1, int(most_tuples * table.n_rows / n_tuples))
         space = make_space(columns.domains, packing)
-        return cut_apart_by(count, space, columns.sensitive, totals, most_rows=most, stands_alone=stands_alone)[0]
+        return cut_apart(count, space, columns.sensitive, totals, most_rows=most, stands_alone=stands_alone)[0]
 
     (root,) = count(NO_CUTS, 1)
     totals = {s.name: root.counts[n_dims + i] for i, s in enumerate(columns.sensitive)}
@@ -212,20 +206,14 @@ def solve_shards(coding: Coding, search: ShardSearch, phases: Phases) -> Answer:
     return join(answers, coding.cuts) if coding.cuts else answers[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shards(Sequence[CodedTable]):
+class Shards(OnDemand[CodedTable]):
     """Shards on the workers; each one is fetched when it is asked for."""
 
-    tuples: Any  # a DataFrame
-    make: counts.MakeTable
-    n: int
+    def __init__(self, tuples: Any, make: counts.MakeTable, n: int) -> None:
+        self.tuples, self.make = tuples, make  # a DataFrame, and what a search looks at of one shard
+        super().__init__(n, self._fetch)
 
-    def __len__(self) -> int:
-        return self.n
-
-    def __getitem__(self, index: Any) -> Any:
-        if not 0 <= index < self.n:
-            raise IndexError(index)
+    def _fetch(self, index: int) -> CodedTable:
         with explained("fetching a shard", "the table"):
             frame = frame_of(self.tuples.where(f"shard = {index}").toArrow())
         return self.make(frame.drop("shard"))

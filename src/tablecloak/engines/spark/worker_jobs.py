@@ -224,15 +224,17 @@ def alike(
         if person is not None:
             return _alike_persons(keys, len(sets))
         groups = keys.groupBy("set", "key").agg(f.sum("n").alias("n"))
-        by_group = groups.groupBy("set").agg(
+        by_set = groups.groupBy("set").agg(
             f.sum("n").alias("records"), f.sum((f.col("n") == 1).cast("bigint")).alias("alone"),
             f.count("n").alias("groups"), f.min("n").alias("smallest"),
-        ).toArrow()  # fmt: skip
-    by_set = {row["set"]: row for row in by_group.to_pylist()}
-    return [
-        Alike(*(int(by_set[i][name]) for name in ("records", "alone", "groups", "smallest"))) if i in by_set else NOBODY
-        for i in range(len(sets))
-    ]
+        )  # fmt: skip
+        return _alike_in(by_set, len(sets), NOBODY)
+
+
+def _alike_in(by_set: Any, n_sets: int, nobody: Alike) -> list[Alike]:
+    """What was counted of every set, its columns after the number of the set being those of `Alike`."""
+    counted = {row.pop("set"): Alike(*map(int, row.values())) for row in by_set.toArrow().to_pylist()}
+    return [counted.get(number, nobody) for number in range(n_sets)]
 
 
 def _alike_persons(keys: Any, n_sets: int) -> list[Alike]:
@@ -243,17 +245,13 @@ def _alike_persons(keys: Any, n_sets: int) -> list[Alike]:
     groups = pairs.groupBy("set", "key").agg(
         f.sum("n").alias("n"), f.count("who").alias("persons"), f.min("who").alias("who")
     )
-    by_group = groups.groupBy("set").agg(
+    by_set = groups.groupBy("set").agg(
         f.sum("n").alias("records"), f.countDistinct(f.when(f.col("persons") == 1, f.col("who"))).alias("alone"),
         f.count("n").alias("groups"), f.min("persons").alias("smallest"), f.sum("persons").alias("appearances"),
     )  # fmt: skip
-    by_group = by_group.join(pairs.groupBy("set").agg(f.countDistinct("who").alias("persons")), "set").toArrow()
-    by_set = {row["set"]: row for row in by_group.to_pylist()}
-    names = ("records", "alone", "groups", "smallest", "persons", "appearances")
-    return [
-        Alike(*(int(by_set[i][name]) for name in names)) if i in by_set else replace(NOBODY, n_persons=0)
-        for i in range(n_sets)
-    ]
+    by_set = by_set.join(pairs.groupBy("set").agg(f.countDistinct("who").alias("persons")), "set")
+    columns = ("set", "records", "alone", "groups", "smallest", "persons", "appearances")
+    return _alike_in(by_set.select(*columns), n_sets, replace(NOBODY, n_persons=0))
 
 
 def some_rows(

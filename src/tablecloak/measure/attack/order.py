@@ -56,22 +56,12 @@ def _fits(columns: Sequence[Quasi], exact: Sequence[Sensitive], rows: slice, ori
     ok = np.ones(rows.stop - rows.start, bool)
     for column in columns:
         assert column.codes is not None
-        ok &= _covered(column, column.labels[rows], column.codes[originals])
+        assert column.coverage is not None
+        ok &= column.coverage.holds(column.labels[rows], column.codes[originals])
     for attribute in exact:
         if attribute.codes is not None and attribute.originals is not None:
             ok &= attribute.codes[rows] == attribute.originals[originals]
     return ok
-
-
-def _covered(column: Quasi, labels: IntArray, codes: IntArray) -> BoolArray:
-    coverage = column.coverage
-    assert coverage is not None
-    ok = (codes >= coverage.lo[labels]) & (codes <= coverage.hi[labels])
-    if coverage.sets:
-        listed = np.isin(labels, list(coverage.sets))
-        for at in np.flatnonzero(ok & listed).tolist():
-            ok[at] = int(codes[at]) in coverage.sets[int(labels[at])]
-    return np.asarray(ok)
 
 
 def are_single_values(columns: Sequence[Quasi]) -> bool:

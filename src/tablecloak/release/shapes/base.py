@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -19,13 +19,12 @@ from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.measure.report_facts import Facts
-from tablecloak.measure.subject import Subject
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed
+from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.subject import Subject
 from tablecloak.release.plan import Plan
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats
@@ -54,6 +53,17 @@ class Release:
     def apart(self) -> tuple[str, ...]:
         """Columns that lost their link to the first ones that stayed together."""
         return tuple(name for block in self.blocks[1:] for name in block)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Applied:
+    """What an earlier recoding makes of new rows."""
+
+    release: Release
+    plan: Plan
+    table: Table  # the rows that could be recoded
+    notes: tuple[str, ...]
+    measurements: list[Measurement] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,13 +167,10 @@ class Shape(Protocol):
     ) -> Subject:  # fmt: skip
         """What report and certificate are about."""
 
-    def verify_file(
-        self, release: Place, policy: Policy, *, original: Place | None, progress: Progress, demand: Demand
+    def verify(
+        self, release: Any, policy: Policy, *, original: Any, side: Any, progress: Progress, demand: Demand
     ) -> Verification:
-        """Recount a finished file, whoever made it."""
-
-    def verify_frame(self, release: Any, policy: Policy, *, original: Any, side: Any, demand: Demand) -> Verification:
-        """Recount a finished frame, whoever made it."""
+        """Recount a finished release, a place or a frame, whoever made it."""
 
 
 @cache

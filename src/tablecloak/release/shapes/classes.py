@@ -21,13 +21,13 @@ from tablecloak.engines.spelling import Spelling, spelling_of
 from tablecloak.errors import DataError
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.measure.report_facts import Facts
-from tablecloak.measure.subject import Subject
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
-from tablecloak.models.base import Goal
+from tablecloak.models.base import Goal, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.release.documents import Documents, subject_of
+from tablecloak.release.documents import Documents, settings_of
+from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.outcome import counts_of, loss_of
 from tablecloak.release.plan import Plan, make_plan, source_of
 from tablecloak.release.population import with_population
@@ -141,19 +141,27 @@ class Classes:
         self, name: str, run: Mapping[str, Any], plan: Plan, certificate: Mapping[str, Any], facts: Facts | None,
         blocks: Sequence[Sequence[str]],
     ) -> Subject:  # fmt: skip
-        return replace(subject_of(name, run, plan, facts, certificate), blocks=blocks)
+        shown, starred = plan.publication.columns, plan.publication.starred
+        judged = {*plan.quasi, *plan.sensitive, *starred}
+        return Subject(
+            name=name,
+            run=run,
+            facts=facts,
+            certificate=certificate,
+            models=[Step(m.name, type(m), parameters(m), m.sense.value) for m in plan.goal.models],
+            algorithm=Step(plan.algorithm.name, type(plan.algorithm), settings_of(plan.algorithm)),
+            kept=[c for c in shown if c not in judged],
+            starred=starred,
+            left_out=[c for c in plan.policy.columns if c not in shown],
+            blocks=blocks,
+        )
 
-    def verify_file(
-        self, release: Place, policy: Policy, *, original: Place | None, progress: Progress, demand: Demand
+    def verify(
+        self, release: Any, policy: Policy, *, original: Any, side: Any, progress: Progress, demand: Demand
     ) -> Verification:
-        from tablecloak.release.verify import verify_file
+        from tablecloak.release.verify import verify_release
 
-        return verify_file(release, policy, original=original, progress=progress, demand=demand)
-
-    def verify_frame(self, release: Any, policy: Policy, *, original: Any, side: Any, demand: Demand) -> Verification:
-        from tablecloak.release.verify import verify_frame
-
-        return verify_frame(release, policy, original=original, side=side, demand=demand)
+        return verify_release(release, policy, original=original, side=side, progress=progress, demand=demand)
 
 
 SHAPE = Classes()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,25 +15,24 @@ from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.group_origins import BlockRows, dealt, kept_links
-from tablecloak.data.row_origins import numbered
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Engine, Recount, Table
 from tablecloak.engines.local.engine import LocalEngine, LocalTable, table_of
 from tablecloak.engines.row_order import plain_text, published_order
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError, IncompatibleChoice
-from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.measure.report_facts import Before, Facts, collect_groups
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
 from tablecloak.release.documents import Documents
+from tablecloak.release.facts.collect import Before, Facts, collect_groups
 from tablecloak.release.plan import Plan
 from tablecloak.release.recoding.classes import Recoding
 from tablecloak.release.recount import Failure, Originals, Verification, evidence_of
 from tablecloak.release.search import Solved
 from tablecloak.release.shapes.base import RecountResult, Release
 from tablecloak.release.shapes.classes import Classes, originals_of
+from tablecloak.stats.classes import number_rows
 
 GROUP = "group_id"
 COUNT = "count"
@@ -48,6 +46,19 @@ class Separated:
     main: LocalTable
     side: LocalTable | None
     blocks: tuple[tuple[str, ...], ...] = ()  # columns whose rows belong together, as far as known
+
+    def holder(self, column: str) -> LocalTable:
+        """The table that shows a column."""
+        return self.main if self.side is None or column in self.main.frame.columns else self.side
+
+    def groups(self, column: str) -> IntArray:
+        """The group of every row that shows a column."""
+        return self.holder(column).frame[GROUP].cast(pl.Int64).to_numpy()
+
+    def repeated(self, column: str, values: IntArray) -> IntArray:
+        """Values of the rows that show a column, one for every record: a table may list equal rows once."""
+        table = self.holder(column)
+        return np.repeat(values, counts_of(table)) if table is self.side and COUNT in table.types else values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +98,9 @@ class Groups(Classes):
         return Spelling()
 
     def read_back(self, engine: Engine, files: Documents, plan: Plan, written: Release, spelling: Spelling) -> Release:  # noqa: ARG002
-        there = read_separated(_memory(engine), files.release, files.side, plan, _separated(written), kind=files.kind)
+        main, side = (None if p is None else Source.of(p, format=files.kind) for p in (files.release, files.side))
+        assert main is not None
+        there = read_separated(_memory(engine), main, side, plan, _separated(written))
         return replace(written, main=there.main, side=there.side)
 
     def recount(self, engine: Engine, release: Release, plan: Plan, *, with_facts: bool) -> RecountResult:
@@ -185,25 +198,19 @@ def _blocks(shown: Sequence[str], bucketing: Bucketing, plan: Plan) -> tuple[tup
 
 
 def read_separated(
-    engine: LocalEngine,
-    main: Place,
-    side: Path | None,
-    plan: Plan,
-    written: Separated | None = None,
-    *,
-    kind: str | None,
+    engine: LocalEngine, main: Source, side: Source | None, plan: Plan, written: Separated | None = None
 ) -> Separated:
     """A separated release as it stands in its files; types are those it was written with, where they are known."""
-    tables = [_read(engine, main, plan, written.main if written else None, kind)]
+    tables = [_read(engine, main, plan, written.main if written else None)]
     if side is not None:
-        tables.append(_read(engine, side, plan, written.side if written else None, kind))
+        tables.append(_read(engine, side, plan, written.side if written else None))
     blocks = written.blocks if written else tuple((name,) for name in [*plan.quasi, *plan.sensitive])
     return Separated(tables[0], tables[1] if side is not None else None, blocks)
 
 
-def _read(engine: LocalEngine, place: Place, plan: Plan, written: LocalTable | None, kind: str | None) -> LocalTable:
+def _read(engine: LocalEngine, source: Source, plan: Plan, written: LocalTable | None) -> LocalTable:
     chosen = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None}
-    source = Source.of(place, format=kind, expected=frozenset([*plan.policy.columns, GROUP]))
+    source = replace(source, expected=frozenset([*plan.policy.columns, GROUP]))
     names = engine.layout(source).names
     types = {**(dict(written.types) if written else chosen), GROUP: ColumnType.INTEGER}
     here = {name: type_ for name, type_ in types.items() if name in names or name == GROUP}
@@ -294,39 +301,26 @@ def _groups_agree(release: Separated, judged: LocalTable) -> bool:
 
 def _holds_the_same(release: Separated, reference: Separated) -> bool:
     """Whether every group has the same rows of every block, in any order."""
-    return all(dealt([_shown(release, reference, b)], _groups(reference, b)).is_possible for b in reference.blocks)
-
-
-def _holder(separated: Separated, block: Sequence[str]) -> LocalTable:
-    is_main = separated.side is None or block[0] in separated.main.frame.columns
-    return separated.main if is_main or separated.side is None else separated.side
-
-
-def _repeats(separated: Separated, block: Sequence[str]) -> IntArray:
-    """The rows that show a block, one for every record: a table may list equal rows once."""
-    table = _holder(separated, block)
-    rows = np.arange(table.n_rows)
-    return np.repeat(rows, counts_of(table)) if table is separated.side and COUNT in table.types else rows
-
-
-def _groups(separated: Separated, block: Sequence[str]) -> IntArray:
-    groups: IntArray = _holder(separated, block).frame[GROUP].cast(pl.Int64).to_numpy()
-    return groups[_repeats(separated, block)]
+    return all(
+        dealt([_shown(release, reference, block)], reference.repeated(block[0], reference.groups(block[0]))).is_possible
+        for block in reference.blocks
+    )
 
 
 def _shown(release: Separated, reference: Separated, block: Sequence[str]) -> BlockRows:
     """The rows of a block in a release, beside those that are known to be right."""
-    sides = [_holder(separated, block).frame for separated in (release, reference)]
+    first = block[0]
+    sides = [separated.holder(first).frame for separated in (release, reference)]
     codes = []
     for name in block:
         texts = pl.concat([side[name].cast(pl.String) for side in sides]).cast(pl.Categorical)
         codes.append(texts.to_physical().cast(pl.Int64).fill_null(texts.len()).to_numpy())
-    numbers = np.unique(numbered(codes), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    numbers, _ = number_rows(codes, len(codes[0]))
     n_shown = sides[0].height
     return BlockRows(
-        _groups(release, block),
-        numbers[:n_shown][_repeats(release, block)],
-        numbers[n_shown:][_repeats(reference, block)],
+        release.repeated(first, release.groups(first)),
+        release.repeated(first, numbers[:n_shown]),
+        reference.repeated(first, numbers[n_shown:]),
     )
 
 

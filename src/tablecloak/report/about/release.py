@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tablecloak.measure.bins import Bins
-from tablecloak.measure.public import LEARNED_STEP, LOSS_STEP, public_run, public_subject, rounded, step_of
-from tablecloak.measure.report_facts import NEAR, SKEWED, Facts
-from tablecloak.measure.subject import Step, Subject
+from tablecloak.release.facts.bins import Bins
+from tablecloak.release.facts.collect import NEAR, SKEWED, Facts
+from tablecloak.release.facts.public import LEARNED_STEP, LOSS_STEP, public_run, public_subject, rounded, step_of
+from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.report.about.check_run_verify import findings_block, verdict_sentence, verdicts_block
 from tablecloak.report.about.quality import (
     READ,

@@ -10,13 +10,13 @@ import polars as pl
 
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded_baskets import Baskets, split_items
+from tablecloak.data.itemsets import MOST_ITEMSETS, ItemsetStats, cost_of, count_itemsets
 from tablecloak.data.table import Order
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.release.recount import Verification
 from tablecloak.release.shapes.sets.coding import Sets, label_index
 from tablecloak.release.shapes.sets.matching import Beside, matched
 from tablecloak.release.shapes.sets.plan import SetPlan
-from tablecloak.stats.itemsets import MOST_ITEMSETS, ItemsetStats, cost_of, count_itemsets
 from tablecloak.values.amounts import most_of
 
 UNMATCHED = "records are not those of the original in any order; compared as they are:"

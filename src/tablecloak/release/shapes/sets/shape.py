@@ -14,6 +14,7 @@ from tablecloak.algorithms.items.cut_search import ItemProblem, NoCutError
 from tablecloak.algorithms.items.item_cut import LEFT_OUT, Cut
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded_baskets import join_items
+from tablecloak.data.itemsets import count_itemsets
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand, choose_memory
@@ -22,15 +23,14 @@ from tablecloak.engines.row_order import plain_text, published_order
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError, Infeasible
 from tablecloak.io.formats.sets import ITEMS
-from tablecloak.io.places import Place
-from tablecloak.io.sources import Source
-from tablecloak.measure.report_facts import Facts
-from tablecloak.measure.subject import Step, Subject
+from tablecloak.io.sources import Source, is_place
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.models.base import parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed
 from tablecloak.release.documents import Documents, settings_of
+from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.plan import Plan
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.items import ItemRecoding
@@ -41,7 +41,6 @@ from tablecloak.release.shapes.sets.coding import Sets, code_sets
 from tablecloak.release.shapes.sets.plan import SetPlan, algorithm_of, has_sets, make_set_plan, release_format
 from tablecloak.release.shapes.sets.recount import recount
 from tablecloak.rng import Secret
-from tablecloak.stats.itemsets import count_itemsets
 from tablecloak.values.amounts import most_of
 
 LOSS = "detail lost in the items of all sets: 0 all are published as they are, 1 none is"
@@ -182,19 +181,22 @@ class SetsOfItems:
             left_out=planned.left_out,
         )
 
-    def verify_file(
-        self, release: Place, policy: Policy, *, original: Place | None, progress: Progress, demand: Demand
+    def verify(
+        self,
+        release: Any,
+        policy: Policy,
+        *,
+        original: Any,
+        side: Any,  # noqa: ARG002
+        progress: Progress,
+        demand: Demand,
     ) -> Verification:
-        from tablecloak.release.shapes.sets.verify import verify_set_file
+        from tablecloak.release.shapes.sets.verify import verify_set_file, verify_set_frame
 
         choice = choose_memory(demand, 0, verb="verify of a release of sets")
+        if not is_place(release):
+            return verify_set_frame(release, policy, original=original)
         return replace(verify_set_file(release, policy, original=original, progress=progress), choice=choice)
-
-    def verify_frame(self, release: Any, policy: Policy, *, original: Any, side: Any, demand: Demand) -> Verification:  # noqa: ARG002
-        from tablecloak.release.shapes.sets.verify import verify_set_frame
-
-        choose_memory(demand, 0, verb="verify of a release of sets")
-        return verify_set_frame(release, policy, original=original)
 
 
 SHAPE = SetsOfItems()

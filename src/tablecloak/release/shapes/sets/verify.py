@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tablecloak.data.row_origins import Equal, numbered
+from tablecloak.data.row_origins import Equal
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.io.frames import column_type, from_frame
@@ -30,6 +30,7 @@ from tablecloak.release.shapes.sets.matching import Beside
 from tablecloak.release.shapes.sets.plan import SetPlan, make_set_plan, release_format
 from tablecloak.release.shapes.sets.recount import recount
 from tablecloak.release.verify import published_columns, unstarred_cells, wrong_columns
+from tablecloak.stats.classes import number_rows
 
 
 def verify_set_file(
@@ -110,8 +111,8 @@ def _beside(equal: Sequence[Equal]) -> Beside | None:
     """The cells beside the sets, one number for each record."""
     if not equal or len(equal[0].published) != len(equal[0].originals):
         return None
-    numbers = numbered([np.concatenate([c.published, c.originals]) for c in equal])
-    codes = np.unique(numbers, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    columns = [np.concatenate([c.published, c.originals]) for c in equal]
+    codes, _ = number_rows(columns, len(columns[0]))
     return Beside(*np.split(codes, 2))
 
 

@@ -41,7 +41,7 @@ def verify(request: VerifyRequest, progress: Progress) -> VerifyAnswer:
     """Recount a finished file against a policy, beside its original if there is one."""
     policy, original = request.table.read_policy(), request.original
     try:
-        recount = pipeline.verify_file(request.release, policy, original=original, progress=progress)
+        recount = pipeline.verify(request.release, policy, original=original, progress=progress)
     except CloakError as error:
         nameless(error, Source(request.release))
         raise (error if original is None else nameless(error, Source(original))) from None
@@ -71,7 +71,7 @@ def convert(request: ConvertRequest, progress: Progress) -> WrittenFile:
     try:
         release = whole_frame(release_source(policy, request.release))
         write_frame(release.with_columns(pl.col(pl.Categorical).cast(pl.String)), partial)
-        if pipeline.verify_file(partial, policy, progress=progress).status == "fails":
+        if pipeline.verify(partial, policy, progress=progress).status == "fails":
             raise DataError(f"the release does not hold its goals as {target.suffix}", hint="choose another format")
         partial.replace(target)
     finally:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tablecloak import pipeline
-from tablecloak.attacks.row_classes import class_sizes
-from tablecloak.data.table import Role
 from tablecloak.errors import CloakError
-from tablecloak.io.tabular import read_frame
 from tablecloak.policy.schema import Policy
-from tablecloak.profile.column import column_of
 from tablecloak.profile.starter import release_name
 from tablecloak.progress import Progress
 from tablecloak.release.plan import source_of
 from tablecloak.report.about.release import report_of
 from tablecloak.report.blocks import to_plain
-from tablecloak.server.tables import PolicyTable, nameless, publishes_sets, release_source
+from tablecloak.server.tables import PolicyTable, nameless, publishes_sets
 
 SAID = "report.json"  # what the report says, in blocks
 MOST_GROUPS = 400  # whose sizes are kept, for a picture
@@ -72,7 +68,8 @@ def carry_out(request: RunRequest, progress: Progress) -> RunAnswer:
     # the run has counted both tables already: nothing is read for these again
     risk = (report.get("risk") or {}).get("quasi") or {"before": None, "after": None}
     after = risk["after"] if risk["after"] and risk["after"]["records"] else None
-    return RunAnswer(report, risk["before"], after, _groups_of(policy) if after else ())
+    facts = outcome.subject.facts if outcome.subject else None
+    return RunAnswer(report, risk["before"], after, largest_of(facts.class_sizes) if after and facts else ())
 
 
 def _for_run(policy: Policy, folder: Path) -> Policy:
@@ -88,13 +85,12 @@ def _for_run(policy: Policy, folder: Path) -> Policy:
     return policy.model_copy(update={"output": policy.output.model_copy(update=update)})
 
 
-def _groups_of(policy: Policy) -> tuple[int, ...]:
-    """The sizes of the largest groups of a release."""
-    assert policy.output_path is not None
-    quasi = policy.columns_with(Role.QUASI)
-    frame = read_frame(release_source(policy, policy.output_path), columns=quasi, categorical=quasi)
-    sizes = class_sizes([column_of(frame[name])[1] for name in quasi])
-    return tuple(sorted(sizes.tolist(), reverse=True)[:MOST_GROUPS])
+def largest_of(class_sizes: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """The sizes of the largest groups, given how many groups have each size, ascending."""
+    largest: list[int] = []
+    for size, n_groups in reversed(class_sizes):
+        largest += [size] * min(n_groups, MOST_GROUPS - len(largest))
+    return tuple(largest)
 
 
 def risks_of(report: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:

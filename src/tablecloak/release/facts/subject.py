@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tablecloak.measure.report_facts import Facts
+from tablecloak.release.facts.collect import Facts
 
 
 @dataclass(frozen=True, slots=True)

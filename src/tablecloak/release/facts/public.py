@@ -17,8 +17,8 @@ from tablecloak.models.base import PrivacyModel
 
 if TYPE_CHECKING:
     from tablecloak.attacks.base import AttackResult
-    from tablecloak.measure.bins import Bins
-    from tablecloak.measure.subject import Subject
+    from tablecloak.release.facts.bins import Bins
+    from tablecloak.release.facts.subject import Subject
 
 # Without a goal that asks for larger classes, nothing about fewer records than this is shown.
 LEAST_FLOOR = 5

@@ -18,12 +18,12 @@ from tablecloak.errors import CloakError, PolicyError, did_you_mean
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.measure.frontier import Knee, knee_of, on_frontier
-from tablecloak.measure.report_facts import Before, Exposure, exposure
 from tablecloak.metrics.base import every, measure
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.variations import Axis, Variant, axis_of, variants
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release import looks
+from tablecloak.release.facts.collect import Before, Exposure, exposure
 from tablecloak.release.outcome import counts_of, sentence
 from tablecloak.release.plan import Plan, source_of
 from tablecloak.release.prepare import Memo, Prepared, nothing, prepare, read

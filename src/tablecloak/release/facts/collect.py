@@ -21,10 +21,10 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Coding, Recount
 from tablecloak.kernels.keys import group_keys
 from tablecloak.kernels.packed_codes import pack, plan_layout
-from tablecloak.measure.attacked import Background, attacks_on
-from tablecloak.measure.bins import Bins, category_bins, ordered_bins, quasi_bins
-from tablecloak.measure.public import floor_of
 from tablecloak.models.base import PrivacyModel
+from tablecloak.release.facts.attacked import Background, attacks_on
+from tablecloak.release.facts.bins import Bins, category_bins, ordered_bins, quasi_bins
+from tablecloak.release.facts.public import floor_of
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain
 from tablecloak.values.cell_grammar import parse
 

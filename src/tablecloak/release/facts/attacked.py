@@ -108,10 +108,8 @@ def _beside_all(hist: Histogram, background: Background | None) -> Histogram:
     if background is None:
         return hist
     domain = next((s for s in background.coding.sensitive if s.name == hist.domain.name), None)
-    place = {} if domain is None else {label: code for code, label in enumerate(domain.labels)}
-    if domain is None or any(label not in place for label in hist.domain.labels):
+    if domain is None or ((codes := hist.domain.codes_in(domain)) < 0).any():
         return hist
-    codes = np.array([place[label] for label in hist.domain.labels], np.int64)
     return replace(hist.recoded(codes, domain), totals=background.coding.totals[domain.name])
 
 
