@@ -40,8 +40,8 @@ def build(
 ) -> None:
     """Build a hierarchy over the values of a column."""
     spec = _spec(kind, changes or [])
-    from tablecloak.hierarchy.build import build as build_hierarchy
     from tablecloak.hierarchy.hierarchy_files import write_hierarchy
+    from tablecloak.hierarchy.kinds.base import build as build_hierarchy
     from tablecloak.io.atomic import replace_when_done
 
     values, column_type = _values(data, column)

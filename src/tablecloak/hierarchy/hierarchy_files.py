@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from tablecloak.errors import CloakError, DataError, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.hierarchy.nested_trees import ROOT_LABEL
+from tablecloak.hierarchy.tree_nodes import ROOT_LABEL
 
 FileFormat: TypeAlias = Literal["csv", "parents", "json"]
 FORMATS: tuple[FileFormat, ...] = ("csv", "parents", "json")

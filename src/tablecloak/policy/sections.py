@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, get_args
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -22,7 +22,6 @@ from pydantic_core import CoreSchema
 from tablecloak import registry
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.errors import PolicyError, did_you_mean
-from tablecloak.hierarchy.kind_specs import HierarchySpec
 from tablecloak.io.places import Place, database_table, is_uri, named, place_of
 from tablecloak.policy.losses import refused_loss
 from tablecloak.policy.problems import fault, invalid, relabel
@@ -54,16 +53,9 @@ class Suppressed(StrEnum):
     STAR = "star"  # published with `*` in every quasi-identifier and sensitive column
 
 
-def hierarchy_kinds() -> dict[str, type]:
-    """The kinds of hierarchy that can be written in a policy, by name."""
-    union = get_args(HierarchySpec)[0]
-    specs: tuple[type[BaseModel], ...] = get_args(union) or (union,)
-    return {str(get_args(spec.model_fields["kind"].annotation)[0]): spec for spec in specs}
-
-
 _GOAL = Tagged("model", "model", lambda: registry.named("models"))
 _ALGORITHM = Tagged("kind", "algorithm", lambda: registry.named("algorithms"), has_shorthand=True, refuses=refused_loss)
-_HIERARCHY = Tagged("kind", "hierarchy kind", hierarchy_kinds, has_path=True)
+_HIERARCHY = Tagged("kind", "hierarchy kind", lambda: registry.named("hierarchies"), has_path=True)
 
 AnyGoal = Annotated[Any, _GOAL]
 AnyAlgorithm = Annotated[Any, _ALGORITHM]

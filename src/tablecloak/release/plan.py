@@ -171,8 +171,8 @@ class Plan:
 
 
 def _hierarchy(chosen: Any, distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
-    from tablecloak.hierarchy.build import build
     from tablecloak.hierarchy.hierarchy_files import read_hierarchy
+    from tablecloak.hierarchy.kinds.base import build
 
     if isinstance(chosen, Path):
         return read_hierarchy(chosen)
@@ -186,20 +186,20 @@ def _masked_codes(distinct: pl.Series, column_type: ColumnType) -> Hierarchy | N
     texts = distinct.cast(pl.String)
     if not texts.str.contains(r"^[0-9]{3,12}$").all() or texts.str.len_chars().n_unique() != 1:
         return None
-    from tablecloak.hierarchy.build import build
-    from tablecloak.hierarchy.kind_specs import MaskSpec
+    from tablecloak.hierarchy.kinds.base import build
+    from tablecloak.hierarchy.kinds.mask import MaskSpec
 
-    return build(MaskSpec(kind="mask"), texts.to_list(), column_type.value)
+    return build(MaskSpec(), texts.to_list(), column_type.value)
 
 
 def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
     """A hierarchy for a method that cannot do without: ranges of numbers and dates, one level above other values."""
-    from tablecloak.hierarchy.build import build
-    from tablecloak.hierarchy.kind_specs import OrderSpec
+    from tablecloak.hierarchy.kinds.base import build
+    from tablecloak.hierarchy.kinds.order import OrderSpec
 
     values = distinct.to_list()
     if column_type.is_ordered:
-        return build(OrderSpec(kind="order", fanout=5), values, column_type.value)
+        return build(OrderSpec(fanout=5), values, column_type.value)
     return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)], kind="order")
 
 

@@ -79,7 +79,7 @@ def explain(name: str) -> Explanation:
     for kind in registry.KINDS:
         things = registry.known(kind)
         if name in things:
-            return describe(kind.removesuffix("s"), name, things[name])
+            return describe(registry.noun(kind), name, things[name])
     every = [n for kind in registry.KINDS for n in registry.known(kind)]
     raise PolicyError(
         f"nothing is called '{name}'", hint=did_you_mean(name, every) or "tablecloak list names everything"
@@ -131,7 +131,7 @@ def _described(field: FieldInfo) -> str:
 def _parameter(name: str, field: FieldInfo) -> Parameter:
     is_required, is_open = field.is_required(), field.default is PydanticUndefined
     return Parameter(
-        name=name,
+        name=field.alias or name,
         description=_described(field),
         is_required=is_required,
         default=None if is_required or is_open else field.default,

@@ -15,9 +15,9 @@ from tablecloak.data.coded_baskets import split_items
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import DataError
 from tablecloak.hierarchy import edit
-from tablecloak.hierarchy.build import build
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.hierarchy.hierarchy_files import read_hierarchy, write_hierarchy
+from tablecloak.hierarchy.kinds.base import build
 from tablecloak.hierarchy.lint import lint
 from tablecloak.io.frames import DTYPES, column_type
 from tablecloak.io.sniff import sniff
