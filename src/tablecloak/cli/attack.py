@@ -52,7 +52,7 @@ def attack(
     """Attack a release, by itself or beside its original. Names rows by number, and shows no cell of either file."""
     if alone == (release is not None):
         raise PolicyError("give ORIGINAL and RELEASE, or one file with --alone", hint="tablecloak attack --help")
-    from tablecloak.measure.attack import attack_files
+    from tablecloak.measure import attack as attacking
     from tablecloak.report.about.attack import attacked
 
     loaded_policy = read_optional_policy(policy, settings)
@@ -60,7 +60,7 @@ def attack(
     reads: list[Place | None] = [original, release, population, facts, control, *others]
     reads += [policy, *(loaded_policy.reads if loaded_policy else ())]
     with page_at(html, reads, force=force) as write:
-        report = attack_files(
+        report = attacking.attack(
             None if release is None else original,
             original if release is None else release,
             policy=loaded_policy,
@@ -68,7 +68,7 @@ def attack(
             sensitive=column_names(sensitive) if sensitive is not None else (),
             population=population,
             others=others,
-            facts=facts,
+            facts=facts or (),
             control=control,
             kinds=kind or None,
             demand=settings.demand,
