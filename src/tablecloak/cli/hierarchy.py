@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tablecloak.cli.options import STREAM, Force, writable
 from tablecloak.cli.output import emit, remark
 from tablecloak.cli.settings import Settings, accepting_settings, uses
-from tablecloak.cli.streams import STREAM, writable
 from tablecloak.errors import DataError, PolicyError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def build(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Parameter, as in width=10. Repeatable.")
     ] = None,
     target: Annotated[Path, typer.Option("--output", "-o", help="File to write; - is stdout.")] = Path(STREAM),
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Force = False,
     settings: Settings,
 ) -> None:
     """Build a hierarchy over the values of a column."""
@@ -48,7 +48,6 @@ def build(
     hierarchy = build_hierarchy(spec, values, column_type)
     if str(target) == STREAM:
         with writable(STREAM) as file:
-            assert file is not None
             write_hierarchy(hierarchy, file)
         return
     with replace_when_done(target, reads=[data], force=force) as file:
