@@ -84,7 +84,7 @@ def check(
     """Find what is wrong or odd in a hierarchy file, line by line. Exit code 5 if something is wrong."""
     if (data is None) != (column is None):
         raise PolicyError("data and column go together", hint="tablecloak hierarchy check FILE DATA COLUMN")
-    from tablecloak.hierarchy.lint import lint
+    from tablecloak.hierarchy.hierarchy_files import lint
     from tablecloak.report.about.things import linted
     from tablecloak.values.cell_grammar import format_value
 
@@ -98,17 +98,10 @@ def check(
 
 def _spec(kind: str, changes: list[str]) -> Any:
     """The parameters of a kind, checked as in a policy."""
-    from pydantic import ValidationError
-
     from tablecloak.policy.overrides import parse
-    from tablecloak.policy.problems import InvalidPolicyError, problems_of
     from tablecloak.policy.sections import hierarchy_from
 
-    written = {"kind": kind, **{change.steps[0]: change.value for change in map(parse, changes)}}
-    try:
-        return hierarchy_from(written)
-    except ValidationError as error:
-        raise InvalidPolicyError(problems_of(error, written)) from None
+    return hierarchy_from({"kind": kind, **{change.steps[0]: change.value for change in map(parse, changes)}})
 
 
 def _values(data: Path, column: str) -> tuple[list[Any], str]:

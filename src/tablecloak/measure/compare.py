@@ -16,7 +16,7 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.equal_rows import count_alike
 from tablecloak.engines.local.engine import LocalEngine, table_of
-from tablecloak.errors import DataError, IncompatibleChoice, columns_hint
+from tablecloak.errors import DataError, IncompatibleChoice, require_columns
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
@@ -207,8 +207,8 @@ def compare_frames(
 
     learning = None
     if target is not None:
-        require_column(target, before.columns, "the original")
-        require_column(target, after.columns, "the release")
+        require_columns([target], before.columns, "the original")
+        require_columns([target], after.columns, "the release")
         learning = learn(records(target), target, learner=learner, is_aligned=_is_aligned(read, recount))
     return Comparison(
         tuple(names),
@@ -245,8 +245,8 @@ def _quasi(
     """The quasi-identifiers to compare, and a remark on where they come from."""
     wanted = list(names) or (policy.columns_with(Role.QUASI) if policy else [])
     for name in wanted:
-        require_column(name, before.columns, "the original")
-        require_column(name, published, location)
+        require_columns([name], before.columns, "the original")
+        require_columns([name], published, location)
     if wanted:
         return list(dict.fromkeys(wanted)), ()
     suggestions = [name for name in inspect_frame(before).quasi if name in published]
@@ -262,13 +262,6 @@ def refuse_sets(policy: Policy | None, *, verb: str) -> None:
             f"`{verb}` looks at columns of records, and this policy publishes sets of items",
             hint="tablecloak verify counts the itemsets of such a release; its report shows the support of items",
         )
-
-
-def require_column(name: str, columns: Sequence[str], location: str) -> None:
-    """Raise DataError, with the nearest name, if a table has no such column."""
-    if name not in columns:
-        hint = columns_hint(name, columns)
-        raise DataError(f"there is no column '{name}'", hint=hint, location=location)
 
 
 def _policy_for(quasi: Sequence[str], policy: Policy | None) -> Policy:

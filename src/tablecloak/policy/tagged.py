@@ -61,7 +61,7 @@ class Tagged:
             raise invalid(self.noun, [refusal])
         params = {k: v for k, v in value.items() if k != self.tag}
         try:
-            return _adapter(cls).validate_python(params)
+            return TypeAdapter(cls).validate_python(params)
         except ValidationError as error:
             raise relabel(error, [self.tag, *_keys(cls)]) from None
 
@@ -69,7 +69,7 @@ class Tagged:
         """The value as it is written in a policy, without defaults."""
         if isinstance(value, str):
             return value
-        params = _adapter(type(value)).dump_python(value, mode="json", by_alias=True, exclude_defaults=True)
+        params = TypeAdapter(type(value)).dump_python(value, mode="json", by_alias=True, exclude_defaults=True)
         return {self.tag: self._name(type(value)), **params}
 
     def _name(self, cls: type) -> str:
@@ -92,15 +92,11 @@ class Tagged:
         return {"anyOf": branches}
 
     def _branch(self, name: str, cls: type, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        branch = handler.resolve_ref_schema(handler(_adapter(cls).core_schema))
+        branch = handler.resolve_ref_schema(handler(TypeAdapter(cls).core_schema))
         tag = {"const": name, "type": "string"}
         properties = {self.tag: tag, **branch.get("properties", {})}
         required = [self.tag, *branch.get("required", [])]
         return {**branch, "title": name, "properties": properties, "required": required, "additionalProperties": False}
-
-
-def _adapter(cls: type) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
 
 
 def _keys(cls: type) -> list[str]:

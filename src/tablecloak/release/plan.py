@@ -14,7 +14,7 @@ from tablecloak.algorithms.topdown.mondrian import Mondrian
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, Table
-from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, columns_hint, did_you_mean
+from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean, require_columns
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
@@ -344,10 +344,7 @@ def _refuse_target(policy: Policy) -> None:
 def refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str | None) -> None:
     """Raise DataError for a column that a policy names and a table does not have."""
     names = set(columns)
-    for name, column in policy.columns.items():
-        if name not in names and column.role is not Role.DROP:
-            hint = columns_hint(name, columns)
-            raise DataError(f"there is no column '{name}'", hint=hint, location=location)
+    require_columns((n for n, column in policy.columns.items() if column.role is not Role.DROP), columns, location)
     for accepted in policy.accepted:
         column_name = accepted.column
         if (

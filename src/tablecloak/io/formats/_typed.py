@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
@@ -68,6 +68,13 @@ def explained(damaged: Callable[[Path], DataError], path: Path) -> Iterator[None
         yield
     except (pl.exceptions.PolarsError, OSError):
         raise damaged(path) from None
+
+
+def read_untold(read: Callable[[], pl.DataFrame], error: DataError) -> pl.DataFrame:
+    """What another library reads, or our error alone: its own are of any kind, and their text may show a cell."""
+    with suppress(Exception):
+        return read()
+    raise error
 
 
 def reader(read: Callable[[Path, list[str]], pl.DataFrame]) -> Callable[[Reading], pl.DataFrame]:
