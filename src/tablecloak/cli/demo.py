@@ -69,8 +69,9 @@ def _show_in_terminal(folder: Path, settings: Settings, *, sets: bool) -> None:
         assert policy.input_path is not None
         assert policy.output_path is not None
         if sets:
-            before = first_rows("The first baskets before", _first_sets(policy.input_path))
-            after = first_rows("and as published", _first_sets(policy.output_path))
+            before = first_rows("The first baskets before", _sets(policy.input_path)[:N_SETS_SHOWN])
+            published = _sets(policy.output_path)  # in the order of their content: the first are short and alike
+            after = first_rows("and some as published", published[:: len(published) // N_SETS_SHOWN][:N_SETS_SHOWN])
             emit(settings, report, [*ran(report), before, after, *demonstrated({**report, "policy": policy_file})])
             return
         careless = pipeline.run(load_policy(policy_file, ["columns.cost.role=keep"]), dry_run=True).to_dict()
@@ -90,9 +91,10 @@ def _spread_over(release: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _first_sets(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        return [{"items": next(file).rstrip("\n").replace(";", "; ")} for _ in range(N_SETS_SHOWN)]
+def _sets(path: Path) -> list[dict[str, str]]:
+    """The sets of a file that are not empty."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [{"items": line.replace(";", "; ")} for line in lines if line]
 
 
 def _refuse_other_folders(folder: Path, own_policy: str) -> None:
