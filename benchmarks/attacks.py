@@ -138,7 +138,7 @@ def cost(n_rows: int) -> str:
         files = folder / "census.csv", folder / "release.csv"
         lines = [f"run: {ran:.1f} s"]
         for title, kinds in (("counting attacks", counting()), ("all attacks", every())):
-            took = _seconds(partial(attacking.attack_files, *files, policy=policy, kinds=kinds, with_before=False))
+            took = _seconds(partial(attacking.attack, *files, policy=policy, kinds=kinds, with_before=False))
             lines.append(f"{title}: {took:.1f} s, {took / ran:.2f} x run")
     return "\n".join(lines)
 

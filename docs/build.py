@@ -59,7 +59,7 @@ MADE = "<!-- Made by `make docs` from the docstring in {module}; change it there
 def pages() -> dict[str, str]:
     """The text of every page by its path below docs/reference."""
     of_things = {
-        f"{kind}/{name}.md": _page(kind, describe(kind.removesuffix("s"), name, thing), thing.__module__)
+        f"{kind}/{name}.md": _page(kind, describe(registry.noun(kind), name, thing), thing.__module__)
         for kind in WITH_PAGES
         for name, thing in _ours(kind).items()
     }

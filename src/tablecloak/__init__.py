@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tablecloak import sample
     from tablecloak.algorithms.topdown.mondrian import Mondrian
-    from tablecloak.api import compare, inspect, is_valid_generalisation, risk, roles, verify
+    from tablecloak.api import inspect, is_valid_generalisation, risk, roles, verify
     from tablecloak.errors import (
         CloakError,
         DataError,
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     )
     from tablecloak.hierarchy.hierarchy import Hierarchy
     from tablecloak.hierarchy.hierarchy_files import read_hierarchy
-    from tablecloak.measure.attack import attack_frames as attack
+    from tablecloak.measure.attack import attack
+    from tablecloak.measure.compare import compare
     from tablecloak.measure.explore import explore
     from tablecloak.models.k_anonymity import KAnonymity
     from tablecloak.models.l_diversity import LDiversity
@@ -91,9 +92,9 @@ _HOMES = {
     "VerifiedRelease": "release.verified",
     "anonymize": "pipeline",
     "apply": "pipeline:apply_file",
-    "attack": "measure.attack:attack_frames",
+    "attack": "measure.attack",
     "check": "pipeline",
-    "compare": "api",
+    "compare": "measure.compare",
     "explore": "measure.explore",
     "inspect": "api",
     "is_valid_generalisation": "api",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tablecloak import pipeline
@@ -11,7 +11,6 @@ from tablecloak.errors import PolicyError
 from tablecloak.io.places import place_of
 from tablecloak.io.sources import is_place, open_source
 from tablecloak.io.tabular import read_frame
-from tablecloak.measure.compare import Comparison, compare_files, compare_frames
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import ColumnSpec
 from tablecloak.profile.profile import Profile, inspect_file, inspect_frame
@@ -80,37 +79,6 @@ def verify(release: Any, policy: Policy, *, original: Any = None, side: Any = No
     if side is None and is_place(release) and (original is None or is_place(original)):
         return pipeline.verify(place_of(release), policy, original=None if original is None else place_of(original))
     return pipeline.verify(_rows(release), policy, original=_rows(original), side=_rows(side))
-
-
-def compare(
-    original: Any,
-    release: Any,
-    *,
-    policy: Policy | None = None,
-    quasi: Sequence[str] = (),
-    target: str | None = None,
-    learner: str = "forest",
-    with_pairs: bool = False,
-) -> Comparison:
-    """Compare two tables; quasi-identifiers come from the policy, the list, or else are suggested.
-
-    Args:
-        original: a polars, pandas or Arrow frame, or a place; so may the release be.
-        target: a column that models are trained to predict, on the release and on the original.
-        learner: how they learn: forest, logistic, tree or bayes.
-        with_pairs: also count records by every two columns.
-
-    Raises: DataError if the tables share no quasi-identifier.
-    """
-    if is_place(original) and is_place(release):
-        return compare_files(
-            place_of(original), place_of(release), policy=policy, quasi=quasi, target=target, learner=learner,
-            with_pairs=with_pairs,
-        )  # fmt: skip
-    return compare_frames(
-        _rows(original), _rows(release), policy=policy, quasi=quasi, target=target, learner=learner,
-        with_pairs=with_pairs,
-    )  # fmt: skip
 
 
 def is_valid_generalisation(original: Any, release: Any, policy: Policy) -> bool | None:

@@ -128,14 +128,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean '{matches[0]}'?" if matches else None
 
 
-def columns_hint(name: str, columns: Sequence[str]) -> str:
-    """The column that was probably meant, or those that there are.
+def require_columns(names: Iterable[str], columns: Sequence[str], location: str | None) -> None:
+    """Raise DataError unless a table has all columns; the hint is the one that was probably meant, or those there are.
 
     Where a header is missing the names are cells of the first record: none is shown if one of them is no name.
     """
-    if not all(_IS_NAME(column) for column in columns):
-        return "tablecloak inspect shows its columns; header: false under input, if the first row is a record"
-    return did_you_mean(name, columns) or f"it has: {', '.join(columns[:20])}"
+    present = set(columns)
+    for name in names:
+        if name in present:
+            continue
+        hint = "tablecloak inspect shows its columns; header: false under input, if the first row is a record"
+        if all(_IS_NAME(column) for column in columns):
+            hint = did_you_mean(name, columns) or f"it has: {', '.join(columns[:20])}"
+        raise DataError(f"there is no column '{name}'", hint=hint, location=location)
 
 
 _IS_NAME = re.compile(r"(?=.*[^\W\d_])[^\[\]{}\":=<>]{1,80}").fullmatch  # has a letter, and nothing of JSON or markup

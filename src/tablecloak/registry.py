@@ -1,4 +1,4 @@
-"""Names to things: models, algorithms, metrics, attacks, detectors, findings and formats of files register here.
+"""Names to things: models, algorithms, metrics, attacks, detectors, findings, formats and hierarchies register here.
 
 Ours and those of others alike: a third-party package offers its classes through the entry-point groups
 `tablecloak.models`, `tablecloak.algorithms` and so on; loading the entry point must register the class, function or
@@ -22,9 +22,11 @@ from typing import Any, TypeVar
 from tablecloak.errors import PolicyError, did_you_mean
 
 T = TypeVar("T")
-KINDS = ("models", "algorithms", "metrics", "attacks", "detectors", "findings", "formats")
+KINDS = ("models", "algorithms", "metrics", "attacks", "detectors", "findings", "formats", "hierarchies")
 # Packages that are not called after their kind.
-_PACKAGES = {"detectors": "profile.detectors", "formats": "io.formats"}
+_PACKAGES = {"detectors": "profile.detectors", "formats": "io.formats", "hierarchies": "hierarchy.kinds"}
+# Names that people should read before others, in this order; all others follow in that of the alphabet.
+_FIRST = {"hierarchies": ("intervals", "quantiles", "mask", "dates", "order", "tree", "auto")}
 _known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 _loaded: set[str] = set()
 
@@ -53,7 +55,8 @@ class _Things(Mapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         self._load_all()
-        return iter(sorted(_known[self._kind]))
+        first = [name for name in _FIRST.get(self._kind, ()) if name in _known[self._kind]]
+        return iter([*first, *sorted(_known[self._kind].keys() - first)])
 
     def __len__(self) -> int:
         self._load_all()
@@ -95,7 +98,7 @@ def _below(package: str, folders: list[Path]) -> Iterator[str]:
 
 
 def known(kind: str) -> Mapping[str, Any]:
-    """Everything registered under a kind, by name, in alphabetical order."""
+    """Everything registered under a kind, by name, in the order in which people read it."""
     return dict(_Things(kind))
 
 
@@ -104,10 +107,15 @@ def named(kind: str) -> Mapping[str, Any]:
     return _Things(kind)
 
 
+def noun(kind: str) -> str:
+    """What one thing of a kind is called."""
+    return "hierarchy" if kind == "hierarchies" else kind.removesuffix("s")
+
+
 def find(kind: str, name: str) -> Any:
     """The thing registered under a name, or a PolicyError with the nearest name."""
     things = known(kind)
     if name in things:
         return things[name]
     hint = did_you_mean(name, things) or f"known {kind}: {', '.join(things)}"
-    raise PolicyError(f"unknown {kind.removesuffix('s')} '{name}'", hint=hint)
+    raise PolicyError(f"unknown {noun(kind)} '{name}'", hint=hint)

@@ -298,3 +298,10 @@ def test_an_interrupted_run_leaves_nothing_behind(project, number, code):
 def test_the_recoding_is_json(cloak, project):
     cloak("run", project / "policy.yaml")
     assert json.loads((project / "out/recoding.json").read_text())
+
+
+def test_the_demo_of_sets_shows_published_sets_that_hold_something(cloak, tmp_path):
+    outcome = cloak("demo", "--sets", "--directory", str(tmp_path / "shop"))
+    shown = outcome.out.split("some as published")[1].splitlines()[2:7]
+    assert all(line.strip() for line in shown)
+    assert len(set(shown)) == 5

@@ -178,7 +178,7 @@ def test_pages_and_policies_do_not_go_over_data(cloak, project):
 WORK = {
     "tablecloak.measure.two_releases.judge_files": ["compare", "people.csv", "out.csv", "--policy", "policy.yaml"],
     "tablecloak.measure.two_releases.contrast_files": ["compare", "a.csv", "out.csv", "--original", "people.csv"],
-    "tablecloak.measure.attack.attack_files": ["attack", "people.csv", "out.csv", "--policy", "policy.yaml"],
+    "tablecloak.measure.attack.attack": ["attack", "people.csv", "out.csv", "--policy", "policy.yaml"],
     "tablecloak.measure.explore.explore_policy": ["explore", "policy.yaml", "--vary", "k=2..3"],
     "tablecloak.pipeline.explore": ["lattice", "policy.yaml"],
 }

@@ -16,17 +16,18 @@ import numpy as np
 import polars as pl
 import pytest
 from checks_algorithms import coded, frame_of, made
+from pydantic import TypeAdapter
 
 import oracle
-from tablecloak import pipeline
+from tablecloak import pipeline, registry
 from tablecloak.algorithms.base import Solution
 from tablecloak.algorithms.solution_metrics import counts_of
 from tablecloak.attacks.case import Case
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Engine, QuasiColumn, SensitiveColumn, Table
-from tablecloak.errors import CloakError, DataError
+from tablecloak.errors import CloakError, DataError, IncompatibleChoice
 from tablecloak.findings.base import Finding, Shown
-from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.hierarchy.kinds.base import EVERY_TYPE, HierarchySpec, build
 from tablecloak.io.formats import Format, Reading
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
@@ -34,6 +35,7 @@ from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.measure.attack.cases import build_case
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import AnyHierarchy
 from tablecloak.profile.column import Column, column_of
 from tablecloak.profile.detector import Match
 from tablecloak.release.recount import Verification
@@ -168,9 +170,23 @@ def stands_for(label: str, value: Any, tree: Any = None) -> bool:
     return bool(oracle.covers(label, value, tree=tree))
 
 
-def check_hierarchy(build: Callable[[list[Any]], Hierarchy], values: list[Any], *, tree: Any = None) -> None:
+def check_hierarchy(spec: HierarchySpec, values: list[Any], column_type: str, *, tree: Any = None) -> None:
+    """A spec can be written in a policy, and keeps what its tree promises."""
+    kind = registry.find("hierarchies", spec.name)
+    assert kind is type(spec)
+    assert kind.__doc__, "it has no words"
+    adapter: TypeAdapter[Any] = TypeAdapter(AnyHierarchy)
+    assert adapter.validate_python(adapter.dump_python(spec)) == spec, "a policy does not keep its parameters"
+    assert set(spec.offered) <= set(spec.types) <= set(EVERY_TYPE), "it is offered where it is refused"
+    for type_ in set(EVERY_TYPE) - set(spec.types):
+        with pytest.raises(IncompatibleChoice):
+            build(spec, values, type_)
+    _check_tree(spec, values, column_type, tree=tree)
+
+
+def _check_tree(spec: HierarchySpec, values: list[Any], column_type: str, *, tree: Any) -> None:
     """Every value has a path to the root, labels are true of all that is below them, and levels nest."""
-    built, shuffled = build(values), build(values[::-1])
+    built, shuffled = build(spec, values, column_type), build(spec, values[::-1], column_type)
     assert sorted(built.labels) == sorted(shuffled.labels), "the order of values decides"
     codes = built.codes([oracle.text_of(value) for value in values])
     assert (codes >= 0).all(), "a value has no place"

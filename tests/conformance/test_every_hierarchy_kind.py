@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from functools import partial
-from typing import get_args
 
 import pytest
 from checks_kinds import check_hierarchy
 
-from tablecloak.hierarchy.build import build
-from tablecloak.hierarchy.kind_specs import AnySpec
+from tablecloak import registry
 
 NUMBERS = [3, 7, 8, 12, 13, 21, 40, 41, 99, 100]
 DAYS = [date(2019, 1, 1) + timedelta(days=97 * i) for i in range(12)]
@@ -29,14 +26,13 @@ EXAMPLES = {
     "tree": [({"tree": TREE}, WORDS, "text")],
     "auto": [({"method": "range", "fanout": 4}, NUMBERS, "integer"), ({"fanout": 3}, WORDS, "text")],
 }
-SPECS = {spec.model_fields["kind"].default: spec for spec in get_args(AnySpec)}
+SPECS = registry.known("hierarchies")
 CASES = [(kind, *example) for kind in SPECS for example in EXAMPLES[kind]]
 
 
 @pytest.mark.parametrize(("kind", "params", "values", "column_type"), CASES)
 def test_it_keeps_what_every_hierarchy_promises(kind, params, values, column_type):
-    spec = SPECS[kind](**params)
-    check_hierarchy(partial(build, spec, column_type=column_type), values, tree=PARENTS if kind == "tree" else None)
+    check_hierarchy(SPECS[kind](**params), values, column_type, tree=PARENTS if kind == "tree" else None)
 
 
 @pytest.mark.parametrize("kind", SPECS)

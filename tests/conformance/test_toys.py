@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -43,15 +44,18 @@ from tablecloak import registry
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.attacks.base import AttackSuccess, attack
+from tablecloak.cli.main import main
 from tablecloak.data.table import Role
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.findings.base import Finding, finding
 from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.hierarchy.kinds.base import HierarchySpec, hierarchy_kind
 from tablecloak.io.formats import Format, add_format, format_called
 from tablecloak.metrics.base import Amount, metric
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_histogram
 from tablecloak.policy.schema import Policy
 from tablecloak.profile.detector import Match, detector
+from tablecloak.server.steps.hierarchies.service import fitting_kinds
 from tablecloak.stats.classes import ClassStats, Evidence
 
 TURNS = iter(range(10**6))
@@ -255,24 +259,41 @@ def test_a_planted_bug_in_a_detector_is_found(bug):
 # Hierarchy kinds ----------------------------------------------------------------------------------------------------
 
 
-def toy_hierarchy(bug: str = ""):
-    def build(values):
-        tens = {v: (v // 10 * 10) + (10 if bug == "label" and v == 12 else 0) for v in values}
-        paths = [[str(v), f"[{tens[v]}, {tens[v] + 10})", "*"] for v in sorted(values)]
-        paths = [path for path in paths if not (bug == "lost" and path[0] == "12")]
-        return Hierarchy.from_paths(paths)
+def toy_hierarchy(bug: str = "") -> HierarchySpec:
+    @hierarchy_kind("toy", types=("integer",), offered=("integer", "text") if bug == "offered" else None)
+    class Toy(HierarchySpec):
+        """Intervals that are 10 wide."""
 
-    return build
+        step: Annotated[int, Field(exclude=bug == "policy")] = 10
+
+        def over(self, column):
+            step = self.step
+            lower = {v: (v // step * step) + (step if bug == "label" and v == 12 else 0) for v in column.values}
+            paths = [[str(v), f"[{lower[v]}, {lower[v] + step})", "*"] for v in column.values]
+            return Hierarchy.from_paths([path for path in paths if not (bug == "lost" and path[0] == "12")])
+
+    if bug == "text":
+        Toy.__doc__ = ""
+    return Toy(step=5)
 
 
-def test_a_correct_toy_hierarchy_passes():
-    check_hierarchy(toy_hierarchy(), [3, 7, 12, 18, 25])
+def test_a_correct_toy_hierarchy_passes_and_can_be_listed_explained_and_asked_for(capsys):
+    with registered("hierarchies", "toy"):
+        check_hierarchy(toy_hierarchy(), [3, 7, 12, 18, 25], "integer")
+        assert main(["list", "hierarchies", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["hierarchies"][-1] == {
+            "name": "toy", "summary": "Intervals that are 10 wide.", "parameters": ["step"],
+        }  # fmt: skip
+        assert main(["explain", "toy", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["kind"] == "hierarchy"
+        assert "toy" in fitting_kinds("integer")
+        assert "toy" not in fitting_kinds("text")
 
 
-@pytest.mark.parametrize("bug", ["label", "lost"])
+@pytest.mark.parametrize("bug", ["label", "lost", "text", "offered", "policy"])
 def test_a_planted_bug_in_a_hierarchy_is_found(bug):
-    with pytest.raises(AssertionError):
-        check_hierarchy(toy_hierarchy(bug), [3, 7, 12, 18, 25])
+    with registered("hierarchies", "toy"), pytest.raises(AssertionError):
+        check_hierarchy(toy_hierarchy(bug), [3, 7, 12, 18, 25], "integer")
 
 
 # Formats ------------------------------------------------------------------------------------------------------------

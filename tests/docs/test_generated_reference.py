@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from tablecloak import registry
 from tablecloak.cli.list import ListedKind, things_of
@@ -60,3 +61,12 @@ def test_parameters_are_listed_with_bounds_and_defaults(pages):
         in pages["models/k-anonymity.md"]
     )
     assert "| strict or relaxed | `strict` |" in pages["algorithms/mondrian.md"]
+
+
+@pytest.mark.parametrize("kind", ["models", "algorithms"])
+def test_what_must_be_given_is_what_a_policy_requires(pages, kind):
+    for name, thing in registry.known(kind).items():
+        if not thing.__module__.startswith("tablecloak."):
+            continue
+        rows = re.findall(r"^\| `(\w+)` \|.*\| must be given \|$", pages[f"{kind}/{name}.md"], re.MULTILINE)
+        assert rows == TypeAdapter(thing).json_schema().get("required", []), name

@@ -18,13 +18,13 @@ from tablecloak.cli.settings import PANEL
 from tablecloak.data.table import Role
 from tablecloak.policy.load import json_schema
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import ColumnSpec, InputSpec, OutputSpec, PopulationSpec, SecretSpec, hierarchy_kinds
+from tablecloak.policy.sections import ColumnSpec, InputSpec, OutputSpec, PopulationSpec, SecretSpec
 
 POLICY, CLI = ROOT / "docs/reference/policy.md", ROOT / "docs/reference/cli.md"
 DEPENDENCIES = ROOT / "docs/dependencies.md"
 SPECS = {("Top level",): Policy, ("input",): InputSpec, ("columns",): ColumnSpec, ("output",): OutputSpec}
 SPECS |= {("population",): PopulationSpec, ("secret",): SecretSpec}
-SPECS |= {("hierarchy", name): spec for name, spec in hierarchy_kinds().items()}
+SPECS |= {("hierarchy", name): spec for name, spec in registry.known("hierarchies").items()}
 CHOSEN = {
     (title, name): cls
     for title, kind in (("goals", "models"), ("algorithm", "algorithms"))

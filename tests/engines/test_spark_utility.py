@@ -90,9 +90,7 @@ def test_shards_on_workers_report_what_their_files_say(
     assert (report.verification.n_suppressed > 0) == (name == "left out")
     ((plan, facts),) = told
 
-    expected = {
-        m.name: m for m in comparison.compare_files(policy.input_path, policy.output_path, policy=policy).metrics
-    }
+    expected = {m.name: m for m in comparison.compare(policy.input_path, policy.output_path, policy=policy).metrics}
     for metric in [*PAIRS, *DISTRIBUTIONS, *TARGETS, "query-error", "gcp", "discernibility"]:
         assert measured[metric].value == pytest.approx(expected[metric].value, abs=1e-5), metric
         assert measured[metric].note is None

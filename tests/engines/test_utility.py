@@ -32,7 +32,7 @@ def run_in_shards(folder, algorithm, *, engine="duckdb"):
 
 def of_files(policy):
     """The same, measured on the files alone."""
-    found = comparison.compare_files(policy.input_path, policy.output_path, policy=policy)
+    found = comparison.compare(policy.input_path, policy.output_path, policy=policy)
     return {m.name: m for m in found.metrics}
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import oracle
 from tablecloak.data.table import ColumnType
-from tablecloak.hierarchy.build import build
+from tablecloak.hierarchy.kinds.base import build
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import hierarchy_from
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tablecloak import load_policy, run
-from tablecloak.measure.attack import attack_files
+from tablecloak.measure.attack import attack
 
 ADULT = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shared/data")) / "adult"
 QUASI = ["sex", "race", "marital-status", "education", "native-country", "workclass", "salary-class"]
@@ -28,7 +28,7 @@ def test_linkage_success_is_at_most_one_fifth(tmp_path, algorithm):
     )  # fmt: skip
     policy = load_policy(tmp_path / "p.yaml")
     run(policy)
-    report = attack_files(ADULT / "adult.csv", tmp_path / "release.csv", policy=policy, kinds=LINKS, with_before=False)
+    report = attack(ADULT / "adult.csv", tmp_path / "release.csv", policy=policy, kinds=LINKS, with_before=False)
     for found in report.after:
         assert found.finding is not None, found.reason
         chance = found.finding.average if found.finding.highest is None else found.finding.highest

@@ -625,3 +625,42 @@ def test_m_confidentiality_forms_classes_without_the_sensitive_column(city):
         tc.anonymize(table, policy([MConfidentiality(m=2, k=60), tc.LDiversity(l=2)]))
     with pytest.raises(tc.GoalNotMet, match="m-confidentiality reaches"):
         tc.anonymize(table, policy([MConfidentiality(m=2, k=5)]))
+
+
+@pytest.mark.parametrize("given", ["path", "text", "polars", "pandas", "arrow"])
+def test_tables_may_be_places_or_frames_of_any_library(given, tmp_path):
+    coarse = PEOPLE.with_columns(age=pl.lit("[0, 99]"))
+    tables = {"people": PEOPLE, "coarse": coarse, "facts": pl.DataFrame({"sensitive": ["dx"], "value": ["flu"]})}
+
+    def table(name):
+        path = tmp_path / f"{name}.csv"
+        tables[name].write_csv(path)
+        frame = tables[name]
+        ways = {"path": lambda: path, "text": lambda: str(path), "polars": lambda: frame,
+                "pandas": frame.to_pandas, "arrow": frame.to_arrow}  # fmt: skip
+        return ways[given]()
+
+    def found(people, coarse, facts, **beside):
+        report = tc.attack(people, coarse, quasi=["age", "sex"], sensitive=["dx"], facts=facts, control=people,
+                           population=people, others=[coarse], **beside)  # fmt: skip
+        return [attempt for attempt in report.to_dict()["attacks"] if attempt["applies"]]
+
+    expected = found(PEOPLE, coarse, read_facts(tables["facts"]))
+    assert len(expected) > 10
+    assert found(table("people"), table("coarse"), table("facts")) == expected
+
+
+def test_the_register_of_a_policy_is_one_that_attackers_have_for_frames_too(tmp_path):
+    pl.concat([PEOPLE] * 3).write_csv(tmp_path / "register.csv")
+    policy = tc.Policy(
+        columns=tc.roles(quasi=["age", "sex"], sensitive=["dx"]), goals=[tc.KAnonymity(k=2)],
+        population=str(tmp_path / "register.csv"),
+    )  # fmt: skip
+    given = tc.attack(PEOPLE, PEOPLE, policy=policy, population=pl.concat([PEOPLE] * 3), with_before=False)
+    assert tc.attack(PEOPLE, PEOPLE, policy=policy, with_before=False) == given
+    assert tc.attack(PEOPLE, PEOPLE, policy=policy, population=PEOPLE, with_before=False) != given
+
+
+@pytest.mark.parametrize("name", tc.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(tc, name) is not None

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.hierarchy.build import build
-from tablecloak.hierarchy.kind_specs import DatesSpec, MaskSpec
+from tablecloak.hierarchy.kinds.base import build
+from tablecloak.hierarchy.kinds.dates import DatesSpec
+from tablecloak.hierarchy.kinds.mask import MaskSpec
 from tablecloak.pipeline import verify
 from tablecloak.release.apply import apply_file
 

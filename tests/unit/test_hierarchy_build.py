@@ -7,18 +7,16 @@ from datetime import date, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter, ValidationError
 
 from tablecloak.errors import DataError, IncompatibleChoice
-from tablecloak.hierarchy.build import build
-from tablecloak.hierarchy.kind_specs import HierarchySpec
+from tablecloak.hierarchy.kinds.base import build
+from tablecloak.policy.problems import InvalidPolicyError
+from tablecloak.policy.sections import hierarchy_from
 from tablecloak.values.cell_grammar import covers, format_value, parse
-
-SPEC = TypeAdapter(HierarchySpec)
 
 
 def make(spec, values, column_type):
-    return build(SPEC.validate_python(spec), values, column_type)
+    return build(hierarchy_from(spec), values, column_type)
 
 
 def path(tree, label):
@@ -277,8 +275,8 @@ def test_infinite_numbers_are_refused():
     ],
 )
 def test_bad_specs_are_refused(spec):
-    with pytest.raises(ValidationError):
-        SPEC.validate_python(spec)
+    with pytest.raises(InvalidPolicyError):
+        hierarchy_from(spec)
 
 
 @pytest.mark.slow

@@ -7,8 +7,7 @@ import pytest
 from tablecloak.errors import DataError
 from tablecloak.hierarchy import Hierarchy
 from tablecloak.hierarchy.edit import add, delete, group, move, rename
-from tablecloak.hierarchy.hierarchy_files import read_hierarchy, write_hierarchy
-from tablecloak.hierarchy.lint import lint
+from tablecloak.hierarchy.hierarchy_files import lint, read_hierarchy, write_hierarchy
 
 PLACES = [["Italy", "Europe", "*"], ["Spain", "Europe", "*"], ["Brazil", "America", "*"]]
 

@@ -2,13 +2,14 @@
 
 import pytest
 
+from tablecloak import registry
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import PolicyError
-from tablecloak.hierarchy.kind_specs import MaskSpec
+from tablecloak.hierarchy.kinds.mask import MaskSpec
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.policy.problems import InvalidPolicyError, show_path
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import InputSpec, Missing, hierarchy_kinds
+from tablecloak.policy.sections import InputSpec, Missing
 
 K5 = {"model": "k-anonymity", "k": 5}
 
@@ -200,7 +201,7 @@ def test_an_unknown_shared_hierarchy_has_a_nearest_name():
 
 
 def test_every_kind_of_hierarchy_has_a_name():
-    assert {"intervals", "quantiles", "mask", "dates", "order", "tree", "auto"} <= set(hierarchy_kinds())
+    assert {"intervals", "quantiles", "mask", "dates", "order", "tree", "auto"} <= set(registry.known("hierarchies"))
 
 
 def test_paths_start_from_the_base(tmp_path):

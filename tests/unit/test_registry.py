@@ -10,6 +10,8 @@ import pytest
 import tablecloak
 from tablecloak import registry
 
+KINDS_OF_HIERARCHIES = ["intervals", "quantiles", "mask", "dates", "order", "tree", "auto"]
+
 
 def _loaded(kind: str, name: str) -> list[str]:
     """Modules of a kind that a fresh process has loaded after it looked up one name."""
@@ -40,7 +42,7 @@ def test_a_registered_name_is_the_name_of_its_file(kind: str) -> None:
 def test_all_names_are_listed_in_order(kind: str) -> None:
     names = list(registry.known(kind))
     assert names
-    assert names == sorted(names)
+    assert names == (KINDS_OF_HIERARCHIES if kind == "hierarchies" else sorted(names))
 
 
 @pytest.mark.parametrize("name", tablecloak.__all__)

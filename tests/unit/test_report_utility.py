@@ -9,7 +9,7 @@ import pytest
 import oracle_attacks
 import tablecloak as tc
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.measure.attack import attack_files
+from tablecloak.measure.attack import attack
 from tablecloak.measure.two_releases import judge_files
 
 pytestmark = pytest.mark.slow
@@ -103,9 +103,7 @@ def test_a_report_attacks_with_the_register_of_the_policy(tmp_path):
     assert "journalist" in page
     assert "membership" in page
     wanted = policy(population={"path": str(tmp_path / "city.csv")})
-    report = attack_files(
-        tmp_path / "people.csv", tmp_path / "out.csv", policy=wanted, kinds=["membership", "journalist"]
-    )
+    report = attack(tmp_path / "people.csv", tmp_path / "out.csv", policy=wanted, kinds=["membership", "journalist"])
     membership, journalist = (exposure.finding for exposure in report.after)
     released = pl.read_csv(tmp_path / "out.csv", infer_schema=False).to_dicts()
     chances = oracle_attacks.membership(twice.to_dicts(), released, ["age", "sex"])

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tablecloak.hierarchy import Hierarchy
-from tablecloak.hierarchy.build import build
-from tablecloak.hierarchy.hierarchy_files import read_hierarchy
-from tablecloak.hierarchy.kind_specs import AutoSpec, IntervalsSpec, MaskSpec
-from tablecloak.hierarchy.lint import lint
+from tablecloak.hierarchy.hierarchy_files import lint, read_hierarchy
+from tablecloak.hierarchy.kinds.auto import AutoSpec
+from tablecloak.hierarchy.kinds.base import build
+from tablecloak.hierarchy.kinds.intervals import IntervalsSpec
+from tablecloak.hierarchy.kinds.mask import MaskSpec
 from tablecloak.values.cell_grammar import covers, parse
 
 DATA = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[2].parent / "shared" / "data"))

@@ -15,8 +15,8 @@ from tablecloak.algorithms.clustering.base import Points
 from tablecloak.algorithms.clustering.k_member_parallel import k_member_parallel
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
-from tablecloak.hierarchy.build import build
-from tablecloak.hierarchy.kind_specs import AutoSpec
+from tablecloak.hierarchy.kinds.auto import AutoSpec
+from tablecloak.hierarchy.kinds.base import build
 from tablecloak.measure.attack import attack_frames
 from tablecloak.metrics.base import ReleaseCounts, measure
 

@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.output import emit, progress_for, remark_all
-from tablecloak.cli.policies import DATA
+from tablecloak.cli.options import DATA, STREAM, Force, readable, writable_if_named
+from tablecloak.cli.output import emit, progress_for
 from tablecloak.cli.settings import ENGINE, Settings, uses
-from tablecloak.cli.streams import STREAM, readable, writable
-from tablecloak.errors import PolicyError
 
 
 @uses(*ENGINE)
@@ -23,28 +21,17 @@ def apply(
     suppression_limit: Annotated[
         float | None, typer.Option(min=0, max=1, help="Share of rows that may be left out; the policy's by default.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    force: Force = False,
     settings: Settings,
 ) -> None:
     """Generalize new rows exactly as an earlier run did, then verify the result."""
-    if target == STREAM and settings.json:
-        raise PolicyError("--json and --output - both want stdout", hint="write the release to a file")
-    with readable(data) as source, writable(target) as release, progress_for(settings) as progress:
+    with readable(data) as source, writable_if_named(target, settings) as release, progress_for(settings) as progress:
         from tablecloak import pipeline
         from tablecloak.report.about.check_run_verify import ran
 
-        assert source is not None
         assert release is not None
         report = pipeline.apply_file(
-            recoding,
-            source,
-            release,
-            suppression_limit=suppression_limit,
-            force=force,
-            progress=progress,
+            recoding, source, release, suppression_limit=suppression_limit, force=force, progress=progress,
             **settings.engine_options,
-        ).to_dict()
-    if target == STREAM:
-        remark_all(settings, ran(report))
-    else:
-        emit(settings, report, ran(report))
+        ).to_dict()  # fmt: skip
+    emit(settings, report, ran(report), is_stdout_taken=target == STREAM)

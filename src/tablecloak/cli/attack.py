@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tablecloak.cli.columns import column_names
-from tablecloak.cli.output import emit, page_at, remark
-from tablecloak.cli.policies import read_optional_policy
+from tablecloak.cli.options import Force, Page, Quasi, RolesFile, column_names, read_optional_policy
+from tablecloak.cli.output import emit_page
 from tablecloak.cli.settings import Settings, uses
 from tablecloak.errors import PolicyError
 
 if TYPE_CHECKING:
     from tablecloak.io.places import Place
+    from tablecloak.report.blocks import Document
 
 
 @uses("engine", "memory", "threads", "seed")
@@ -22,10 +22,8 @@ def attack(
     original: Annotated[Path, typer.Argument(help="The data as it was; with --alone, the release itself.")],
     release: Annotated[Path | None, typer.Argument(help="The data as published, by any tool.")] = None,
     *,
-    policy: Annotated[Path | None, typer.Option("--policy", "-p", help="Policy with the roles of columns.")] = None,
-    quasi: Annotated[
-        str | None, typer.Option("--quasi", metavar="A,B,..", help="Quasi-identifiers, instead of the policy's.")
-    ] = None,
+    policy: RolesFile = None,
+    quasi: Quasi = None,
     sensitive: Annotated[
         str | None, typer.Option("--sensitive", metavar="A,B,..", help="Sensitive columns, instead of the policy's.")
     ] = None,
@@ -45,37 +43,35 @@ def attack(
     alone: Annotated[
         bool, typer.Option("--alone", help="Attack the one file that is given, without an original.")
     ] = False,
-    html: Annotated[Path | None, typer.Option("--html", help="Write a page that shows the results.")] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite the page.")] = False,
+    html: Page = None,
+    force: Force = False,
     settings: Settings,
 ) -> None:
     """Attack a release, by itself or beside its original. Names rows by number, and shows no cell of either file."""
     if alone == (release is not None):
         raise PolicyError("give ORIGINAL and RELEASE, or one file with --alone", hint="tablecloak attack --help")
-    from tablecloak.measure.attack import attack_files
+    from tablecloak.measure import attack as attacking
     from tablecloak.report.about.attack import attacked
 
     loaded_policy = read_optional_policy(policy, settings)
     others = release2 or []
     reads: list[Place | None] = [original, release, population, facts, control, *others]
     reads += [policy, *(loaded_policy.reads if loaded_policy else ())]
-    with page_at(html, reads, force=force) as write:
-        report = attack_files(
+
+    def work() -> tuple[dict[str, Any], Document]:
+        report = attacking.attack(
             None if release is None else original,
             original if release is None else release,
             policy=loaded_policy,
-            quasi=column_names(quasi) if quasi is not None else (),
-            sensitive=column_names(sensitive) if sensitive is not None else (),
+            quasi=column_names(quasi),
+            sensitive=column_names(sensitive),
             population=population,
             others=others,
-            facts=facts,
+            facts=facts or (),
             control=control,
             kinds=kind or None,
             demand=settings.demand,
         ).to_dict()
-        document = attacked(report, str(release or original))
-        if html is not None:
-            write(document)
-    emit(settings, report, document.blocks)
-    if html is not None:
-        remark(settings, f"Wrote {html}.")
+        return report, attacked(report, str(release or original))
+
+    emit_page(settings, work, page=html, reads=reads, force=force)

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
+from tablecloak.cli.options import PolicyFile, Set, Strict, read_policy, readable_if_named
 from tablecloak.cli.output import emit, progress_for
-from tablecloak.cli.policies import PolicyFile, Set, Strict, read_policy
 from tablecloak.cli.settings import ENGINE, Settings, uses
-from tablecloak.cli.streams import readable
 from tablecloak.errors import GoalNotMet
 
 
@@ -23,7 +22,7 @@ def check(
     settings: Settings,
 ) -> None:
     """Validate a policy; with data, also whether its goals can be reached. Writes nothing."""
-    with readable(data) as source, progress_for(settings) as progress:
+    with readable_if_named(data) as source, progress_for(settings) as progress:
         loaded_policy = read_policy(policy, changes, settings, source=source, strict=strict)
         from tablecloak import pipeline
         from tablecloak.report.about.check_run_verify import checked

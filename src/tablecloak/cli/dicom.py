@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tablecloak.cli.options import Force
 from tablecloak.cli.output import emit, progress_for
 from tablecloak.cli.settings import Settings, accepting_settings, uses
 
@@ -31,7 +32,7 @@ def table(
         Path | None, typer.Option("--policy", "-p", help="Policy to write, with the roles of the tags.")
     ] = None,
     preset: Annotated[str, typer.Option("--preset", help="What the policy asks for.")] = "standard",
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")] = False,
+    force: Force = False,
     settings: Settings,
 ) -> None:
     """Write the metadata of every image as a row of a table, and perhaps a policy for it."""
@@ -68,7 +69,7 @@ def export(
         str | None,
         typer.Option("--key", help="Where the key of new UIDs is, env:NAME or file:PATH; thrown away by default."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the folder.")] = False,
+    force: Force = False,
     settings: Settings,
 ) -> None:
     """Write the images of the published rows, with the published values and without everything else."""

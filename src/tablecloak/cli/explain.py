@@ -1,4 +1,4 @@
-"""`tablecloak explain`: what a model, an algorithm or a metric means."""
+"""`tablecloak explain`: what a model, an algorithm, a metric and so on means."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tablecloak.cli.settings import Settings
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A model, an algorithm or a metric; `tablecloak list` names them.")],
+    name: Annotated[str, typer.Argument(help="A model, an algorithm, a metric, ..; `tablecloak list` names them.")],
     *,
     settings: Settings,
 ) -> None:
-    """Say what a model, algorithm or metric means: definition, protection, parameters, reference."""
+    """Say what a model, algorithm, metric and so on means: definition, protection, parameters, reference."""
     from tablecloak.report.about.things import meaning
     from tablecloak.report.explain import explain as explained
 

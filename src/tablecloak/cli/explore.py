@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tablecloak.cli.output import emit, page_at, progress_for, remark
-from tablecloak.cli.policies import PolicyFile, Set, read_policy
+from tablecloak.cli.options import Force, Page, PolicyFile, Set, read_policy, readable_if_named
+from tablecloak.cli.output import emit_page, progress_for
 from tablecloak.cli.settings import ENGINE, Settings, uses
-from tablecloak.cli.streams import readable
 from tablecloak.errors import PolicyError
+
+if TYPE_CHECKING:
+    from tablecloak.report.blocks import Document
 
 
 @uses(*ENGINE, "seed")
@@ -27,28 +28,26 @@ def explore(
         str, typer.Option("--risk", help="What counts as risk: highest, average, unique or guess.")
     ] = "highest",
     utility: Annotated[str, typer.Option("--utility", help="The metric that counts as what is lost.")] = "gcp",
-    html: Annotated[Path | None, typer.Option("--html", help="Page to write, with the frontier as a chart.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    html: Page = None,
+    force: Force = False,
     changes: Set = None,
     settings: Settings,
 ) -> None:
     """Compare variants of a policy by risk and utility, and find the knee of the frontier. Writes no release."""
     if not vary:
         raise PolicyError("nothing varies", hint="--vary k=2..20 --vary algorithm=mondrian,auto")
-    with readable(data) as source, progress_for(settings) as progress:
+    with readable_if_named(data) as source, progress_for(settings) as progress:
         loaded_policy = read_policy(policy, changes, settings, source=source)
         from tablecloak.measure.explore import explore_policy
         from tablecloak.policy.variations import parse_axis
         from tablecloak.report.about.explore import explored
 
         axes = [parse_axis(text) for text in vary]
-        with page_at(html, [policy, *loaded_policy.reads], force=force) as write:
+
+        def work() -> tuple[dict[str, Any], Document]:
             report = explore_policy(
                 loaded_policy, axes, risk=risk, utility=utility, progress=progress, **settings.engine_options
             ).to_dict()
-            document = explored(report, policy.name)
-            if html is not None:
-                write(document)
-    emit(settings, report, document.blocks)
-    if html is not None:
-        remark(settings, f"Wrote {html}.")
+            return report, explored(report, policy.name)
+
+        emit_page(settings, work, page=html, reads=[policy, *loaded_policy.reads], force=force)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tablecloak.cli.options import Force
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import Settings
 from tablecloak.errors import PolicyError
@@ -34,7 +35,7 @@ def fetch(
         typer.Option("--internet", help="Another server that may be asked, where the first one sends us on."),
     ] = None,
     limit: Annotated[str, typer.Option("--limit", help="Largest file that is fetched.")] = "4GB",
-    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite the file.")] = False,
+    force: Force = False,
     settings: Settings,
 ) -> None:
     """List the files of a record, or fetch one of them. The only command that uses the internet."""

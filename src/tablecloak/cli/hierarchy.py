@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tablecloak.cli.options import STREAM, Force, writable
 from tablecloak.cli.output import emit, remark
 from tablecloak.cli.settings import Settings, accepting_settings, uses
-from tablecloak.cli.streams import STREAM, writable
 from tablecloak.errors import DataError, PolicyError
 
 if TYPE_CHECKING:
@@ -35,20 +35,19 @@ def build(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Parameter, as in width=10. Repeatable.")
     ] = None,
     target: Annotated[Path, typer.Option("--output", "-o", help="File to write; - is stdout.")] = Path(STREAM),
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Force = False,
     settings: Settings,
 ) -> None:
     """Build a hierarchy over the values of a column."""
     spec = _spec(kind, changes or [])
-    from tablecloak.hierarchy.build import build as build_hierarchy
     from tablecloak.hierarchy.hierarchy_files import write_hierarchy
+    from tablecloak.hierarchy.kinds.base import build as build_hierarchy
     from tablecloak.io.atomic import replace_when_done
 
     values, column_type = _values(data, column)
     hierarchy = build_hierarchy(spec, values, column_type)
     if str(target) == STREAM:
         with writable(STREAM) as file:
-            assert file is not None
             write_hierarchy(hierarchy, file)
         return
     with replace_when_done(target, reads=[data], force=force) as file:
@@ -85,7 +84,7 @@ def check(
     """Find what is wrong or odd in a hierarchy file, line by line. Exit code 5 if something is wrong."""
     if (data is None) != (column is None):
         raise PolicyError("data and column go together", hint="tablecloak hierarchy check FILE DATA COLUMN")
-    from tablecloak.hierarchy.lint import lint
+    from tablecloak.hierarchy.hierarchy_files import lint
     from tablecloak.report.about.things import linted
     from tablecloak.values.cell_grammar import format_value
 
@@ -99,17 +98,10 @@ def check(
 
 def _spec(kind: str, changes: list[str]) -> Any:
     """The parameters of a kind, checked as in a policy."""
-    from pydantic import ValidationError
-
     from tablecloak.policy.overrides import parse
-    from tablecloak.policy.problems import InvalidPolicyError, problems_of
     from tablecloak.policy.sections import hierarchy_from
 
-    written = {"kind": kind, **{change.steps[0]: change.value for change in map(parse, changes)}}
-    try:
-        return hierarchy_from(written)
-    except ValidationError as error:
-        raise InvalidPolicyError(problems_of(error, written)) from None
+    return hierarchy_from({"kind": kind, **{change.steps[0]: change.value for change in map(parse, changes)}})
 
 
 def _values(data: Path, column: str) -> tuple[list[Any], str]:

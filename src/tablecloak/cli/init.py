@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from tablecloak.cli.options import Force, Header
 from tablecloak.cli.output import emit
-from tablecloak.cli.policies import Header
 from tablecloak.cli.settings import Settings, uses
 
 
@@ -22,7 +22,7 @@ def init(
     preset: Annotated[
         str, typer.Option("--preset", help="What to ask for; see `tablecloak list presets`.")
     ] = "standard",
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    force: Force = False,
     header: Header = None,
     settings: Settings,
 ) -> None:

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
+from tablecloak.cli.options import Header, readable
 from tablecloak.cli.output import emit
-from tablecloak.cli.policies import Header
 from tablecloak.cli.settings import Settings, uses
-from tablecloak.cli.streams import readable
 from tablecloak.io.places import place_of
 
 
@@ -28,7 +27,6 @@ def inspect_data(
         from tablecloak.profile.profile import inspect_file
         from tablecloak.report.about.table import inspected
 
-        assert source is not None
         profile = inspect_file(source, header=header, population=people, demand=settings.demand).to_dict()
     profile["file"]["path"] = str(place_of(data))
     emit(settings, profile, inspected(profile))

@@ -45,10 +45,6 @@ def things_of(kind: ListedKind) -> dict[str, Any]:
     """What there is of a kind, by name: what was registered, or a sentence."""
     if kind is ListedKind.ENGINES:
         return {name: engine.summary for name, engine in ENGINES.items()}
-    if kind is ListedKind.HIERARCHIES:
-        from tablecloak.policy.sections import hierarchy_kinds
-
-        return hierarchy_kinds()
     if kind is ListedKind.PRESETS:
         from tablecloak.profile.presets import presets
 
@@ -71,4 +67,4 @@ def summary_of(thing: Any) -> str:
 def _parameters(thing: Any) -> list[str]:
     if isinstance(thing, type) and is_dataclass(thing):
         return [field.name for field in fields(thing)]
-    return [f.alias or n for n, f in getattr(thing, "model_fields", {}).items() if n != "kind"]
+    return [f.alias or n for n, f in getattr(thing, "model_fields", {}).items()]

@@ -36,7 +36,7 @@ from tablecloak.cli import (
     schema,
     serve,
     verify,
-)
+)  # fmt: skip
 from tablecloak.cli import inspect as inspect_data
 from tablecloak.cli import list as list_things
 from tablecloak.cli.interrupts import wish
@@ -60,27 +60,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Share tables about people without exposing anyone.",
 )
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo.demo,
-    "inspect": inspect_data.inspect_data,
-    "init": init.init,
-    "check": check.check,
-    "run": run.run,
-    "verify": verify.verify,
-    "risk": risk.risk,
-    "compare": compare.compare,
-    "explore": explore.explore,
-    "attack": attack.attack,
-    "apply": apply.apply,
-    "lattice": lattice.lattice,
-    "list": list_things.list_things,
-    "explain": explain.explain,
-    "schema": schema.schema,
-    "serve": serve.serve,
-    "fetch": fetch.fetch,
-}
-for _name, _command in _COMMANDS.items():
-    app.command(_name)(accepting_settings(_command))
+# In the order of the help; each is called after its file.
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    demo.demo, inspect_data.inspect_data, init.init, check.check, run.run, verify.verify, risk.risk, compare.compare,
+    explore.explore, attack.attack, apply.apply, lattice.lattice, list_things.list_things, explain.explain,
+    schema.schema, serve.serve, fetch.fetch,
+)  # fmt: skip
+for _command in _COMMANDS:
+    app.command(_command.__module__.rpartition(".")[2])(accepting_settings(_command))
 app.add_typer(hierarchy.app, name="hierarchy")
 app.add_typer(dicom.app, name="dicom")
 

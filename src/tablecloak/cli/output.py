@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from tablecloak.report.blocks import Block, Document
 
 
-def emit(settings: Settings, data: Any, blocks: Iterable[Block | str]) -> None:
-    """Print a result: as JSON if asked, otherwise what is said about it to people; a text is a paragraph."""
+def emit(settings: Settings, data: Any, blocks: Iterable[Block | str], *, is_stdout_taken: bool = False) -> None:
+    """Print a result: as JSON if asked, otherwise what is said about it to people; a text is a paragraph.
+
+    Args:
+        is_stdout_taken: the release went there, so what is said about it goes to stderr.
+    """
     if settings.json:
         emit_json(data)
         return
@@ -30,9 +34,14 @@ def emit(settings: Settings, data: Any, blocks: Iterable[Block | str]) -> None:
     from tablecloak.report.render.terminal import lines
 
     console = _console(sys.stdout)
+    shown = lines(Paragraph(block) if isinstance(block, str) else block for block in blocks)
+    if is_stdout_taken:
+        for line in shown:
+            remark(settings, line)
+        return
 
     def write() -> None:
-        for line in lines(Paragraph(block) if isinstance(block, str) else block for block in blocks):
+        for line in shown:
             console.print(line, soft_wrap=not isinstance(line, Table))
 
     _guarded(write)
@@ -65,42 +74,37 @@ def emit_bytes(chunks: Iterable[bytes]) -> None:
     _guarded(write)
 
 
-def remark_all(settings: Settings, blocks: Iterable[Block]) -> None:
-    """Say something on stderr, where stdout is taken by the release."""
-    from tablecloak.report.render.terminal import lines
-
-    if not settings.quiet:
-        for line in lines(blocks):
-            stderr().print(line, soft_wrap=True, markup=False, highlight=False)
-
-
-def remark(settings: Settings, text: str) -> None:
+def remark(settings: Settings, text: Any) -> None:
     """Say something on stderr unless asked to be quiet."""
     if not settings.quiet:
         stderr().print(text, soft_wrap=True, markup=False, highlight=False)
 
 
-@contextmanager
-def page_at(path: Path | None, reads: Iterable[Place | None], *, force: bool) -> Iterator[Callable[[Document], None]]:
-    """What writes a page, put in place at the end; a place where it must not or cannot be is refused before the work.
+def emit_page(
+    settings: Settings,
+    work: Callable[[], tuple[Any, Document]],
+    *,
+    page: Path | None,
+    reads: Iterable[Place | None],
+    force: bool,
+) -> None:
+    """Do the work, print its result and write it as a page, where one is asked for.
 
-    Args:
-        path: None: no page is asked for.
+    A place where the page must not or cannot be is refused before the work.
     """
-    if path is None:
-        yield lambda _: None
+    if page is None:
+        data, document = work()
+        emit(settings, data, document.blocks)
         return
-    from tablecloak.io.atomic import Outputs, writing
-    from tablecloak.report.render.html import page
+    from tablecloak.io.atomic import replace_when_done, writing
+    from tablecloak.report.render.html import page as rendered
 
-    with Outputs(reads=reads, force=force) as outputs:
-        target = outputs.add(path)
-
-        def write(document: Document) -> None:
-            with writing(target):
-                target.write_text(page(document), encoding="utf-8")
-
-        yield write
+    with replace_when_done(page, reads=reads, force=force) as target:
+        data, document = work()
+        with writing(target):
+            target.write_text(rendered(document), encoding="utf-8")
+    emit(settings, data, document.blocks)
+    remark(settings, f"Wrote {page}.")
 
 
 def stderr() -> Console:

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.columns import column_names
+from tablecloak.cli.options import column_names, readable
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import ENGINE, Settings, uses
-from tablecloak.cli.streams import readable
 
 
 @uses(*ENGINE)
@@ -32,7 +31,6 @@ def risk(
         from tablecloak.measure.exposure import expose_file
         from tablecloak.report.about.table import exposed
 
-        assert source is not None
         report = expose_file(
             source, column_names(quasi), subsets=subsets, people=people, demand=settings.demand
         ).to_dict()

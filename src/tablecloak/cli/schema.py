@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tablecloak.cli.options import Force
 from tablecloak.cli.output import emit_json, remark
 from tablecloak.cli.settings import Settings
 
@@ -15,7 +16,7 @@ from tablecloak.cli.settings import Settings
 def schema(
     *,
     target: Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of stdout.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Force = False,
     settings: Settings,
 ) -> None:
     """Print the JSON Schema of a policy, with every model, algorithm and hierarchy kind there is."""

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tablecloak.cli.options import DATA, Set, Strict, read_policy, readable
 from tablecloak.cli.output import emit, progress_for
-from tablecloak.cli.policies import DATA, Set, Strict, read_policy
 from tablecloak.cli.settings import ENGINE, Settings, uses
-from tablecloak.cli.streams import readable
 from tablecloak.errors import DataError, GoalNotMet, PolicyError
 from tablecloak.io.places import place_of
 
@@ -52,7 +51,6 @@ def verify(
         from tablecloak import pipeline
         from tablecloak.report.about.check_run_verify import engine_blocks, verified
 
-        assert file is not None
         before = None if original is None else place_of(original)
         verification: Verification | Certified
         if certificate is not None:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.hierarchy.nested_trees import ROOT_LABEL, Tree, nodes_of_paths, nodes_of_tree
 from tablecloak.hierarchy.tree_nodes import (
+    ROOT_LABEL,
+    Tree,
     by_depth,
     check_labels,
     check_tree,
@@ -20,6 +21,8 @@ from tablecloak.hierarchy.tree_nodes import (
     intervals_of,
     leaf_shares,
     n_leaves_of,
+    nodes_of_paths,
+    nodes_of_tree,
     numbering,
 )
 from tablecloak.values.cell_grammar import quoted, reads_like_label

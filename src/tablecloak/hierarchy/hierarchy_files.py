@@ -8,6 +8,7 @@ json      {"*": {"Europe": ["Italy"]}}   nested groups
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import json
 import re
@@ -18,11 +19,13 @@ from typing import Any, Literal, TypeAlias
 
 from tablecloak.errors import CloakError, DataError, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.hierarchy.nested_trees import ROOT_LABEL
+from tablecloak.hierarchy.tree_nodes import ROOT_LABEL
 
 FileFormat: TypeAlias = Literal["csv", "parents", "json"]
 FORMATS: tuple[FileFormat, ...] = ("csv", "parents", "json")
 DELIMITERS = ";\t|,"
+MAX_COMPARED = 2000  # labels a missing value is compared with
+MAX_NEAREST = 5  # near labels named in a hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +113,19 @@ def _nearest_file(path: Path) -> str | None:
 
 
 def _format_of(path: Path, text: str, name: str | None) -> FileFormat:
-    for file_format in FORMATS:
-        if name == file_format:
-            return file_format
     if name is not None:
-        raise DataError(f"unknown hierarchy format '{name}'", hint=f"use {', '.join(FORMATS)}")
+        return _known_format(name)
     suffix = path.suffix.lower()
     if suffix == ".json" or (suffix not in (".csv", ".tsv") and text.lstrip()[0] in "{["):
         return "json"
     return "parents" if suffix not in (".csv", ".tsv") and _looks_like_parents(text) else "csv"
+
+
+def _known_format(name: str) -> FileFormat:
+    for file_format in FORMATS:
+        if name == file_format:
+            return file_format
+    raise DataError(f"unknown hierarchy format '{name}'", hint=f"use {', '.join(FORMATS)}")
 
 
 def _looks_like_parents(text: str) -> bool:
@@ -329,12 +336,72 @@ def _loop_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
             yield HierarchyProblem(line.number, message, "give the groups different labels", "warning")
 
 
+# Against a column ----------------------------------------------------------------------------------------------------
+
+
+def lint(hierarchy: str | Path | Hierarchy, values: Sequence[str] | None = None) -> list[HierarchyProblem]:
+    """Problems of a hierarchy, errors before warnings, each with its line where there is one.
+
+    Args:
+        values: texts of the distinct values of the column, if it should be checked against one. They never appear in
+            a message: labels of the hierarchy do.
+    """
+    lines, problems = _own_problems(hierarchy)
+    if values is not None and all(problem.severity == "warning" for problem in problems):
+        problems = [*problems, *_column_problems(lines, values)]
+    return sorted(problems, key=lambda problem: problem.severity)
+
+
+def _own_problems(hierarchy: str | Path | Hierarchy) -> tuple[Sequence[Line], list[HierarchyProblem]]:
+    if isinstance(hierarchy, Hierarchy):
+        return [Line(None, tuple(path)) for path in hierarchy.to_paths()], []
+    parsed = parse_file(hierarchy)
+    problems = list(parsed.problems)
+    if not parsed.errors:
+        try:
+            Hierarchy.from_paths(line.path for line in parsed.lines)
+        except DataError as exc:
+            problems.append(HierarchyProblem(None, exc.message, exc.hint))
+    return parsed.lines, problems
+
+
+def _column_problems(lines: Sequence[Line], values: Sequence[str]) -> list[HierarchyProblem]:
+    leaves = {line.path[0]: line.number for line in lines}
+    distinct = set(values)
+    missing = sorted(distinct - leaves.keys())
+    problems = []
+    if missing:
+        message = f"{len(missing)} of {len(distinct)} values of the column are not in the hierarchy"
+        problems.append(HierarchyProblem(None, message, _hint(missing, leaves, lines)))
+    unused = len(leaves.keys() - distinct)
+    if unused:
+        message = f"{unused} of {len(leaves)} leaves do not occur in the column"
+        problems.append(HierarchyProblem(None, message, "keep them if other data has them", "warning"))
+    return problems
+
+
+def _hint(missing: Sequence[str], leaves: dict[str, int | None], lines: Sequence[Line]) -> str:
+    groups = {label for line in lines for label in line.path[1:]}
+    n_groups = sum(value in groups for value in missing)
+    if n_groups:
+        return f"{n_groups} of them are groups of the hierarchy: give each group a value of its own name"
+    compared = list(leaves)[:MAX_COMPARED]
+    near = [m for value in missing[:MAX_NEAREST] for m in difflib.get_close_matches(value, compared, n=1, cutoff=0.6)]
+    named = ", ".join(f"'{label}'{_at(leaves[label])}" for label in dict.fromkeys(near))
+    return f"did you mean {named}?" if named else "add one path per value, like value;group;*"
+
+
+def _at(line: int | None) -> str:
+    return "" if line is None else f" (line {line})"
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
     """Write a file that `read_hierarchy` reads back; by extension .json, .txt (parents) or leaf-to-root CSV."""
     path = Path(path)
-    chosen = format or {".json": "json", ".txt": "parents"}.get(path.suffix.lower(), "csv")
-    if chosen not in FORMATS:
-        raise DataError(f"unknown hierarchy format '{chosen}'", hint=f"use {', '.join(FORMATS)}")
+    chosen = _known_format(format or {".json": "json", ".txt": "parents"}.get(path.suffix.lower(), "csv"))
     if chosen == "json":
         text = json.dumps(hierarchy.to_tree(), indent=2, ensure_ascii=False) + "\n"
     elif chosen == "parents":

@@ -106,16 +106,13 @@ class Outputs:
             _make_parent(path)
             with writing(path):
                 folder = PrivateFolder.take(_partial_folder(path))
-        except FileNotFoundError as exc:
+        except BaseException as exc:
             self.discard()
-            raise _no_directory(path) from exc
-        except FolderInUse:
-            self.discard()
-            raise PolicyError(
-                "another run is writing this output", hint="wait for it, or name another output", location=str(path)
-            ) from None
-        except BaseException:
-            self.discard()
+            if isinstance(exc, FileNotFoundError):
+                raise _no_directory(path) from exc
+            if isinstance(exc, FolderInUse):
+                hint = "wait for it, or name another output"
+                raise PolicyError("another run is writing this output", hint=hint, location=str(path)) from None
             raise
         self._outputs.append(_Output(path, folder.path / path.name, folder, is_ours, is_private))
         return self._outputs[-1].partial

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from tablecloak.data.table import ColumnType
-from tablecloak.errors import DataError, columns_hint
+from tablecloak.errors import DataError, require_columns
 from tablecloak.io.database import sniff_table
 from tablecloak.io.formats import format_and_compression, format_called
 from tablecloak.io.parts import is_many, sniff_parts
@@ -43,7 +43,7 @@ def _looked_into(source: Source) -> Layout:
 
 
 def _checked(source: Source, layout: Layout) -> Layout:
-    _check_declared(source, layout)
+    require_columns([*source.types, *source.date_formats], layout.names, source.location)
     return replace(layout, columns=tuple(_declared(source, column) for column in layout.columns))
 
 
@@ -71,11 +71,3 @@ def _refuse_duplicates(source: Source, layout: Layout) -> None:
 def _may_be_record(layout: Layout) -> bool:
     """Whether nothing but its place says that the first row of a file has names: there are no numbers below it."""
     return layout.format in ("csv", "tsv") and all(c.type is ColumnType.TEXT for c in layout.columns)
-
-
-def _check_declared(source: Source, layout: Layout) -> None:
-    """Refuse declarations about columns the file does not have."""
-    for name in [*source.types, *source.date_formats]:
-        if name not in layout.names:
-            hint = columns_hint(name, layout.names)
-            raise DataError(f"there is no column '{name}'", hint=hint, location=source.location)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tablecloak.errors import DataError, columns_hint
+from tablecloak.errors import DataError, require_columns
 from tablecloak.io.atomic import writing
 from tablecloak.io.cells import as_laid_out, with_categories
 from tablecloak.io.database import read_table, write_table
@@ -101,11 +101,7 @@ def wanted_columns(layout: Layout, columns: Sequence[str] | None, location: str)
     """The columns to read, all where none are named; raises DataError for one that is not there."""
     if columns is None:
         return list(layout.names)
-    names = set(layout.names)
-    for name in columns:
-        if name not in names:
-            hint = columns_hint(name, layout.names)
-            raise DataError(f"there is no column '{name}'", hint=hint, location=location)
+    require_columns(columns, layout.names, location)
     return list(columns)
 
 

@@ -16,11 +16,10 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.equal_rows import count_alike
 from tablecloak.engines.local.engine import LocalEngine, table_of
-from tablecloak.errors import DataError, IncompatibleChoice, columns_hint
+from tablecloak.errors import DataError, IncompatibleChoice, require_columns
 from tablecloak.io.frames import column_type, from_frame
-from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
-from tablecloak.io.sources import Source
+from tablecloak.io.sources import Source, is_place
 from tablecloak.measure.labels import PublishedColumn, counts_of_labels, records_of_frames
 from tablecloak.metrics.base import Measurement, every, measure
 from tablecloak.metrics.compared_records import ComparedRecords, unit_line
@@ -131,39 +130,7 @@ class Comparison:
         }
 
 
-def compare_files(
-    original: Place,
-    release: Place,
-    *,
-    policy: Policy | None = None,
-    quasi: Sequence[str] = (),
-    target: str | None = None,
-    learner: str = "forest",
-    with_pairs: bool = False,
-) -> Comparison:
-    """Compare two files; quasi-identifiers come from the policy, the list, or else are suggested.
-
-    Raises: DataError if the files share no quasi-identifier.
-    """
-    before, after = read_tables(original, release, policy=policy, quasi=quasi, target=target)
-    return compare_frames(
-        before, after, policy=policy, quasi=quasi, target=target, learner=learner, with_pairs=with_pairs
-    )
-
-
-def read_tables(
-    original: Place, release: Place, *, policy: Policy | None, quasi: Sequence[str], target: str | None
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """An original and its release, with quasi-identifiers of the release as the labels they are."""
-    refuse_sets(policy, verb="compare")
-    expected = {*quasi, *([target] if target else []), *(policy.columns if policy else ())}
-    before = original_frame(original, policy, expected=expected)
-    published = Source.of(release, expected=frozenset(expected | set(before.columns)))
-    labelled, _ = _quasi(before, sniff(published).names, policy, quasi, str(release))
-    return before, release_frame(published, labelled)
-
-
-def compare_frames(
+def compare(
     original: Any,
     release: Any,
     *,
@@ -173,15 +140,48 @@ def compare_frames(
     learner: str = "forest",
     with_pairs: bool = False,
 ) -> Comparison:
-    """Compare two frames; quasi-identifiers come from the policy, the list, or else are suggested.
+    """Compare two tables; quasi-identifiers come from the policy, the list, or else are suggested.
 
     Args:
+        original: a polars, pandas or Arrow frame, or a place; so may the release be.
         target: a column that models are trained to predict, on the release and on the original.
         learner: how they learn: forest, logistic, tree or bayes.
         with_pairs: also count records by every two columns.
+
+    Raises: DataError if the tables share no quasi-identifier.
     """
+    before, after = read_tables(original, release, policy=policy, quasi=quasi, target=target)
+    return compare_frames(
+        before, after, policy=policy, quasi=quasi, target=target, learner=learner, with_pairs=with_pairs
+    )
+
+
+def read_tables(
+    original: Any, release: Any, *, policy: Policy | None, quasi: Sequence[str], target: str | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """An original and its release, with quasi-identifiers of the release as the labels they are."""
     refuse_sets(policy, verb="compare")
-    before, after = from_frame(original), from_frame(release)
+    expected = {*quasi, *([target] if target else []), *(policy.columns if policy else ())}
+    before = original_frame(original, policy, expected=expected)
+    if not is_place(release):
+        return before, from_frame(release)
+    published = Source.of(release, expected=frozenset(expected | set(before.columns)))
+    labelled, _ = _quasi(before, sniff(published).names, policy, quasi, str(release))
+    return before, release_frame(published, labelled)
+
+
+def compare_frames(
+    before: pl.DataFrame,
+    after: pl.DataFrame,
+    *,
+    policy: Policy | None = None,
+    quasi: Sequence[str] = (),
+    target: str | None = None,
+    learner: str = "forest",
+    with_pairs: bool = False,
+) -> Comparison:
+    """Compare two frames of ours, as `compare` does."""
+    refuse_sets(policy, verb="compare")
     names, notes = _quasi(before, after.columns, policy, quasi, "the release")
     plan = make_plan(_policy_for(names, policy), before.columns)
     sensitive = _targets(before, after, policy)
@@ -207,8 +207,8 @@ def compare_frames(
 
     learning = None
     if target is not None:
-        require_column(target, before.columns, "the original")
-        require_column(target, after.columns, "the release")
+        require_columns([target], before.columns, "the original")
+        require_columns([target], after.columns, "the release")
         learning = learn(records(target), target, learner=learner, is_aligned=_is_aligned(read, recount))
     return Comparison(
         tuple(names),
@@ -245,8 +245,8 @@ def _quasi(
     """The quasi-identifiers to compare, and a remark on where they come from."""
     wanted = list(names) or (policy.columns_with(Role.QUASI) if policy else [])
     for name in wanted:
-        require_column(name, before.columns, "the original")
-        require_column(name, published, location)
+        require_columns([name], before.columns, "the original")
+        require_columns([name], published, location)
     if wanted:
         return list(dict.fromkeys(wanted)), ()
     suggestions = [name for name in inspect_frame(before).quasi if name in published]
@@ -262,13 +262,6 @@ def refuse_sets(policy: Policy | None, *, verb: str) -> None:
             f"`{verb}` looks at columns of records, and this policy publishes sets of items",
             hint="tablecloak verify counts the itemsets of such a release; its report shows the support of items",
         )
-
-
-def require_column(name: str, columns: Sequence[str], location: str) -> None:
-    """Raise DataError, with the nearest name, if a table has no such column."""
-    if name not in columns:
-        hint = columns_hint(name, columns)
-        raise DataError(f"there is no column '{name}'", hint=hint, location=location)
 
 
 def _policy_for(quasi: Sequence[str], policy: Policy | None) -> Policy:

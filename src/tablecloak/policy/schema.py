@@ -250,12 +250,9 @@ class Policy(Spec):
             if Evidence.POPULATION in goal.evidence and self.population is None:
                 hint = "population: FILE, a table of the people among whom those of the table are"
                 yield fault(("goals", index), f"{goal.name} needs a population", hint=hint)
-            if Evidence.SENSITIVE not in goal.evidence:
-                continue
-            if not sensitive:
+            if Evidence.SENSITIVE in goal.evidence and not sensitive:
                 hint = "give role: sensitive to the column that must not be learned"
                 yield fault(("goals", index), f"{goal.name} needs a column with the role sensitive", hint=hint)
-                continue
 
     def _accepted_faults(self) -> Iterator[InitErrorDetails]:
         for index, accepted in enumerate(self.accepted):

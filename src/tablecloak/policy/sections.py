@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, get_args
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -17,15 +18,15 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, InitErrorDetails
 
 from tablecloak import registry
+from tablecloak.algorithms.base import Algorithm
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.errors import PolicyError, did_you_mean
-from tablecloak.hierarchy.kind_specs import HierarchySpec
 from tablecloak.io.places import Place, database_table, is_uri, named, place_of
-from tablecloak.policy.losses import refused_loss
-from tablecloak.policy.problems import fault, invalid, relabel
+from tablecloak.metrics.distributions import DISTRIBUTION_METRICS
+from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of, relabel
 from tablecloak.policy.tagged import Tagged
 
 DEFAULT_ALGORITHM = "auto"
@@ -54,16 +55,31 @@ class Suppressed(StrEnum):
     STAR = "star"  # published with `*` in every quasi-identifier and sensitive column
 
 
-def hierarchy_kinds() -> dict[str, type]:
-    """The kinds of hierarchy that can be written in a policy, by name."""
-    union = get_args(HierarchySpec)[0]
-    specs: tuple[type[BaseModel], ...] = get_args(union) or (union,)
-    return {str(get_args(spec.model_fields["kind"].annotation)[0]): spec for spec in specs}
+def _refused_loss(name: str, cls: type[Algorithm], params: Mapping[str, Any]) -> InitErrorDetails | None:
+    """What is wrong with the loss that an algorithm is given, if it is one that people may expect to work."""
+    if "loss" not in params:
+        return None
+    takers = [n for n, c in registry.known("algorithms").items() if _takes_loss(c)]
+    if not _takes_loss(cls):
+        text = f"{name} has no choice of loss" + (f": it minimises {cls.minimizes}" if cls.minimizes else "")
+        return fault(("loss",), text, hint=f"a loss is a choice of {', '.join(takers)}", is_key=True)
+    if params["loss"] in DISTRIBUTION_METRICS:
+        text = f"{params['loss']} compares the distributions of whole columns, so no single cut or class has a price"
+        return fault(
+            ("loss",), text, hint="choose a metric of cells or classes; this one is measured by: tablecloak compare"
+        )
+    return None
+
+
+def _takes_loss(cls: type) -> bool:
+    return any(f.name == "loss" for f in fields(cls))
 
 
 _GOAL = Tagged("model", "model", lambda: registry.named("models"))
-_ALGORITHM = Tagged("kind", "algorithm", lambda: registry.named("algorithms"), has_shorthand=True, refuses=refused_loss)
-_HIERARCHY = Tagged("kind", "hierarchy kind", hierarchy_kinds, has_path=True)
+_ALGORITHM = Tagged(
+    "kind", "algorithm", lambda: registry.named("algorithms"), has_shorthand=True, refuses=_refused_loss
+)
+_HIERARCHY = Tagged("kind", "hierarchy kind", lambda: registry.named("hierarchies"), has_path=True)
 
 AnyGoal = Annotated[Any, _GOAL]
 AnyAlgorithm = Annotated[Any, _ALGORITHM]
@@ -71,8 +87,11 @@ AnyHierarchy = Annotated[Any, _HIERARCHY]
 
 
 def hierarchy_from(written: Mapping[str, Any]) -> Any:
-    """The parameters of a hierarchy that a mapping describes, checked; raises pydantic's ValidationError."""
-    return _HIERARCHY.validate(written)
+    """The parameters of a hierarchy that a mapping describes, checked as in a policy."""
+    try:
+        return _HIERARCHY.validate(written)
+    except ValidationError as error:
+        raise InvalidPolicyError(problems_of(error, dict(written))) from None
 
 
 def default_algorithm() -> Any:

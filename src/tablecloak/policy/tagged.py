@@ -59,18 +59,18 @@ class Tagged:
         refusal = self.refuses(name, cls, value) if self.refuses else None
         if refusal is not None:
             raise invalid(self.noun, [refusal])
-        params = dict(value) if issubclass(cls, BaseModel) else {k: v for k, v in value.items() if k != self.tag}
+        params = {k: v for k, v in value.items() if k != self.tag}
         try:
-            return _adapter(cls).validate_python(params)
+            return TypeAdapter(cls).validate_python(params)
         except ValidationError as error:
-            raise relabel(error, [*dict.fromkeys([self.tag, *_keys(cls)])]) from None
+            raise relabel(error, [self.tag, *_keys(cls)]) from None
 
     def serialize(self, value: Any) -> Any:
         """The value as it is written in a policy, without defaults."""
         if isinstance(value, str):
             return value
-        params = _adapter(type(value)).dump_python(value, mode="json", by_alias=True, exclude_defaults=True)
-        return {self.tag: self._name(type(value)), **{k: v for k, v in params.items() if k != self.tag}}
+        params = TypeAdapter(type(value)).dump_python(value, mode="json", by_alias=True, exclude_defaults=True)
+        return {self.tag: self._name(type(value)), **params}
 
     def _name(self, cls: type) -> str:
         classes, own = self.classes(), getattr(cls, "name", "")
@@ -92,15 +92,11 @@ class Tagged:
         return {"anyOf": branches}
 
     def _branch(self, name: str, cls: type, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        branch = handler.resolve_ref_schema(handler(_adapter(cls).core_schema))
+        branch = handler.resolve_ref_schema(handler(TypeAdapter(cls).core_schema))
         tag = {"const": name, "type": "string"}
-        properties = {self.tag: tag, **{k: v for k, v in branch.get("properties", {}).items() if k != self.tag}}
-        required = [self.tag, *(r for r in branch.get("required", []) if r != self.tag)]
+        properties = {self.tag: tag, **branch.get("properties", {})}
+        required = [self.tag, *branch.get("required", [])]
         return {**branch, "title": name, "properties": properties, "required": required, "additionalProperties": False}
-
-
-def _adapter(cls: type) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
 
 
 def _keys(cls: type) -> list[str]:

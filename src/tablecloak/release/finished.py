@@ -18,7 +18,8 @@ from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, working_engine
 from tablecloak.engines.equal_rows import Hidden
 from tablecloak.engines.local.engine import LocalEngine
-from tablecloak.io.places import Place
+from tablecloak.io.frames import from_frame
+from tablecloak.io.places import place_of
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
 from tablecloak.io.tabular import read_frame, refuse_empty, require_rows
@@ -95,11 +96,14 @@ def source_of_original(data: Any, policy: Policy | None = None, *, expected: Col
     return source_of(policy.with_files(source=data))
 
 
-def original_frame(place: Place, policy: Policy | None = None, *, expected: Collection[str] = ()) -> pl.DataFrame:
-    """An original in memory.
+def original_frame(original: Any, policy: Policy | None = None, *, expected: Collection[str] = ()) -> pl.DataFrame:
+    """An original in memory: a frame as it is, what a place holds as the policy says.
 
-    Raises: DataError if it has no rows.
+    Raises: DataError if the place has no rows.
     """
+    if not is_place(original):
+        return from_frame(original)
+    place = place_of(original)
     source = source_of_original(place, policy, expected=expected)
     names = sniff(source).names
     source = replace(source, types={name: t for name, t in (source.types or {}).items() if name in names})

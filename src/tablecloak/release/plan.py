@@ -14,7 +14,7 @@ from tablecloak.algorithms.topdown.mondrian import Mondrian
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, Table
-from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, columns_hint, did_you_mean
+from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean, require_columns
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
@@ -171,8 +171,8 @@ class Plan:
 
 
 def _hierarchy(chosen: Any, distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
-    from tablecloak.hierarchy.build import build
     from tablecloak.hierarchy.hierarchy_files import read_hierarchy
+    from tablecloak.hierarchy.kinds.base import build
 
     if isinstance(chosen, Path):
         return read_hierarchy(chosen)
@@ -186,20 +186,20 @@ def _masked_codes(distinct: pl.Series, column_type: ColumnType) -> Hierarchy | N
     texts = distinct.cast(pl.String)
     if not texts.str.contains(r"^[0-9]{3,12}$").all() or texts.str.len_chars().n_unique() != 1:
         return None
-    from tablecloak.hierarchy.build import build
-    from tablecloak.hierarchy.kind_specs import MaskSpec
+    from tablecloak.hierarchy.kinds.base import build
+    from tablecloak.hierarchy.kinds.mask import MaskSpec
 
-    return build(MaskSpec(kind="mask"), texts.to_list(), column_type.value)
+    return build(MaskSpec(), texts.to_list(), column_type.value)
 
 
 def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
     """A hierarchy for a method that cannot do without: ranges of numbers and dates, one level above other values."""
-    from tablecloak.hierarchy.build import build
-    from tablecloak.hierarchy.kind_specs import OrderSpec
+    from tablecloak.hierarchy.kinds.base import build
+    from tablecloak.hierarchy.kinds.order import OrderSpec
 
     values = distinct.to_list()
     if column_type.is_ordered:
-        return build(OrderSpec(kind="order", fanout=5), values, column_type.value)
+        return build(OrderSpec(fanout=5), values, column_type.value)
     return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)], kind="order")
 
 
@@ -344,10 +344,7 @@ def _refuse_target(policy: Policy) -> None:
 def refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str | None) -> None:
     """Raise DataError for a column that a policy names and a table does not have."""
     names = set(columns)
-    for name, column in policy.columns.items():
-        if name not in names and column.role is not Role.DROP:
-            hint = columns_hint(name, columns)
-            raise DataError(f"there is no column '{name}'", hint=hint, location=location)
+    require_columns((n for n, column in policy.columns.items() if column.role is not Role.DROP), columns, location)
     for accepted in policy.accepted:
         column_name = accepted.column
         if (

@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -33,7 +33,7 @@ class Parameter:
     default: Any
     plain_description: str  # as the field has it
     choices: str  # allowed values or bounds, in words
-    written_default: str | None  # as in a policy; None: there is no fixed one
+    written_default: str | None  # as in a policy; None: it must be given
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of a parameter in `tablecloak explain --json`."""
@@ -79,7 +79,7 @@ def explain(name: str) -> Explanation:
     for kind in registry.KINDS:
         things = registry.known(kind)
         if name in things:
-            return describe(kind.removesuffix("s"), name, things[name])
+            return describe(registry.noun(kind), name, things[name])
     every = [n for kind in registry.KINDS for n in registry.known(kind)]
     raise PolicyError(
         f"nothing is called '{name}'", hint=did_you_mean(name, every) or "tablecloak list names everything"
@@ -131,20 +131,18 @@ def _described(field: FieldInfo) -> str:
 def _parameter(name: str, field: FieldInfo) -> Parameter:
     is_required, is_open = field.is_required(), field.default is PydanticUndefined
     return Parameter(
-        name=name,
+        name=field.alias or name,
         description=_described(field),
         is_required=is_required,
         default=None if is_required or is_open else field.default,
         plain_description=field.description or "",
         choices=_choices(field),
-        written_default=None if is_open else _written(field.default),
+        written_default=None if is_required else _written(field.get_default(call_default_factory=True)),
     )
 
 
 def _choices(field: FieldInfo) -> str:
     kind = field.annotation
-    if get_origin(kind) is Literal:
-        return " or ".join(map(str, get_args(kind)))
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
     bounds = [
         f"{sign} {getattr(rule, key)}"
@@ -159,11 +157,18 @@ def _kind(hint: Any) -> str:
     words = {int: "whole number", float: "number", str: "text", bool: "true or false"}
     if hint in words:
         return words[hint]
+    origin = get_origin(hint)
+    if origin is Literal:
+        return " or ".join(map(str, get_args(hint)))
+    if origin is Annotated:
+        return _kind(get_args(hint)[0])
     members = [_kind(a) for a in get_args(hint) if a is not type(None) and a is not Ellipsis]
-    if get_origin(hint) in (tuple, list):
+    if origin in (dict, Mapping):
+        return f"mapping of {members[0]} to {members[1]}"
+    if origin in (tuple, list):
         return f"list of {members[0]}" if members else "list"
     return " or ".join(dict.fromkeys(members)) or "value"
 
 
 def _written(value: Any) -> str:
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return "none" if value is None or value == {} else str(value).lower() if isinstance(value, bool) else str(value)

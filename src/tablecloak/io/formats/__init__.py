@@ -60,11 +60,6 @@ class Format:
     is_compressed: bool = False  # files may be compressed as a whole, as .gz or .zst says
     is_table: bool = True  # it has named columns
 
-    @property
-    def is_streamable(self) -> bool:
-        """Whether rows can be read and written in batches."""
-        return self.stream is not None and self.sink is not None
-
 
 def add_format(entry: Format) -> Format:
     """Register a format under its name."""

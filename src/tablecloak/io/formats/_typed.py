@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
 
+from tablecloak.errors import DataError
 from tablecloak.io.cells import as_laid_out, typed, with_text
-from tablecloak.io.formats import Reading
+from tablecloak.io.formats import Format, Reading, Writing
 from tablecloak.io.frames import column_type, is_normal, normalize
-from tablecloak.io.sources import ColumnSchema, Layout
+from tablecloak.io.sources import ColumnSchema, Layout, Source
 
 
 def typed_layout(kind: str, schema: Mapping[str, pl.DataType], path: Path, n_rows: int | None) -> Layout:
@@ -20,6 +22,59 @@ def typed_layout(kind: str, schema: Mapping[str, pl.DataType], path: Path, n_row
         for name, dtype in schema.items()
     )
     return Layout(kind, columns, path.stat().st_size, n_rows_hint=n_rows)
+
+
+def scanned_format(
+    *,
+    name: str,
+    summary: str,
+    suffixes: tuple[str, ...],
+    damaged: Callable[[Path], DataError],
+    sniff: Callable[[Source, str | None], Layout],
+    scan: Callable[[Path], pl.LazyFrame],
+    write: Callable[[pl.DataFrame, Path, Writing], None],
+    sink: Callable[[pl.LazyFrame, Path], None],
+    is_compressed: bool = False,
+    is_guessed: bool = False,
+) -> Format:
+    """A format that polars itself scans and sinks.
+
+    Args:
+        damaged: what is said of a file that polars cannot read.
+    """
+
+    def sniff_file(source: Source, compression: str | None) -> Layout:
+        with explained(damaged, source.path):
+            return sniff(source, compression)
+
+    def read(path: Path, columns: list[str]) -> pl.DataFrame:
+        with explained(damaged, path):
+            return scan(path).select(columns).collect()
+
+    def stream(reading: Reading, n_rows: int) -> Iterator[pl.DataFrame]:
+        with explained(damaged, reading.source.path):
+            yield from batches_of(scan(reading.source.path), reading, n_rows)
+
+    return Format(
+        name=name, summary=summary, suffixes=suffixes, sniff=sniff_file, read=reader(read), stream=stream, write=write,
+        sink=lambda rows, path, _: sink(rows, path), is_guessed=is_guessed, is_compressed=is_compressed,
+    )  # fmt: skip
+
+
+@contextmanager
+def explained(damaged: Callable[[Path], DataError], path: Path) -> Iterator[None]:
+    """Errors of polars in our words: theirs may show cells of the data."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError):
+        raise damaged(path) from None
+
+
+def read_untold(read: Callable[[], pl.DataFrame], error: DataError) -> pl.DataFrame:
+    """What another library reads, or our error alone: its own are of any kind, and their text may show a cell."""
+    with suppress(Exception):
+        return read()
+    raise error
 
 
 def reader(read: Callable[[Path, list[str]], pl.DataFrame]) -> Callable[[Reading], pl.DataFrame]:

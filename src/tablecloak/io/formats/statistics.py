@@ -10,7 +10,7 @@ import polars as pl
 from tablecloak.errors import DataError
 from tablecloak.io.extras import require_package
 from tablecloak.io.formats import Format, add_format
-from tablecloak.io.formats._typed import reader, typed_layout
+from tablecloak.io.formats._typed import read_untold, reader, typed_layout
 from tablecloak.io.sources import Layout, Source
 
 # By format, the function of pyreadstat that reads it.
@@ -23,13 +23,9 @@ def _read(path: Path, kind: str) -> pl.DataFrame:
     These formats store every number as a decimal, so a column of whole numbers is read as what it means.
     """
     pyreadstat = require_package("pyreadstat", extra="stats-files", purpose=f"reading .{kind} files")
-    frame, is_damaged = pl.DataFrame(), False
-    try:
-        frame, _ = getattr(pyreadstat, _READERS[kind])(str(path), output_format="polars")
-    except Exception:  # the reader has its own errors, and their text may show a cell
-        is_damaged = True
-    if is_damaged:
-        raise DataError(f"not a readable .{kind} file", hint="export it again", location=str(path))
+    read = getattr(pyreadstat, _READERS[kind])
+    damaged = DataError(f"not a readable .{kind} file", hint="export it again", location=str(path))
+    frame = read_untold(lambda: read(str(path), output_format="polars")[0], damaged)
     return frame.with_columns(_whole(series) for series in frame)
 
 

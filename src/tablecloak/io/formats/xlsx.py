@@ -12,7 +12,7 @@ from tablecloak.io.cells import infer_type
 from tablecloak.io.extras import require_package
 from tablecloak.io.formats import Format, Writing, add_format
 from tablecloak.io.formats._text import HEAD_ROWS, is_header
-from tablecloak.io.formats._typed import reader, typed_layout
+from tablecloak.io.formats._typed import read_untold, reader, typed_layout
 from tablecloak.io.sources import Layout, Source
 
 MOST_ROWS = 1_048_575  # below the header
@@ -43,18 +43,9 @@ _made_twice = re.compile(r"__UNNAMED__\d+").fullmatch
 def _read(path: Path) -> pl.DataFrame:
     """The first sheet of a workbook; its first row is the header."""
     require_package("fastexcel", extra="excel", purpose="reading Excel files")
-    frame, is_damaged = pl.DataFrame(), False
-    try:
-        frame = pl.read_excel(path, engine="calamine", infer_schema_length=None)
-    except Exception:  # the reader has its own errors, and their text may show a cell
-        is_damaged = True
-    if is_damaged:
-        raise DataError(
-            "not a readable Excel workbook",
-            hint="save it again as .xlsx, with one table on the first sheet",
-            location=str(path),
-        )
-    return frame
+    hint = "save it again as .xlsx, with one table on the first sheet"
+    damaged = DataError("not a readable Excel workbook", hint=hint, location=str(path))
+    return read_untold(lambda: pl.read_excel(path, engine="calamine", infer_schema_length=None), damaged)
 
 
 def _write(frame: pl.DataFrame, path: Path, how: Writing) -> None:

@@ -1,20 +1,21 @@
-"""Releases and originals in files, whoever made them."""
+"""Attacks on tables wherever they are, whoever made them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from tablecloak.attacks.case import Attacker
 from tablecloak.data.table import Role
 from tablecloak.engines.choose import Demand, bytes_in_memory, choose_memory
-from tablecloak.io.frames import column_type
-from tablecloak.io.places import Place
+from tablecloak.io.frames import column_type, from_frame
+from tablecloak.io.places import place_of
 from tablecloak.io.sniff import sniff
-from tablecloak.io.sources import Source
+from tablecloak.io.sources import Source, is_place
 from tablecloak.io.tabular import read_frame
 from tablecloak.measure.attack.facts import read_facts
 from tablecloak.measure.attack.frames import attack_frames
@@ -27,26 +28,41 @@ from tablecloak.release.population import read_population
 from tablecloak.release.shapes.groups import GROUP
 
 
-def attack_files(
-    original: Place | None,
-    release: Place,
+def attack(
+    original: Any,
+    release: Any,
     *,
     policy: Policy | None = None,
     quasi: Sequence[str] = (),
     sensitive: Sequence[str] = (),
-    population: Path | None = None,
-    others: Sequence[Path] = (),
-    facts: Path | None = None,
-    control: Path | None = None,
+    side: Any = None,
+    population: Any = None,
+    others: Sequence[Any] = (),
+    facts: Any = (),
+    control: Any = None,
     kinds: Iterable[str] | None = None,
     attacker: Attacker | None = None,
     with_before: bool = True,
     demand: Demand | None = None,
 ) -> AttackReport:
-    """Attack a release given as a file; see `attack_frames`."""
+    """Attack a release, beside its original or, where that is None, alone.
+
+    Args:
+        original: a polars, pandas or Arrow frame, or a place, such as the path of a file; so may all other tables be.
+        side: the sensitive columns, where the release has them in a table of their own; beside a file it is found.
+        population: people among whom the original's are, a register that attackers may have; unless given, that of
+            the policy.
+        others: further releases about the same people.
+        facts: what attackers know, as values or as a table with the columns sensitive and value.
+        control: people like those of the original who are not in the release.
+        kinds: names of attacks; None tries all.
+        with_before: also attack the original itself.
+    """
     refuse_sets(policy, verb="attack")
-    source = Source.of(release, expected=frozenset([*quasi, *(policy.columns if policy else ())]))
-    choice = choose_memory(demand or Demand(), bytes_in_memory(sniff(source)), verb="attack")
+    choice = None
+    if is_place(release):
+        source = Source.of(release, expected=frozenset([*quasi, *(policy.columns if policy else ())]))
+        choice = choose_memory(demand or Demand(), bytes_in_memory(sniff(source)), verb="attack")
     before = None if original is None else original_frame(original, policy)
     labelled = list(quasi) or (policy.columns_with(Role.QUASI) if policy else [])
     report = attack_frames(
@@ -55,10 +71,10 @@ def attack_files(
         policy=policy,
         quasi=quasi,
         sensitive=sensitive,
-        side=side_of(release),
+        side=side_of(release) if side is None else _read_release(side, [], None),
         population=population_of(population, policy, before),
         others=[_read_release(path, labelled, before) for path in others],
-        facts=() if facts is None else read_facts(read_frame(Source(facts))),
+        facts=facts if isinstance(facts, list | tuple) else read_facts(read_frame(facts)),
         control=None if control is None else original_frame(control, policy),
         kinds=kinds,
         attacker=attacker,
@@ -67,25 +83,28 @@ def attack_files(
     return replace(report, choice=choice)
 
 
-def side_of(release: Place) -> pl.DataFrame | None:
+def side_of(release: Any) -> pl.DataFrame | None:
     """The sensitive columns of a release that has them in a file of their own."""
-    path = side_path(release) if isinstance(release, Path) else None
+    place = place_of(release) if is_place(release) else None
+    path = side_path(place) if isinstance(place, Path) else None
     return _read_release(path, [], None) if path is not None and path.exists() else None
 
 
-def population_of(path: Path | None, policy: Policy | None, before: pl.DataFrame | None) -> pl.DataFrame | None:
+def population_of(given: Any, policy: Policy | None, before: pl.DataFrame | None) -> pl.DataFrame | None:
     """The register that is given, else that of the policy."""
-    if path is not None:
-        return original_frame(path, policy)
+    if given is not None:
+        return original_frame(given, policy)
     if policy is None or policy.population is None:
         return None
     types = {} if before is None else {n: column_type(n, before[n].dtype) for n in before.columns}
     return read_population(policy, policy.columns_with(Role.QUASI), types)
 
 
-def _read_release(path: Place, quasi: Sequence[str], before: pl.DataFrame | None) -> pl.DataFrame:
+def _read_release(release: Any, quasi: Sequence[str], before: pl.DataFrame | None) -> pl.DataFrame:
+    if not is_place(release):
+        return from_frame(release)
     wanted = set(quasi) if quasi else set(before.columns if before is not None else ())
-    frame = release_frame(Source.of(path, expected=frozenset(wanted)), wanted - {GROUP})
+    frame = release_frame(Source.of(release, expected=frozenset(wanted)), wanted - {GROUP})
     return frame if quasi or before is None else _with_types_of(frame, before)
 
 

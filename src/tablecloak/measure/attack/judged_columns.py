@@ -8,9 +8,8 @@ from typing import Any
 import polars as pl
 
 from tablecloak.data.table import Role
-from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.errors import DataError, IncompatibleChoice, require_columns
 from tablecloak.io.frames import from_frame
-from tablecloak.measure.compare import require_column
 from tablecloak.policy.schema import Policy
 from tablecloak.profile.profile import inspect_frame
 
@@ -23,9 +22,9 @@ def meant_quasi(
     """The quasi-identifiers, and a remark where they were suggested."""
     wanted = list(dict.fromkeys(names)) or (policy.columns_with(Role.QUASI) if policy else [])
     for name in wanted:
-        require_column(name, after.columns, "the release")
+        require_columns([name], after.columns, "the release")
         if before is not None:
-            require_column(name, before.columns, "the original")
+            require_columns([name], before.columns, "the original")
     if wanted:
         return wanted, ()
     suggested = [n for n in inspect_frame(after if before is None else before).quasi if n in after.columns]
@@ -45,7 +44,7 @@ def meant_sensitive(
         if name in quasi:
             raise IncompatibleChoice(f"column '{name}' cannot be both quasi-identifier and sensitive")
         if names:
-            require_column(name, shown, "the release")
+            require_columns([name], shown, "the release")
         if before is not None:
-            require_column(name, before.columns, "the original")
+            require_columns([name], before.columns, "the original")
     return [name for name in wanted if name in shown]

@@ -15,7 +15,7 @@ from tablecloak.data.coded_baskets import Baskets, split_items
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.hierarchy.nested_trees import ROOT_LABEL
+from tablecloak.hierarchy.tree_nodes import ROOT_LABEL
 from tablecloak.release.shapes.sets.plan import SetPlan
 
 
@@ -80,8 +80,8 @@ def label_index(hierarchy: Hierarchy) -> dict[str, int]:
 
 
 def _hierarchy(plan: SetPlan, labels: pl.Series) -> Hierarchy:
-    from tablecloak.hierarchy.build import build
     from tablecloak.hierarchy.hierarchy_files import read_hierarchy
+    from tablecloak.hierarchy.kinds.base import build
 
     chosen = plan.policy.hierarchy_of(plan.column)
     if isinstance(chosen, Path):

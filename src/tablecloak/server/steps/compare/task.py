@@ -83,11 +83,11 @@ class AttackAnswer:
 
 def attack(request: ReleaseRequest, _progress: Progress) -> AttackAnswer:
     """Every attack there is on a release, beside its original."""
-    from tablecloak.measure.attack import attack_files
+    from tablecloak.measure import attack as attacking
 
     policy = _in_memory(request)
     assert policy.input_path is not None
-    return AttackAnswer(attack_files(policy.input_path, request.release, policy=policy).to_dict())
+    return AttackAnswer(attacking.attack(policy.input_path, request.release, policy=policy).to_dict())
 
 
 @dataclass(frozen=True, slots=True)

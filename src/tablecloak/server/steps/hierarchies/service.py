@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tablecloak import registry
 from tablecloak.data.table import Role
 from tablecloak.errors import DataError
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import hierarchy_kinds
 from tablecloak.server.forms import Field, fields_of, settings_from
 from tablecloak.server.security import HIERARCHY_LIMIT
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
@@ -21,14 +21,6 @@ from tablecloak.server.store import Project, TooLarge, safe_name
 
 FOLDER = "hierarchies"
 MOST_BYTES = HIERARCHY_LIMIT
-_FITS = {
-    "intervals": ("integer", "float"),
-    "quantiles": ("integer", "float", "date", "datetime"),
-    "dates": ("date", "datetime"),
-    "mask": ("text", "integer"),
-    "order": ("integer", "float", "date", "datetime", "text", "boolean"),
-    "auto": ("integer", "float", "date", "datetime", "text", "boolean"),
-}
 
 
 def columns_of(policy: Policy) -> list[str]:
@@ -49,12 +41,12 @@ def look(state: ServerState, project: Project, column: str, spec: Mapping[str, A
 
 def fitting_kinds(type_: str) -> list[str]:
     """Kinds of hierarchy that a column of a type can have."""
-    return [kind for kind in hierarchy_kinds() if type_ in _FITS.get(kind, ())]
+    return [kind for kind, spec in registry.known("hierarchies").items() if type_ in spec.offered]
 
 
 def fields_by_kind() -> dict[str, list[Field]]:
     """The inputs of every kind."""
-    return {kind: fields_of(spec) for kind, spec in hierarchy_kinds().items()}
+    return {kind: fields_of(spec) for kind, spec in registry.known("hierarchies").items()}
 
 
 def spec_of(form: Mapping[str, str]) -> dict[str, Any]:
@@ -68,7 +60,7 @@ def written_of(policy: Policy, column: str) -> Any:
     written: Any = policy.columns[column].hierarchy if column in policy.columns else None
     if not hasattr(written, "model_dump"):
         return written
-    return {"kind": written.kind, **written.model_dump(by_alias=True, exclude_defaults=True)}
+    return {"kind": written.name, **written.model_dump(by_alias=True, exclude_defaults=True)}
 
 
 def _new_file(state: ServerState, project: Project, column: str) -> tuple[Path, str]:

@@ -9,20 +9,17 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from pydantic import ValidationError
 
 from tablecloak.data.coded_baskets import split_items
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import DataError
 from tablecloak.hierarchy import edit
-from tablecloak.hierarchy.build import build
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.hierarchy.hierarchy_files import read_hierarchy, write_hierarchy
-from tablecloak.hierarchy.lint import lint
+from tablecloak.hierarchy.hierarchy_files import lint, read_hierarchy, write_hierarchy
+from tablecloak.hierarchy.kinds.base import build
 from tablecloak.io.frames import DTYPES, column_type
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
-from tablecloak.policy.problems import InvalidPolicyError, problems_of
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import hierarchy_from
 from tablecloak.progress import Progress
@@ -100,7 +97,7 @@ class HierarchyView:
 def view_hierarchy(request: ColumnRequest, _progress: Progress) -> HierarchyView:
     """Levels and tree of a column's hierarchy."""
     column = _column(request)
-    tree = column.tree(_checked(request.spec) if request.spec else None)
+    tree = column.tree(hierarchy_from(request.spec) if request.spec else None)
     return HierarchyView(column.type, len(column.texts)) if tree is None else _described(tree, column)
 
 
@@ -195,13 +192,6 @@ def _column(request: ColumnRequest) -> _Column:
     texts = [str(format_value(v)) for v in values]
     counts = dict(zip(texts, counted["count"].to_list(), strict=True))
     return _Column(policy.hierarchy_of(column), values, sorted(texts), counts, str(type_))
-
-
-def _checked(written: Mapping[str, Any]) -> Any:
-    try:
-        return hierarchy_from(written)
-    except ValidationError as error:
-        raise InvalidPolicyError(problems_of(error, dict(written))) from None
 
 
 def _edited(tree: Hierarchy, change: TreeEdit, texts: Sequence[str]) -> Hierarchy:

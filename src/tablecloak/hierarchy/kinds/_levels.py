@@ -1,86 +1,29 @@
-"""Groups of sorted values: every level is an ascending array of group numbers, (n_values,)."""
+"""Levels as groups of sorted values: every level is an ascending array of group numbers, (n_values,)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.errors import DataError
+from tablecloak.arrays import IntArray
 from tablecloak.hierarchy.hierarchy import Hierarchy, Level
-from tablecloak.hierarchy.nested_trees import ROOT_LABEL
+from tablecloak.hierarchy.kinds.base import SortedColumn
+from tablecloak.hierarchy.tree_nodes import ROOT_LABEL
 from tablecloak.values.bounds import is_continuous, round_bounds, shares
 from tablecloak.values.cell_grammar import (
     EPOCH,
-    ORDERED_TYPES,
     Value,
     format_exact,
     format_interval,
     format_member,
     format_set,
-    format_value,
-    position,
 )
 
 MAX_SET_MEMBERS = 10  # a longer set of text values is written by its first and last member
-
-
-class SortedColumn:
-    """Sorted distinct values with their texts."""
-
-    def __init__(self, texts: list[str], values: list[Value], type_: str) -> None:
-        self.texts = texts
-        self.values = values
-        self.type = type_
-
-    @classmethod
-    def of(cls, values: Sequence[Value], type_: str) -> SortedColumn:
-        by_text = {str(format_value(value)): value for value in values}
-        if type_ == "float":
-            _check_finite(values)
-        order = sorted(by_text, key=lambda text: _sort_key(by_text[text]))
-        return cls(order, [by_text[text] for text in order], type_)
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @property
-    def is_ordered(self) -> bool:
-        return self.type in ORDERED_TYPES
-
-    @property
-    def line(self) -> NDArray[Any]:
-        """Where every value lies on the line of the type, (n_values,)."""
-        kind = np.float64 if self.type == "float" else np.int64
-        return np.array([position(value) or 0 for value in self.values], dtype=kind)
-
-    @property
-    def places(self) -> FloatArray:
-        """Distance of every value from the smallest on the line of the type, (n_values,)."""
-        at = [position(value) or 0 for value in self.values]
-        return np.array(
-            [float(place - at[0]) for place in at]
-        )  # exact beyond 2**53, because subtracted before rounding
-
-
-def _sort_key(value: Value) -> Any:
-    at = position(value)
-    return value if at is None else at
-
-
-def _check_finite(values: Sequence[Value]) -> None:
-    n_odd = sum(isinstance(value, float) and not math.isfinite(value) for value in values)
-    if n_odd:
-        raise DataError(
-            f"{n_odd} values are infinite or not a number and have no place in a hierarchy of numbers",
-            hint="make them missing before anonymising, or give the column type text",
-        )
 
 
 def ranks(index: Any) -> IntArray:

@@ -1,0 +1,1 @@
+"""Kinds of hierarchies that a policy can ask for: one file each, called after its kind."""
