@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_held
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, crowd, model, one_held
 from tablecloak.models.fields import Categories, K, MissingCounts, OneSensitive, by_category, named_in, present
 from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("p-plus-sensitive-k-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("p-plus-sensitive-k-anonymity", requires="p", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH)
 class PPlusSensitiveKAnonymity(PrivacyModel):
     """Every class has at least `k` persons and sensitive values of at least `p` different categories.
 
@@ -34,10 +34,6 @@ class PPlusSensitiveKAnonymity(PrivacyModel):
     @property
     def monotone_in_persons(self) -> Monotone:
         return self.monotone  # persons keep their values in a union
-
-    @property
-    def required(self) -> float:
-        return self.p
 
     @property
     def min_size(self) -> int:

@@ -9,13 +9,13 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, all_held, crowd, model
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, all_held, crowd, model
 from tablecloak.models.fields import K, MissingCounts, Sensitive, present
 from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.persons import Held
 
 
-@model("p-sensitive-k-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("p-sensitive-k-anonymity", requires="p", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH)
 class PSensitiveKAnonymity(PrivacyModel):
     """Every class has at least `k` persons and at least `p` different values of each sensitive column.
 
@@ -39,10 +39,6 @@ class PSensitiveKAnonymity(PrivacyModel):
     @property
     def monotone_in_persons(self) -> Monotone:
         return self.monotone  # persons keep their values in a union
-
-    @property
-    def required(self) -> float:
-        return self.p
 
     @property
     def min_size(self) -> int:
