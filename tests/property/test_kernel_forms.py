@@ -293,10 +293,6 @@ def components(random):
     return arcs(random, 40), {}
 
 
-def matching(random):
-    return (*arcs(random, 40), 40), {}
-
-
 def transport(random):
     return (*arcs(random, 40), random.integers(0, 5, 40), random.integers(0, 5, 40)), {}
 
@@ -306,7 +302,7 @@ INPUTS = {
     for f in (
         propose, split, descend, sizes, count_codes, cut_of_counts, add_codes, covers, leaves_of, count_leaves,
         group_keys, refine, search_boxes, judge, unions, joined, grow, candidates, choose_wishes, nearest, deal,
-        deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, matching, transport,
+        deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
     )
 }  # fmt: skip
 
