@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,9 +27,7 @@ BY_VALUES = (
 class InGroups(GivenGroups, ExactValues):
     """What both share: rows that are alike, and diverse together, form a group."""
 
-    @property
-    def publishes(self) -> Publishes:
-        return Publishes.GROUPED
+    publishes: ClassVar[Publishes] = Publishes.GROUPED
 
 
 def similar_groups(problem: Problem, progress: Progress) -> tuple[IntArray, tuple[str, ...]]:

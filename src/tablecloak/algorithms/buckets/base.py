@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from tablecloak.algorithms.base import Bucketing, ColumnBlock, Problem, Publishes, Solution
+from tablecloak.algorithms.base import Bucketing, ColumnBlock, Problem, Publishes, Solution, if_not_monotone
 from tablecloak.algorithms.merge_classes import boxes_of, renumbered
 from tablecloak.algorithms.secret_order import renamed
 from tablecloak.arrays import BoolArray, IntArray
@@ -20,17 +20,6 @@ from tablecloak.rng import Stream
 GroupsField = Annotated[
     str | None, Field(description="column that names the group of every row; groups are searched for if left out")
 ]
-
-
-def refuses_exact_values(goal: Goal) -> str | None:
-    """Why groups of exact values cannot enforce a goal, or None."""
-    linked = [m.name for m in goal.models if not m.holds_in_groups]
-    if linked:
-        return f"exact quasi-identifiers are published, so {', '.join(linked)} cannot hold; ask for l-diversity"
-    unsafe = goal.not_monotone
-    if unsafe:
-        return f"groups that fail it are united, and uniting groups can break {', '.join(unsafe)}"
-    return None
 
 
 class GivenGroups:
@@ -46,23 +35,22 @@ class GivenGroups:
 class ExactValues:
     """What algorithms share that publish exact values in groups."""
 
-    @property
-    def needs_rows(self) -> bool:
-        return True
+    needs_rows: ClassVar[bool] = True
 
     def moving(self, table: CodedTable) -> list[tuple[str, ...]]:  # noqa: ARG002
         return []
 
     def refuses(self, goal: Goal) -> str | None:
-        return refuses_exact_values(goal)
+        linked = [m.name for m in goal.models if not m.holds_in_groups]
+        if linked:
+            return f"exact quasi-identifiers are published, so {', '.join(linked)} cannot hold; ask for l-diversity"
+        return if_not_monotone(goal, "groups that fail it are united, and uniting groups can break {models}")
 
 
 class Separating(ExactValues):
     """The same, with the sensitive columns in a table of their own."""
 
-    @property
-    def publishes(self) -> Publishes:
-        return Publishes.SEPARATED
+    publishes: ClassVar[Publishes] = Publishes.SEPARATED
 
 
 def bucketed(problem: Problem, groups: IntArray, bucketing: Bucketing, notes: tuple[str, ...] = ()) -> Solution:

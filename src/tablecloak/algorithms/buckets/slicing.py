@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -28,15 +28,12 @@ class Slicing(InGroups):
     Cost: O(n log n + n columns^2). Reference: Li, Li, Zhang, Molloy, Slicing, IEEE TKDE 24, 2012.
     """
 
+    chooses_blocks: ClassVar[bool] = True
     block_size: Annotated[int, Field(ge=1, description="columns in a block, on average")] = 2
     groups: GroupsField = None
 
     def moving(self, table: CodedTable) -> list[tuple[str, ...]]:
         return blocks_of(table, self.block_size)
-
-    @property
-    def chooses_blocks(self) -> bool:
-        return True
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         groups, notes = similar_groups(problem, progress)

@@ -7,10 +7,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from tablecloak.arrays import IntArray
-
 Node = tuple[int, ...]
 
 
@@ -63,18 +59,6 @@ class Lattice:
     def predecessors(self, node: Node) -> list[Node]:
         """Direct specialisations: one column one level lower."""
         return [_moved(node, d, -1) for d in range(len(node)) if node[d] > 0]
-
-    def row_array(self) -> IntArray:
-        """The row of every node, in the shape of the lattice."""
-        total = np.zeros(self.shape, np.int64)
-        for d, n in enumerate(self.shape):
-            total += np.arange(n).reshape([-1 if i == d else 1 for i in range(len(self.shape))])
-        return total
-
-
-def is_generalization(general: Node, special: Node) -> bool:
-    """Every level of the first is at least that of the second (direct, implied or equal)."""
-    return all(a >= b for a, b in zip(general, special, strict=True))
 
 
 def above(node: Node) -> tuple[slice, ...]:

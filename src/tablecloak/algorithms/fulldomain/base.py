@@ -29,6 +29,7 @@ class FullDomain(ABC):
 
     name: ClassVar[str]
     searches_lattice: ClassVar[bool] = True
+    needs_hierarchies: ClassVar[bool] = True
     loss: LossName = "gcp"
     suppression_limit: Limit = 0.0
     suppress: Annotated[
@@ -36,10 +37,6 @@ class FullDomain(ABC):
         Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
     ] = "records"
     target: LossTarget = None
-
-    @property
-    def needs_hierarchies(self) -> bool:
-        return True
 
     @property
     def needs_sensitive(self) -> bool:

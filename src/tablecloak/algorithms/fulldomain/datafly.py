@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -22,6 +22,7 @@ class Datafly:
     Reference: Sweeney, Datafly, DBSec 1997.
     """
 
+    needs_hierarchies: ClassVar[bool] = True
     suppression_limit: Annotated[
         float | None,
         Field(ge=0, lt=1, description="share of records that may be left out; if not given, as many as a class needs"),
@@ -30,10 +31,6 @@ class Datafly:
         Literal["records", "cells"],
         Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
     ] = "records"
-
-    @property
-    def needs_hierarchies(self) -> bool:
-        return True
 
     def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
         return None

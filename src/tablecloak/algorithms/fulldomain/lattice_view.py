@@ -160,8 +160,4 @@ def _checked(verdict: NodeVerdict) -> NodeView:
 
 
 def _rows(searched: SearchedLattice) -> tuple[dict[str, int], ...]:
-    row = searched.lattice.row_array().ravel()
-    counts = {}
-    for name, tag in (("safe", SAFE), ("unsafe", -SAFE), ("unknown", UNKNOWN)):
-        counts[name] = np.bincount(row[searched.tags.ravel() == tag], minlength=searched.lattice.n_rows)
-    return tuple({name: int(c[i]) for name, c in counts.items()} for i in range(searched.lattice.n_rows))
+    return tuple(dict(zip(("safe", "unsafe", "unknown"), row, strict=True)) for row in searched.rows())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from tablecloak import rng
-from tablecloak.algorithms.base import Problem, Solution, TupleOrder, algorithm
+from tablecloak.algorithms.base import Problem, Solution, TupleOrder, algorithm, if_not_monotone
 from tablecloak.algorithms.topdown._goal_rules import rules_of
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.algorithms.topdown._refine_blocks import Refinery, compact, dearest_first
@@ -96,6 +96,8 @@ class Auto:
     Cost: near-linear in the number of different rows for a given effort.
     """
 
+    may_shard: ClassVar[bool] = True
+    order: ClassVar[TupleOrder] = TupleOrder.VALUES
     effort: Annotated[
         Literal["fast", "balanced", "best"] | Annotated[float, Field(gt=0)],
         Field(description="how long to look for a release with less loss; a number: seconds"),
@@ -111,15 +113,11 @@ class Auto:
         Field(description="hierarchy: publish its nodes; set: publish any set of values, whatever the hierarchy"),
     ] = "hierarchy"
 
-    @property
-    def may_shard(self) -> bool:
-        return True
-
     def refuses(self, goal: Goal) -> str | None:
-        unsafe = replace(goal, counts_persons=False).not_monotone
-        if unsafe:
-            return f"classes that end with equal labels are one class to a reader, which may break {', '.join(unsafe)}"
-        return None
+        in_records = replace(goal, counts_persons=False)
+        return if_not_monotone(
+            in_records, "classes that end with equal labels are one class to a reader, which may break {models}"
+        )
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         if not problem.goal.is_monotone:
@@ -148,10 +146,6 @@ class Auto:
         """How long the search may take."""
         limits = [limit for limit in (self.effort, self.time_limit) if isinstance(limit, int | float)]
         return min(limits, default=float("inf"))
-
-    @property
-    def order(self) -> TupleOrder:
-        return TupleOrder.VALUES
 
     def must_compile(self, n_tuples: int) -> bool:
         """Whether the kernels for a table of this many tuples are not there yet."""
