@@ -20,7 +20,6 @@ from tablecloak.attacks import definetti as definetti_module
 from tablecloak.attacks.case import Attacker
 from tablecloak.attacks.critical_absence import find_absence
 from tablecloak.attacks.definetti import definetti_chances
-from tablecloak.attacks.minimal_uniques import minimal_uniques
 from tablecloak.attacks.minimality import credibility
 from tablecloak.attacks.population_uniques import (
     negative_binomial_fit,
@@ -28,7 +27,7 @@ from tablecloak.attacks.population_uniques import (
     pitman_uniques,
     zayatz,
 )
-from tablecloak.attacks.risk_by_columns import dependencies, keys, subset_risks
+from tablecloak.attacks.risk_by_columns import dependencies, keys, minimal_uniques, subset_risks
 from tablecloak.measure.attack import attack_frames, build_case
 from tablecloak.models.ck_safety import disclosure
 from tablecloak.registry import find

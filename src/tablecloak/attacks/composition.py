@@ -13,7 +13,6 @@ from tablecloak.attacks.case import Case
 from tablecloak.attacks.covering_classes import candidates_of
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.rng import child
-from tablecloak.stats.classes import Histogram
 
 # A table of people by values stays below this many cells; beyond that, people are drawn.
 CELLS_UP_TO = 100_000_000
@@ -44,7 +43,7 @@ def composition(case: Case) -> AttackSuccess:
 def _intersected(case: Case, name: str) -> AttackSuccess:
     assert case.row_of is not None
     hists = [c.histogram(name) for c in (case, *case.others)]
-    values = _all_values(hists)
+    values = list(dict.fromkeys(label for h in hists for label in h.domain.labels))
     if max(h.n_classes for h in hists) * len(values) > CELLS_UP_TO:
         raise DoesNotApplyError("classes and sensitive values are too many to list what each has")
     rows = _targets(case, len(values))
@@ -86,10 +85,6 @@ def _targets(case: Case, n_values: int) -> IntArray:
     if case.n_rows <= most:
         return np.arange(case.n_rows)
     return np.sort(child(case.attacker.seed, "composition").choice(case.n_rows, most, replace=False))
-
-
-def _all_values(hists: Sequence[Histogram]) -> list[str | None]:
-    return list(dict.fromkeys(label for h in hists for label in h.domain.labels))
 
 
 def _possible(

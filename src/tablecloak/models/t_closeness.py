@@ -58,7 +58,8 @@ class TCloseness(PrivacyModel):
 
     def levels(self, stats: ClassStats) -> FloatArray:
         distance = {"equal": equal_distance, "ordered": ordered_distance, "hierarchical": hierarchical_distance}
-        farthest: FloatArray = np.max([distance[self.distance](h) for h in _masses(stats, self.sensitive)], axis=0)
+        masses = [held.masses() for held in all_held(stats, self.sensitive)]
+        farthest: FloatArray = np.max([distance[self.distance](h) for h in masses], axis=0)
         return farthest
 
     def rule(self) -> Rule | None:
@@ -69,10 +70,6 @@ class TCloseness(PrivacyModel):
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         t = math.ceil((achieved - TOLERANCE) * 100) / 100 if math.isfinite(achieved) else self.t
         return [replace(self, t=t)] if self.t < t < 1 else []
-
-
-def _masses(stats: ClassStats, sensitive: str | tuple[str, ...] | None) -> list[Histogram]:
-    return [held.masses() for held in all_held(stats, sensitive)]
 
 
 def equal_distance(hist: Histogram) -> FloatArray:

@@ -9,8 +9,15 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.algorithms.base import Bucketing, Problem, Solution, algorithm
-from tablecloak.algorithms.buckets._similar_groups import InGroups, similar_groups
-from tablecloak.algorithms.buckets.base import GroupsField, bucketed, columns_of, sensitive_names, shuffled
+from tablecloak.algorithms.buckets.base import (
+    GroupsField,
+    InGroups,
+    bucketed,
+    columns_of,
+    sensitive_names,
+    shuffled,
+    similar_groups,
+)
 from tablecloak.algorithms.buckets.v_cold import association
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.coded import CodedTable

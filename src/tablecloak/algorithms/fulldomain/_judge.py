@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.fulldomain._ladder import heights_of, ladder_of
-from tablecloak.algorithms.fulldomain._lattice import Lattice, Node
+from tablecloak.algorithms.fulldomain._lattice import Lattice, Node, heights_of, ladder_of
 from tablecloak.algorithms.fulldomain._losses import at_node, make_loss
 from tablecloak.algorithms.fulldomain._rollup import NodeGroups, Rollups
 from tablecloak.arrays import BoolArray

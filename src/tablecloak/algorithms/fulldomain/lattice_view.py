@@ -85,8 +85,9 @@ def view_of_search(searched: SearchedLattice) -> LatticeView:
     minimal = minimal_nodes(searched.tags) if is_complete else []
     shown = searched.lattice.nodes() if searched.lattice.size <= LIST_UP_TO else sorted({*searched.verdicts, *minimal})
     nodes = tuple(_node(searched, n) for n in shown)
+    rows = tuple(dict(zip(("safe", "unsafe", "unknown"), row, strict=True)) for row in searched.rows())
     return _view(
-        searched.judge, best.node, nodes, _rows(searched), minimal=tuple(minimal), checks=len(searched.verdicts),
+        searched.judge, best.node, nodes, rows, minimal=tuple(minimal), checks=len(searched.verdicts),
         bound=best.loss, is_complete=is_complete,
     )  # fmt: skip
 
@@ -146,7 +147,3 @@ def _checked(verdict: NodeVerdict) -> NodeView:
         suppressed=verdict.n_suppressed,
         classes=verdict.n_classes,
     )
-
-
-def _rows(searched: SearchedLattice) -> tuple[dict[str, int], ...]:
-    return tuple(dict(zip(("safe", "unsafe", "unknown"), row, strict=True)) for row in searched.rows())

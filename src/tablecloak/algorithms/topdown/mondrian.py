@@ -12,8 +12,7 @@ from pydantic import Field
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.loss_target import TARGET_LOSSES, AnyLoss, LossTarget
 from tablecloak.algorithms.solution_metrics import best_by
-from tablecloak.algorithms.topdown._choose_cut import chooser_of
-from tablecloak.algorithms.topdown._cut_costs import node_prices
+from tablecloak.algorithms.topdown._cut_costs import chooser_of, node_prices
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import IntArray
