@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tablecloak.attacks.risk_by_columns import Risk
 from tablecloak.data.table import Role
 from tablecloak.errors import PolicyError
 from tablecloak.io.places import place_of
@@ -15,7 +16,7 @@ from tablecloak.pipeline import verify_file, verify_frame
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import ColumnSpec
 from tablecloak.profile.profile import Profile, inspect_file, inspect_frame
-from tablecloak.profile.uniqueness import Risk, risk_of_frame
+from tablecloak.profile.uniqueness import risk_of_frame
 from tablecloak.release.recount import Verification
 
 

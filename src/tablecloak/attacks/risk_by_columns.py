@@ -20,28 +20,52 @@ MOST_COLUMNS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetRisk:
-    """What someone who knows only some columns of a person can do."""
+class Risk:
+    """How exposed the records of a table are to someone who knows all quasi-identifiers of a person."""
 
-    columns: tuple[str, ...]
-    n_records: int
-    n_classes: int
-    n_unique: int  # records that no other record shares these columns with
-    smallest: int  # size of the smallest class
+    n_records: int  # or persons
+    n_unique: int  # records that no other record shares its quasi-identifiers with
+    highest: float  # chance of singling out the most exposed record
+    average: float  # chance of singling out a record, on average
+    n_classes: int = 0
+    counted: str = "records"  # or persons, where somebody has several records and it is known who
 
     @property
     def unique_share(self) -> float:
         return self.n_unique / max(1, self.n_records)
 
-    @property
-    def highest(self) -> float:
-        """Chance of singling out the most exposed record."""
-        return 1 / self.smallest if self.smallest else 0.0
+    def __str__(self) -> str:
+        return (
+            f"{self.n_unique:,} of {self.n_records:,} {self.counted} ({self.unique_share:.1%}) are unique. "
+            f"Chance to single out a record: highest {self.highest:.2f}, average {self.average:.2f}"
+        )
 
-    @property
-    def average(self) -> float:
-        """Chance of singling out a record, on average."""
-        return self.n_classes / max(1, self.n_records)
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, with the names other reports use."""
+        return {
+            "records": self.n_records,
+            "unique": self.n_unique,
+            "unique_share": self.unique_share,
+            "highest": self.highest,
+            "average": self.average,
+            "classes": self.n_classes,
+            "counted": self.counted,
+        }
+
+
+def risk_of_sizes(sizes: IntArray) -> Risk:
+    """The risk of a table given as the sizes of its classes."""
+    n = int(sizes.sum())
+    if n == 0:
+        return Risk(0, 0, 0.0, 0.0)
+    return Risk(n, int(np.sum(sizes == 1)), 1 / int(sizes.min()), len(sizes) / n, len(sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetRisk(Risk):
+    """The same to someone who knows only some columns of a person."""
+
+    columns: tuple[str, ...] = ()
 
     @property
     def is_key(self) -> bool:
@@ -120,9 +144,8 @@ def _widest(columns: Mapping[str, Codes], most: int) -> list[str]:
 
 
 def _risk(chosen: tuple[str, ...], columns: Mapping[str, Codes]) -> SubsetRisk:
-    sizes = class_sizes([columns[name] for name in chosen])
-    n_unique = int(np.count_nonzero(sizes == 1))
-    return SubsetRisk(chosen, int(sizes.sum()), len(sizes), n_unique, int(sizes.min()) if len(sizes) else 0)
+    risk = risk_of_sizes(class_sizes([columns[name] for name in chosen]))
+    return SubsetRisk(risk.n_records, risk.n_unique, risk.highest, risk.average, risk.n_classes, columns=chosen)
 
 
 def riskiest(risks: list[SubsetRisk], most: int) -> Iterator[SubsetRisk]:

@@ -11,6 +11,7 @@ import polars as pl
 
 from tablecloak.attacks.population_uniques import PopulationUniqueness, estimate_all
 from tablecloak.attacks.risk_by_columns import (
+    Risk,
     SubsetRisk,
     Uniques,
     dependencies,
@@ -28,7 +29,6 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import refuse_empty, wanted_columns
 from tablecloak.profile.column import column_of
-from tablecloak.profile.uniqueness import Risk
 from tablecloak.release.handover import risk_of
 
 MOST_SETS = 20

@@ -50,6 +50,3 @@ class AlphaKAnonymity(PrivacyModel):
 
     def conditions(self, stats: ClassStats) -> list[Condition]:
         return [Condition("alpha", self.levels(stats), self.alpha, Sense.AT_MOST), crowd(stats, self.k)]
-
-    def named_values(self) -> tuple[str, ...]:
-        return self.values or ()

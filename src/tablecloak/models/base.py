@@ -98,6 +98,8 @@ class PrivacyModel(Protocol):
     requires: ClassVar[str] = ""  # the parameter that is the level required; a model without one defines `required`
     # Every class of at least `min_size` records satisfies the model, so nothing else need be counted.
     size_decides: ClassVar[bool] = False
+    # What it counts of a person's values is still theirs in a union of classes that share persons.
+    keeps_values_in_persons: ClassVar[bool] = False
     # It speaks of the sensitive values of a group only, not of how many records look alike.
     holds_in_groups: ClassVar[bool] = False
     # Its level is the distance of a class from the table, which exchanging records between classes shortens.
@@ -115,7 +117,8 @@ class PrivacyModel(Protocol):
         Two classes may share persons: the union then has fewer persons than both together, and one person may hold what
         two held, so nothing that looks at values is kept unless the model says so.
         """
-        return Monotone.NEITHER if Evidence.SENSITIVE in self.evidence else self.monotone
+        is_kept = self.keeps_values_in_persons or Evidence.SENSITIVE not in self.evidence
+        return self.monotone if is_kept else Monotone.NEITHER
 
     @property
     def sense(self) -> Sense:
@@ -169,7 +172,7 @@ class PrivacyModel(Protocol):
 
     def named_values(self) -> tuple[str, ...]:
         """Sensitive values that the goal names; one that does not occur is a mistake, for it protects nobody."""
-        return ()
+        return getattr(self, "values", None) or ()
 
     @property
     def asks_of_search(self) -> str | None:

@@ -26,15 +26,12 @@ class KEAnonymity(PrivacyModel):
     Reference: Zhang, Koudas, Srivastava, Yu, Aggregate query answering on anonymized tables, ICDE 2007.
     """
 
+    keeps_values_in_persons: ClassVar[bool] = True
     holds_in_groups: ClassVar[bool] = True
 
     k: Annotated[int, Field(ge=1, description="different numbers in every class; 3 to 10 is usual")]
     e: Annotated[float, Field(ge=0, allow_inf_nan=False, description="least span, in the unit of the column")]
     sensitive: OneSensitive = None
-
-    @property
-    def monotone_in_persons(self) -> Monotone:
-        return self.monotone  # persons keep their numbers in a union
 
     @property
     def min_size(self) -> int:

@@ -64,9 +64,6 @@ class LKCPrivacy(PrivacyModel):
             Condition("k", fewest.astype(np.float64), self.k),
         ]
 
-    def named_values(self) -> tuple[str, ...]:
-        return self.values or ()
-
     def _groupings(self, stats: ClassStats) -> Iterator[tuple[ClassStats, IntArray]]:
         """Groups on every set of l columns; those on fewer columns are unions of them, so they need no look."""
         if stats.labels is None or self.l >= len(stats.labels):

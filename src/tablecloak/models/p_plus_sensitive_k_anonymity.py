@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -24,16 +24,14 @@ class PPlusSensitiveKAnonymity(PrivacyModel):
     Reference: Sun, Wang, Li, Truta, Enhanced p-sensitive k-anonymity models, Transactions on Data Privacy 2008.
     """
 
+    keeps_values_in_persons: ClassVar[bool] = True
+
     p: Annotated[int, Field(ge=1, description="different categories in every class; 2 to 4 is usual")]
     k: K
     categories: Categories = None
     level: Annotated[int, Field(ge=0, description="level of the column's hierarchy that is a category; 1 is usual")] = 1
     sensitive: OneSensitive = None
     missing_counts: MissingCounts = False
-
-    @property
-    def monotone_in_persons(self) -> Monotone:
-        return self.monotone  # persons keep their values in a union
 
     @property
     def min_size(self) -> int:

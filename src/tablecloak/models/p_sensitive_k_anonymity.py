@@ -27,6 +27,7 @@ class PSensitiveKAnonymity(PrivacyModel):
     Reference: Truta, Vinay, Privacy protection: p-sensitive k-anonymity property, ICDE Workshops 2006.
     """
 
+    keeps_values_in_persons: ClassVar[bool] = True
     sentence: ClassVar[str | None] = (
         "Each record looks like at least {k}, which have at least {p} values of {sensitive}."
     )
@@ -35,10 +36,6 @@ class PSensitiveKAnonymity(PrivacyModel):
     k: K
     sensitive: Sensitive = None
     missing_counts: MissingCounts = False
-
-    @property
-    def monotone_in_persons(self) -> Monotone:
-        return self.monotone  # persons keep their values in a union
 
     @property
     def min_size(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
@@ -62,6 +62,8 @@ class XYAnonymity(LinkingModel):
     Reference: Wang, Fung, Anonymizing sequential releases, KDD 2006.
     """
 
+    keeps_values_in_persons: ClassVar[bool] = True
+
     k: Annotated[int, Field(ge=1, description="different values of Y per group; 3 to 20 is usual")]
     x: Columns = None
     y: Annotated[
@@ -69,10 +71,6 @@ class XYAnonymity(LinkingModel):
         Field(description="the person column, or sensitive columns whose combinations count; persons if left out"),
     ] = None
     missing_counts: MissingCounts = False
-
-    @property
-    def monotone_in_persons(self) -> Monotone:
-        return self.monotone  # persons keep their values in a union
 
     @property
     def evidence(self) -> Evidence:  # type: ignore[override]

@@ -85,8 +85,7 @@ def merged(least: np.ufunc, sides: Codes, into: IntArray, n: int) -> Codes:
     """Sides of boxes after some were united."""
     order = np.argsort(into, kind="stable")
     starts = np.searchsorted(into[order], np.arange(n))
-    merged: Codes = least.reduceat(sides[:, order], starts, axis=1)
-    return merged
+    return np.asarray(least.reduceat(sides[:, order], starts, axis=1))
 
 
 def _one_pass(costs: Costs, lo: Codes, hi: Codes, sizes: IntArray, weak: IntArray) -> IntArray:

@@ -9,9 +9,8 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.algorithms.base import Problem, Solution
-from tablecloak.algorithms.fulldomain._judge import Judge, why_no_pruning
+from tablecloak.algorithms.fulldomain._judge import Judge, publish, why_no_pruning
 from tablecloak.algorithms.fulldomain._losses import LossName
-from tablecloak.algorithms.fulldomain._publish import publish
 from tablecloak.algorithms.fulldomain._searched_lattice import SearchedLattice
 from tablecloak.algorithms.fulldomain.lattice_view import LatticeView, view_of_search
 from tablecloak.algorithms.loss_target import TARGET_LOSSES, LossTarget

@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict
-from tablecloak.algorithms.fulldomain._publish import publish
+from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict, publish
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 

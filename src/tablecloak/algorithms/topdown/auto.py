@@ -12,8 +12,9 @@ from pydantic import Field
 
 from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, TupleOrder, algorithm, if_not_monotone
+from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown._partition import CutRule, partition
-from tablecloak.algorithms.topdown._refine_blocks import Refinery, compact, dearest_first
+from tablecloak.algorithms.topdown._refine_blocks import Refinery, dearest_first
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.coded import CodedTable, mixed
@@ -303,7 +304,7 @@ def _boxes(table: CodedTable, classes: IntArray, is_set: BoolArray) -> tuple[Int
 def _solution(table: CodedTable, classes: IntArray, is_set: BoolArray) -> Solution:
     is_published = classes >= 0
     numbers = np.full(len(classes), -1, np.int64)
-    numbers[is_published] = compact(classes[is_published])
+    numbers[is_published] = renumbered(classes[is_published])[0]
     lo, hi, masks = _boxes(table, numbers, is_set)
     return Solution(numbers, lo, hi, sets=masks.astype(np.uint64) if is_set.any() else None)
 
