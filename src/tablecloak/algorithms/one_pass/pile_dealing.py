@@ -19,6 +19,7 @@ from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
 
 Codes = NDArray[np.int32]
+NEVER = 1 << 62
 PER_BLOCK = 48  # piles of a new block; it holds up to twice as many
 
 
@@ -190,10 +191,6 @@ def _own_costs(lines: Lines, arrays: Piles, which: IntArray) -> IntArray:
     """What each box costs by itself, (n, n_dims); only asked for in trees and sets."""
     columns = [interval_costs(lines, d, arrays.lo[which, d], arrays.hi[which, d]) for d in range(arrays.lo.shape[1])]
     return np.stack(columns, axis=1)
-
-
-Codes = NDArray[np.int32]
-NEVER = 1 << 62
 
 
 class RecordStore(Protocol):
