@@ -288,7 +288,8 @@ def test_minimal_uniques_subsets_keys_and_dependencies(seed):
     risks = subset_risks(columns, largest=4)
     for risk in risks:
         counted = Counter(tuple(row[c] for c in risk.columns) for row in rows)
-        assert (risk.n_classes, risk.smallest) == (len(counted), min(counted.values()))
+        assert (risk.n_classes, risk.highest) == (len(counted), 1 / min(counted.values()))
+        assert risk.average == len(counted) / len(rows)
         assert risk.n_unique == sum(n == 1 for n in counted.values())
     unique_on = [r.columns for r in risks if r.is_key]
     assert set(keys(risks)) == {k for k in unique_on if not any(set(o) < set(k) for o in unique_on)}
