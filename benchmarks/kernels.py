@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.algorithms.clustering.base import Clusters, Points
-from tablecloak.algorithms.one_pass._piles import PileSet, make_blocks, make_tops
+from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tops
 from tablecloak.data.coded import CodedTable, code_table
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations, permutations, product
+from typing import NamedTuple
 
 import oracle
 
@@ -293,3 +294,171 @@ def zayatz(sizes, population):
     counts = Counter(sizes)
     drawn = {j: Fraction(j * math.comb(population - j, n - 1), math.comb(population, n)) * c for j, c in counts.items()}
     return drawn.get(1, Fraction(0)) / sum(drawn.values()) if counts[1] else Fraction(0)
+
+
+class World(NamedTuple):
+    """People, a release about them, and what attackers have beside it; rows and people are dictionaries."""
+
+    people: list
+    release: list  # row i is about person i
+    later: list  # another release, row i about person i
+    other: list  # a release that shows other columns beside the quasi-identifiers
+    population: list
+    fact: tuple  # (column, value) of people who cannot have a sensitive value, and that value
+    quasi: list
+    sensitive: str
+    number: str  # a sensitive column of numbers
+
+
+def success(chances, baseline, victims=None):
+    """(highest, average, victims, baseline) of chances by target; a victim is found with more than one half."""
+    found = sum(c > Fraction(1, 2) for c in chances) if victims is None else victims
+    return max(chances), sum(chances) / len(chances), found, baseline
+
+
+def by_linking(w):
+    return success(link_chances(w.people, w.release, w.quasi), Fraction(1, len(w.release)))
+
+
+def by_linking_everybody(w):
+    chances = link_chances(w.people, w.release, w.quasi)
+    return None, sum(chances) / len(chances), round(sum(chances)), Fraction(1, len(w.release))
+
+
+def by_linking_with_value(w):
+    return success(chances_with_value(w.people, w.release, w.quasi, w.sensitive), Fraction(1, len(w.release)))
+
+
+def by_matching(w):
+    return success(matching_chances(w.people, w.release, w.quasi), Fraction(1, len(w.release)))
+
+
+def by_register(w):
+    covered = [sum(is_candidate(row, x, w.quasi) for x in w.population) for row in w.release]
+    return success([Fraction(1, n) if n else Fraction(0) for n in covered], Fraction(1, len(w.population)))
+
+
+def by_presence(w):
+    """The average is over the rows of the table, each with the chance that its own class gives."""
+    chances = membership(w.population, w.release, w.quasi)
+    prior, average = Fraction(len(w.release), len(w.population)), Fraction(0)
+    for group in classes(w.release, w.quasi):
+        n_people = sum(is_candidate(group[0], x, w.quasi) for x in w.population)
+        average += len(group) * min(Fraction(1), Fraction(len(group), n_people)) / len(w.release)
+    victims = sum(c > Fraction(1, 2) and c > prior for c in chances)
+    return max(chances), average, victims, min(Fraction(1), prior)
+
+
+def by_homogeneity(w):
+    victims = homogeneous(w.release, w.quasi, w.sensitive)
+    whole = Fraction(len({p[w.sensitive] for p in w.people}) == 1)
+    return Fraction(victims > 0), Fraction(victims, len(w.release)), victims, whole
+
+
+def by_guessing_values(w):
+    return (*attribute_linkage(w.release, w.quasi, w.sensitive, w.people), _most_frequent(w))
+
+
+def _most_frequent(w):
+    return Fraction(max(Counter(p[w.sensitive] for p in w.people).values()), len(w.people))
+
+
+def by_skewness(w):
+    """The own share of everybody whose value becomes twice as likely, 0 of others."""
+    table, gained = Counter(p[w.sensitive] for p in w.people), []
+    for group in classes(w.release, w.quasi):
+        for row in group:
+            share = Fraction(sum(r[w.sensitive] == row[w.sensitive] for r in group), len(group))
+            learned = share >= 2 * Fraction(table[row[w.sensitive]], len(w.people))
+            gained.append(share if learned else Fraction(0))
+    return max(gained), sum(gained) / len(gained), sum(share > 0 for share in gained), Fraction(0)
+
+
+def _range(w):
+    numbers = [p[w.number] for p in w.people]
+    return max(numbers) - min(numbers)
+
+
+def by_proximity(w):
+    radius = Fraction(_range(w), 20)
+    whole, _, _ = proximity(w.release, [], w.number, radius)
+    return (*proximity(w.release, w.quasi, w.number, radius), whole)
+
+
+def by_range(w):
+    width = Fraction(_range(w), 10)
+    whole, _, _ = range_disclosure(w.release, [], w.number, width)
+    return (*range_disclosure(w.release, w.quasi, w.number, width), whole)
+
+
+def by_similarity(w):
+    """Numbers are alike within less than a quarter of the range."""
+    width = Fraction(_range(w), 4)
+    groups = [[row[w.number] for row in group] for group in classes(w.release, w.quasi)]
+    victims = sum(len(numbers) for numbers in groups if max(numbers) - min(numbers) < width)
+    highest, average, _ = range_disclosure(w.release, w.quasi, w.number, width)
+    return highest, average, victims, range_disclosure(w.release, [], w.number, width)[0]
+
+
+def by_composition(w):
+    remaining = composition(w.people, [w.release, w.later], w.quasi, w.sensitive)
+    chances = [Fraction(1, len(left)) for left, _ in remaining]
+    victims = sum(left == {p[w.sensitive]} for p, (left, _) in zip(w.people, remaining, strict=True))
+    values = {row[w.sensitive] for row in [*w.release, *w.later]}
+    return success(chances, Fraction(1, len(values)), victims)
+
+
+def by_collusion(w):
+    shown, others = ([tuple(row[q] for q in w.quasi) for row in rows] for rows in (w.release, w.other))
+    chances = [Fraction(1, others.count(key)) if key in others else Fraction(0) for key in shown]
+    return success(chances, Fraction(1, len(others)), sum(others.count(k) == shown.count(k) == 1 for k in shown))
+
+
+def by_facts(w):
+    """Chances of a value by Bayes' rule where one value is ruled out for some people."""
+    column, equals, ruled_out = w.fact
+    top, guess, victims = [], [], 0
+    for person, row in zip(w.people, w.release, strict=True):
+        if person[column] != equals:
+            continue
+        group = [r[w.sensitive] for r in w.release if all(r[q] == row[q] for q in w.quasi)]
+        left = [v for v in group if v != ruled_out]
+        table = [p[w.sensitive] for p in w.people if p[w.sensitive] != ruled_out]
+        top.append(_largest_share(left))
+        guess.append(_largest_share(table))
+        own = Fraction(left.count(person[w.sensitive]), len(left)) if left else Fraction(0)
+        victims += own > Fraction(1, 2) and top[-1] > _largest_share(group)
+    return max(top), sum(top) / len(top), victims, sum(guess) / len(guess)
+
+
+def _largest_share(values):
+    return Fraction(max(Counter(values).values()), len(values)) if values else Fraction(0)
+
+
+def by_worst_knowledge(w):
+    """One implication, chosen as badly as possible; a victim's class has two values at most."""
+    groups = [[row[w.sensitive] for row in group] for group in classes(w.release, w.quasi)]
+    average = sum(_largest_share(values) * len(values) for values in groups) / len(w.release)
+    victims = sum(len(values) for values in groups if len(set(values)) <= 2)
+    return worst_knowledge(groups, 1), average, victims, _most_frequent(w)
+
+
+# What attacks that have a plain definition reach on a small world.
+PLAIN = {
+    "prosecutor": by_linking,
+    "marketer": by_linking_everybody,
+    "known-sensitive": by_linking_with_value,
+    "linkage-knowing-everybody": by_matching,
+    "journalist": by_register,
+    "membership": by_presence,
+    "homogeneity": by_homogeneity,
+    "attribute-linkage": by_guessing_values,
+    "skewness": by_skewness,
+    "proximity": by_proximity,
+    "range-disclosure": by_range,
+    "similarity": by_similarity,
+    "composition": by_composition,
+    "collusion": by_collusion,
+    "given-facts": by_facts,
+    "worst-case-knowledge": by_worst_knowledge,
+}

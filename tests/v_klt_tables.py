@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from counted import table
@@ -133,3 +135,45 @@ def column_specs(folder):
         "Zip": {"role": "quasi", "type": "text", "hierarchy": {"kind": "mask", "from": "right"}},
         "Disease": {"role": "sensitive", "hierarchy": str(folder / "disease.csv")},
     }
+
+
+def corrected_distance(bucket, table):
+    """|mean(w) - mean(v)| / (n - 1): what the printed distance means to be; it does not see how values spread."""
+    n, m = len(table), len(bucket)
+    if n < 2 or m == 0:
+        return Fraction(0)
+    return abs(n * total_of(bucket) - m * total_of(table)) / (m * n * (n - 1))
+
+
+def ordered_emd(bucket, table):
+    """Earth mover's distance of the shares, neighbouring different values of the table 1/(K - 1) apart."""
+    values = sorted(set(table))
+    if len(values) < 2 or not bucket:
+        return Fraction(0)
+    running, total = Fraction(0), Fraction(0)
+    for value in values:
+        running += Fraction(list(bucket).count(value), len(bucket)) - Fraction(list(table).count(value), len(table))
+        total += abs(running)
+    return total / (len(values) - 1)
+
+
+def total_of(values):
+    return sum(map(Fraction, values), Fraction(0))
+
+
+def two_phase(first, second, *, put_order=False):
+    """The bucket of every row: the first row of each value of one column, of those the first of each of the other.
+
+    Args:
+        put_order: rows that are left come in the order in which they were put aside, not in that of the table.
+    """
+    bucket_of = np.full(len(first), -1)
+    rest, n_buckets = np.arange(len(first)), 0
+    while len(rest):
+        candidates = rest[np.sort(np.unique(first[rest], return_index=True)[1])]
+        chosen = candidates[np.sort(np.unique(second[candidates], return_index=True)[1])]
+        bucket_of[chosen] = n_buckets
+        aside = [rest[~np.isin(rest, candidates)], candidates[~np.isin(candidates, chosen)]]
+        rest, n_buckets = np.concatenate(aside), n_buckets + 1
+        rest = rest if put_order else np.sort(rest)
+    return bucket_of

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tablecloak import pipeline
+from tablecloak.attacks.risk_by_columns import Risk
 from tablecloak.data.table import Role
 from tablecloak.errors import PolicyError
 from tablecloak.io.places import place_of
@@ -14,7 +15,7 @@ from tablecloak.io.tabular import read_frame
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import ColumnSpec
 from tablecloak.profile.profile import Profile, inspect_file, inspect_frame
-from tablecloak.profile.uniqueness import Risk, risk_of_frame
+from tablecloak.profile.uniqueness import risk_of_frame
 from tablecloak.release.recount import Verification
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+import polars as pl
 import pytest
 from checks_kinds import check_detector
 
+from tablecloak.profile.column import column_of
+from tablecloak.profile.detector import detect
 from tablecloak.registry import known
 
 N = 40
@@ -55,3 +58,23 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", known("detectors"))
 def test_it_keeps_what_every_detector_promises(name):
     check_detector(known("detectors")[name], EXAMPLES[name])
+
+
+def test_every_detector_has_an_example():
+    assert set(EXAMPLES) == set(known("detectors"))
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_of_all_detectors_it_is_surest_of_its_own(name):
+    finding = detect(column(*EXAMPLES[name]))
+    assert finding is not None
+    assert finding.detector == name
+
+
+@pytest.mark.parametrize("name", sorted(set(EXAMPLES) - {"date"}))
+def test_it_is_silent_about_plain_numbers(name):
+    assert known("detectors")[name](column("x", [1000.5 + i for i in range(N)])) is None
+
+
+def column(name, values):
+    return column_of(pl.Series(name, values))[0]

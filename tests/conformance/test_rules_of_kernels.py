@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from checks_models import DOMAIN, VALUES, instances, random_classes, stats_of
 
-from tablecloak.algorithms.topdown._goal_rules import rules_of
+from tablecloak.algorithms.topdown.auto import rules_of
 from tablecloak.data.coded import CodedTable, code_table
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType

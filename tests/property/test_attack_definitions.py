@@ -20,7 +20,6 @@ from tablecloak.attacks import definetti as definetti_module
 from tablecloak.attacks.case import Attacker
 from tablecloak.attacks.critical_absence import find_absence
 from tablecloak.attacks.definetti import definetti_chances
-from tablecloak.attacks.minimal_uniques import minimal_uniques
 from tablecloak.attacks.minimality import credibility
 from tablecloak.attacks.population_uniques import (
     negative_binomial_fit,
@@ -28,7 +27,7 @@ from tablecloak.attacks.population_uniques import (
     pitman_uniques,
     zayatz,
 )
-from tablecloak.attacks.risk_by_columns import dependencies, keys, subset_risks
+from tablecloak.attacks.risk_by_columns import dependencies, keys, minimal_uniques, subset_risks
 from tablecloak.measure.attack import attack_frames, build_case
 from tablecloak.models.ck_safety import disclosure
 from tablecloak.registry import find
@@ -289,7 +288,8 @@ def test_minimal_uniques_subsets_keys_and_dependencies(seed):
     risks = subset_risks(columns, largest=4)
     for risk in risks:
         counted = Counter(tuple(row[c] for c in risk.columns) for row in rows)
-        assert (risk.n_classes, risk.smallest) == (len(counted), min(counted.values()))
+        assert (risk.n_classes, risk.highest) == (len(counted), 1 / min(counted.values()))
+        assert risk.average == len(counted) / len(rows)
         assert risk.n_unique == sum(n == 1 for n in counted.values())
     unique_on = [r.columns for r in risks if r.is_key]
     assert set(keys(risks)) == {k for k in unique_on if not any(set(o) < set(k) for o in unique_on)}

@@ -12,7 +12,7 @@ import pytest
 import oracle
 from random_tables import coded_table, frame_of
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.topdown._refine_blocks import compact
+from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown.auto import Auto, _losses, share_out
 from tablecloak.algorithms.topdown.mondrian import Mondrian
 from tablecloak.data.class_labels import labels_of_classes
@@ -235,7 +235,7 @@ def test_within_a_tenth_of_the_optimum_on_tiny_tables(k):
 
 
 def test_compact_keeps_classes_and_closes_gaps():
-    assert compact(np.array([7, 3, 7, 9])).tolist() == [1, 0, 1, 2]
+    assert renumbered(np.array([7, 3, 7, 9]))[0].tolist() == [1, 0, 1, 2]
 
 
 def test_a_release_of_sets_is_verified_and_its_recoding_publishes_the_same_again(tmp_path):

@@ -13,7 +13,7 @@ from effort import often
 from kernel_forms import BY_NAME
 from random_tables import coded_table
 from tablecloak.algorithms.clustering.base import Clusters, Points
-from tablecloak.algorithms.one_pass._piles import PileSet, make_blocks, make_tops
+from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tops
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
@@ -293,10 +293,6 @@ def components(random):
     return arcs(random, 40), {}
 
 
-def matching(random):
-    return (*arcs(random, 40), 40), {}
-
-
 def transport(random):
     return (*arcs(random, 40), random.integers(0, 5, 40), random.integers(0, 5, 40)), {}
 
@@ -306,7 +302,7 @@ INPUTS = {
     for f in (
         propose, split, descend, sizes, count_codes, cut_of_counts, add_codes, covers, leaves_of, count_leaves,
         group_keys, refine, search_boxes, judge, unions, joined, grow, candidates, choose_wishes, nearest, deal,
-        deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, matching, transport,
+        deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
     )
 }  # fmt: skip
 

@@ -7,8 +7,7 @@ import random
 import pytest
 
 import oracle_sets
-from tablecloak.algorithms.items.cut_search import ItemProblem, NoCutError, find_cut
-from tablecloak.algorithms.items.item_cut import Cut
+from tablecloak.algorithms.items.cut_search import Cut, ItemProblem, NoCutError, find_cut
 from tablecloak.data.coded_baskets import Baskets
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.models.km_anonymity import KmAnonymity

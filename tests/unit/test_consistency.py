@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -56,10 +56,13 @@ def test_chances_are_shares_of_perfect_matchings(covered):
 @given(small_graphs())
 def test_matching_is_maximum(covered):
     n = len(covered)
+    ones = np.ones(n, np.int64)
     indptr = np.concatenate([[0], np.cumsum([len(c) for c in covered])]).astype(np.int64)
-    found = plain.matching(indptr, np.array([o for c in covered for o in c], np.int64), n)
-    used = [int(o) for o in found if o >= 0]
-    assert all(o < 0 or o in covered[row] for row, o in enumerate(found.tolist()))
+    heads = np.array([o for c in covered for o in c], np.int64)
+    amount = plain.transport(indptr, heads, ones, ones)
+    used = heads[amount > 0].tolist()
+    assert set(amount.tolist()) <= {0, 1}
+    assert all(amount[a:b].sum() <= 1 for a, b in pairwise(indptr.tolist()))
     assert len(set(used)) == len(used)
     most = max(sum(o in covered[row] for o, row in enumerate(p)) for p in permutations(range(n)))
     assert len(used) == most
@@ -88,7 +91,8 @@ def test_compiled_graph_kernels_say_the_same():
         covered = [np.flatnonzero(generator.random(n) < 0.1) for _ in range(n)]
         indptr = np.concatenate([[0], np.cumsum([len(c) for c in covered])]).astype(np.int64)
         heads = np.concatenate([*covered, np.zeros(0, np.int64)]).astype(np.int64)
-        np.testing.assert_array_equal(compiled.matching(indptr, heads, n), plain.matching(indptr, heads, n))
+        unit = (indptr, heads, np.ones(n, np.int64), np.ones(n, np.int64))
+        np.testing.assert_array_equal(compiled.transport(*unit), plain.transport(*unit))
         np.testing.assert_array_equal(compiled.components(indptr, heads), plain.components(indptr, heads))
 
 

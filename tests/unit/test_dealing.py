@@ -10,9 +10,9 @@ from kernel_forms import compiled
 from tablecloak import rng
 from tablecloak.algorithms.clustering.base import Points
 from tablecloak.algorithms.one_pass import pile_dealing
-from tablecloak.algorithms.one_pass._piles import PileSet, make_blocks
 from tablecloak.algorithms.one_pass.cluster_table import ClusterTable
 from tablecloak.algorithms.one_pass.disk_clustering import DiskClustering, MemoryRecords
+from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy

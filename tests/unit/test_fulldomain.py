@@ -173,7 +173,7 @@ def test_cells_of_failing_records_only():
     rows += [{"a": a, "b": "b2", "c": "5", "s": "x"} for a in ("a2", "a4")]
     problem = problem_of(rows, KAnonymity(k=2))
     judge = Optimal(suppression_limit=0.5).judge(problem)
-    from tablecloak.algorithms.fulldomain._publish import publish
+    from tablecloak.algorithms.fulldomain._judge import publish
 
     assert (publish(judge, (0, 0, 0)).class_of_row(problem.table) >= 0).tolist() == [True] * 3 + [False] * 2
     solution = publish(judge, (0, 0, 0), cells=True)

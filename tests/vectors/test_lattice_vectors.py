@@ -9,7 +9,7 @@ import pytest
 
 from lattice_tables import coded
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.fulldomain._lattice import Lattice, is_generalization
+from tablecloak.algorithms.fulldomain._lattice import Lattice
 from tablecloak.algorithms.fulldomain._searched_lattice import SAFE, UNKNOWN, UNSAFE, SearchedLattice
 from tablecloak.algorithms.fulldomain.datafly import Datafly, nodes_on_the_way
 from tablecloak.algorithms.fulldomain.flash import Flash, _Order, check_path, find_path
@@ -32,6 +32,11 @@ PEOPLE_ROWS = [{"age": a, "gender": g, "post_code": p} for a, g, p in PEOPLE]
 POST_CODE = [[p, f"{p[:2]}***", "*****"] for _, _, p in PEOPLE]
 GENDER = [["Male", "*"], ["Female", "*"]]
 AGE = [[str(a), f"[{a // 5 * 5}-{a // 5 * 5 + 5})", f"[{a // 10 * 10}-{a // 10 * 10 + 10})", "*"] for a, _, _ in PEOPLE]
+
+
+def is_generalization(general, special):
+    """Every level of the first is at least that of the second (direct, implied or equal)."""
+    return all(a >= b for a, b in zip(general, special, strict=True))
 
 
 def test_v_lattice_1_relations():

@@ -16,10 +16,8 @@ from tablecloak.algorithms.buckets.pm_hca import (
     superset_ncp,
 )
 from tablecloak.algorithms.buckets.t_msn import (
-    corrected_distance,
     exchange_minima,
     lower_distances,
-    ordered_emd,
     printed_distance,
 )
 from tablecloak.algorithms.buckets.v_cold import pearson
@@ -37,9 +35,11 @@ from v_klt_tables import (
     T4_30_BUCKETS,
     audit,
     careplans,
+    corrected_distance,
     distances_of,
     ids,
     leaf_codes,
+    ordered_emd,
     rows,
 )
 

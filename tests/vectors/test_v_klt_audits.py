@@ -12,7 +12,7 @@ import pytest
 import tablecloak as tc
 from tablecloak.algorithms.buckets._v_klt_shared import first_seen, swap
 from tablecloak.algorithms.buckets.pm_hca import is_one_category, permute_flagged, superset_ncp
-from tablecloak.algorithms.buckets.t_msn import exchange_minima, ordered_emd, printed_distance
+from tablecloak.algorithms.buckets.t_msn import exchange_minima, printed_distance
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from v_klt_tables import (
     BLOCS,
@@ -31,6 +31,7 @@ from v_klt_tables import (
     careplans,
     ids,
     leaf_codes,
+    ordered_emd,
     rows,
 )
 

@@ -11,8 +11,6 @@ import pytest
 import tablecloak as tc
 from tablecloak.algorithms.buckets._v_klt_shared import first_seen
 from tablecloak.algorithms.buckets.t_msn import (
-    corrected_distance,
-    ordered_emd,
     printed_distance,
 )
 from tablecloak.algorithms.buckets.v_cold import (
@@ -22,9 +20,19 @@ from tablecloak.algorithms.buckets.v_cold import (
     greedy,
     pair_columns,
     pearson,
+)
+from v_klt_tables import (
+    FOUR_BY_THREE,
+    T4_1,
+    T4_8,
+    T4_9,
+    T4_27,
+    by_bucket,
+    corrected_distance,
+    distances_of,
+    ordered_emd,
     two_phase,
 )
-from v_klt_tables import FOUR_BY_THREE, T4_1, T4_8, T4_9, T4_27, by_bucket, distances_of
 
 # --- distances -------------------------------------------------------------------------------------------------------
 

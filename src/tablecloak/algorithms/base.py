@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 BLOCK = 1 << 18  # classes whose losses are looked up at once: there may be millions
+# Why a search that goes from coarse to fine, and stops where the goal fails, refuses models.
+FINER = "a finer table can satisfy {models} where a coarser one does not, so it would be missed"
 # What every algorithm must define.
 DEFINED = ("name", "refuses", "solve")
 
@@ -188,6 +190,9 @@ class Algorithm(Protocol):
     minimizes: ClassVar[str | None] = None  # what the search keeps low, in words, unless the field `loss` says it
     searches_lattice: ClassVar[bool] = False  # one level for each column: it is a `FullDomain`
     forms_classes: ClassVar[bool] = True  # records are put together; False: it works on sets of items
+    publishes: ClassVar[Publishes] = Publishes.GENERALIZED  # what the releases show
+    chooses_blocks: ClassVar[bool] = False  # which columns stay together is chosen by the data
+    may_shard: ClassVar[bool] = False  # parts of a table, cut apart by quasi-identifiers, may be solved one by one
 
     # Parameters of some algorithms that others must know; an algorithm without one has these values.
     suppression_limit: float | None = 0.0  # share of records that may be left out; None: as many as a class needs
@@ -195,19 +200,9 @@ class Algorithm(Protocol):
     forbidden: Sequence[Mapping[str, str]] = ()  # combinations of values that no published row may show
 
     @property
-    def chooses_blocks(self) -> bool:
-        """Which columns stay together is chosen by the data."""
-        return False
-
-    @property
     def dealing(self) -> Dealing | None:
         """The algorithm as one that deals out files on disk; None where it works on tuples in memory."""
         return None
-
-    @property
-    def publishes(self) -> Publishes:
-        """What the releases show."""
-        return Publishes.GENERALIZED
 
     @property
     def group_column(self) -> str | None:
@@ -242,11 +237,6 @@ class Algorithm(Protocol):
         """Whether it still does beside these quasi-identifiers, one of which may be all that it looks at."""
         return self.needs_sensitive
 
-    @property
-    def may_shard(self) -> bool:
-        """Parts of a table, cut apart by quasi-identifiers, may be solved one by one."""
-        return False
-
     def must_compile(self, n_tuples: int) -> bool:  # noqa: ARG002
         """Whether a table of this many tuples waits for a compiler so long that users should be told."""
         return False
@@ -259,6 +249,11 @@ class Algorithm(Protocol):
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         """Find classes that satisfy the goal; the table as one class is known to satisfy it."""
+
+
+def if_not_monotone(goal: Goal, reason: str) -> str | None:
+    """Why a goal is refused, `{models}` being those that uniting classes may break; None where there are none."""
+    return reason.format(models=", ".join(goal.not_monotone)) if goal.not_monotone else None
 
 
 def algorithm(name: str, *, minimizes: str | None = None) -> Callable[[type[A]], type[A]]:

@@ -33,7 +33,9 @@ def require_feasible(whole: ClassStats, goal: Goal, loss_of: Callable[[Goal], fl
     failing = [i for i, v in enumerate(verdicts) if not v.holds and goal.models[i] in goal.parts()[0].models]
     if not failing:
         return
-    relaxations = [_tried(g, text, loss_of) for g, text in _relaxed_goals(goal, verdicts, failing) if _holds(g, whole)]
+    weaker = _relaxed_goals(goal, verdicts, failing)
+    reached = [(g, text) for g, text in weaker if all(v.holds for v in g.parts()[0].verdicts(whole))]
+    relaxations = [_tried(g, text, loss_of) for g, text in reached]
     raise Infeasible(
         "infeasible  " + "; ".join(_reason(verdicts[i], whole.n_records) for i in failing),
         best=[{"model": verdicts[i].model, **verdicts[i].to_dict()} for i in failing],
@@ -69,10 +71,6 @@ def _refuse_absent_values(whole: ClassStats, goal: Goal) -> None:
 def _columns(held: list[Held]) -> str:
     names = [f"'{each.domain.name}'" for each in held]
     return f"column {names[0]}" if len(names) == 1 else f"columns {', '.join(names)}"
-
-
-def _holds(goal: Goal, whole: ClassStats) -> bool:
-    return all(v.holds for v in goal.parts()[0].verdicts(whole))
 
 
 def _reason(verdict: Verdict, n_rows: int) -> str:

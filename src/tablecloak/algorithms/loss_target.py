@@ -12,25 +12,10 @@ from tablecloak.stats.classes import Counted
 
 # Metrics of cells and classes: what a search can be asked to minimise.
 AnyLoss: TypeAlias = Literal[
-    "ncp",
-    "gcp",
-    "iloss",
-    "iloss-domain",
-    "minimal-distortion",
-    "precision",
-    "total",
-    "total-il",
-    "star-count",
-    "non-uniform-entropy",
-    "ambiguity",
-    "ambiguity-data",
-    "height",
-    "discernibility",
-    "average-class-size",
-    "classification",
-    "hce-tdr",
-    "igpl",
-]
+    "ncp", "gcp", "iloss", "iloss-domain", "minimal-distortion", "precision", "total", "total-il", "star-count",
+    "non-uniform-entropy", "ambiguity", "ambiguity-data", "height", "discernibility", "average-class-size",
+    "classification", "hce-tdr", "igpl",
+]  # fmt: skip
 # Those of how well classes tell the target.
 TARGET_LOSSES = ("classification", "hce-tdr", "igpl")
 LossTarget = Annotated[

@@ -18,7 +18,7 @@ def renumbered(classes: IntArray) -> tuple[IntArray, int]:
 
 
 def boxes_of(table: CodedTable, classes: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
-    """Smallest and largest code of every class in each quasi dimension, (n_classes, n_dims) each."""
+    """Smallest and largest code of every class (-1: in none) in each quasi dimension, (n_classes, n_dims) each."""
     order = np.argsort(classes, kind="stable")
     starts = np.searchsorted(classes[order], np.arange(n_classes))
     codes = [table.quasi_codes(dim)[order] for dim in range(table.space.n_dims)]

@@ -16,11 +16,6 @@ from tablecloak.errors import DoesNotApplyError
 from tablecloak.stats.classes import Histogram
 from tablecloak.stats.numeric import neighbors, records_between, windows
 
-__all__ = [
-    "changed", "finding_of_groups", "histograms", "n_numbers", "near_shares", "numeric_histograms", "range_of",
-    "spreads", "united", "window_share", "worst_column",
-]  # fmt: skip
-
 NEEDS_SENSITIVE = "needs a sensitive column (--sensitive NAME, or a policy)"
 NEEDS_NUMBERS = "needs a sensitive column of numbers or dates"
 
@@ -100,11 +95,6 @@ def finding_of_groups(
         highest=float(of_group[records > 0].max(initial=0.0)), average=float((of_group * records).sum()) / max(1, n),
         n_targets=n, n_victims=n_victims, worst=worst, rows_of=rows_of, baseline=baseline, details=details or {},
     )  # fmt: skip
-
-
-def changed(success: AttackSuccess, *, highest: float, average: float) -> AttackSuccess:
-    """The same finding with other chances."""
-    return replace(success, highest=highest, average=average)
 
 
 def worst_column(

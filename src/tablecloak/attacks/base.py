@@ -192,6 +192,25 @@ def worst_people(case: Case, chances: FloatArray, people: IntArray | None) -> tu
     return tuple((people[_most_exposed(chances)] + 1).tolist()), "original"
 
 
+def success_of(
+    case: Case, chances: FloatArray, *, baseline: float | None = None, rows: IntArray | None = None,
+    people: IntArray | None = None, details: Mapping[str, Any] | None = None, notes: tuple[str, ...] = (),
+) -> AttackSuccess:  # fmt: skip
+    """What the chance of success against every target says; a victim is found with one of more than one half.
+
+    Args:
+        chances: of every published row, of those that `rows` lists, or of the originals in `people`.
+        baseline: without the release; left out: that of one of all published rows.
+    """
+    worst, rows_of = worst_people(case, chances, people) if rows is None else worst_rows(case, chances, rows)
+    return AttackSuccess(
+        highest=float(chances.max(initial=0.0)), average=mean_chance(chances),
+        baseline=1 / max(1, case.n_rows) if baseline is None else baseline, n_targets=len(chances),
+        n_victims=int(np.count_nonzero(chances > LIKELY)), worst=worst, rows_of=rows_of, details=details or {},
+        notes=notes,
+    )  # fmt: skip
+
+
 def _most_exposed(chances: FloatArray) -> IntArray:
     order = np.argsort(-chances, kind="stable")[:MOST_ROWS] if len(chances) <= 1 << 16 else _largest(chances)
     return order[chances[order] > 0]

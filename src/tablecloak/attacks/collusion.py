@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.attacks.base import AttackSuccess, attack, mean_chance, worst_rows
+from tablecloak.attacks.base import AttackSuccess, attack, success_of
 from tablecloak.attacks.case import Case
 from tablecloak.errors import DoesNotApplyError
 
@@ -33,17 +34,9 @@ def collusion(case: Case) -> AttackSuccess:
         raise DoesNotApplyError("the releases must share some columns, and each must show one that the other does not")
     partners, own = _partners(case.frame, other, shared)
     chances: FloatArray = np.divide(1.0, partners, out=np.zeros(len(partners)), where=partners > 0)
-    worst, rows_of = worst_rows(case, chances)
-    return AttackSuccess(
-        highest=float(chances.max(initial=0.0)),
-        average=mean_chance(chances),
-        n_targets=case.n_rows,
-        n_victims=int(np.count_nonzero((partners == 1) & (own == 1))),
-        worst=worst,
-        rows_of=rows_of,
-        baseline=1 / max(1, other.height),
-        details={"shared_columns": shared, "joined_rows": int(partners.sum())},
-    )
+    details = {"shared_columns": shared, "joined_rows": int(partners.sum())}
+    success = success_of(case, chances, baseline=1 / max(1, other.height), details=details)
+    return replace(success, n_victims=int(np.count_nonzero((partners == 1) & (own == 1))))
 
 
 def joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tablecloak.arrays import BoolArray, IntArray
-from tablecloak.attacks.base import AttackSuccess, attack, mean_chance, worst_rows
+from tablecloak.attacks.base import AttackSuccess, attack, mean_chance, success_of
 from tablecloak.attacks.case import Case
 from tablecloak.attacks.covering_classes import candidates_of
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.rng import child
-from tablecloak.stats.classes import Histogram
 
 # A table of people by values stays below this many cells; beyond that, people are drawn.
 CELLS_UP_TO = 100_000_000
@@ -43,7 +43,7 @@ def composition(case: Case) -> AttackSuccess:
 def _intersected(case: Case, name: str) -> AttackSuccess:
     assert case.row_of is not None
     hists = [c.histogram(name) for c in (case, *case.others)]
-    values = _all_values(hists)
+    values = list(dict.fromkeys(label for h in hists for label in h.domain.labels))
     if max(h.n_classes for h in hists) * len(values) > CELLS_UP_TO:
         raise DoesNotApplyError("classes and sensitive values are too many to list what each has")
     rows = _targets(case, len(values))
@@ -65,24 +65,19 @@ def _intersected(case: Case, name: str) -> AttackSuccess:
         victims &= remaining[np.arange(len(rows)), own]
     by_one = 1.0 / np.maximum(first.sum(axis=1), 1)
     is_target = n_seen > 1
-    worst, rows_of = worst_rows(case, np.where(victims, 1.0, 0.0), rows)
-    sampled = len(rows) < case.n_rows
-    return AttackSuccess(
-        highest=float(chances.max(initial=0.0)),
-        average=mean_chance(chances[is_target]),
-        n_targets=int(np.count_nonzero(is_target)),
-        n_victims=int(np.count_nonzero(victims)),
-        worst=worst,
-        rows_of=rows_of,
-        baseline=1 / max(1, len(values)),
-        n_sampled=len(rows) if sampled else None,
-        details={
-            "column": name,
-            "releases": 1 + len(case.others),
-            "by_the_first_release_alone": mean_chance(by_one[is_target]),
-            "contradictions": int(np.count_nonzero((left == 0) & (n_seen > 1))),
-        },
+    details = {
+        "column": name,
+        "releases": 1 + len(case.others),
+        "by_the_first_release_alone": mean_chance(by_one[is_target]),
+        "contradictions": int(np.count_nonzero((left == 0) & (n_seen > 1))),
+    }
+    success = success_of(
+        case, np.where(victims, 1.0, 0.0), baseline=1 / max(1, len(values)), rows=rows, details=details
     )
+    return replace(
+        success, highest=float(chances.max(initial=0.0)), average=mean_chance(chances[is_target]),
+        n_targets=int(np.count_nonzero(is_target)), n_sampled=len(rows) if len(rows) < case.n_rows else None,
+    )  # fmt: skip
 
 
 def _targets(case: Case, n_values: int) -> IntArray:
@@ -90,10 +85,6 @@ def _targets(case: Case, n_values: int) -> IntArray:
     if case.n_rows <= most:
         return np.arange(case.n_rows)
     return np.sort(child(case.attacker.seed, "composition").choice(case.n_rows, most, replace=False))
-
-
-def _all_values(hists: Sequence[Histogram]) -> list[str | None]:
-    return list(dict.fromkeys(label for h in hists for label in h.domain.labels))
 
 
 def _possible(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.attacks._sensitive_values import histograms
-from tablecloak.attacks.base import AttackSuccess, attack, worst_rows
+from tablecloak.attacks.base import AttackSuccess, attack, success_of
 from tablecloak.attacks.case import Case
 from tablecloak.errors import DoesNotApplyError
 
@@ -47,19 +47,10 @@ def critical_absence(case: Case) -> AttackSuccess:
     hist = case.histogram(name)
     new = _new_values(later, name, hist.domain.labels, truth[stays])
     absence = find_absence(case.groups, _signatures(case, name), truth, stays, new)
-    worst, rows_of = worst_rows(case, absence.is_victim.astype(np.float64))
     n = int(stays.sum())
-    share = float(absence.is_victim.sum()) / max(1, n)
-    return AttackSuccess(
-        highest=float(absence.is_victim.any()),
-        average=share,
-        n_targets=n,
-        n_victims=int(absence.is_victim.sum()),
-        worst=worst,
-        rows_of=rows_of,
-        baseline=0.0,
-        details={"column": name, "counterfeits_needed": absence.n_counterfeits, "left_the_table": int((~stays).sum())},
-    )
+    details = {"column": name, "counterfeits_needed": absence.n_counterfeits, "left_the_table": int((~stays).sum())}
+    success = success_of(case, absence.is_victim.astype(np.float64), baseline=0.0, details=details)
+    return replace(success, average=float(absence.is_victim.sum()) / max(1, n), n_targets=n)
 
 
 def find_absence(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.attacks._possible_worlds import Arcs, balanced
 from tablecloak.attacks._sensitive_values import histograms
-from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, worst_rows
+from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, mean_chance, success_of, worst_rows
 from tablecloak.attacks.case import Case
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.stats.classes import Histogram
@@ -84,19 +85,12 @@ def finding_of_guesses(case: Case, hist: Histogram, arcs: Arcs, chances: FloatAr
     top = np.full(arcs.n_people, -1.0)
     np.maximum.at(top, arcs.person, arcs.share)
     worst, rows_of = worst_rows(case, np.where(own > share + 1e-9, own, 0.0))
-    guessed = np.isclose(own, best)
-    return AttackSuccess(
-        highest=float(own.max(initial=0.0)),
-        average=float(own.mean()) if len(own) else 0.0,
-        n_targets=arcs.n_people,
-        n_victims=int(np.count_nonzero((own > LIKELY) & (own > share + 1e-9))),
-        worst=worst,
-        rows_of=rows_of,
-        baseline=float(hist.total_shares()[truth].mean()) if len(truth) else 0.0,
-        details={
-            "column": hist.domain.name,
-            "by_share_of_the_group": float(share.mean()) if len(share) else 0.0,
-            "best_guess_right": float(guessed.mean()) if len(guessed) else 0.0,
-            "best_guess_right_by_share": float(np.mean(np.isclose(share, top) * share)) if len(share) else 0.0,
-        },
-    )
+    details = {
+        "column": hist.domain.name,
+        "by_share_of_the_group": mean_chance(share),
+        "best_guess_right": mean_chance(np.isclose(own, best)),
+        "best_guess_right_by_share": mean_chance(np.isclose(share, top) * share),
+    }
+    success = success_of(case, own, baseline=mean_chance(hist.total_shares()[truth]), details=details)
+    n_victims = int(np.count_nonzero((own > LIKELY) & (own > share + 1e-9)))
+    return replace(success, n_victims=n_victims, worst=worst, rows_of=rows_of)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tablecloak.arrays import FloatArray
 from tablecloak.attacks._code_axes import CodeAxis, Pairs, pairs_of
-from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, mean_chance, mean_interval, worst_rows
+from tablecloak.attacks.base import AttackSuccess, attack, mean_interval, success_of
 from tablecloak.attacks.case import Case
 from tablecloak.rng import child
 
@@ -49,17 +51,7 @@ def _distance(axis: CodeAxis, codes: np.ndarray, labels: np.ndarray) -> FloatArr
 
 def finding_of_links(case: Case, pairs: Pairs, chances: FloatArray) -> AttackSuccess:
     """What links are worth, from the chance of each target."""
-    worst, rows_of = worst_rows(case, chances, pairs.rows)
-    is_sampled = len(pairs.rows) < case.n_rows
-    average = mean_chance(chances)
-    return AttackSuccess(
-        highest=float(chances.max(initial=0.0)),
-        average=average,
-        n_targets=len(chances),
-        n_victims=int(np.count_nonzero(chances > LIKELY)),
-        worst=worst,
-        rows_of=rows_of,
-        baseline=1 / max(1, case.n_rows),
-        interval=mean_interval(chances) if is_sampled else None,
-        n_sampled=len(chances) if is_sampled else None,
-    )
+    success = success_of(case, chances, rows=pairs.rows)
+    if len(pairs.rows) == case.n_rows:
+        return success
+    return replace(success, interval=mean_interval(chances), n_sampled=len(chances))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.attacks._sensitive_values import histograms, united
-from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, worst_rows
+from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, mean_chance, success_of, worst_rows
 from tablecloak.attacks.case import Case, Fact, Quasi
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.stats.classes import Histogram
@@ -52,20 +53,11 @@ def _finding(case: Case, hist: Histogram, facts: list[Fact]) -> AttackSuccess:
     rows = np.flatnonzero(profile >= 0)
     belief = top if truth is None else own
     worst, rows_of = worst_rows(case, belief[rows], rows)
-    return AttackSuccess(
-        highest=float(top[rows].max(initial=0.0)),
-        average=float(top[rows].mean()) if len(rows) else 0.0,
-        n_targets=len(rows),
-        n_victims=int(np.count_nonzero((belief[rows] > LIKELY) & (top[rows] > before[rows] + 1e-9))),
-        worst=worst,
-        rows_of=rows_of,
-        baseline=float(guess[rows].mean()) if len(rows) else 0.0,
-        details={
-            "column": hist.domain.name,
-            "facts": len(facts),
-            "without_facts": float(before[rows].mean()) if len(rows) else 0.0,
-        },
-    )
+    without = mean_chance(before[rows])
+    details = {"column": hist.domain.name, "facts": len(facts), "without_facts": without}
+    n_victims = int(np.count_nonzero((belief[rows] > LIKELY) & (top[rows] > before[rows] + 1e-9)))
+    success = success_of(case, top[rows], baseline=mean_chance(guess[rows]), rows=rows, details=details)
+    return replace(success, n_victims=n_victims, worst=worst, rows_of=rows_of)
 
 
 def _profiles(case: Case, hist: Histogram, facts: list[Fact]) -> tuple[IntArray, Mapping[int, FloatArray]]:

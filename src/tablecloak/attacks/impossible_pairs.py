@@ -7,7 +7,7 @@ import numpy as np
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.attacks._possible_worlds import posteriors
 from tablecloak.attacks._sensitive_values import histograms
-from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, worst_rows
+from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, mean_chance, success_of, worst_rows
 from tablecloak.attacks.case import Case, Sensitive
 from tablecloak.attacks.given_facts import rows_with
 from tablecloak.errors import DoesNotApplyError
@@ -73,12 +73,9 @@ def _in_rows(case: Case, forbidden: dict[str, BoolArray]) -> AttackSuccess:
     for column in case.sensitive:
         if column.codes is not None:
             shows |= forbidden[column.name][np.arange(case.n_rows), column.codes]
-    worst, rows_of = worst_rows(case, shows.astype(np.float64))
-    return AttackSuccess(
-        highest=float(shows.any()), average=float(shows.mean()) if len(shows) else 0.0, n_targets=case.n_rows,
-        n_victims=int(shows.sum()), worst=worst, rows_of=rows_of, baseline=0.0,
-        details={"rows_with_a_forbidden_value": int(np.any([f.any(axis=1) for f in forbidden.values()], axis=0).sum())},
-    )  # fmt: skip
+    n_forbidden = int(np.any([f.any(axis=1) for f in forbidden.values()], axis=0).sum())
+    details = {"rows_with_a_forbidden_value": n_forbidden}
+    return success_of(case, shows.astype(np.float64), baseline=0.0, details=details)
 
 
 def _in_groups(case: Case, column: Sensitive, forbidden: BoolArray) -> AttackSuccess:
@@ -104,14 +101,14 @@ def _in_groups(case: Case, column: Sensitive, forbidden: BoolArray) -> AttackSuc
     belief, plain = (np.concatenate([*p, np.zeros(0)]) for p in (own, share))
     worst, rows_of = worst_rows(case, np.where(belief > plain + 1e-9, belief, 0.0), targets)
     return AttackSuccess(
-        highest=float(belief.max(initial=0.0)), average=float(belief.mean()) if len(belief) else 0.0,
+        highest=float(belief.max(initial=0.0)), average=mean_chance(belief),
         n_targets=len(targets), n_victims=int(np.count_nonzero((belief > LIKELY) & (belief > plain + 1e-9))),
         worst=worst, rows_of=rows_of,
-        baseline=float(hist.total_shares()[truth[targets]].mean()) if len(targets) else 0.0,
+        baseline=mean_chance(hist.total_shares()[truth[targets]]),
         n_sampled=len(targets) if len(chosen) < len(touched) else None,
         details={
             "column": column.name, "groups_tried": len(chosen) - n_skipped, "groups_too_large": n_skipped,
-            "by_share_of_the_group": float(plain.mean()) if len(plain) else 0.0,
+            "by_share_of_the_group": mean_chance(plain),
         },
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, mean_chance, worst_rows
+from tablecloak.attacks.base import AttackSuccess, attack, success_of
 from tablecloak.attacks.case import Case
 from tablecloak.attacks.covering_classes import population_counts
 from tablecloak.errors import DoesNotApplyError
@@ -26,13 +26,8 @@ def journalist(case: Case) -> AttackSuccess:
     if counts is None:
         raise DoesNotApplyError("rows, people and values are too many to compare each with each")
     of_class = np.divide(1.0, counts, out=np.zeros(len(counts)), where=counts > 0)
-    chances = of_class[case.classes]
-    worst, rows_of = worst_rows(case, chances)
     smallest = int(counts.min(initial=case.n_population)) if len(counts) else 0
     n_nobody = int(np.count_nonzero(counts[case.classes] == 0))
     notes = (f"{n_nobody:,} rows cover nobody of the population",) if n_nobody else ()
-    return AttackSuccess(
-        highest=float(chances.max(initial=0.0)), average=mean_chance(chances), n_targets=case.n_rows,
-        n_victims=int(np.count_nonzero(chances > LIKELY)), worst=worst, rows_of=rows_of,
-        baseline=1 / max(1, case.n_population), details={"k_map": smallest}, notes=notes,
-    )  # fmt: skip
+    baseline = 1 / max(1, case.n_population)
+    return success_of(case, of_class[case.classes], baseline=baseline, details={"k_map": smallest}, notes=notes)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.attacks._links import CLASSES, LinkChances, links_of
-from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, mean_chance, worst_people
+from tablecloak.attacks.base import AttackSuccess, attack, mean_chance, success_of
 from tablecloak.attacks.case import Case, Sensitive
 from tablecloak.attacks.covering_classes import ARCS_UP_TO
 from tablecloak.attacks.given_facts import share_of
@@ -34,23 +34,9 @@ def known_sensitive(case: Case) -> AttackSuccess:
         people = None if counted is None else links.people
         rows = _rows_of_class(case, column.codes) if counted is None else counted
         chances = np.divide(1.0, rows, out=np.zeros(len(rows)), where=rows > 0)
-        worst, rows_of = worst_people(case, chances, people)
-        successes.append(
-            AttackSuccess(
-                highest=float(chances.max(initial=0.0)),
-                average=mean_chance(chances),
-                baseline=1 / max(1, case.n_rows),
-                n_targets=len(chances),
-                n_victims=int(np.count_nonzero(chances > LIKELY)),
-                worst=worst,
-                rows_of=rows_of,
-                details={
-                    "column": column.name,
-                    "without_the_value": float(links.chances.mean()) if len(links.chances) else 0.0,
-                },
-                notes=(CLASSES,) if counted is None and case.people is not None else (),
-            )
-        )
+        details = {"column": column.name, "without_the_value": mean_chance(links.chances)}
+        notes = (CLASSES,) if counted is None and case.people is not None else ()
+        successes.append(success_of(case, chances, people=people, details=details, notes=notes))
     if not successes:
         raise DoesNotApplyError("needs a sensitive column that stands beside the quasi-identifiers")
     return max(successes, key=lambda f: f.severity)

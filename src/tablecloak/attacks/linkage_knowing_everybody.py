@@ -6,7 +6,7 @@ import numpy as np
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.attacks._possible_worlds import posteriors
-from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, mean_chance, worst_rows
+from tablecloak.attacks.base import AttackSuccess, attack, success_of
 from tablecloak.attacks.case import Case
 from tablecloak.data.row_origins import consistency_of
 from tablecloak.errors import DoesNotApplyError
@@ -41,16 +41,10 @@ def linkage_knowing_everybody(case: Case) -> AttackSuccess:
         sides.append((column.coverage, column.labels, column.codes[case.row_of]))
     of_node, is_counted = link_chances(consistency_of(sides, is_in_order=True))
     node = _nodes([codes for _, _, codes in sides])
-    chances = of_node[node]
-    worst, rows_of = worst_rows(case, chances)
     n_bounded = int(np.count_nonzero(~is_counted[node]))
     notes = (f"of {n_bounded:,} people only the least possible chance is known: their part is too large to count",)
-    return AttackSuccess(
-        highest=float(chances.max(initial=0.0)), average=mean_chance(chances), n_targets=case.n_rows,
-        n_victims=int(np.count_nonzero(chances > LIKELY)), worst=worst, rows_of=rows_of,
-        baseline=1 / max(1, case.n_rows), details={"people_counted": case.n_rows - n_bounded},
-        notes=notes if n_bounded else (),
-    )  # fmt: skip
+    details = {"people_counted": case.n_rows - n_bounded}
+    return success_of(case, of_node[node], details=details, notes=notes if n_bounded else ())
 
 
 def link_chances(graph: Consistency) -> tuple[FloatArray, BoolArray]:

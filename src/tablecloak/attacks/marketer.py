@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tablecloak.attacks._links import links_of
-from tablecloak.attacks.base import AttackSuccess, attack, mean_chance, worst_people
+from tablecloak.attacks.base import AttackSuccess, attack, success_of
 from tablecloak.attacks.case import Case
 
 
@@ -17,10 +19,5 @@ def marketer(case: Case) -> AttackSuccess:
     Reference: Dankar, El Emam, A method for evaluating marketer re-identification risk, PAIS 2010.
     """
     links = links_of(case)
-    chances = links.chances
-    worst, rows_of = worst_people(case, chances, links.people)
-    average = mean_chance(chances)
-    return AttackSuccess(
-        highest=None, average=average, n_targets=case.n_rows, n_victims=round(float(chances.sum())), worst=worst,
-        rows_of=rows_of, baseline=1 / max(1, case.n_rows), notes=links.notes,
-    )  # fmt: skip
+    success = success_of(case, links.chances, people=links.people, notes=links.notes)
+    return replace(success, highest=None, n_victims=round(float(links.chances.sum())))

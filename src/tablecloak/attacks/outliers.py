@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tablecloak.arrays import BoolArray, FloatArray
-from tablecloak.attacks.base import AttackSuccess, attack, worst_rows
+from tablecloak.attacks.base import AttackSuccess, attack, mean_chance, success_of
 from tablecloak.attacks.case import Case, Quasi
 from tablecloak.data.coverage import places_of
 from tablecloak.errors import DoesNotApplyError
@@ -36,18 +38,9 @@ def outliers(case: Case) -> AttackSuccess:
     if not n_columns:
         raise DoesNotApplyError("needs the original, and a quasi-identifier of numbers")
     chances = np.where(shown, 1.0 / case.sizes, 0.0)
-    worst, rows_of = worst_rows(case, chances)
-    n = int(n_unusual.sum())
-    return AttackSuccess(
-        highest=float(chances.max(initial=0.0)),
-        average=float(chances[n_unusual].mean()) if n else 0.0,
-        n_targets=n,
-        n_victims=int(shown.sum()),
-        worst=worst,
-        rows_of=rows_of,
-        baseline=1 / max(1, case.n_rows),
-        details={"columns": n_columns},
-    )
+    success = success_of(case, chances, details={"columns": n_columns})
+    average, n_targets = mean_chance(chances[n_unusual]), int(n_unusual.sum())
+    return replace(success, average=average, n_targets=n_targets, n_victims=int(shown.sum()))
 
 
 def _told(case: Case, column: Quasi) -> tuple[BoolArray, BoolArray] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tablecloak.attacks._links import links_of
-from tablecloak.attacks.base import LIKELY, AttackSuccess, attack, mean_chance, worst_people
+from tablecloak.attacks.base import AttackSuccess, attack, success_of
 from tablecloak.attacks.case import Case
 
 
@@ -20,16 +20,9 @@ def prosecutor(case: Case) -> AttackSuccess:
     Reference: Dankar, El Emam, A method for evaluating marketer re-identification risk, PAIS 2010.
     """
     links = links_of(case)
-    chances = links.chances
-    worst, rows_of = worst_people(case, chances, links.people)
-    n_unique = int(np.count_nonzero(case.sizes == 1))
     details = {
-        "unique_rows": n_unique,
-        "above_0.2": float(np.mean(chances > 0.2 + 1e-9)),
+        "unique_rows": int(np.count_nonzero(case.sizes == 1)),
+        "above_0.2": float(np.mean(links.chances > 0.2 + 1e-9)),
         "classes": case.stats.n_classes,
     }
-    return AttackSuccess(
-        highest=float(chances.max(initial=0.0)), average=mean_chance(chances), n_targets=case.n_rows,
-        n_victims=int(np.count_nonzero(chances > LIKELY)), worst=worst, rows_of=rows_of,
-        baseline=1 / max(1, case.n_rows), details=details, notes=links.notes,
-    )  # fmt: skip
+    return success_of(case, links.chances, people=links.people, details=details, notes=links.notes)

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import polars as pl
 
-from tablecloak.attacks.base import AttackSuccess, attack, worst_rows
+from tablecloak.attacks.base import AttackSuccess, attack, success_of
 from tablecloak.attacks.case import Case
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.values.cell_grammar import format_value
 
 DIGESTS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s")
-HEX_LENGTHS = {len(hashlib.new(name).hexdigest()): name for name in DIGESTS}
 # Values of one column that are tried at most; a real attacker tries far more.
 TRY_UP_TO = 200_000
 NUMBERS_UP_TO = 100_000
@@ -40,18 +39,8 @@ def pseudonym_reversal(case: Case) -> AttackSuccess:
         raise DoesNotApplyError("no column of the release looks like pseudonyms")
     reversals = {name: _reversed(series, case) for name, series in columns.items()}
     name, (is_found, method) = max(reversals.items(), key=lambda item: float(item[1][0].sum()))
-    worst, rows_of = worst_rows(case, is_found.astype(np.float64))
-    n = int(is_found.sum())
-    return AttackSuccess(
-        highest=float(n > 0),
-        average=n / max(1, len(is_found)),
-        n_targets=len(is_found),
-        n_victims=n,
-        worst=worst,
-        rows_of=rows_of,
-        baseline=0.0,
-        details={"column": name, "method": method, "columns_tried": sorted(columns)},
-    )
+    details = {"column": name, "method": method, "columns_tried": sorted(columns)}
+    return success_of(case, is_found.astype(np.float64), baseline=0.0, details=details)
 
 
 def _looks_like_tokens(series: pl.Series) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from tablecloak.attacks._sensitive_values import changed, finding_of_groups, histograms, worst_column
+from tablecloak.attacks._sensitive_values import finding_of_groups, histograms, worst_column
 from tablecloak.attacks.base import AttackSuccess, attack
 from tablecloak.attacks.case import Case
 from tablecloak.models.t_closeness import equal_distance
@@ -40,4 +42,4 @@ def _skewness(case: Case, hist: Histogram) -> AttackSuccess:
     worst = hist.max_by_class(np.where(learned, ratio, 0.0))
     success = finding_of_groups(case, hist, worst, int(hist.counts[learned].sum()), baseline=0.0, details=details)
     average = float((hist.counts * shares)[learned].sum()) / n
-    return changed(success, highest=float(shares[learned].max(initial=0.0)), average=average)
+    return replace(success, highest=float(shares[learned].max(initial=0.0)), average=average)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tablecloak.arrays import FloatArray
-from tablecloak.attacks._sensitive_values import changed, finding_of_groups, histograms, worst_column
+from tablecloak.attacks._sensitive_values import finding_of_groups, histograms, worst_column
 from tablecloak.attacks.base import AttackSuccess, attack
 from tablecloak.attacks.case import Case
 from tablecloak.models.ck_safety import disclosure
@@ -35,7 +37,7 @@ def _worst_case(case: Case, hist: Histogram) -> AttackSuccess:
     )
     top = hist.max_by_class(hist.shares())
     average = float((top * hist.records()).sum()) / max(1.0, float(hist.records().sum()))
-    return changed(success, highest=by_k[case.attacker.implications], average=average)
+    return replace(success, highest=by_k[case.attacker.implications], average=average)
 
 
 def _alone(hist: Histogram, k: int) -> FloatArray:

@@ -333,8 +333,14 @@ def _list_cheapest(cost, points, costs):
                 worst = costs[n - 1]
 
 
-@jit
-def _candidates(lines, codes, is_gone, lo, hi, n):
+@kernel(compiled_from=COMPILED_FROM, is_loop=True)
+def candidates(
+    lines: Lines, codes: Codes, is_gone: BoolArray, lo: Codes, hi: Codes, n: int
+) -> tuple[IntArray, IntArray]:
+    """The `n` points that cost least when they join each box, cheapest first, then by number; -1 where none is left.
+
+    Returns points and the costs of the boxes with them, both (n_boxes, n).
+    """
     n_dims, n_points = codes.shape
     points = np.full((lo.shape[1], n), np.int64(-1), np.int64)
     costs = np.full((lo.shape[1], n), np.int64(FAR), np.int64)
@@ -347,18 +353,6 @@ def _candidates(lines, codes, is_gone, lo, hi, n):
             _add(cost, codes[d], table)
         _list_cheapest(cost, points[b], costs[b])
     return points, costs
-
-
-@kernel(compiled_from=COMPILED_FROM)
-def candidates(
-    lines: Lines, codes: Codes, is_gone: BoolArray, lo: Codes, hi: Codes, n: int
-) -> tuple[IntArray, IntArray]:
-    """The `n` points that cost least when they join each box, cheapest first, then by number; -1 where none is left.
-
-    Returns points and the costs of the boxes with them, both (n_boxes, n).
-    """
-    result: tuple[IntArray, IntArray] = _candidates(lines, codes, is_gone, lo, hi, n)
-    return result
 
 
 @jit

@@ -636,18 +636,12 @@ def propose(
     return result
 
 
-@jit
-def _sizes(weights, starts, ends):
+@kernel(is_loop=True)
+def sizes(weights: IntArray, starts: IntArray, ends: IntArray) -> IntArray:
+    """Records of every node."""
     result = np.empty(starts.size, np.int64)
     for i in range(starts.size):
         result[i] = _weight_of(weights, starts[i], ends[i])
-    return result
-
-
-@kernel()
-def sizes(weights: IntArray, starts: IntArray, ends: IntArray) -> IntArray:
-    """Records of every node."""
-    result: IntArray = _sizes(weights, starts, ends)
     return result
 
 

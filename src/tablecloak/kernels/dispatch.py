@@ -91,7 +91,9 @@ class _Entry(Protocol):
 @overload
 def kernel(*, compiled_from: int | None = None, is_loop: bool = False) -> _Entry: ...
 @overload
-def kernel(*, plain: Callable[P, R], compiled_from: int | None = None) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(
+    *, plain: Callable[P, R], compiled_from: int | None = None, is_loop: bool = False
+) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 def kernel(*, plain: Any = None, compiled_from: int | None = None, is_loop: bool = False) -> Any:
     """Make a function an entry from Python.
 

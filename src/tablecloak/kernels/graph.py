@@ -56,76 +56,14 @@ def components(indptr: IntArray, heads: IntArray) -> IntArray:
     return label
 
 
-@kernel(compiled_from=50_000, is_loop=True)  # arcs
-def matching(indptr: IntArray, heads: IntArray, n_right: int) -> IntArray:
-    """The right node matched with every left node, -1 for none: a maximum matching (Hopcroft-Karp).
-
-    Each phase finds the distance of free nodes by breadth-first search and then augments along disjoint shortest paths.
-    """
-    n = len(indptr) - 1
-    right_of = np.full(n, -1, np.int64)
-    left_of = np.full(n_right, -1, np.int64)
-    depth = np.empty(n, np.int64)
-    queue = np.empty(n, np.int64)
-    at = np.empty(n, np.int64)
-    path = np.empty(n, np.int64)
-    while True:
-        n_queue = 0
-        for v in range(n):
-            depth[v] = -1
-            at[v] = indptr[v]
-            if right_of[v] < 0:
-                depth[v] = 0
-                queue[n_queue] = v
-                n_queue += 1
-        is_open = False
-        i = 0
-        while i < n_queue:
-            v = queue[i]
-            i += 1
-            for a in range(indptr[v], indptr[v + 1]):
-                w = left_of[heads[a]]
-                if w < 0:
-                    is_open = True
-                elif depth[w] < 0:
-                    depth[w] = depth[v] + 1
-                    queue[n_queue] = w
-                    n_queue += 1
-        if not is_open:
-            return right_of
-        for root in range(n):
-            if right_of[root] >= 0:
-                continue
-            n_path = 1
-            path[0] = root
-            while n_path > 0:
-                v = path[n_path - 1]
-                if at[v] == indptr[v + 1]:  # a dead end: the node before tries its next arc
-                    depth[v] = -1
-                    n_path -= 1
-                    if n_path > 0:
-                        at[path[n_path - 1]] += 1
-                    continue
-                w = left_of[heads[at[v]]]
-                if w < 0:
-                    for j in range(n_path):
-                        u = path[j]
-                        right_of[u] = heads[at[u]]
-                        left_of[heads[at[u]]] = u
-                        depth[u] = -1
-                    break
-                if depth[w] == depth[v] + 1:
-                    path[n_path] = w
-                    n_path += 1
-                else:
-                    at[v] += 1
-
-
 @kernel(compiled_from=100_000, is_loop=True)  # arcs
 def transport(indptr: IntArray, heads: IntArray, demand: IntArray, supply: IntArray) -> IntArray:
     """How much goes along every arc when as much as possible goes from right nodes to left ones (Dinic).
 
-    Left node `v` takes at most `demand[v]`, right node `w` gives at most `supply[w]`; arcs carry any amount.
+    Left node `v` takes at most `demand[v]`, right node `w` gives at most `supply[w]`; arcs carry any amount. Where all
+    demands and supplies are 1, this is a maximum matching.
+
+    Each phase finds the distance of free nodes by breadth-first search and then augments along disjoint shortest paths.
     """
     n, n_right, n_arcs = len(indptr) - 1, len(supply), len(heads)
     amount = np.zeros(n_arcs, np.int64)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.kernels.dispatch import jit, kernel, leaf_jit
+from tablecloak.kernels.dispatch import kernel, leaf_jit
 
 # Shares and entropies are sums of floats; a difference this small is rounding, not a violation.
 TOLERANCE = 1e-9
@@ -157,13 +157,7 @@ def shortfall(rules, hist, size):
     return total
 
 
-@jit
-def _judge(rules, hist, size):
-    return admits(rules, hist, size), shortfall(rules, hist, size)
-
-
-@kernel()
+@kernel(is_loop=True)
 def judge(rules: Rules, hist: IntArray, size: int) -> tuple[bool, float]:
     """Whether a class of this size and with these sensitive counts satisfies every rule, and what it falls short by."""
-    is_admitted, short = _judge(rules, hist, size)
-    return bool(is_admitted), float(short)
+    return admits(rules, hist, size), shortfall(rules, hist, size)

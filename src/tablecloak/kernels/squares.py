@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
-from tablecloak.kernels.dispatch import inner_jit, jit, kernel
+from tablecloak.kernels.dispatch import inner_jit, kernel
 
 Codes = NDArray[np.int32]
 # Comparing records pair by pair pays for the compiler from fewer records on than counting them.
@@ -39,19 +39,6 @@ def _add_table(total, codes, table):
         total[i] += table[codes[i]]
 
 
-@jit
-def _squared_distances(numbers, codes, place, tables):
-    n = numbers.shape[1]
-    total = np.zeros(n)
-    for begin in range(0, n, STRIP):
-        end = min(n, begin + STRIP)
-        for d in range(numbers.shape[0]):
-            _add_axis(total[begin:end], numbers[d, begin:end], place[d])
-        for d in range(codes.shape[0]):
-            _add_table(total[begin:end], codes[d, begin:end], tables[d])
-    return total
-
-
 def _squared_distances_in_numpy(numbers: FloatArray, codes: Codes, place: FloatArray, tables: FloatArray) -> FloatArray:
     total = np.zeros(numbers.shape[1])
     for axis, at in zip(numbers, place.tolist(), strict=True):
@@ -63,7 +50,7 @@ def _squared_distances_in_numpy(numbers: FloatArray, codes: Codes, place: FloatA
     return total
 
 
-@kernel(plain=_squared_distances_in_numpy, compiled_from=COMPILED_FROM)
+@kernel(plain=_squared_distances_in_numpy, compiled_from=COMPILED_FROM, is_loop=True)
 def squared_distances(numbers: FloatArray, codes: Codes, place: FloatArray, tables: FloatArray) -> FloatArray:
     """Squared distance of every record from a point, (n,), added up one column after the other.
 
@@ -73,8 +60,15 @@ def squared_distances(numbers: FloatArray, codes: Codes, place: FloatArray, tabl
         place: (n_numbers,) where the point lies.
         tables: (n_categories, most codes of a category) distance of the point from every code.
     """
-    result: FloatArray = _squared_distances(numbers, codes, place, tables)
-    return result
+    n = numbers.shape[1]
+    total = np.zeros(n)
+    for begin in range(0, n, STRIP):
+        end = min(n, begin + STRIP)
+        for d in range(numbers.shape[0]):
+            _add_axis(total[begin:end], numbers[d, begin:end], place[d])
+        for d in range(codes.shape[0]):
+            _add_table(total[begin:end], codes[d, begin:end], tables[d])
+    return total
 
 
 @inner_jit
@@ -94,31 +88,6 @@ def _between(numbers, codes, a, b, trees, limit):
             n_apart += trees.levels[one, level] != trees.levels[other, level]
         total += trees.scale[d] * (n_apart / trees.n_levels[d])
     return total
-
-
-@jit
-def _nearest_outside(numbers, codes, is_gone, members, from_extreme, trees):
-    radius = 0.0
-    for m in members:
-        radius = max(radius, np.sqrt(from_extreme[m]))
-    best = -1
-    least = np.inf
-    for i in range(is_gone.size):
-        if not is_gone[i] and from_extreme[i] < least:
-            least = from_extreme[i]
-            best = i
-    reach = ((np.sqrt(least) + radius) * (1 + 1e-9)) ** 2
-    for i in range(is_gone.size):
-        # farther than this from the extreme, a record is farther from every member than the best so far
-        if is_gone[i] or from_extreme[i] > reach:
-            continue
-        for m in members:
-            apart = _between(numbers, codes, i, m, trees, least)
-            if apart < least or (apart == least and i < best):
-                least = apart
-                best = i
-                reach = ((np.sqrt(least) + radius) * (1 + 1e-9)) ** 2
-    return best, least
 
 
 def _nearest_outside_in_numpy(
@@ -142,7 +111,7 @@ def _nearest_outside_in_numpy(
     return best, float(apart[best])
 
 
-@kernel(plain=_nearest_outside_in_numpy, compiled_from=COMPILED_FROM)
+@kernel(plain=_nearest_outside_in_numpy, compiled_from=COMPILED_FROM, is_loop=True)
 def nearest_outside(
     numbers: FloatArray,
     codes: Codes,
@@ -156,5 +125,24 @@ def nearest_outside(
     Args:
         from_extreme: (n,) squared distances from one of the members.
     """
-    best, least = _nearest_outside(numbers, codes, is_gone, members, from_extreme, trees)
-    return int(best), float(least)
+    radius = 0.0
+    for m in members:
+        radius = max(radius, np.sqrt(from_extreme[m]))
+    best = -1
+    least = np.inf
+    for i in range(is_gone.size):
+        if not is_gone[i] and from_extreme[i] < least:
+            least = from_extreme[i]
+            best = i
+    reach = ((np.sqrt(least) + radius) * (1 + 1e-9)) ** 2
+    for i in range(is_gone.size):
+        # farther than this from the extreme, a record is farther from every member than the best so far
+        if is_gone[i] or from_extreme[i] > reach:
+            continue
+        for m in members:
+            apart = _between(numbers, codes, i, m, trees, least)
+            if apart < least or (apart == least and i < best):
+                least = apart
+                best = i
+                reach = ((np.sqrt(least) + radius) * (1 + 1e-9)) ** 2
+    return best, least

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import FloatArray
+from tablecloak.attacks.risk_by_columns import Risk, risk_of_sizes
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain
 from tablecloak.data.table import ColumnType, Role
@@ -32,7 +33,7 @@ from tablecloak.policy.sections import ColumnSpec
 from tablecloak.profile.column import NEAR_UNIQUE
 from tablecloak.profile.distribution_distances import Distances, distances
 from tablecloak.profile.profile import inspect_frame
-from tablecloak.profile.uniqueness import Risk, risk_of_frame, risk_of_sizes
+from tablecloak.profile.uniqueness import risk_of_frame
 from tablecloak.release.finished import original_frame, release_frame
 from tablecloak.release.handover import risk_of
 from tablecloak.release.plan import make_plan

@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tablecloak.attacks.minimal_uniques import Uniques, minimal_uniques
 from tablecloak.attacks.population_uniques import PopulationUniqueness, estimate_all
-from tablecloak.attacks.risk_by_columns import SubsetRisk, dependencies, keys, riskiest, subset_risks
+from tablecloak.attacks.risk_by_columns import (
+    Risk,
+    SubsetRisk,
+    Uniques,
+    dependencies,
+    keys,
+    minimal_uniques,
+    riskiest,
+    subset_risks,
+)
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, working_engine
 from tablecloak.engines.local.engine import LocalEngine
@@ -21,7 +29,6 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import refuse_empty, wanted_columns
 from tablecloak.profile.column import column_of
-from tablecloak.profile.uniqueness import Risk
 from tablecloak.release.handover import risk_of
 
 MOST_SETS = 20

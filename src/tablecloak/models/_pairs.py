@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -27,19 +27,14 @@ Level = Annotated[int, Field(ge=2, description="how many others each hides among
 class PairModel(PrivacyModel):
     """A model whose level is found on pairs of original and published rows."""
 
-    k: int
+    requires: ClassVar[str] = "k"
+    size_decides: ClassVar[bool] = True
 
-    @property
-    def required(self) -> float:
-        return self.k
+    k: int
 
     @property
     def min_size(self) -> int:
         return self.k
-
-    @property
-    def size_decides(self) -> bool:
-        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         """What the pairs say, (1,); without them the persons of classes, (n_classes,), which are a lower bound."""

@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 from typing import Annotated, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models.base import (
-    TOLERANCE,
-    Condition,
-    Monotone,
-    PrivacyModel,
-    Sense,
-    crowd,
-    histograms,
-    model,
-)
-from tablecloak.models.fields import K, Sensitive, Values, largest_share
+from tablecloak.models.base import TOLERANCE, Condition, Monotone, PrivacyModel, Sense, crowd, histograms, model
+from tablecloak.models.fields import K, Sensitive, Values, largest_shares
 from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("alpha-k-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+@model(
+    "alpha-k-anonymity",
+    requires="alpha",
+    evidence=Evidence.SENSITIVE,
+    monotone=Monotone.GENERALIZATION,
+    sense=Sense.AT_MOST,
+)
 class AlphaKAnonymity(PrivacyModel):
     """Every class has at least `k` persons, and at most a share of `alpha` of them hold any protected value.
 
@@ -45,20 +41,12 @@ class AlphaKAnonymity(PrivacyModel):
     sensitive: Sensitive = None
 
     @property
-    def required(self) -> float:
-        return self.alpha
-
-    @property
     def min_size(self) -> int:
         # a class that holds any value holds it once, which is a share of 1 / size
         return self.k if self.values else max(self.k, math.ceil(1 / self.alpha - TOLERANCE))
 
     def levels(self, stats: ClassStats) -> FloatArray:
-        largest: FloatArray = np.max([largest_share(h, self.values) for h in histograms(stats, self.sensitive)], axis=0)
-        return largest
+        return largest_shares(histograms(stats, self.sensitive), self.values)
 
     def conditions(self, stats: ClassStats) -> list[Condition]:
         return [Condition("alpha", self.levels(stats), self.alpha, Sense.AT_MOST), crowd(stats, self.k)]
-
-    def named_values(self) -> tuple[str, ...]:
-        return self.values or ()

@@ -15,7 +15,7 @@ from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.persons import mean_of_worst
 
 
-@model("average-risk", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
+@model("average-risk", requires="limit", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
 class AverageRisk(PrivacyModel):
     """The chance of singling out a person by all quasi-identifiers is at most `limit` on average over the table.
 
@@ -30,10 +30,6 @@ class AverageRisk(PrivacyModel):
     sentence: ClassVar[str | None] = "On average, the chance to single somebody out is at most {limit}."
 
     limit: Annotated[float, Field(gt=0, le=1, description="largest mean chance; 0.05 to 0.2 is usual")]
-
-    @property
-    def required(self) -> float:
-        return self.limit
 
     @property
     def in_search(self) -> PrivacyModel:

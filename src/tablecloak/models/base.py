@@ -28,7 +28,7 @@ from tablecloak.stats.persons import Held, held
 # Shares and entropies are sums of floats; a difference this small is rounding, not a violation.
 TOLERANCE = 1e-9
 # What every model must define.
-DEFINED = ("name", "evidence", "required", "levels")
+DEFINED = ("name", "evidence", "levels")
 
 M = TypeVar("M")
 
@@ -95,6 +95,15 @@ class PrivacyModel(Protocol):
     # The model in words that need no training; a parameter between braces becomes an input.
     sentence: ClassVar[str | None] = None
     level_name: ClassVar[str] = "worst class"  # what its level is called beside a number
+    requires: ClassVar[str] = ""  # the parameter that is the level required; a model without one defines `required`
+    # Every class of at least `min_size` records satisfies the model, so nothing else need be counted.
+    size_decides: ClassVar[bool] = False
+    # What it counts of a person's values is still theirs in a union of classes that share persons.
+    keeps_values_in_persons: ClassVar[bool] = False
+    # It speaks of the sensitive values of a group only, not of how many records look alike.
+    holds_in_groups: ClassVar[bool] = False
+    # Its level is the distance of a class from the table, which exchanging records between classes shortens.
+    is_distance: ClassVar[bool] = False
 
     @property
     def monotone(self) -> Monotone:
@@ -108,7 +117,8 @@ class PrivacyModel(Protocol):
         Two classes may share persons: the union then has fewer persons than both together, and one person may hold what
         two held, so nothing that looks at values is kept unless the model says so.
         """
-        return Monotone.NEITHER if Evidence.SENSITIVE in self.evidence else self.monotone
+        is_kept = self.keeps_values_in_persons or Evidence.SENSITIVE not in self.evidence
+        return self.monotone if is_kept else Monotone.NEITHER
 
     @property
     def sense(self) -> Sense:
@@ -118,17 +128,13 @@ class PrivacyModel(Protocol):
     @property
     def required(self) -> float:
         """The level that every class must reach."""
-        ...
+        level: float = getattr(self, self.requires)
+        return level
 
     @property
     def min_size(self) -> int:
         """A class with fewer records can never satisfy the model."""
         return 1
-
-    @property
-    def size_decides(self) -> bool:
-        """Every class of at least `min_size` records satisfies the model, so nothing else need be counted."""
-        return False
 
     def levels(self, stats: ClassStats) -> FloatArray:
         """The level each class reaches, (n_classes,)."""
@@ -166,7 +172,7 @@ class PrivacyModel(Protocol):
 
     def named_values(self) -> tuple[str, ...]:
         """Sensitive values that the goal names; one that does not occur is a mistake, for it protects nobody."""
-        return ()
+        return getattr(self, "values", None) or ()
 
     @property
     def asks_of_search(self) -> str | None:
@@ -198,16 +204,6 @@ class PrivacyModel(Protocol):
         no_guards = any(name not in stats.hist for name in self.guard_columns)
         no_pairs = Evidence.PAIRS in self.evidence and stats.pairs is None
         return (Evidence.GUARDS if no_guards else Evidence(0)) | (Evidence.PAIRS if no_pairs else Evidence(0))
-
-    @property
-    def holds_in_groups(self) -> bool:
-        """It speaks of the sensitive values of a group only, not of how many records look alike."""
-        return False
-
-    @property
-    def is_distance(self) -> bool:
-        """Its level is the distance of a class from the table, which exchanging records between classes shortens."""
-        return False
 
     @property
     def asks_for_everybody(self) -> bool:
@@ -253,16 +249,22 @@ def named_as(place: str, parameter: str | Sequence[str] | None, *roles: Role) ->
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def model(
-    name: str, *, evidence: Evidence | None, monotone: Monotone | None = None, sense: Sense | None = None
+    name: str,
+    *,
+    evidence: Evidence | None,
+    requires: str | None = None,
+    monotone: Monotone | None = None,
+    sense: Sense | None = None,
 ) -> Callable[[type[M]], type[M]]:
     """Make a class a registered privacy model: a frozen value whose fields are checked and appear in policies.
 
     Args:
         evidence: None where the class computes it from its parameters.
+        requires: the parameter that is the level required; left out where the class computes it.
         monotone: left out where the class computes it from its parameters.
         sense: left out where the class computes it, or where levels must be at least `required`.
     """
-    declared = {"name": name, "evidence": evidence, "monotone": monotone, "sense": sense}
+    declared = {"name": name, "evidence": evidence, "requires": requires, "monotone": monotone, "sense": sense}
 
     def decorate(cls: type[M]) -> type[M]:
         checked = checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))(cls)

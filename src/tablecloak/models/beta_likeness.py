@@ -17,7 +17,11 @@ from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 
 
 @model(
-    "beta-likeness", evidence=Evidence.SENSITIVE | Evidence.TABLE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST
+    "beta-likeness",
+    requires="beta",
+    evidence=Evidence.SENSITIVE | Evidence.TABLE,
+    monotone=Monotone.GENERALIZATION,
+    sense=Sense.AT_MOST,
 )
 class BetaLikeness(PrivacyModel):
     """No value is more frequent in a class than in the table by more than `beta` times its share in the table.
@@ -31,6 +35,7 @@ class BetaLikeness(PrivacyModel):
     Reference: Cao, Karras, Publishing microdata with a robust privacy guarantee, PVLDB 2012.
     """
 
+    holds_in_groups: ClassVar[bool] = True
     sentence: ClassVar[str | None] = (
         "No value of {sensitive} is more than {beta} times its usual share more frequent in a group."
     )
@@ -38,14 +43,6 @@ class BetaLikeness(PrivacyModel):
     beta: Annotated[float, Field(gt=0, allow_inf_nan=False, description="largest relative gain; 1 to 4 is usual")]
     enhanced: Annotated[bool, Field(description="also cap the gain of frequent values at -ln p")] = False
     sensitive: Sensitive = None
-
-    @property
-    def required(self) -> float:
-        return self.beta
-
-    @property
-    def holds_in_groups(self) -> bool:
-        return True
 
     @property
     def usual_limit(self) -> tuple[str, float] | None:

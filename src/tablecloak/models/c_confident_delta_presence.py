@@ -9,14 +9,14 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
+from tablecloak.models.base import Monotone, PrivacyModel, model
 from tablecloak.models.delta_presence import DeltaMax, DeltaMin
 from tablecloak.stats.classes import ClassStats, Evidence
 
 EXACT_UP_TO = 10_000
 
 
-@model("c-confident-delta-presence", evidence=Evidence.POPULATION, monotone=Monotone.NEITHER, sense=Sense.AT_LEAST)
+@model("c-confident-delta-presence", requires="c", evidence=Evidence.POPULATION, monotone=Monotone.NEITHER)
 class ConfidentDeltaPresence(PrivacyModel):
     """With a confidence of at least `c`, people are in the table with a chance from `delta_min` to `delta_max`.
 
@@ -35,10 +35,6 @@ class ConfidentDeltaPresence(PrivacyModel):
     people: Annotated[int, Field(ge=1, description="how many people there are in the population")]
     delta_max: DeltaMax
     delta_min: DeltaMin = 0.0
-
-    @property
-    def required(self) -> float:
-        return self.c
 
     @property
     def note(self) -> str | None:

@@ -17,7 +17,7 @@ from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 from tablecloak.stats.persons import is_by_person
 
 
-@model("ck-safety", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.BELOW)
+@model("ck-safety", requires="c", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.BELOW)
 class CKSafety(PrivacyModel):
     """Someone who knows who is in which class and any `k` implications is sure of no value to a degree of `c` or more.
 
@@ -32,13 +32,11 @@ class CKSafety(PrivacyModel):
     Reference: Martin, Kifer, Machanavajjhala, Gehrke, Halpern, Worst-case background knowledge, ICDE 2007.
     """
 
+    holds_in_groups: ClassVar[bool] = True
+
     c: Annotated[float, Field(gt=0, le=1, description="limit of an attacker's certainty; 0.5 to 0.9 is usual")]
     k: Annotated[int, Field(ge=0, le=20, description="implications an attacker may know; 0 to 5 is usual")]
     sensitive: Sensitive = None
-
-    @property
-    def required(self) -> float:
-        return self.c
 
     @property
     def in_search(self) -> PrivacyModel:
@@ -50,10 +48,6 @@ class CKSafety(PrivacyModel):
             f"{self.name}: knowledge about one class helps with another, so the search asks a little more of every "
             "class than the finished table needs"
         )
-
-    @property
-    def holds_in_groups(self) -> bool:
-        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         """The largest disclosure anywhere in the table, (1,)."""
@@ -77,10 +71,7 @@ class _SafeAlone(PrivacyModel):
     sensitive: str | tuple[str, ...] | None
     name: ClassVar[str] = "ck-safety"
     evidence: ClassVar[Evidence] = Evidence.SENSITIVE
-
-    @property
-    def required(self) -> float:
-        return self.rate
+    requires: ClassVar[str] = "rate"
 
     def levels(self, stats: ClassStats) -> FloatArray:
         _refuse_persons(stats)

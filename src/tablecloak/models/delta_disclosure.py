@@ -18,6 +18,7 @@ from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 
 @model(
     "delta-disclosure",
+    requires="delta",
     evidence=Evidence.SENSITIVE | Evidence.TABLE,
     monotone=Monotone.GENERALIZATION,
     sense=Sense.BELOW,
@@ -33,20 +34,13 @@ class DeltaDisclosure(PrivacyModel):
     Reference: Brickell, Shmatikov, The cost of privacy, KDD 2008.
     """
 
+    holds_in_groups: ClassVar[bool] = True
     sentence: ClassVar[str | None] = (
         "Shares of {sensitive} in a group differ from the table by a factor below e^{delta}."
     )
 
     delta: Annotated[float, Field(gt=0, allow_inf_nan=False, description="limit of |ln(q / p)|; 0.5 to 2 is usual")]
     sensitive: Sensitive = None
-
-    @property
-    def required(self) -> float:
-        return self.delta
-
-    @property
-    def holds_in_groups(self) -> bool:
-        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         largest: FloatArray = np.max([_surprise(h) for h in histograms(stats, self.sensitive)], axis=0)

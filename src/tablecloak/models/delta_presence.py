@@ -15,7 +15,13 @@ DeltaMin = Annotated[float, Field(ge=0, lt=1, description="least chance of being
 DeltaMax = Annotated[float, Field(gt=0, le=1, description="greatest chance of being in the table; 0.1 to 0.7 is usual")]
 
 
-@model("delta-presence", evidence=Evidence.POPULATION, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+@model(
+    "delta-presence",
+    requires="delta_max",
+    evidence=Evidence.POPULATION,
+    monotone=Monotone.GENERALIZATION,
+    sense=Sense.AT_MOST,
+)
 class DeltaPresence(PrivacyModel):
     """Everybody of the population is in the table with a chance of at least `delta_min` and at most `delta_max`.
 
@@ -31,10 +37,6 @@ class DeltaPresence(PrivacyModel):
 
     delta_max: DeltaMax
     delta_min: DeltaMin = 0.0
-
-    @property
-    def required(self) -> float:
-        return self.delta_max
 
     @property
     def in_search(self) -> PrivacyModel:

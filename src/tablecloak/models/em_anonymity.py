@@ -9,14 +9,13 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models._numbers import numbers_held
-from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, model
-from tablecloak.models.fields import OneSensitive
+from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, model
+from tablecloak.models.fields import OneSensitive, numbers_held
 from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.numeric import neighbors
 
 
-@model("em-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.NEITHER, sense=Sense.AT_LEAST)
+@model("em-anonymity", requires="m", evidence=Evidence.SENSITIVE, monotone=Monotone.NEITHER)
 class EMAnonymity(PrivacyModel):
     """For every sensitive number of a class, at most one `m`-th of the class lies within `epsilon` of it.
 
@@ -34,10 +33,6 @@ class EMAnonymity(PrivacyModel):
     m: Annotated[float, Field(gt=1, allow_inf_nan=False, description="one m-th may be near; 2 to 5 is usual")]
     relative: Annotated[bool, Field(description="epsilon is a share of the number itself, such as 0.05")] = False
     sensitive: OneSensitive = None
-
-    @property
-    def required(self) -> float:
-        return self.m
 
     @property
     def min_size(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -10,8 +10,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.stats.classes import Histogram, SensitiveDomain
-from tablecloak.stats.numeric import Coded
+from tablecloak.models.base import one_held
+from tablecloak.stats.classes import ClassStats, Histogram, SensitiveDomain
+from tablecloak.stats.numeric import Coded, by_number
+from tablecloak.stats.persons import Held
 
 C = TypeVar("C", bound=Coded)
 
@@ -89,6 +91,12 @@ def largest_share(hist: Histogram, values: tuple[str, ...] | None = None) -> Flo
     return hist.max_by_class(np.where(is_named(hist.domain, values)[hist.codes], hist.shares(), 0.0))
 
 
+def largest_shares(hists: Sequence[Histogram], values: tuple[str, ...] | None = None) -> FloatArray:
+    """The same over several columns."""
+    largest: FloatArray = np.max([largest_share(hist, values) for hist in hists], axis=0)
+    return largest
+
+
 def category_codes(
     domain: SensitiveDomain, categories: tuple[tuple[str, ...], ...] | None, level: int
 ) -> tuple[IntArray, int]:
@@ -125,3 +133,16 @@ def present(hist: C, *, missing_counts: bool = False) -> C:
         return hist
     codes = [-1 if label is None else code for code, label in enumerate(hist.domain.labels)]
     return hist.recoded(np.array(codes, dtype=np.int64), hist.domain)
+
+
+def numbers_held(stats: ClassStats, sensitive: str | None, model_name: str) -> tuple[Held, FloatArray]:
+    """The one sensitive column a model speaks of, codes in the order of its numbers, and these, (n_values,)."""
+    held = one_held(stats, sensitive, model_name)
+    if held.domain.numbers is None:
+        raise IncompatibleChoice(
+            f"{model_name} needs numbers or dates; the sensitive column '{held.domain.name}' has none",
+            hint="choose another model for it, such as l-diversity or t-closeness",
+        )
+    ordered = by_number(held)
+    assert ordered.domain.numbers is not None
+    return ordered, ordered.domain.numbers

@@ -9,11 +9,11 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
+from tablecloak.models.base import Monotone, PrivacyModel, model
 from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("k-anonymity", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("k-anonymity", requires="k", evidence=Evidence.SIZE, monotone=Monotone.BOTH)
 class KAnonymity(PrivacyModel):
     """Every class has at least `k` records, so linking finds one person with probability at most 1/k.
 
@@ -25,24 +25,22 @@ class KAnonymity(PrivacyModel):
 
     sentence: ClassVar[str | None] = "Each record looks like at least {k} records, itself included."
     level_name: ClassVar[str] = "smallest class"
+    size_decides: ClassVar[bool] = True
 
     k: Annotated[int, Field(ge=2, description="smallest class size; 3 to 20 is usual")]
-
-    @property
-    def required(self) -> float:
-        return self.k
 
     @property
     def min_size(self) -> int:
         return self.k
 
-    @property
-    def size_decides(self) -> bool:
-        return True
-
     def levels(self, stats: ClassStats) -> FloatArray:
         return stats.persons.astype(np.float64)
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
-        weaker = (int(achieved), max(2, int(achieved) // 2)) if np.isfinite(achieved) else ()
-        return [KAnonymity(k=k) for k in dict.fromkeys(weaker) if 2 <= k < self.k]
+        return [KAnonymity(k=k) for k in smaller(self.k, achieved)]
+
+
+def smaller(k: int, achieved: float) -> list[int]:
+    """What a table reaches of k, and half of it."""
+    weaker = (int(achieved), max(2, int(achieved) // 2)) if np.isfinite(achieved) else ()
+    return [each for each in dict.fromkeys(weaker) if 2 <= each < k]

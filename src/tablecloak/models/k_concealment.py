@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tablecloak.models._pairs import Level, PairModel
-from tablecloak.models.base import Monotone, Sense, model
+from tablecloak.models.base import Monotone, model
 from tablecloak.stats.classes import Evidence
 from tablecloak.stats.consistency import Consistency
 
 
-@model("k-concealment", evidence=Evidence.PAIRS, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("k-concealment", evidence=Evidence.PAIRS, monotone=Monotone.BOTH)
 class KConcealment(PairModel):
     """Every person could be at least `k` published rows, even for someone who knows everybody in the table.
 

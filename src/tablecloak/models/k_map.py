@@ -9,11 +9,12 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
+from tablecloak.models.base import Monotone, PrivacyModel, model
+from tablecloak.models.k_anonymity import smaller
 from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("k-map", evidence=Evidence.POPULATION, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("k-map", requires="k", evidence=Evidence.POPULATION, monotone=Monotone.BOTH)
 class KMap(PrivacyModel):
     """Every class covers at least `k` people of the population, so nobody is linked with more than a chance of 1/k.
 
@@ -28,14 +29,9 @@ class KMap(PrivacyModel):
 
     k: Annotated[int, Field(ge=2, description="people that each class covers; 3 to 20 is usual")]
 
-    @property
-    def required(self) -> float:
-        return self.k
-
     def levels(self, stats: ClassStats) -> FloatArray:
         people = stats.people
         return stats.persons.astype(np.float64) if people is None else people
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
-        weaker = (int(achieved), max(2, int(achieved) // 2)) if np.isfinite(achieved) else ()
-        return [KMap(k=k) for k in dict.fromkeys(weaker) if 2 <= k < self.k]
+        return [KMap(k=k) for k in smaller(self.k, achieved)]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models._numbers import numbers_held
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, model
-from tablecloak.models.fields import OneSensitive
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, model
+from tablecloak.models.fields import OneSensitive, numbers_held
 from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.persons import Held
 
 
-@model("ke-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("ke-anonymity", requires="e", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH)
 class KEAnonymity(PrivacyModel):
     """Every class has at least `k` different sensitive numbers of as many persons, and they span at least `e`.
 
@@ -27,25 +26,16 @@ class KEAnonymity(PrivacyModel):
     Reference: Zhang, Koudas, Srivastava, Yu, Aggregate query answering on anonymized tables, ICDE 2007.
     """
 
+    keeps_values_in_persons: ClassVar[bool] = True
+    holds_in_groups: ClassVar[bool] = True
+
     k: Annotated[int, Field(ge=1, description="different numbers in every class; 3 to 10 is usual")]
     e: Annotated[float, Field(ge=0, allow_inf_nan=False, description="least span, in the unit of the column")]
     sensitive: OneSensitive = None
 
     @property
-    def monotone_in_persons(self) -> Monotone:
-        return self.monotone  # persons keep their numbers in a union
-
-    @property
-    def required(self) -> float:
-        return self.e
-
-    @property
     def min_size(self) -> int:
         return max(self.k, 2 if self.e > 0 else 1)
-
-    @property
-    def holds_in_groups(self) -> bool:
-        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         held, numbers = self._present(stats)

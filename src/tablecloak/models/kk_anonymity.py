@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tablecloak.models._pairs import Level, PairModel
-from tablecloak.models.base import Monotone, Sense, model
+from tablecloak.models.base import Monotone, model
 from tablecloak.stats.classes import Evidence
 from tablecloak.stats.consistency import Consistency
 
 
-@model("kk-anonymity", evidence=Evidence.PAIRS, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("kk-anonymity", evidence=Evidence.PAIRS, monotone=Monotone.BOTH)
 class KKAnonymity(PairModel):
     """Every person could be at least `k` published rows and every published row at least `k` persons: (k,k)-anonymity.
 

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from tablecloak.arrays import FloatArray
 from tablecloak.data.itemsets import ItemsetStats
-from tablecloak.models.base import Condition, Monotone, Sense, Verdict, model, parameters
+from tablecloak.models.base import Condition, Monotone, Verdict, model, parameters
 from tablecloak.stats.classes import Evidence
 
 
-@model("km-anonymity", evidence=Evidence.ITEMS, monotone=Monotone.GENERALIZATION, sense=Sense.AT_LEAST)
+@model("km-anonymity", requires="k", evidence=Evidence.ITEMS, monotone=Monotone.GENERALIZATION)
 class KmAnonymity:
     """Every combination of at most `m` items that occurs in a set of the column occurs in at least `k` records.
 
@@ -36,10 +36,6 @@ class KmAnonymity:
     multiset: Annotated[
         bool, Field(description="the same item several times in a set counts, and is published, several times")
     ] = False
-
-    @property
-    def required(self) -> float:
-        return self.k
 
     def levels(self, stats: ItemsetStats) -> FloatArray:
         """The support of the rarest itemset of every size that occurs, (n_sizes,)."""

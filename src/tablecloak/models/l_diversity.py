@@ -15,7 +15,7 @@ from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.rules import RuleKind
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Rule, Sense, all_held, model
-from tablecloak.models.fields import MissingCounts, present
+from tablecloak.models.fields import MissingCounts, Sensitive, present
 from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 from tablecloak.stats.persons import Held
 
@@ -31,8 +31,29 @@ PARAMETERS: dict[str, tuple[set[str], set[str]]] = {
 }
 
 
+class DiversityModel(PrivacyModel):
+    """What asks for `l` well represented values, with `c` in a recursive sense."""
+
+    holds_in_groups: ClassVar[bool] = True
+
+    l: float  # noqa: E741
+    c: float | None
+
+    @property
+    def sense(self) -> Sense:
+        return Sense.AT_LEAST if self.c is None else Sense.BELOW
+
+    @property
+    def required(self) -> float:
+        return self.l if self.c is None else self.c
+
+    @property
+    def hides_among(self) -> float | None:
+        return self.l
+
+
 @model("l-diversity", evidence=Evidence.SENSITIVE)
-class LDiversity(PrivacyModel):
+class LDiversity(DiversityModel):
     """Every class has at least `l` well represented values of each sensitive column.
 
     With the counts r1 >= r2 >= ... >= rm of a class (persons who hold each value) and its n persons:
@@ -78,9 +99,7 @@ class LDiversity(PrivacyModel):
         tuple[str, ...] | None,
         Field(min_length=1, validate_default=True, description="npd: values that must not be ruled out"),
     ] = None
-    sensitive: Annotated[
-        str | tuple[str, ...] | None, Field(description="sensitive columns it speaks of; all if left out")
-    ] = None
+    sensitive: Sensitive = None
     missing_counts: MissingCounts = False
 
     @field_validator("l")
@@ -120,25 +139,9 @@ class LDiversity(PrivacyModel):
         return Monotone.BOTH if self.variant == "distinct" else Monotone.NEITHER
 
     @property
-    def sense(self) -> Sense:
-        return Sense.BELOW if self.c is not None else Sense.AT_LEAST
-
-    @property
-    def required(self) -> float:
-        return self.l if self.c is None else self.c
-
-    @property
     def min_size(self) -> int:
         # a class of allowed values only passes whatever its size
         return 1 if self.allowed else math.ceil(self.l - TOLERANCE)
-
-    @property
-    def holds_in_groups(self) -> bool:
-        return True
-
-    @property
-    def hides_among(self) -> float | None:
-        return self.l
 
     def levels(self, stats: ClassStats) -> FloatArray:
         per_column = [self._column_levels(h) for h in self._columns(stats)]

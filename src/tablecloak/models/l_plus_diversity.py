@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -26,16 +26,14 @@ class LPlusDiversity(PrivacyModel):
     Reference: Liu, Wang, On optimal anonymization for l+-diversity, ICDE 2010.
     """
 
+    holds_in_groups: ClassVar[bool] = True
+
     thresholds: Annotated[Limits, Field(description="largest share by value, such as {HIV: 0.1, Flu: 0.5}")]
     sensitive: OneSensitive = None
 
     @property
     def required(self) -> float:
         return 1.0
-
-    @property
-    def holds_in_groups(self) -> bool:
-        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         hist = one_histogram(stats, self.sensitive, self.name)

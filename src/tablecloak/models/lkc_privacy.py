@@ -12,12 +12,12 @@ from pydantic import Field
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.models.alpha_k_anonymity import AlphaKAnonymity
 from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, histograms, model
-from tablecloak.models.fields import K, Sensitive, Values, largest_share
+from tablecloak.models.fields import K, Sensitive, Values, largest_shares
 from tablecloak.models.xy_anonymity import XYAnonymity
 from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("lkc-privacy", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
+@model("lkc-privacy", requires="c", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST)
 class LKCPrivacy(PrivacyModel):
     """Persons who agree on any `l` quasi-identifiers number at least `k`, and no value has a share above `c` there.
 
@@ -38,10 +38,6 @@ class LKCPrivacy(PrivacyModel):
     sensitive: Sensitive = None
 
     @property
-    def required(self) -> float:
-        return self.c
-
-    @property
     def in_search(self) -> PrivacyModel:
         # Groups on fewer columns are unions of classes: at least as large, and shares are mediants of the parts (not
         # so where classes share persons; the recount decides).
@@ -55,7 +51,7 @@ class LKCPrivacy(PrivacyModel):
 
     def levels(self, stats: ClassStats) -> FloatArray:
         shares = [
-            np.max([largest_share(h, self.values) for h in histograms(united, self.sensitive)], axis=0)[group]
+            largest_shares(histograms(united, self.sensitive), self.values)[group]
             for united, group in self._groupings(stats)
         ]
         worst: FloatArray = np.max(shares, axis=0)
@@ -67,9 +63,6 @@ class LKCPrivacy(PrivacyModel):
             Condition("c", self.levels(stats), self.c, Sense.AT_MOST),
             Condition("k", fewest.astype(np.float64), self.k),
         ]
-
-    def named_values(self) -> tuple[str, ...]:
-        return self.values or ()
 
     def _groupings(self, stats: ClassStats) -> Iterator[tuple[ClassStats, IntArray]]:
         """Groups on every set of l columns; those on fewer columns are unions of them, so they need no look."""

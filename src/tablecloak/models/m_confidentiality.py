@@ -62,8 +62,5 @@ class MConfidentiality(PrivacyModel):
     def levels(self, stats: ClassStats) -> FloatArray:
         return largest_share(one_histogram(stats, self.sensitive, self.name), self.values)
 
-    def named_values(self) -> tuple[str, ...]:
-        return self.values or ()
-
     def conditions(self, stats: ClassStats) -> list[Condition]:
         return [Condition("m", self.levels(stats), self.required, self.sense), crowd(stats, self.k)]

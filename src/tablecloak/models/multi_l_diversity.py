@@ -9,16 +9,16 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, all_held, model
+from tablecloak.models.base import Monotone, all_held, model
 from tablecloak.models.fields import MissingCounts, Sensitive, present
-from tablecloak.models.l_diversity import diversity, infimum_c
+from tablecloak.models.l_diversity import DiversityModel, diversity, infimum_c
 from tablecloak.stats.classes import ClassStats, Evidence, SensitiveDomain, histogram_of, number_rows
 from tablecloak.stats.joint import joint_histogram
 from tablecloak.stats.persons import Held, HeldByRecords, held_by_persons, holdings_of, is_by_person
 
 
 @model("multi-l-diversity", evidence=Evidence.SENSITIVE | Evidence.JOINT)
-class MultiLDiversity(PrivacyModel):
+class MultiLDiversity(DiversityModel):
     """Every sensitive column has at least `l` well represented values in every class, also when the others are known.
 
     With the counts r1 >= r2 >= ... >= rm of a group (persons who hold each value): distinct m >= l, entropy
@@ -66,23 +66,7 @@ class MultiLDiversity(PrivacyModel):
         return self.monotone if self.variant == "distinct" else Monotone.NEITHER  # persons keep their values in a union
 
     @property
-    def sense(self) -> Sense:
-        return Sense.AT_LEAST if self.c is None else Sense.BELOW
-
-    @property
-    def required(self) -> float:
-        return self.l if self.c is None else self.c
-
-    @property
     def min_size(self) -> int:
-        return self.l
-
-    @property
-    def holds_in_groups(self) -> bool:
-        return True
-
-    @property
-    def hides_among(self) -> float | None:
         return self.l
 
     def levels(self, stats: ClassStats) -> FloatArray:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tablecloak.models._pairs import Level, PairModel
-from tablecloak.models.base import Monotone, Sense, model
+from tablecloak.models.base import Monotone, model
 from tablecloak.stats.classes import Evidence
 from tablecloak.stats.consistency import Consistency
 
 
-@model("one-k-anonymity", evidence=Evidence.PAIRS, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("one-k-anonymity", evidence=Evidence.PAIRS, monotone=Monotone.BOTH)
 class OneKAnonymity(PairModel):
     """Every person of the original could be at least `k` published rows: (1,k)-anonymity.
 

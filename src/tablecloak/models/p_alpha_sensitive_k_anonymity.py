@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_held
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, crowd, model, one_held
 from tablecloak.models.fields import Categories, K, MissingCounts, OneSensitive, category_codes, named_in, present
 from tablecloak.stats.classes import ClassStats, Evidence, SensitiveDomain
 from tablecloak.stats.persons import Held
 
 
-@model("p-alpha-sensitive-k-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("p-alpha-sensitive-k-anonymity", requires="alpha", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH)
 class PAlphaSensitiveKAnonymity(PrivacyModel):
     """Every class has `k` persons, `p` different sensitive values, and persons of weight `alpha` or more in total.
 
@@ -39,10 +39,6 @@ class PAlphaSensitiveKAnonymity(PrivacyModel):
     @property
     def monotone_in_persons(self) -> Monotone:
         return Monotone.NEITHER  # a person may weigh less in a union than in a part
-
-    @property
-    def required(self) -> float:
-        return self.alpha
 
     @property
     def min_size(self) -> int:

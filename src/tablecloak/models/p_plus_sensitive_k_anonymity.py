@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, crowd, model, one_held
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, crowd, model, one_held
 from tablecloak.models.fields import Categories, K, MissingCounts, OneSensitive, by_category, named_in, present
 from tablecloak.stats.classes import ClassStats, Evidence
 
 
-@model("p-plus-sensitive-k-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("p-plus-sensitive-k-anonymity", requires="p", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH)
 class PPlusSensitiveKAnonymity(PrivacyModel):
     """Every class has at least `k` persons and sensitive values of at least `p` different categories.
 
@@ -24,20 +24,14 @@ class PPlusSensitiveKAnonymity(PrivacyModel):
     Reference: Sun, Wang, Li, Truta, Enhanced p-sensitive k-anonymity models, Transactions on Data Privacy 2008.
     """
 
+    keeps_values_in_persons: ClassVar[bool] = True
+
     p: Annotated[int, Field(ge=1, description="different categories in every class; 2 to 4 is usual")]
     k: K
     categories: Categories = None
     level: Annotated[int, Field(ge=0, description="level of the column's hierarchy that is a category; 1 is usual")] = 1
     sensitive: OneSensitive = None
     missing_counts: MissingCounts = False
-
-    @property
-    def monotone_in_persons(self) -> Monotone:
-        return self.monotone  # persons keep their values in a union
-
-    @property
-    def required(self) -> float:
-        return self.p
 
     @property
     def min_size(self) -> int:

@@ -9,13 +9,13 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, all_held, crowd, model
+from tablecloak.models.base import Condition, Monotone, PrivacyModel, all_held, crowd, model
 from tablecloak.models.fields import K, MissingCounts, Sensitive, present
 from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.persons import Held
 
 
-@model("p-sensitive-k-anonymity", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH, sense=Sense.AT_LEAST)
+@model("p-sensitive-k-anonymity", requires="p", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH)
 class PSensitiveKAnonymity(PrivacyModel):
     """Every class has at least `k` persons and at least `p` different values of each sensitive column.
 
@@ -27,6 +27,7 @@ class PSensitiveKAnonymity(PrivacyModel):
     Reference: Truta, Vinay, Privacy protection: p-sensitive k-anonymity property, ICDE Workshops 2006.
     """
 
+    keeps_values_in_persons: ClassVar[bool] = True
     sentence: ClassVar[str | None] = (
         "Each record looks like at least {k}, which have at least {p} values of {sensitive}."
     )
@@ -35,14 +36,6 @@ class PSensitiveKAnonymity(PrivacyModel):
     k: K
     sensitive: Sensitive = None
     missing_counts: MissingCounts = False
-
-    @property
-    def monotone_in_persons(self) -> Monotone:
-        return self.monotone  # persons keep their values in a union
-
-    @property
-    def required(self) -> float:
-        return self.p
 
     @property
     def min_size(self) -> int:

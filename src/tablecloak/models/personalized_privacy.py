@@ -17,6 +17,7 @@ from tablecloak.stats.persons import Held
 
 @model(
     "personalized-privacy",
+    requires="limit",
     evidence=Evidence.SENSITIVE | Evidence.GUARDS,
     monotone=Monotone.NEITHER,
     sense=Sense.AT_MOST,
@@ -37,10 +38,6 @@ class PersonalizedPrivacy(PrivacyModel):
     guard: Annotated[str, Field(description="the column with the node that each person guards")]
     limit: Annotated[float, Field(gt=0, le=1, description="largest chance of a breach; 0.2 to 0.5 is usual")]
     sensitive: OneSensitive = None
-
-    @property
-    def required(self) -> float:
-        return self.limit
 
     @property
     def note(self) -> str | None:

@@ -14,7 +14,7 @@ from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.persons import mean_of_worst
 
 
-@model("sample-uniqueness", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
+@model("sample-uniqueness", requires="limit", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
 class SampleUniqueness(PrivacyModel):
     """At most a share of `limit` of the persons are unique on their quasi-identifiers in the table.
 
@@ -27,10 +27,6 @@ class SampleUniqueness(PrivacyModel):
     sentence: ClassVar[str | None] = "At most a share of {limit} of the records stands alone."
 
     limit: Annotated[float, Field(ge=0, lt=1, description="largest share of unique persons; 0 to 0.05 is usual")]
-
-    @property
-    def required(self) -> float:
-        return self.limit
 
     @property
     def in_search(self) -> PrivacyModel:

@@ -15,11 +15,16 @@ from tablecloak.errors import IncompatibleChoice
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.kernels.rules import RuleKind
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Rule, Sense, all_held, model
+from tablecloak.models.fields import Sensitive
 from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 
 
 @model(
-    "t-closeness", evidence=Evidence.SENSITIVE | Evidence.TABLE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_MOST
+    "t-closeness",
+    requires="t",
+    evidence=Evidence.SENSITIVE | Evidence.TABLE,
+    monotone=Monotone.GENERALIZATION,
+    sense=Sense.AT_MOST,
 )
 class TCloseness(PrivacyModel):
     """The distribution of each sensitive column in every class lies within `t` of its distribution in the table.
@@ -34,6 +39,8 @@ class TCloseness(PrivacyModel):
     Reference: Li, Li, Venkatasubramanian, ICDE 2007.
     """
 
+    is_distance: ClassVar[bool] = True
+    holds_in_groups: ClassVar[bool] = True
     sentence: ClassVar[str | None] = (
         "In each group, {sensitive} is mixed about as in the whole table: at most {t} apart."
     )
@@ -43,21 +50,7 @@ class TCloseness(PrivacyModel):
     distance: Annotated[
         Literal["equal", "ordered", "hierarchical"], Field(description="how far apart two values are")
     ] = "equal"
-    sensitive: Annotated[
-        str | tuple[str, ...] | None, Field(description="sensitive columns it speaks of; all if left out")
-    ] = None
-
-    @property
-    def required(self) -> float:
-        return self.t
-
-    @property
-    def holds_in_groups(self) -> bool:
-        return True
-
-    @property
-    def is_distance(self) -> bool:
-        return True
+    sensitive: Sensitive = None
 
     @property
     def usual_limit(self) -> tuple[str, float] | None:
@@ -65,7 +58,8 @@ class TCloseness(PrivacyModel):
 
     def levels(self, stats: ClassStats) -> FloatArray:
         distance = {"equal": equal_distance, "ordered": ordered_distance, "hierarchical": hierarchical_distance}
-        farthest: FloatArray = np.max([distance[self.distance](h) for h in _masses(stats, self.sensitive)], axis=0)
+        masses = [held.masses() for held in all_held(stats, self.sensitive)]
+        farthest: FloatArray = np.max([distance[self.distance](h) for h in masses], axis=0)
         return farthest
 
     def rule(self) -> Rule | None:
@@ -76,10 +70,6 @@ class TCloseness(PrivacyModel):
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         t = math.ceil((achieved - TOLERANCE) * 100) / 100 if math.isfinite(achieved) else self.t
         return [replace(self, t=t)] if self.t < t < 1 else []
-
-
-def _masses(stats: ClassStats, sensitive: str | tuple[str, ...] | None) -> list[Histogram]:
-    return [held.masses() for held in all_held(stats, sensitive)]
 
 
 def equal_distance(hist: Histogram) -> FloatArray:

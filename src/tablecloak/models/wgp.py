@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.models._numbers import numbers_held
-from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_held
-from tablecloak.models.fields import OneSensitive, by_category
+from tablecloak.models.base import Monotone, PrivacyModel, model, one_held
+from tablecloak.models.fields import OneSensitive, by_category, numbers_held
 from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 from tablecloak.stats.numeric import windows
 
 
-@model("wgp", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION, sense=Sense.AT_LEAST)
+@model("wgp", requires="protection", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION)
 class WorstGroupProtection(PrivacyModel):
     """In every class a share of at least `protection` of the persons lies outside any range of the given width.
 
@@ -29,6 +28,8 @@ class WorstGroupProtection(PrivacyModel):
     Reference: Loukides, Shao, Preventing range disclosure in k-anonymised data, Expert Systems with Applications 2011.
     """
 
+    holds_in_groups: ClassVar[bool] = True
+
     protection: Annotated[float, Field(ge=0, lt=1, description="share outside any range; 0.3 to 0.7 is usual")]
     width: Annotated[
         float | None, Field(ge=0, allow_inf_nan=False, description="width of a range of numbers; left out: by level")
@@ -40,16 +41,8 @@ class WorstGroupProtection(PrivacyModel):
     sensitive: OneSensitive = None
 
     @property
-    def required(self) -> float:
-        return self.protection
-
-    @property
     def min_size(self) -> int:
         return 2 + self.known if self.protection > 0 else 1
-
-    @property
-    def holds_in_groups(self) -> bool:
-        return True
 
     def levels(self, stats: ClassStats) -> FloatArray:
         # A union of classes with n1 <= c (N1 - b) and n2 <= c (N2 - b) has n1 + n2 <= c (N1 + N2 - b): monotone.

@@ -111,7 +111,8 @@ def column_of(series: pl.Series) -> tuple[Column, Codes]:
     codes = np.where(is_value, np.cumsum(is_value), 0)
     values = distinct.values.filter(pl.Series(is_value))
     type_ = column_type(series.name, series.dtype)
-    lowest, highest = _extremes(values) if type_ in (ColumnType.INTEGER, ColumnType.FLOAT) else (None, None)
+    ends = (values.min(), values.max()) if type_ in (ColumnType.INTEGER, ColumnType.FLOAT) else (None, None)
+    lowest, highest = cast("tuple[float | None, float | None]", ends)
     column = Column(
         name=series.name,
         type=type_,
@@ -135,10 +136,6 @@ def _smallest(n: int) -> type[np.unsignedinteger[Any]]:
 def _sample(values: pl.Series) -> tuple[str, ...]:
     step = max(1, len(values) // SAMPLE)
     return tuple(str(format_value(value)) for value in values.gather_every(step).to_list()[:SAMPLE])
-
-
-def _extremes(values: pl.Series) -> tuple[float | None, float | None]:
-    return cast("float | None", values.min()), cast("float | None", values.max())
 
 
 def _years(values: pl.Series) -> float:

@@ -71,7 +71,9 @@ def presets() -> dict[str, Preset]:
     """Every preset by name, in alphabetical order."""
     folder = files("tablecloak.profile") / "presets_data"
     entries = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
-    return {name: Preset.model_validate(_read(entries[name].read_text(encoding="utf-8"))) for name in sorted(entries)}
+    yaml = YAML(typ="safe", pure=True)
+    texts = {name: entries[name].read_text(encoding="utf-8") for name in sorted(entries)}
+    return {name: Preset.model_validate(yaml.load(text)) for name, text in texts.items()}
 
 
 def preset_named(name: str) -> Preset:
@@ -81,7 +83,3 @@ def preset_named(name: str) -> Preset:
         hint = did_you_mean(name, by_name) or f"known presets: {', '.join(by_name)}"
         raise PolicyError(f"unknown preset '{name}'", hint=hint)
     return by_name[name]
-
-
-def _read(text: str) -> Any:
-    return YAML(typ="safe", pure=True).load(text)

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from tablecloak.attacks.population_uniques import PopulationUniqueness, estimate_all
+from tablecloak.attacks.risk_by_columns import Risk, risk_of_sizes
 from tablecloak.attacks.row_classes import class_sizes
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose_memory
@@ -22,7 +23,7 @@ from tablecloak.profile.column import Codes, Column, column_of
 from tablecloak.profile.dependencies import InformationGain, Structure, find_structure, telling_of
 from tablecloak.profile.detector import percent
 from tablecloak.profile.roles import Advice, advise_all
-from tablecloak.profile.uniqueness import ColumnSet, Risk, risk_of_sizes, singling_sets
+from tablecloak.profile.uniqueness import ColumnSet, singling_sets
 
 NO_STRUCTURE = Structure((), ())
 DELIMITED = ("csv", "tsv")

@@ -137,7 +137,7 @@ def _as_read(advice: Advice, *, is_typed: bool) -> Advice:
 
 def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None) -> _Line:
     spec: dict[str, Any] = {"role": str(advice.role), **(advice.reading if advice.role is Role.QUASI else {})}
-    why = _comment(f"{advice.looks_like}: {advice.reason}")
+    why = " ".join(f"{advice.looks_like}: {advice.reason}".split())
     if advice.role is Role.IDENTIFIER:
         return _Line(column, advice, {**spec, "transform": "drop"}, f"{why}; star shows * instead")
     if advice.role is not Role.QUASI:
@@ -213,7 +213,3 @@ def _flow(value: Any) -> str:
 def _scalar(text: str) -> str:
     """A text as YAML reads it back; quoted unless it is a plain word."""
     return text if _PLAIN(text) and text.lower() not in _YAML_WORDS else json.dumps(text)
-
-
-def _comment(text: str) -> str:
-    return " ".join(text.split())

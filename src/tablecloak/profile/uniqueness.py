@@ -11,47 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tablecloak.arrays import IntArray
+from tablecloak.attacks.risk_by_columns import Risk, risk_of_sizes
 from tablecloak.attacks.row_classes import class_sizes
 from tablecloak.profile.column import Codes, column_of
 
 LARGEST_SET = 3
 MOST_COLUMNS = 12
 MOST_SETS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """How exposed the records of a table are to someone who knows all quasi-identifiers of a person."""
-
-    n_records: int  # or persons
-    n_unique: int  # records that no other record shares its quasi-identifiers with
-    highest: float  # chance of singling out the most exposed record
-    average: float  # chance of singling out a record, on average
-    n_classes: int = 0
-    counted: str = "records"  # or persons, where somebody has several records and it is known who
-
-    @property
-    def unique_share(self) -> float:
-        return self.n_unique / max(1, self.n_records)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.n_unique:,} of {self.n_records:,} {self.counted} ({self.unique_share:.1%}) are unique. "
-            f"Chance to single out a record: highest {self.highest:.2f}, average {self.average:.2f}"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, with the names other reports use."""
-        return {
-            "records": self.n_records,
-            "unique": self.n_unique,
-            "unique_share": self.unique_share,
-            "highest": self.highest,
-            "average": self.average,
-            "classes": self.n_classes,
-            "counted": self.counted,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +30,6 @@ class ColumnSet:
 
     def to_dict(self) -> dict[str, Any]:
         return {"columns": list(self.columns), "unique": self.n_unique, "unique_share": self.unique_share}
-
-
-def risk_of_sizes(sizes: IntArray) -> Risk:
-    """The risk of a table given as the sizes of its classes."""
-    n = int(sizes.sum())
-    if n == 0:
-        return Risk(0, 0, 0.0, 0.0)
-    return Risk(n, int(np.sum(sizes == 1)), 1 / int(sizes.min()), len(sizes) / n, len(sizes))
 
 
 def risk_of_frame(frame: pl.DataFrame, quasi: Sequence[str]) -> Risk:

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from tablecloak.attacks.risk_by_columns import Risk
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import PERSON, Engine, Table
 from tablecloak.engines.equal_rows import Alike
@@ -20,7 +21,6 @@ from tablecloak.engines.local.engine import LocalTable
 from tablecloak.findings.base import Finding, Recounted, Shown, find_all, protected_columns, unmatched_acceptances
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import is_public
-from tablecloak.profile.uniqueness import Risk
 from tablecloak.release.plan import Plan, make_plan
 
 # Detectors, and the search for keys that repeat, look at so many rows.

@@ -5,14 +5,13 @@ Equal originals, and equal published rows, are one node each with the number of 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tablecloak.arrays import BoolArray, IntArray
-from tablecloak.kernels.graph import components, matching
+from tablecloak.kernels.graph import components, transport
 
 # Without a known match of rows and originals one must be found, row by row.
 MATCH_UP_TO = 5_000
@@ -88,16 +87,13 @@ class Consistency:
         n_rows = max(int(self.n_of_original.sum()), int(self.n_of_published.sum()))
         if n_rows > MATCH_UP_TO:
             return None
-        left = np.repeat(np.arange(len(self.n_of_published)), self.n_of_published)
-        right = np.repeat(np.arange(len(self.n_of_original)), self.n_of_original)
-        fits = np.zeros((len(self.n_of_published), len(self.n_of_original)), bool)
-        fits[self.published, self.originals] = True
-        rows, heads = np.nonzero(fits[np.ix_(left, right)])
-        indptr = np.searchsorted(rows, np.arange(len(left) + 1)).astype(np.int64)
-        partner = matching.sized(len(rows))(indptr, heads.astype(np.int64), len(right))
-        pairs = Counter(zip(right[partner[partner >= 0]].tolist(), left[partner >= 0].tolist(), strict=True))
-        arcs = zip(self.originals.tolist(), self.published.tolist(), strict=True)
-        return np.array([pairs[arc] for arc in arcs], np.int64)
+        order = np.argsort(self.published, kind="stable")
+        indptr = np.searchsorted(self.published[order], np.arange(len(self.n_of_published) + 1)).astype(np.int64)
+        matched = np.empty(len(order), np.int64)
+        matched[order] = transport.sized(len(order))(
+            indptr, self.originals[order].astype(np.int64), self.n_of_published, self.n_of_original
+        )
+        return matched
 
 
 def _sums(nodes: IntArray, amounts: IntArray, n: int) -> IntArray:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.kernels.graph import matching
+from tablecloak.kernels.graph import transport
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain, histogram_of, number_rows
 from tablecloak.stats.numeric import records_between
 
@@ -242,10 +242,9 @@ def _matched(values: IntArray, owners: IntArray, classes: IntArray, n: int) -> I
     right, owner = np.unique(owners, return_inverse=True)
     order = np.argsort(value, kind="stable")
     indptr = np.searchsorted(value[order], np.arange(len(left) + 1)).astype(np.int64)
-    match = matching.sized(len(order))(indptr, owner[order].astype(np.int64), len(right))
-    of_value = np.zeros(len(left), np.int64)
-    of_value[value] = classes
-    return np.bincount(of_value[match >= 0], minlength=n)
+    ones = (np.ones(len(side), np.int64) for side in (left, right))
+    is_matched = transport.sized(len(order))(indptr, owner[order].astype(np.int64), *ones) > 0
+    return np.bincount(classes[order][is_matched], minlength=n)
 
 
 def _two_largest(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, Protocol, TypeAlias
+from typing import Annotated, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
-from tablecloak.algorithms.base import Problem, Solution, TupleOrder
+from tablecloak.algorithms.base import Problem, Solution, TupleOrder, if_not_monotone
 from tablecloak.algorithms.merge_classes import box_losses, merge_failing, renumbered
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.arrays import IntArray
@@ -81,9 +81,8 @@ TField = Annotated[float, Field(ge=0, le=1, description="buckets this near to th
 
 
 def refusal(goal: Goal, *, needs_sensitive: bool) -> str | None:
-    unsafe = goal.not_monotone
-    if unsafe:
-        return f"buckets that fail it are united, and uniting buckets can break {', '.join(unsafe)}"
+    if goal.not_monotone:
+        return if_not_monotone(goal, "buckets that fail it are united, and uniting buckets can break {models}")
     if needs_sensitive and Evidence.SENSITIVE not in goal.evidence:
         return "it exchanges rows by their sensitive values, and no goal speaks of any; add l-diversity or t-closeness"
     return None
@@ -94,9 +93,7 @@ class Variants:
 
     variant: Variant
 
-    @property
-    def needs_rows(self) -> bool:
-        return True
+    needs_rows: ClassVar[bool] = True
 
     @property
     def order(self) -> TupleOrder:
@@ -106,9 +103,7 @@ class Variants:
 class ByRow(Variants):
     """What the steps that exchange rows share."""
 
-    @property
-    def needs_sensitive(self) -> bool:
-        return True
+    needs_sensitive: ClassVar[bool] = True
 
     def refuses(self, goal: Goal) -> str | None:
         return refusal(goal, needs_sensitive=True)

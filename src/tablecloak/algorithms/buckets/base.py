@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import heapq
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from tablecloak.algorithms.base import Bucketing, ColumnBlock, Problem, Publishes, Solution
+from tablecloak.algorithms.base import Bucketing, ColumnBlock, Problem, Publishes, Solution, if_not_monotone
 from tablecloak.algorithms.merge_classes import boxes_of, renumbered
 from tablecloak.algorithms.secret_order import renamed
+from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.errors import GoalNotMet, Infeasible
 from tablecloak.models.base import Goal
+from tablecloak.models.k_anonymity import KAnonymity
+from tablecloak.progress import Progress
 from tablecloak.rng import Stream
 
 GroupsField = Annotated[
     str | None, Field(description="column that names the group of every row; groups are searched for if left out")
 ]
-
-
-def refuses_exact_values(goal: Goal) -> str | None:
-    """Why groups of exact values cannot enforce a goal, or None."""
-    linked = [m.name for m in goal.models if not m.holds_in_groups]
-    if linked:
-        return f"exact quasi-identifiers are published, so {', '.join(linked)} cannot hold; ask for l-diversity"
-    unsafe = goal.not_monotone
-    if unsafe:
-        return f"groups that fail it are united, and uniting groups can break {', '.join(unsafe)}"
-    return None
 
 
 class GivenGroups:
@@ -46,23 +39,22 @@ class GivenGroups:
 class ExactValues:
     """What algorithms share that publish exact values in groups."""
 
-    @property
-    def needs_rows(self) -> bool:
-        return True
+    needs_rows: ClassVar[bool] = True
 
     def moving(self, table: CodedTable) -> list[tuple[str, ...]]:  # noqa: ARG002
         return []
 
     def refuses(self, goal: Goal) -> str | None:
-        return refuses_exact_values(goal)
+        linked = [m.name for m in goal.models if not m.holds_in_groups]
+        if linked:
+            return f"exact quasi-identifiers are published, so {', '.join(linked)} cannot hold; ask for l-diversity"
+        return if_not_monotone(goal, "groups that fail it are united, and uniting groups can break {models}")
 
 
 class Separating(ExactValues):
     """The same, with the sensitive columns in a table of their own."""
 
-    @property
-    def publishes(self) -> Publishes:
-        return Publishes.SEPARATED
+    publishes: ClassVar[Publishes] = Publishes.SEPARATED
 
 
 def bucketed(problem: Problem, groups: IntArray, bucketing: Bucketing, notes: tuple[str, ...] = ()) -> Solution:
@@ -244,3 +236,42 @@ def paired(is_failing: BoolArray) -> IntArray:
             becomes[one] = other
             is_free[[one, other]] = False
     return becomes
+
+
+NEIGHBOURS = 16  # groups that can be made of neighbours, at least
+
+
+BY_VALUES = (
+    "a value is too frequent to be spread over groups, so sensitive values decided where groups part: whoever runs the "
+    "program again may learn from it why a group is not smaller"
+)
+
+
+class InGroups(GivenGroups, ExactValues):
+    """What both share: rows that are alike, and diverse together, form a group."""
+
+    publishes: ClassVar[Publishes] = Publishes.GROUPED
+
+
+def similar_groups(problem: Problem, progress: Progress) -> tuple[IntArray, tuple[str, ...]]:
+    """Given groups, or groups of rows that are near each other and satisfy the goal, with a remark.
+
+    Rows that differ little are neighbours, whatever their sensitive values; who forms a group among neighbours is drawn
+    from the secret. If the values decided where neighbours part, a reader who runs the program again would learn them:
+    why a group was not cut. So where some neighbours cannot be spread over groups, all neighbourhoods are made larger.
+    """
+    if problem.given is not None:
+        return groups_for(problem), ()
+    rule = CutRule(by_saving=True, relaxed=False)
+    size = NEIGHBOURS * problem.goal.min_size
+    while True:
+        is_whole = 2 * size > problem.table.n_rows
+        blind = replace(problem, goal=Goal((KAnonymity(k=size),)))
+        near = np.zeros(problem.table.n_rows, np.int64) if is_whole else partition(blind, rule, progress).class_of_tuple
+        groups = groups_inside(problem, near)
+        if groups is not None:
+            return groups, ()
+        if is_whole:
+            break
+        size *= 2
+    return partition(problem, rule, progress).class_of_tuple, (BY_VALUES,)

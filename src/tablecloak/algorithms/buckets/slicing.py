@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from tablecloak.algorithms.base import Bucketing, Problem, Solution, algorithm
-from tablecloak.algorithms.buckets._similar_groups import InGroups, similar_groups
-from tablecloak.algorithms.buckets.base import GroupsField, bucketed, columns_of, sensitive_names, shuffled
+from tablecloak.algorithms.buckets.base import (
+    GroupsField,
+    InGroups,
+    bucketed,
+    columns_of,
+    sensitive_names,
+    shuffled,
+    similar_groups,
+)
 from tablecloak.algorithms.buckets.v_cold import association
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.coded import CodedTable
@@ -28,15 +35,12 @@ class Slicing(InGroups):
     Cost: O(n log n + n columns^2). Reference: Li, Li, Zhang, Molloy, Slicing, IEEE TKDE 24, 2012.
     """
 
+    chooses_blocks: ClassVar[bool] = True
     block_size: Annotated[int, Field(ge=1, description="columns in a block, on average")] = 2
     groups: GroupsField = None
 
     def moving(self, table: CodedTable) -> list[tuple[str, ...]]:
         return blocks_of(table, self.block_size)
-
-    @property
-    def chooses_blocks(self) -> bool:
-        return True
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         groups, notes = similar_groups(problem, progress)

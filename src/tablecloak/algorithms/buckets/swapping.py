@@ -10,8 +10,16 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.algorithms.base import Bucketing, ColumnBlock, Problem, Solution, algorithm
-from tablecloak.algorithms.buckets._similar_groups import InGroups, similar_groups
-from tablecloak.algorithms.buckets.base import GroupsField, bucketed, columns_of, paired, sensitive_names, shuffled
+from tablecloak.algorithms.buckets.base import (
+    GroupsField,
+    InGroups,
+    bucketed,
+    columns_of,
+    paired,
+    sensitive_names,
+    shuffled,
+    similar_groups,
+)
 from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import CodedTable

@@ -139,26 +139,6 @@ def printed_distance(bucket: Sequence[float], table: Sequence[float]) -> Fractio
     return abs(len(bucket) * _total(bucket) - _total(table)) / (n * (n - 1))
 
 
-def corrected_distance(bucket: Sequence[float], table: Sequence[float]) -> Fraction:
-    """|mean(w) - mean(v)| / (n - 1): what the printed distance means to be; it does not see how values spread."""
-    n, m = len(table), len(bucket)
-    if n < 2 or m == 0:
-        return Fraction(0)
-    return abs(n * _total(bucket) - m * _total(table)) / (m * n * (n - 1))
-
-
-def ordered_emd(bucket: Sequence[float], table: Sequence[float]) -> Fraction:
-    """Earth mover's distance of the shares, neighbouring different values of the table 1/(K - 1) apart."""
-    values = sorted(set(table))
-    if len(values) < 2 or not bucket:
-        return Fraction(0)
-    running, total = Fraction(0), Fraction(0)
-    for value in values:
-        running += Fraction(list(bucket).count(value), len(bucket)) - Fraction(list(table).count(value), len(table))
-        total += abs(running)
-    return total / (len(values) - 1)
-
-
 def _total(values: Sequence[float]) -> Fraction:
     return sum(map(Fraction, values), Fraction(0))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +27,11 @@ class VCold(Variants, Separating):
     Cost: O(n^2) at worst. Reference: El Ouazzani, thesis, Mohammed V University, Rabat, 2021.
     """
 
+    chooses_blocks: ClassVar[bool] = True
     variant: VariantField = "sound"
 
     def moving(self, table: CodedTable) -> list[tuple[str, ...]]:
         return _slices(sensitive_columns(table), is_sound=self.variant == "sound")
-
-    @property
-    def chooses_blocks(self) -> bool:
-        return True
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table
@@ -157,24 +155,6 @@ def greedy(columns: Sequence[IntArray]) -> IntArray:
             for v, s in zip(values, bucket_values, strict=True):
                 s.add(v)
         rest, n_buckets = later, n_buckets + 1
-    return bucket_of
-
-
-def two_phase(first: IntArray, second: IntArray, *, put_order: bool = False) -> IntArray:
-    """The bucket of every row: the first row of each value of one column, of those the first of each of the other.
-
-    Args:
-        put_order: rows that are left come in the order in which they were put aside, not in that of the table.
-    """
-    bucket_of = np.full(len(first), -1)
-    rest, n_buckets = np.arange(len(first)), 0
-    while len(rest):
-        candidates = rest[np.sort(np.unique(first[rest], return_index=True)[1])]
-        chosen = candidates[np.sort(np.unique(second[candidates], return_index=True)[1])]
-        bucket_of[chosen] = n_buckets
-        aside = [rest[~np.isin(rest, candidates)], candidates[~np.isin(candidates, chosen)]]
-        rest, n_buckets = np.concatenate(aside), n_buckets + 1
-        rest = rest if put_order else np.sort(rest)
     return bucket_of
 
 

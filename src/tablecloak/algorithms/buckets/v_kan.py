@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import ClassVar
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.buckets._v_klt_shared import (
@@ -28,12 +29,9 @@ class VKan(Variants):
     Cost: O(n log n). Reference: El Ouazzani, thesis, Mohammed V University, Rabat, 2021.
     """
 
+    needs_hierarchies: ClassVar[bool] = True
     variant: VariantField = "sound"
     levels: LevelsField = field(default_factory=dict)
-
-    @property
-    def needs_hierarchies(self) -> bool:
-        return True
 
     def refuses(self, goal: Goal) -> str | None:
         return refusal(goal, needs_sensitive=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
+from typing import ClassVar
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.buckets._v_klt_shared import ByRow, LevelsField, TField, VariantField, finished, spans_at
@@ -21,13 +22,10 @@ class VKlt(ByRow):
     Cost: O(n log n + buckets^2). Reference: El Ouazzani, thesis, Mohammed V University, Rabat, 2021.
     """
 
+    needs_hierarchies: ClassVar[bool] = True
     variant: VariantField = "sound"
     levels: LevelsField = field(default_factory=dict)
     t: TField = 0.0
-
-    @property
-    def needs_hierarchies(self) -> bool:
-        return True
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table

@@ -7,11 +7,14 @@ at the latest by the table as one class.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.base import Problem, Solution, if_not_monotone
 from tablecloak.algorithms.clustering.base import Costs, Points
+from tablecloak.algorithms.merge_classes import boxes_of
 from tablecloak.arrays import IntArray
 from tablecloak.errors import Infeasible
 from tablecloak.kernels.clustering import FAR
@@ -21,23 +24,13 @@ from tablecloak.stats.classes import ClassStats
 Codes = NDArray[np.int32]
 
 
-def refusal(goal: Goal) -> str | None:
-    """Why clusters cannot be united into classes that satisfy a goal, or None."""
-    unsafe = goal.not_monotone
-    if unsafe:
-        return f"uniting clusters can break {', '.join(unsafe)}, so there is no way to repair a cluster"
-    return None
-
-
 class Clustering:
     """What algorithms that make clusters of single records share."""
 
-    @property
-    def needs_rows(self) -> bool:
-        return True
+    needs_rows: ClassVar[bool] = True
 
     def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal)
+        return if_not_monotone(goal, "uniting clusters can break {models}, so there is no way to repair a cluster")
 
 
 def cluster_size(problem: Problem) -> int:
@@ -53,14 +46,7 @@ def solution_of(problem: Problem, points: Points, labels: IntArray) -> Solution:
     """The classes of clusters (the cluster of every record, -1: suppressed), united where the goal asks for it."""
     labels = _without_gaps(labels)
     labels = _united(problem, points, labels)
-    order = np.argsort(labels, kind="stable")
-    order = order[labels[order] >= 0]
-    n_classes = int(labels.max(initial=-1)) + 1
-    starts = np.searchsorted(labels[order], np.arange(n_classes))
-    columns = [problem.table.quasi_codes(d)[order] for d in range(points.n_dims)]
-    lo = np.stack([np.minimum.reduceat(c, starts) for c in columns], axis=1)
-    hi = np.stack([np.maximum.reduceat(c, starts) for c in columns], axis=1)
-    return Solution(labels, lo, hi)
+    return Solution(labels, *boxes_of(problem.table, labels, int(labels.max(initial=-1)) + 1))
 
 
 def _without_gaps(labels: IntArray) -> IntArray:
@@ -99,8 +85,7 @@ def merged(least: np.ufunc, sides: Codes, into: IntArray, n: int) -> Codes:
     """Sides of boxes after some were united."""
     order = np.argsort(into, kind="stable")
     starts = np.searchsorted(into[order], np.arange(n))
-    merged: Codes = least.reduceat(sides[:, order], starts, axis=1)
-    return merged
+    return np.asarray(least.reduceat(sides[:, order], starts, axis=1))
 
 
 def _one_pass(costs: Costs, lo: Codes, hi: Codes, sizes: IntArray, weak: IntArray) -> IntArray:

@@ -100,14 +100,6 @@ class Points(Costs):
         """Distance of every record from one, in units, (n,)."""
         return self.joined(self.codes, self.codes[:, row], self.codes[:, row])
 
-    def total_loss(self, clusters: Iterable[Sequence[int]]) -> float:
-        """Sum over clusters of size times cost of the box that holds their records."""
-        total = 0
-        for rows in clusters:
-            lo, hi = self.codes[:, rows].min(axis=1), self.codes[:, rows].max(axis=1)
-            total += len(rows) * int(self.unions(lo[:, None], hi[:, None], lo, hi)[0])
-        return total / self.unit
-
 
 def points_of(table: CodedTable, *, distance: str = "loss", beta: float = 1.0, compiled: bool | None = None) -> Points:
     """The tuples of a table as points."""

@@ -2,19 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.clustering._record_distances import Beta, Distance
-from tablecloak.algorithms.clustering._target_penalty import ClassPenalty, Penalty, Target, Targeted, penalty_of
 from tablecloak.algorithms.clustering._unite_clusters import Clustering, cluster_size, solution_of
 from tablecloak.algorithms.clustering.base import Clusters, Points, Pool, points_of
+from tablecloak.algorithms.loss_target import target_of
 from tablecloak.arrays import IntArray
+from tablecloak.data.coded import CodedTable
 from tablecloak.progress import Progress, silent
+
+Target = Annotated[
+    str | None, Field(description="sensitive column that a classifier will predict; clusters avoid mixing its values")
+]
+ClassPenalty = Annotated[
+    float | None,
+    Field(ge=0, description="loss added to a cluster where a record has another target than most; default: k"),
+]
+
+
+class Targeted:
+    """Clusters may be asked to share the value of a target column."""
+
+    target: str | None
+
+    @property
+    def needs_sensitive(self) -> bool:
+        return self.target is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Penalty:
+    """What a record costs in a cluster where most records have another target."""
+
+    target: NDArray[np.int32]  # (n,)
+    cost: int  # in units
+
+
+def penalty_of(
+    table: CodedTable, points: Points, target: str | None, class_penalty: float | None, size: int
+) -> Penalty | None:
+    """The penalty a policy asks for, None without a target column."""
+    if target is None:
+        return None
+    codes = table.sensitive_codes(target_of(table, target)).astype(np.int32)
+    return Penalty(codes, round((size if class_penalty is None else class_penalty) * points.unit))
+
 
 Leftover = Annotated[
     Literal["increase", "total"],

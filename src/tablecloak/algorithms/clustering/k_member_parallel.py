@@ -14,10 +14,9 @@ from tablecloak import rng
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.clustering._record_distances import Beta, Distance
 from tablecloak.algorithms.clustering._seeding import far_seeds, similar_groups
-from tablecloak.algorithms.clustering._target_penalty import ClassPenalty, Penalty, Target, Targeted, penalty_of
 from tablecloak.algorithms.clustering._unite_clusters import Clustering, cluster_size, solution_of
 from tablecloak.algorithms.clustering.base import Clusters, Points, Pool, points_of
-from tablecloak.algorithms.clustering.k_member import Leftover
+from tablecloak.algorithms.clustering.k_member import ClassPenalty, Leftover, Penalty, Target, Targeted, penalty_of
 from tablecloak.arrays import IntArray
 from tablecloak.kernels.clustering import FAR, Wishes, candidates, choose_wishes
 from tablecloak.progress import Progress, silent

@@ -17,8 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem
-from tablecloak.algorithms.fulldomain._ladder import Ladder
-from tablecloak.algorithms.fulldomain._lattice import Node
+from tablecloak.algorithms.fulldomain._lattice import Ladder, Node
 from tablecloak.algorithms.fulldomain._rollup import NodeGroups
 from tablecloak.algorithms.loss_target import TARGET_LOSSES, AnyLoss, target_of
 from tablecloak.arrays import BoolArray, FloatArray, IntArray

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.algorithms.fulldomain._ladder import Ladder
-from tablecloak.algorithms.fulldomain._lattice import Node
+from tablecloak.algorithms.fulldomain._lattice import Ladder, Node
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.kernels.dispatch import COMPILED_FROM

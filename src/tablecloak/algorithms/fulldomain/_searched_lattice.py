@@ -91,7 +91,7 @@ class SearchedLattice:
         """
         while True:
             bounds = self.base + self.penalty
-            node = _node_of(int(np.argmin(bounds)), bounds.shape)
+            node = tuple(int(i) for i in np.unravel_index(int(np.argmin(bounds)), bounds.shape))
             if self.is_beaten(float(bounds[node])):
                 break
             self._bisect(node, self._open_path(node))
@@ -146,7 +146,3 @@ class SearchedLattice:
 
 def _key(verdict: NodeVerdict) -> tuple[float, int, Node]:
     return verdict.loss, sum(verdict.node), verdict.node
-
-
-def _node_of(index: int, shape: tuple[int, ...]) -> Node:
-    return tuple(int(i) for i in np.unravel_index(index, shape))

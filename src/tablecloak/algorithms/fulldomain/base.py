@@ -9,9 +9,8 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.algorithms.base import Problem, Solution
-from tablecloak.algorithms.fulldomain._judge import Judge, why_no_pruning
+from tablecloak.algorithms.fulldomain._judge import Judge, publish, why_no_pruning
 from tablecloak.algorithms.fulldomain._losses import LossName
-from tablecloak.algorithms.fulldomain._publish import publish
 from tablecloak.algorithms.fulldomain._searched_lattice import SearchedLattice
 from tablecloak.algorithms.fulldomain.lattice_view import LatticeView, view_of_search
 from tablecloak.algorithms.loss_target import TARGET_LOSSES, LossTarget
@@ -29,6 +28,7 @@ class FullDomain(ABC):
 
     name: ClassVar[str]
     searches_lattice: ClassVar[bool] = True
+    needs_hierarchies: ClassVar[bool] = True
     loss: LossName = "gcp"
     suppression_limit: Limit = 0.0
     suppress: Annotated[
@@ -36,10 +36,6 @@ class FullDomain(ABC):
         Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
     ] = "records"
     target: LossTarget = None
-
-    @property
-    def needs_hierarchies(self) -> bool:
-        return True
 
     @property
     def needs_sensitive(self) -> bool:

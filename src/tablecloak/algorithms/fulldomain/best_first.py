@@ -11,9 +11,8 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict
+from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict, publish
 from tablecloak.algorithms.fulldomain._lattice import Node
-from tablecloak.algorithms.fulldomain._publish import publish
 from tablecloak.algorithms.fulldomain._searched_lattice import ROUNDING, BestNode, SearchedLattice
 from tablecloak.algorithms.fulldomain.base import FullDomain
 from tablecloak.algorithms.fulldomain.lattice_view import LatticeView, view_of_best

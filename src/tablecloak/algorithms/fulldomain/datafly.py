@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict
-from tablecloak.algorithms.fulldomain._publish import publish
+from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict, publish
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
@@ -22,6 +21,7 @@ class Datafly:
     Reference: Sweeney, Datafly, DBSec 1997.
     """
 
+    needs_hierarchies: ClassVar[bool] = True
     suppression_limit: Annotated[
         float | None,
         Field(ge=0, lt=1, description="share of records that may be left out; if not given, as many as a class needs"),
@@ -30,10 +30,6 @@ class Datafly:
         Literal["records", "cells"],
         Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
     ] = "records"
-
-    @property
-    def needs_hierarchies(self) -> bool:
-        return True
 
     def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
         return None

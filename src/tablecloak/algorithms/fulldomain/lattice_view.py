@@ -84,20 +84,12 @@ def view_of_search(searched: SearchedLattice) -> LatticeView:
     is_complete = bool((searched.tags != UNKNOWN).all())
     minimal = minimal_nodes(searched.tags) if is_complete else []
     shown = searched.lattice.nodes() if searched.lattice.size <= LIST_UP_TO else sorted({*searched.verdicts, *minimal})
-    return LatticeView(
-        columns=tuple(ladder.domain.name for ladder in searched.judge.ladders),
-        lattice=searched.lattice,
-        loss=searched.judge.loss.name,
-        n_rows=searched.judge.n_rows,
-        budget=searched.judge.budget,
-        nodes=tuple(_node(searched, n) for n in shown),
-        rows=_rows(searched),
-        minimal=tuple(minimal),
-        best=best.node,
-        checks=len(searched.verdicts),
-        bound=best.loss,
-        is_complete=is_complete,
-    )
+    nodes = tuple(_node(searched, n) for n in shown)
+    rows = tuple(dict(zip(("safe", "unsafe", "unknown"), row, strict=True)) for row in searched.rows())
+    return _view(
+        searched.judge, best.node, nodes, rows, minimal=tuple(minimal), checks=len(searched.verdicts),
+        bound=best.loss, is_complete=is_complete,
+    )  # fmt: skip
 
 
 def view_of_best(judge: Judge, best: BestNode) -> LatticeView:
@@ -108,20 +100,18 @@ def view_of_best(judge: Judge, best: BestNode) -> LatticeView:
         row = rows[sum(node.levels)]
         row["safe" if node.is_safe else "unsafe"] += 1
         row["unknown"] -= 1
+    return _view(judge, best.verdict.node, tuple(nodes), tuple(rows), checks=len(nodes), bound=best.bound)
+
+
+def _view(
+    judge: Judge, best: Node, nodes: tuple[NodeView, ...], rows: tuple[dict[str, int], ...], *, checks: int,
+    bound: float, minimal: tuple[Node, ...] = (), is_complete: bool = False,
+) -> LatticeView:  # fmt: skip
+    columns = tuple(ladder.domain.name for ladder in judge.ladders)
     return LatticeView(
-        columns=tuple(ladder.domain.name for ladder in judge.ladders),
-        lattice=judge.lattice,
-        loss=judge.loss.name,
-        n_rows=judge.n_rows,
-        budget=judge.budget,
-        nodes=tuple(nodes),
-        rows=tuple(rows),
-        minimal=(),
-        best=best.verdict.node,
-        checks=len(nodes),
-        bound=best.bound,
-        is_complete=False,
-    )
+        columns, judge.lattice, judge.loss.name, judge.n_rows, judge.budget, nodes, rows, minimal, best, checks, bound,
+        is_complete,
+    )  # fmt: skip
 
 
 def minimal_nodes(tags: NDArray[np.int8]) -> list[Node]:
@@ -157,11 +147,3 @@ def _checked(verdict: NodeVerdict) -> NodeView:
         suppressed=verdict.n_suppressed,
         classes=verdict.n_classes,
     )
-
-
-def _rows(searched: SearchedLattice) -> tuple[dict[str, int], ...]:
-    row = searched.lattice.row_array().ravel()
-    counts = {}
-    for name, tag in (("safe", SAFE), ("unsafe", -SAFE), ("unknown", UNKNOWN)):
-        counts[name] = np.bincount(row[searched.tags.ravel() == tag], minlength=searched.lattice.n_rows)
-    return tuple({name: int(c[i]) for name, c in counts.items()} for i in range(searched.lattice.n_rows))

@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.fulldomain._judge import publish
 from tablecloak.algorithms.fulldomain._lattice import Node
-from tablecloak.algorithms.fulldomain._publish import publish
 from tablecloak.algorithms.fulldomain._searched_lattice import SearchedLattice
 from tablecloak.algorithms.fulldomain.base import FullDomain
 from tablecloak.errors import IncompatibleChoice, did_you_mean

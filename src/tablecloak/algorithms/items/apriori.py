@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.items.cut_search import ItemProblem, find_cut
-from tablecloak.algorithms.items.item_cut import Cut
+from tablecloak.algorithms.items.cut_search import Cut, ItemProblem, find_cut
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from tablecloak.algorithms.base import Problem, Publishes, Solution
+from tablecloak.algorithms.base import Problem, Publishes, Solution, if_not_monotone
 from tablecloak.algorithms.merge_classes import boxes_of, merge_failing, renumbered
 from tablecloak.algorithms.micro._centers import centers_of, spread_within
 from tablecloak.algorithms.micro._points import records_of
@@ -18,26 +18,15 @@ from tablecloak.models.base import Goal
 Standardize = Annotated[bool, Field(description="give all columns the same spread before records are compared")]
 
 
-def _refusal(goal: Goal) -> str | None:
-    unsafe = goal.not_monotone
-    if unsafe:
-        return f"clusters that fail it are united, and uniting clusters can break {', '.join(unsafe)}"
-    return None
-
-
 class Microaggregation:
     """What every kind of microaggregation shares."""
 
-    @property
-    def publishes(self) -> Publishes:
-        return Publishes.CENTERS
+    publishes: ClassVar[Publishes] = Publishes.CENTERS
 
-    @property
-    def needs_rows(self) -> bool:
-        return True
+    needs_rows: ClassVar[bool] = True
 
     def refuses(self, goal: Goal) -> str | None:
-        return _refusal(goal)
+        return if_not_monotone(goal, "clusters that fail it are united, and uniting clusters can break {models}")
 
 
 def ties_of(tie: str | tuple[str, ...]) -> list[Tie]:

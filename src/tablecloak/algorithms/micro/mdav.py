@@ -6,8 +6,7 @@ import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.micro._centers import check_ties
-from tablecloak.algorithms.micro._points import PointRecords, records_of
-from tablecloak.algorithms.micro._unclustered import Unclustered
+from tablecloak.algorithms.micro._points import PointRecords, Unclustered, records_of
 from tablecloak.algorithms.micro.base import Microaggregation, Standardize, TieField, centered, ties_of
 from tablecloak.arrays import IntArray
 from tablecloak.progress import Progress
@@ -34,10 +33,7 @@ class Mdav(Microaggregation):
 
 
 def mdav(records: PointRecords, k: int, progress: Progress, *, compiled: bool | None = None) -> IntArray:
-    """The cluster of every record: k records around the one farthest from the center, k around the one opposite, again.
-
-    Cost: O(n^2 / k). Reference: Domingo-Ferrer, Torra, Data Mining and Knowledge Discovery 11, 2005.
-    """
+    """The cluster of every record: k around the one farthest from the center, k around the one opposite, again."""
     rest = Unclustered(records, compiled)
     while rest.size >= 3 * k:
         from_extreme = rest.distances(rest.farthest(rest.distances(rest.center())))

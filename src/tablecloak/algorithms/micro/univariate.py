@@ -40,8 +40,6 @@ def univariate(values: FloatArray, k: int) -> IntArray:
     """The cluster of every value, least sum of squared distances from the means among all clusters of at least k.
 
     The shortest path over the sorted values: an optimal cluster is a run of k to 2 k - 1 of them.
-    Cost: O(n (log n + k)).
-    Reference: Hansen, Mukherjee, IEEE TKDE 15, 2003.
     """
     order = np.argsort(values, kind="stable")
     shifted = values[order] - values.mean()  # small numbers keep the digits of their squares

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.micro._centers import check_ties
-from tablecloak.algorithms.micro._points import PointRecords, records_of
-from tablecloak.algorithms.micro._unclustered import Unclustered
+from tablecloak.algorithms.micro._points import PointRecords, Unclustered, records_of
 from tablecloak.algorithms.micro.base import Microaggregation, Standardize, TieField, centered, ties_of
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.progress import Progress

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from tablecloak.algorithms.base import CutTree, Problem, Solution
-from tablecloak.algorithms.topdown._choose_cut import Chooser
+from tablecloak.algorithms.topdown._cut_costs import Chooser
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.kernels.cutting import count_codes, descend, propose, sizes, split
 from tablecloak.kernels.dispatch import pays

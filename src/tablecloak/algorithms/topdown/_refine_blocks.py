@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from tablecloak.algorithms.base import Problem
+from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.coded import CodedTable
@@ -73,8 +74,8 @@ class Refinery:
                 finer[block] = own + base
                 base += len(block)
         if self.judges_all:
-            return compact(finer)
-        return self._admitted(classes, compact(finer), blocks)
+            return renumbered(finer)[0]
+        return self._admitted(classes, renumbered(finer)[0], blocks)
 
     def near_order(self, classes: IntArray, emphasis: FloatArray) -> IntArray:
         """Classes in the order of a top-down partition of their middles; another emphasis gives another order."""
@@ -114,7 +115,7 @@ class Refinery:
     def _refined(
         self, classes: IntArray, block: IntArray, steps: Steps, levels: CodeLevels | None, number: int, stop: IntArray
     ) -> IntArray:
-        own = compact(classes[block])
+        own = renumbered(classes[block])[0]
         if stop[0] == 0 and (own.max() > 0 or steps.alone > 0):
             table = self.problem.table
             change = refine.form(compiled=self.is_compiled)
@@ -158,12 +159,7 @@ class Refinery:
         for block in blocks:
             if not ok[after[block]].all():
                 result[block] = before[block]
-        return compact(result)
-
-
-def compact(classes: IntArray) -> IntArray:
-    """The same classes numbered from 0 without gaps, in ascending order of their numbers."""
-    return np.unique(classes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return renumbered(result)[0]
 
 
 def dearest_first(table: CodedTable, prices: Prices, random: np.random.Generator) -> IntArray:

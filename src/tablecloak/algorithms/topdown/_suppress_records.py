@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.merge_classes import boxes_of
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.coded import CodedTable
 
@@ -69,7 +70,8 @@ def _one_round(problem: Problem, solution: Solution, budget: int) -> tuple[Solut
     is_chosen &= problem.goal.admits(rest)
     class_of_tuple = np.where(goes & is_chosen[solution.class_of_tuple], -1, solution.class_of_tuple)
     used = int(trims.removed[is_chosen].sum())
-    return _tightened(table, replace(solution, class_of_tuple=class_of_tuple)), used
+    lo, hi = boxes_of(table, class_of_tuple, solution.n_classes)  # of the records that remain
+    return replace(solution, class_of_tuple=class_of_tuple, lo=lo, hi=hi), used
 
 
 def _best_trims(table: CodedTable, solution: Solution, min_size: int, budget: int) -> _Trims:
@@ -165,16 +167,3 @@ def _trimmed_tuples(table: CodedTable, solution: Solution, trims: _Trims, is_cho
         outside = (codes < trims.keep_lo[classes]) | (codes > trims.keep_hi[classes])
         goes |= applies & outside
     return goes
-
-
-def _tightened(table: CodedTable, solution: Solution) -> Solution:
-    """Boxes of the records that remain."""
-    released = solution.class_of_tuple >= 0
-    order = np.argsort(solution.class_of_tuple[released], kind="stable")
-    starts = np.searchsorted(solution.class_of_tuple[released][order], np.arange(solution.n_classes))
-    lo, hi = solution.lo.copy(), solution.hi.copy()
-    for dim in range(table.space.n_dims):
-        codes = table.quasi_codes(dim)[released][order]
-        lo[:, dim] = np.minimum.reduceat(codes, starts)
-        hi[:, dim] = np.maximum.reduceat(codes, starts)
-    return replace(solution, lo=lo, hi=hi)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from tablecloak import rng
-from tablecloak.algorithms.base import Problem, Solution, TupleOrder, algorithm
-from tablecloak.algorithms.topdown._goal_rules import rules_of
+from tablecloak.algorithms.base import Problem, Solution, TupleOrder, algorithm, if_not_monotone
+from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown._partition import CutRule, partition
-from tablecloak.algorithms.topdown._refine_blocks import Refinery, compact, dearest_first
+from tablecloak.algorithms.topdown._refine_blocks import Refinery, dearest_first
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.coded import CodedTable, mixed
@@ -23,10 +23,11 @@ from tablecloak.kernels.dispatch import has_compiler, pays
 from tablecloak.kernels.loading import must_compile, warm_up
 from tablecloak.kernels.prices import MOST_SET_VALUES, SET, make_prices
 from tablecloak.kernels.refining import SPLIT_UP_TO, Steps
-from tablecloak.kernels.rules import RuleKind, Rules
-from tablecloak.models.base import Goal
+from tablecloak.kernels.rules import RuleKind, Rules, only_size
+from tablecloak.models.base import Goal, PrivacyModel, Rule
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import REFINE, SEARCH_BOXES, Progress, silent, tell_better, tell_groups
+from tablecloak.stats.classes import Counted
 from tablecloak.values.amounts import most_of
 
 
@@ -96,6 +97,8 @@ class Auto:
     Cost: near-linear in the number of different rows for a given effort.
     """
 
+    may_shard: ClassVar[bool] = True
+    order: ClassVar[TupleOrder] = TupleOrder.VALUES
     effort: Annotated[
         Literal["fast", "balanced", "best"] | Annotated[float, Field(gt=0)],
         Field(description="how long to look for a release with less loss; a number: seconds"),
@@ -111,15 +114,11 @@ class Auto:
         Field(description="hierarchy: publish its nodes; set: publish any set of values, whatever the hierarchy"),
     ] = "hierarchy"
 
-    @property
-    def may_shard(self) -> bool:
-        return True
-
     def refuses(self, goal: Goal) -> str | None:
-        unsafe = replace(goal, counts_persons=False).not_monotone
-        if unsafe:
-            return f"classes that end with equal labels are one class to a reader, which may break {', '.join(unsafe)}"
-        return None
+        in_records = replace(goal, counts_persons=False)
+        return if_not_monotone(
+            in_records, "classes that end with equal labels are one class to a reader, which may break {models}"
+        )
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         if not problem.goal.is_monotone:
@@ -148,10 +147,6 @@ class Auto:
         """How long the search may take."""
         limits = [limit for limit in (self.effort, self.time_limit) if isinstance(limit, int | float)]
         return min(limits, default=float("inf"))
-
-    @property
-    def order(self) -> TupleOrder:
-        return TupleOrder.VALUES
 
     def must_compile(self, n_tuples: int) -> bool:
         """Whether the kernels for a table of this many tuples are not there yet."""
@@ -309,7 +304,7 @@ def _boxes(table: CodedTable, classes: IntArray, is_set: BoolArray) -> tuple[Int
 def _solution(table: CodedTable, classes: IntArray, is_set: BoolArray) -> Solution:
     is_published = classes >= 0
     numbers = np.full(len(classes), -1, np.int64)
-    numbers[is_published] = compact(classes[is_published])
+    numbers[is_published] = renumbered(classes[is_published])[0]
     lo, hi, masks = _boxes(table, numbers, is_set)
     return Solution(numbers, lo, hi, sets=masks.astype(np.uint64) if is_set.any() else None)
 
@@ -356,3 +351,51 @@ def share_out(problem: Problem, classes: IntArray, counted: list[int], most: int
     is_whole = np.zeros(len(n_members), bool)
     is_whole[classes[~ok[shared]]] = True
     return np.unique(np.where(is_whole[classes], classes, shared + len(n_members)), return_inverse=True)[1].reshape(-1)
+
+
+def rules_of(goal: Goal, table: CodedTable) -> tuple[Rules, list[int], bool]:
+    """The rules of a goal on a table, the sensitive attributes they count, and whether they are the whole goal."""
+    models = [a_model.in_search for a_model in goal.models]
+    every = [(_rule(m), _columns(m, table)) for m in models]
+    # kernels count records, so where persons have several they judge nothing but a size, which no goal allows less of
+    is_whole = not goal.counts_persons and all(rule is not None for rule, _ in every)
+    judged = [] if goal.counts_persons else [each for each in every if each[0]]
+    counted = sorted({i for _, columns in judged for i in columns})
+    rules = only_size(max(1, goal.min_size))
+    if not counted:
+        return rules, [], is_whole
+    starts = np.concatenate([[0], np.cumsum([table.sensitive[i].n_values for i in counted])]).tolist()
+    rows = [
+        (
+            int(rule.kind),
+            starts[counted.index(i)] + _skipped(rule, table, i),
+            starts[counted.index(i) + 1],
+            rule.limit,
+            rule.order,
+        )
+        for rule, columns in judged
+        if rule
+        for i in columns
+    ]
+    kind, start, end, limit, order = (np.array(column) for column in zip(*rows, strict=True))
+    totals = [table.totals[table.sensitive[i].name] for i in counted]
+    shares = np.concatenate([t / max(1, int(t.sum())) for t in totals])
+    return Rules(rules.min_size, kind, start, end, limit.astype(np.float64), order, shares), counted, is_whole
+
+
+def _rule(a_model: PrivacyModel) -> Rule | tuple[()] | None:
+    """The rule of a model, empty where the size decides, None where it has no such form."""
+    return () if a_model.size_decides else a_model.rule()
+
+
+def _skipped(rule: Rule, table: CodedTable, i: int) -> int:
+    """How many values of an attribute a rule does not look at: the missing one, which comes first."""
+    return int(rule.skips_missing and table.sensitive[i].labels[:1] == (None,))
+
+
+def _columns(a_model: PrivacyModel, table: CodedTable) -> list[int]:
+    """The sensitive attributes that a model speaks of."""
+    names = a_model.sensitive_columns
+    return [
+        i for i, s in enumerate(table.sensitive) if s.kind is Counted.SENSITIVE and (names is None or s.name in names)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -12,8 +12,7 @@ from pydantic import Field
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.loss_target import TARGET_LOSSES, AnyLoss, LossTarget
 from tablecloak.algorithms.solution_metrics import best_by
-from tablecloak.algorithms.topdown._choose_cut import chooser_of
-from tablecloak.algorithms.topdown._cut_costs import node_prices
+from tablecloak.algorithms.topdown._cut_costs import chooser_of, node_prices
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import IntArray
@@ -37,6 +36,7 @@ class Mondrian:
     Reference: LeFevre, DeWitt, Ramakrishnan, Mondrian multidimensional k-anonymity, ICDE 2006.
     """
 
+    may_shard: ClassVar[bool] = True
     mode: Annotated[
         Literal["strict", "relaxed"],
         Field(description="strict: equal rows stay together; relaxed: rows with the cut value may go to either side"),
@@ -53,10 +53,6 @@ class Mondrian:
     suppression_limit: Annotated[
         float, Field(ge=0, lt=1, description="share of records that may be left out where that lowers the loss")
     ] = 0.0
-
-    @property
-    def may_shard(self) -> bool:
-        return True
 
     @property
     def needs_rows(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,9 +29,7 @@ class Ring:
     2010.
     """
 
-    @property
-    def needs_rows(self) -> bool:
-        return True
+    needs_rows: ClassVar[bool] = True
 
     def refuses(self, goal: Goal) -> str | None:
         others = [m.name for m in goal.models if Evidence.PAIRS not in m.evidence]

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.base import FINER, Problem, Solution, algorithm, if_not_monotone
 from tablecloak.algorithms.topdown._grid import Grid, Piece, Trial, children_of, is_numeric, whole_piece
 from tablecloak.arrays import FloatArray
 from tablecloak.models.base import Goal
@@ -42,10 +42,7 @@ class SingleDimensional:
     ] = "range"
 
     def refuses(self, goal: Goal) -> str | None:
-        unsafe = goal.not_monotone
-        if unsafe:
-            return f"a finer table can satisfy {', '.join(unsafe)} where a coarser one does not, so it would be missed"
-        return None
+        return if_not_monotone(goal, FINER)
 
     def run(self, problem: Problem, progress: Progress) -> SplitSearch:
         """Split until nothing can be split, and keep the steps."""

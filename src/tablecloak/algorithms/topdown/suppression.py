@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.base import FINER, Problem, Solution, algorithm, if_not_monotone
 from tablecloak.algorithms.topdown._expose_siblings import Exposing, flat_tree
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.class_labels import ClassLabels
@@ -42,10 +42,7 @@ class Suppression:
     ] = 0.0
 
     def refuses(self, goal: Goal) -> str | None:
-        unsafe = goal.not_monotone
-        if unsafe:
-            return f"a finer table can satisfy {', '.join(unsafe)} where a coarser one does not, so it would be missed"
-        return None
+        return if_not_monotone(goal, FINER)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         budget = most_of(problem.table.n_rows, self.suppression_limit)

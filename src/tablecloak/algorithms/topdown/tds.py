@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.base import FINER, Problem, Solution, algorithm, if_not_monotone
 from tablecloak.algorithms.topdown._expose_siblings import Exposing, ExposingStep, tree_of
 from tablecloak.algorithms.topdown._grid import Grid, Piece, Trial, children_of, whole_piece
 from tablecloak.arrays import FloatArray, IntArray
@@ -30,6 +30,7 @@ class TopDownSpecialization:
     Reference: Fung, Wang, Yu, Top-down specialization for information and privacy preservation, ICDE 2005.
     """
 
+    needs_hierarchies: ClassVar[bool] = True
     scheme: Annotated[
         Literal["subtree", "sibling"],
         Field(
@@ -45,10 +46,6 @@ class TopDownSpecialization:
     ] = 0.0
 
     @property
-    def needs_hierarchies(self) -> bool:
-        return True
-
-    @property
     def needs_sensitive(self) -> bool:
         return self.class_column is not None
 
@@ -56,10 +53,7 @@ class TopDownSpecialization:
         return self.class_column is not None and self.class_column not in quasi
 
     def refuses(self, goal: Goal) -> str | None:
-        unsafe = goal.not_monotone
-        if unsafe:
-            return f"a finer table can satisfy {', '.join(unsafe)} where a coarser one does not, so it would be missed"
-        return None
+        return if_not_monotone(goal, FINER)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         target = None if self.class_column is None else class_codes(problem.table, self.class_column)

@@ -9,7 +9,7 @@ import polars as pl
 
 from tablecloak.algorithms import secret_order
 from tablecloak.algorithms.base import Problem, Solution, TupleOrder
-from tablecloak.algorithms.buckets._similar_groups import BY_VALUES
+from tablecloak.algorithms.buckets.base import BY_VALUES
 from tablecloak.arrays import IntArray
 from tablecloak.attacks.case import Program, Rerun
 from tablecloak.data.class_labels import ClassLabels

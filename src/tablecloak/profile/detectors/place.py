@@ -7,17 +7,8 @@ from tablecloak.profile.column import Column
 from tablecloak.profile.detector import Match, detector
 
 WORDS = (
-    "city",
-    "town",
-    "village",
-    "municipality",
-    "county",
-    "district",
-    "borough",
-    "area",
-    "neighborhood",
-    "birthplace",
-)
+    "city", "town", "village", "municipality", "county", "district", "borough", "area", "neighborhood", "birthplace",
+)  # fmt: skip
 
 
 @detector("place")

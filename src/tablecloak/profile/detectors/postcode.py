@@ -10,20 +10,14 @@ from tablecloak.profile.detector import Match, detector
 
 WORDS = ("zip", "zipcode", "postcode", "postal", "postalcode", "plz", "postleitzahl", "codepostal", "zip5", "zip3")
 _US = re.compile(r"\d{5}(-\d{4})?").fullmatch
-_UK = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}").fullmatch
-_CANADA = re.compile(r"[A-CEGHJ-NPR-TVXY]\d[A-Z] ?\d[A-Z]\d").fullmatch
 _ANY = re.compile(r"[A-Za-z0-9][A-Za-z0-9 -]{1,9}").fullmatch
-_NETHERLANDS = re.compile(r"[1-9]\d{3} ?[A-Z]{2}").fullmatch
-_POLAND = re.compile(r"\d{2}-\d{3}").fullmatch
-_PORTUGAL = re.compile(r"\d{4}-\d{3}").fullmatch
-_BRAZIL = re.compile(r"\d{5}-\d{3}").fullmatch
 COUNTRIES = (
-    ("UK postcode", _UK),
-    ("Canadian postal code", _CANADA),
-    ("Dutch postcode", _NETHERLANDS),
-    ("Polish postcode", _POLAND),
-    ("Portuguese postcode", _PORTUGAL),
-    ("Brazilian postcode", _BRAZIL),
+    ("UK postcode", re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}").fullmatch),
+    ("Canadian postal code", re.compile(r"[A-CEGHJ-NPR-TVXY]\d[A-Z] ?\d[A-Z]\d").fullmatch),
+    ("Dutch postcode", re.compile(r"[1-9]\d{3} ?[A-Z]{2}").fullmatch),
+    ("Polish postcode", re.compile(r"\d{2}-\d{3}").fullmatch),
+    ("Portuguese postcode", re.compile(r"\d{4}-\d{3}").fullmatch),
+    ("Brazilian postcode", re.compile(r"\d{5}-\d{3}").fullmatch),
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tablecloak.algorithms.items.item_cut import LEFT_OUT, Cut
+from tablecloak.algorithms.items.cut_search import LEFT_OUT, Cut
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.atomic import home_of

@@ -10,8 +10,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from tablecloak.algorithms.items.cut_search import ItemProblem, NoCutError
-from tablecloak.algorithms.items.item_cut import LEFT_OUT, Cut
+from tablecloak.algorithms.items.cut_search import LEFT_OUT, Cut, ItemProblem, NoCutError
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded_baskets import join_items
 from tablecloak.data.itemsets import count_itemsets

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tablecloak.attacks.risk_by_columns import Risk, risk_of_sizes
 from tablecloak.attacks.row_classes import class_sizes
 from tablecloak.data.table import Role
 from tablecloak.profile.column import column_of
-from tablecloak.profile.uniqueness import ColumnSet, Risk, risk_of_sizes, singling_sets
+from tablecloak.profile.uniqueness import ColumnSet, singling_sets
 from tablecloak.progress import Progress
 from tablecloak.release.plan import source_of
 from tablecloak.server.tables import PolicyTable, looked_at
