@@ -20,7 +20,7 @@ from tablecloak.report.blocks import (
     Words,
     table,
 )
-from tablecloak.report.words import NONE
+from tablecloak.report.words import share
 
 HEADS = ("attack", "highest", "average", "on the original", "by guessing", "victims", "of")
 HOW = (
@@ -57,22 +57,18 @@ def _reached(tried: Sequence[Mapping[str, Any]]) -> Table:
 
 def _cells(attack: Mapping[str, Any]) -> list[str]:
     before = attack.get("before")
-    average = _chance(attack["average"])
+    average = share(attack["average"])
     if attack["interval"] and attack["targets"]:
-        average += " ± " + _chance((attack["interval"][1] - attack["interval"][0]) / 2)
+        average += " ± " + share((attack["interval"][1] - attack["interval"][0]) / 2)
     return [
         attack["attack"],
-        _chance(attack["highest"]),
+        share(attack["highest"]),
         average,
-        _chance(before["average"] if before else None),
-        _chance(attack["baseline"]),
+        share(before["average"] if before else None),
+        share(attack["baseline"]),
         f"{attack['victims']:,}",
         f"{attack['targets']:,}",
     ]
-
-
-def _chance(value: float | None) -> str:
-    return NONE if value is None else f"{value:.3f}"
 
 
 def _explained(attack: Mapping[str, Any]) -> Entry:

@@ -25,6 +25,7 @@ COVERED = "every cell covers its original"
 COVERED_ITEMS = "every published item covers an item of its record"
 HELD = "every column holds the values of its original"
 WHO = {"quasi": "knowing the quasi-identifiers", "published": "knowing everything published"}
+MEASURES = (("unique", "unique_share", ".1%"), ("highest", "highest", ".2f"), ("average", "average", ".2f"))
 FILES = ("output", "side_output", "report", "certificate", "recoding")
 
 
@@ -183,20 +184,19 @@ def _items(itemsets: Mapping[str, Any]) -> str:
 
 
 def _risks(risk: Mapping[str, Mapping[str, Any]] | None) -> Iterator[str]:
-    """The risk for both attackers, before and after where both are known."""
-    for who, name in WHO.items():
-        sides = (risk or {}).get(who)
-        if sides and sides["after"]:
-            yield f"{name:<30} {_risk(sides['before'], sides['after'])}"
+    """The risk for both attackers, before and after where both are known; the same measures stand below each other."""
+    known = {name: sides for who, name in WHO.items() if (sides := (risk or {}).get(who)) and sides["after"]}
+    rows = [[_measured(sides, *measure) for measure in MEASURES] for sides in known.values()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for (name, sides), row in zip(known.items(), rows, strict=True):
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        of_whom = ["of persons"] if sides["after"].get("counted") == "persons" else []
+        yield f"{name:<30} {'    '.join([*cells, *of_whom])}".rstrip()
 
 
-def _risk(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
-    def shown(key: str, form: str) -> str:
-        return f"{format(before[key], form)} → {format(after[key], form)}" if before else format(after[key], form)
-
-    measures = (("unique", "unique_share", ".1%"), ("highest", "highest", ".2f"), ("average", "average", ".2f"))
-    text = "    ".join(f"{name} {shown(key, form)}" for name, key, form in measures)
-    return f"{text}    of persons" if after.get("counted") == "persons" else text
+def _measured(sides: Mapping[str, Any], name: str, key: str, form: str) -> str:
+    values = [format(side[key], form) for side in (sides["before"], sides["after"]) if side]
+    return f"{name} {' → '.join(values)}"
 
 
 def checked(report: Mapping[str, Any]) -> list[Block]:

@@ -299,7 +299,7 @@ def _risk(subject: Subject, facts: Facts) -> Iterator[Block]:
     drawn = list(RISKS)[1:]
     one, two = (tuple(getattr(exposure, key) for key in drawn) for exposure in (before, after))
     chart = PairedBars("Risk before and after", tuple(RISKS[key] for key in drawn), one, two)
-    yield Columns(((Figure(chart, names=BEFORE_AFTER),), (table(("risk", "before", "after"), rows),)))
+    yield Columns(((Figure(chart, names=BEFORE_AFTER),), (table(("risk", "before", "after"), rows, kind="numbers"),)))
     if subject.blocks:
         yield table(GUESS_HEADS, [[s.name, f"{s.top_share:.1%}", f"{s.worst_top_share:.1%}"] for s in facts.sensitive])
     yield caption(HOW_GROUPS_RISK if subject.blocks else HOW_RISK)
