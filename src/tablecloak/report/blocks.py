@@ -208,6 +208,9 @@ class Dot:
     series: int = 0
     is_frontier: bool = False
     is_knee: bool = False
+    name: str = ""  # beside the dot
+    link: str | None = None
+    is_chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +268,54 @@ class LatticeLegend:
     """What shapes and colors of nodes mean."""
 
 
+@dataclass(frozen=True, slots=True)
+class Heatmap:
+    """Shares of records by two columns: rows are groups of values of the first, from low at the bottom."""
+
+    title: str
+    names: tuple[str, str]  # of the columns
+    shares: tuple[tuple[float, ...], ...]
+    most: float  # share of the strongest color, the same where two maps are held against each other
+
+
+@dataclass(frozen=True, slots=True)
+class Treemap:
+    """Sizes of groups as areas, the largest first; `rest` is what is not listed."""
+
+    title: str
+    sizes: tuple[int, ...]
+    rest: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FallingLine:
+    """What only goes down, by the seconds at which it did."""
+
+    title: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """Bars the height of a line of text, between 0 and 1."""
+
+    title: str
+    heights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """A bar filled to a share."""
+
+    title: str
+    share: float
+    kind: Literal["before", "after", "risk", "loss"] = "risk"
+
+
 Chart: TypeAlias = (
-    Bars | PairedBars | UprightBars | SteppedLines | Scatter | LatticeDiagram | LatticeRows | LatticeLegend
-)
+    Bars | PairedBars | UprightBars | SteppedLines | Scatter | LatticeDiagram | LatticeRows | LatticeLegend | Heatmap
+    | Treemap | FallingLine | Sparkline | Meter
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -348,6 +348,10 @@ LONGEST_NAME = 80
 class TooLarge(Exception):  # noqa: N818
     """More bytes than the limit allows."""
 
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
 
 def safe_name(name: str) -> str:
     """A file name of plain characters; the extension is kept."""
@@ -406,7 +410,7 @@ class Files:
             while chunk := source.read(CHUNK):
                 n_bytes += len(chunk)
                 if n_bytes > limit:
-                    raise TooLarge
+                    raise TooLarge(limit)
                 file.write(chunk)
         return target
 

@@ -23,6 +23,7 @@ from tablecloak.report.blocks import (
     Document,
     Figure,
     Footer,
+    Heatmap,
     Items,
     PageOnly,
     PairedBars,
@@ -77,7 +78,7 @@ def judged(report: Mapping[str, Any]) -> Document:
         Section("Attacks", tuple(attack_blocks(report["attacks"], chances))),
         Section("Utility", (PageOnly(tuple(utility_blocks(report["metrics"]))), *shown(learning_block(report)), drawn)),
         Section("Columns", (_columns(report["columns"]), caption(HOW_COLUMNS))),
-        Section("All metrics", (_metrics(report["metrics"]), *_learned(report))),
+        Section("All metrics", (metrics_table(report["metrics"]), *_learned(report))),
         *([Section("Notes", (Items(tuple(report["notes"])),))] if report["notes"] else []),
         Footer(OWNERS),
     ]
@@ -105,18 +106,7 @@ def _risk(report: Mapping[str, Any]) -> Columns:
 
 
 def _columns(columns: Sequence[Mapping[str, Any]]) -> Table:
-    heads = (
-        "column",
-        "role",
-        "values before",
-        "values after",
-        "detail lost",
-        "L1",
-        "Hellinger",
-        "KL",
-        "EMD",
-        "read as",
-    )
+    counted = ("values before", "values after", "detail lost", "L1", "Hellinger", "KL", "EMD")
     rows = []
     for column in columns:
         distances = column["distances"]
@@ -128,17 +118,13 @@ def _columns(columns: Sequence[Mapping[str, Any]]) -> Table:
             f"{column['distinct_after']:,}", NONE if column["loss"] is None else f"{column['loss']:.1%}", *numbers,
             column["method"] or NONE,
         ])  # fmt: skip
-    return table(heads, rows, kind="dense", right=(2, 3, 4, 5, 6, 7, 8))
+    return table(("column", "role", *counted, "read as"), rows, kind="dense", right=tuple(range(2, 9)))
 
 
-def _metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
+def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
     """All metrics of the release; one that has no value says why."""
     rows: list[list[Text]] = [
-        [
-            name,
-            _value(measured),
-            Words(measured.get("reason") or _described(measured), "faint"),
-        ]
+        [name, _value(measured), Words(measured.get("reason") or _described(measured), "faint")]
         for name, measured in metrics.items()
     ]
     return table(("metric", "value", "how to read it"), rows, right=(1,))
@@ -166,6 +152,18 @@ def _learned(report: Mapping[str, Any]) -> Iterator[Block]:
             f"trained on the release {learned['release']:.1%}, on the original {learned['original']:.1%}, "
             f"most frequent value {learned['majority']:.1%} (± {learned['error']:.1%}).{keeps}"
         )
+
+
+def heatmaps(pair: Mapping[str, Any]) -> tuple[Heatmap, Heatmap]:
+    """Records by two columns, before and after, with one scale of colors for both."""
+    names = (pair["first"], pair["second"])
+    most = max(max(max(row) for row in pair[side]) for side in ("before", "after")) or 1.0
+
+    def drawn(side: str) -> Heatmap:
+        title = f"{names[0]} and {names[1]} {side}: share of records, at most {most:.1%}"
+        return Heatmap(title, names, tuple(map(tuple, pair[side])), most)
+
+    return drawn("before"), drawn("after")
 
 
 def contrasted(report: Mapping[str, Any]) -> Document:

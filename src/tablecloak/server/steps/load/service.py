@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
-from tablecloak.engines.choose import Demand, choose
+from tablecloak.engines.choose import Choice, Demand, choose
 from tablecloak.errors import CloakError, DataError
 from tablecloak.policy.schema import Policy
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
@@ -49,12 +49,20 @@ def project_profile(state: ServerState, project: Project) -> ProfileAnswer:
     return dataset_profile(state, dataset, policy.input.model_dump(exclude_defaults=True, exclude={"path"}))
 
 
-def reload(state: ServerState, project: Project, options: Mapping[str, Any], *, version: int) -> Project:
+def reload(
+    state: ServerState,
+    project: Project,
+    options: Mapping[str, Any],
+    *,
+    version: int,
+    preset: str = "standard",
+    note: str = "read the file in another way",
+) -> Project:
     """Read the dataset in another way and start the policy afresh, because its columns may be others now."""
     dataset = state.store.dataset(project.dataset)
-    profile = dataset_profile(state, dataset, options)
+    profile = dataset_profile(state, dataset, options, preset=preset)
     text = policy_service.edited(profile.policy, policy_service.set_input(dataset.file, options))
-    return policy_service.write(state, project, text, version=version, note="read the file in another way")
+    return policy_service.write(state, project, text, version=version, note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +108,9 @@ def page_of(state: ServerState, project: Project, page: int, n_rows: int, *, val
     return TablePage(numbers, shown.columns, shown.rows)
 
 
-def engine_of(state: ServerState, profile: ProfileAnswer) -> dict[str, str]:
+def engine_of(state: ServerState, profile: ProfileAnswer) -> Choice:
     """What will do the work on a table, and why."""
-    settings = state.settings
-    choice = choose(Demand(settings.engine, settings.memory), profile.memory_bytes)
-    return {"engine": choice.name, "why": choice.why}
+    return choose(Demand(state.settings.engine, state.settings.memory), profile.memory_bytes)
 
 
 def lines_of(state: ServerState, project: Project) -> tuple[str, ...]:
