@@ -37,7 +37,7 @@ EXAMPLES = (
     *(blocks.Figure(chart, "how") for chart in CHARTS),
     blocks.Figure(None, "nothing to draw", title="title"),
     blocks.Charts((blocks.Figure(CHARTS[0]),)),
-    blocks.Columns(((blocks.Heading("left"),), (blocks.Heading("right"),))),
+    blocks.SideBySide(((blocks.Heading("left"),), (blocks.Heading("right"),))),
     blocks.PageOnly((blocks.Paragraph("much"),)),
     blocks.Section("section", (blocks.Paragraph("text"),)),
     blocks.Banner("kicker", "title", ("lead",), blocks.Words("✓ yes", "good"), FINDINGS, (("5", "records"),)),

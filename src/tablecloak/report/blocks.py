@@ -58,7 +58,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """Cells under heads. Columns of numbers stand to the right and do not wrap."""
 
     heads: tuple[str, ...]
@@ -336,7 +336,7 @@ class Charts:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SideBySide:
     """Columns next to each other."""
 
     columns: tuple[tuple[Block, ...], ...]
@@ -384,8 +384,8 @@ class Footer:
 
 
 Block: TypeAlias = (
-    Heading | Paragraph | Preformatted | Items | Table | Tree | Alerts | Findings | Verdicts | Labelled | Figure
-    | Charts | Columns | PageOnly | TerminalOnly | Section | Banner | Footer
+    Heading | Paragraph | Preformatted | Items | TextTable | Tree | Alerts | Findings | Verdicts | Labelled | Figure
+    | Charts | SideBySide | PageOnly | TerminalOnly | Section | Banner | Footer
 )  # fmt: skip
 
 
@@ -407,9 +407,9 @@ def shown(*blocks: Block | None) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block is not None)
 
 
-def table(heads: Iterable[str], rows: Iterable[Iterable[Text]], **look: Any) -> Table:
+def table(heads: Iterable[str], rows: Iterable[Iterable[Text]], **look: Any) -> TextTable:
     """A table from any rows."""
-    return Table(tuple(heads), tuple(tuple(row) for row in rows), **look)
+    return TextTable(tuple(heads), tuple(tuple(row) for row in rows), **look)
 
 
 def to_plain(value: Any) -> Any:

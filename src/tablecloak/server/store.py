@@ -116,11 +116,6 @@ class Run:
     def is_open(self) -> bool:
         return self.status in OPEN
 
-    def to_dict(self) -> dict[str, Any]:
-        """What the API says about a run."""
-        names = ("id", "project", "task", "status", "version", "created", "ended", "result", "error")
-        return {name: getattr(self, name) for name in names}
-
 
 T = TypeVar("T", Dataset, Project, Run)
 JSON_COLUMNS = ("result", "error", "events")

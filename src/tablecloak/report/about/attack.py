@@ -15,8 +15,8 @@ from tablecloak.report.blocks import (
     Labelled,
     Paragraph,
     Section,
-    Table,
     Text,
+    TextTable,
     Words,
     table,
 )
@@ -51,7 +51,7 @@ def _roles(report: Mapping[str, Any]) -> str:
     return f"Quasi-identifiers: {', '.join(report['quasi'])}. Sensitive: {sensitive}."
 
 
-def _reached(tried: Sequence[Mapping[str, Any]]) -> Table:
+def _reached(tried: Sequence[Mapping[str, Any]]) -> TextTable:
     return table(HEADS, [_cells(attack) for attack in tried], kind="numbers")
 
 

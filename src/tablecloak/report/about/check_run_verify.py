@@ -14,6 +14,7 @@ from tablecloak.report.blocks import (
     Labelled,
     Paragraph,
     Text,
+    Tone,
     VerdictRow,
     Verdicts,
     Words,
@@ -31,17 +32,16 @@ FILES = ("output", "side_output", "report", "certificate", "recoding")
 
 def status_words(report: Mapping[str, Any]) -> Words:
     """The one word that decides, and green only where the release can be handed over."""
-    status, findings = report["status"], report.get("findings", ())
-    if status == "ready":
-        return Words("ready to hand over", "good", is_strong=True)
-    if status == "accepted":
-        return Words(f"ready, with {counted(len(findings), 'accepted finding')}", "good", is_strong=True)
-    if status == "findings":
-        n_open = sum(finding["accepted"] is None for finding in findings)
-        return Words(f"not ready: {counted(n_open, 'finding')}", "warning", is_strong=True)
-    if status == "unchecked":
-        return Words("not ready: something could not be checked", "warning", is_strong=True)
-    return Words("not ready: not everything is as it must be", "bad", is_strong=True)
+    findings = report.get("findings", ())
+    n_open = sum(finding["accepted"] is None for finding in findings)
+    said: dict[str, tuple[str, Tone]] = {
+        "ready": ("ready to hand over", "good"),
+        "accepted": (f"ready, with {counted(len(findings), 'accepted finding')}", "good"),
+        "findings": (f"not ready: {counted(n_open, 'finding')}", "warning"),
+        "unchecked": ("not ready: something could not be checked", "warning"),
+    }
+    text, tone = said.get(report["status"], ("not ready: not everything is as it must be", "bad"))
+    return Words(text, tone, is_strong=True)
 
 
 def verdict_sentence(run: Mapping[str, Any]) -> Words:

@@ -19,7 +19,6 @@ from tablecloak.report.blocks import (
     Banner,
     Block,
     Charts,
-    Columns,
     Document,
     Figure,
     Footer,
@@ -29,9 +28,10 @@ from tablecloak.report.blocks import (
     PairedBars,
     Paragraph,
     Section,
-    Table,
+    SideBySide,
     TerminalOnly,
     Text,
+    TextTable,
     Words,
     shown,
     table,
@@ -85,7 +85,7 @@ def judged(report: Mapping[str, Any]) -> Document:
     return Document(f"{report['release']}: comparison", tuple(blocks))
 
 
-def _risk(report: Mapping[str, Any]) -> Columns:
+def _risk(report: Mapping[str, Any]) -> SideBySide:
     before, after = report["before"], report["after"]
     one, two = (tuple(side[key] for key in RISKS.values()) for side in (before, after))
     chart = PairedBars("Risk before and after", tuple(RISKS), one, two)
@@ -102,10 +102,10 @@ def _risk(report: Mapping[str, Any]) -> Columns:
         ]
     rows.append(["detail lost (GCP)", NONE, f"{report['loss']:.1%}"])
     numbers = table(("risk", "original", "release"), rows, kind="numbers")
-    return Columns(((Figure(chart, names=("original", "release")),), (numbers,)))
+    return SideBySide(((Figure(chart, names=("original", "release")),), (numbers,)))
 
 
-def _columns(columns: Sequence[Mapping[str, Any]]) -> Table:
+def _columns(columns: Sequence[Mapping[str, Any]]) -> TextTable:
     counted = ("values before", "values after", "detail lost", "L1", "Hellinger", "KL", "EMD")
     rows = []
     for column in columns:
@@ -121,7 +121,7 @@ def _columns(columns: Sequence[Mapping[str, Any]]) -> Table:
     return table(("column", "role", *counted, "read as"), rows, kind="dense", right=tuple(range(2, 9)))
 
 
-def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
+def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> TextTable:
     """All metrics of the release; one that has no value says why."""
     rows: list[list[Text]] = [
         [name, _value(measured), Words(measured.get("reason") or _described(measured), "faint")]
@@ -204,10 +204,10 @@ def _axis(report: Mapping[str, Any], axis: str, names: tuple[str, str]) -> Itera
     chart = PairedBars(title, labels, one, two, names=("A", "B"))
     figure = Figure(chart, AXES[axis][1], names=names, title=title)
     if axis == "utility":
-        yield Columns(((figure,),))
+        yield SideBySide(((figure,),))
         yield numbers
     else:
-        yield Columns(((figure,), (numbers,)))
+        yield SideBySide(((figure,), (numbers,)))
 
 
 def _contrasted(row: Mapping[str, Any]) -> list[Text]:

@@ -17,8 +17,8 @@ from tablecloak.report.blocks import (
     Paragraph,
     Scatter,
     Section,
-    Table,
     TerminalOnly,
+    TextTable,
     Tone,
     table,
 )
@@ -124,7 +124,7 @@ def _kind(report: Mapping[str, Any], point: Mapping[str, Any]) -> str:
     return "frontier" if point["number"] in report["frontier"] else "beaten"
 
 
-def _variants(report: Mapping[str, Any]) -> Table:
+def _variants(report: Mapping[str, Any]) -> TextTable:
     points = report["points"]
     names = list(points[0]["changes"]) if points else []
     metrics = list(dict.fromkeys(["gcp", report["utility"]]))

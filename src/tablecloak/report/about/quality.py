@@ -9,13 +9,13 @@ from tablecloak.report.blocks import (
     Bars,
     Block,
     Charts,
-    Columns,
     Figure,
     Heading,
     Items,
     PageOnly,
     PairedBars,
     Paragraph,
+    SideBySide,
     Text,
     Words,
     table,
@@ -66,7 +66,7 @@ def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, flo
     """
     tried = [a for a in attacks if a["applies"]]
     if tried:
-        yield Columns(((_attack_chart(tried),), tuple(_stops(tried))))
+        yield SideBySide(((_attack_chart(tried),), tuple(_stops(tried))))
         yield table(
             ("attack", "highest", "average", "on the original", "by guessing", "victims", "of"),
             [_attack_row(a, before) for a in tried],

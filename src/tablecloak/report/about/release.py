@@ -26,7 +26,6 @@ from tablecloak.report.blocks import (
     Bars,
     Block,
     Charts,
-    Columns,
     Document,
     Entry,
     Figure,
@@ -38,6 +37,7 @@ from tablecloak.report.blocks import (
     Paragraph,
     Preformatted,
     Section,
+    SideBySide,
     SteppedLines,
     Text,
     UprightBars,
@@ -159,7 +159,7 @@ def _reproduction_section(subject: Subject) -> Section:
         table(("file", "keyed digest"), keyed, kind="hashes"),
         caption("A plain hash of a file that is not published would confirm guesses at its records. The key of this "
                 "digest is in the recoding."),
-        Columns((
+        SideBySide((
             (Heading("Versions"), table(("what", "version"), versions)),
             (Heading("Time"), table(("phase", "seconds"), seconds)),
         )),
@@ -299,7 +299,8 @@ def _risk(subject: Subject, facts: Facts) -> Iterator[Block]:
     drawn = list(RISKS)[1:]
     one, two = (tuple(getattr(exposure, key) for key in drawn) for exposure in (before, after))
     chart = PairedBars("Risk before and after", tuple(RISKS[key] for key in drawn), one, two)
-    yield Columns(((Figure(chart, names=BEFORE_AFTER),), (table(("risk", "before", "after"), rows, kind="numbers"),)))
+    numbers = table(("risk", *BEFORE_AFTER), rows, kind="numbers")
+    yield SideBySide(((Figure(chart, names=BEFORE_AFTER),), (numbers,)))
     if subject.blocks:
         yield table(GUESS_HEADS, [[s.name, f"{s.top_share:.1%}", f"{s.worst_top_share:.1%}"] for s in facts.sensitive])
     yield caption(HOW_GROUPS_RISK if subject.blocks else HOW_RISK)

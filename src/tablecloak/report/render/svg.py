@@ -10,26 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import singledispatch
 from math import ceil, floor, inf, log2, log10
 
-from tablecloak.report.blocks import (
-    Bars,
-    Chart,
-    Dot,
-    FallingLine,
-    Heatmap,
-    LatticeDiagram,
-    LatticeLegend,
-    LatticeNode,
-    LatticeRow,
-    LatticeRows,
-    Meter,
-    PairedBars,
-    Scatter,
-    Sparkline,
-    SteppedLines,
-    Treemap,
-    Unit,
-    UprightBars,
-)
+from tablecloak.report import blocks
+from tablecloak.report.blocks import Chart, Dot, LatticeNode, LatticeRow, Unit
 from tablecloak.report.render.markup import Html, Node, el, join
 from tablecloak.report.words import percent
 
@@ -60,7 +42,7 @@ def draw(chart: Chart) -> Html:
 
 
 @draw.register
-def _bars(chart: Bars) -> Html:
+def _bars(chart: blocks.Bars) -> Html:
     show, top = SHOW[chart.unit], _top(chart.values, chart.top)
     tracks = [
         el(
@@ -82,7 +64,7 @@ def _bars(chart: Bars) -> Html:
 
 
 @draw.register
-def _paired_bars(chart: PairedBars) -> Html:
+def _paired_bars(chart: blocks.PairedBars) -> Html:
     """Two horizontal bars per label, one above the other."""
     top = _top([*chart.one, *chart.two], None)
     height = ROW + 8
@@ -99,7 +81,7 @@ def _paired_bars(chart: PairedBars) -> Html:
 
 
 @draw.register
-def _histogram(chart: UprightBars) -> Html:
+def _histogram(chart: blocks.UprightBars) -> Html:
     top, step = _top(chart.values, None), WIDTH / max(1, len(chart.labels))
     base = HEIGHT - 44
     columns = []
@@ -117,7 +99,7 @@ def _histogram(chart: UprightBars) -> Html:
 
 
 @draw.register
-def _steps(chart: SteppedLines) -> Html:
+def _steps(chart: blocks.SteppedLines) -> Html:
     """Before as an area, after as an outline."""
     top, base, left = _top([*chart.before, *chart.after], None), HEIGHT - 30, 44.0
     step = (WIDTH - left - 4) / max(1, len(chart.before))
@@ -218,7 +200,7 @@ N_SHAPES = len(CORNERS) + 1
 
 
 @draw.register
-def _scatter(chart: Scatter) -> Html:
+def _scatter(chart: blocks.Scatter) -> Html:
     dots = chart.dots
     x_scale, y_scale = _scale([d.x for d in dots]), _scale([d.y for d in dots])
     x_top, y_top = x_scale[0], y_scale[0]
@@ -276,7 +258,7 @@ def _axis_names(x_axis: str, y_axis: str) -> Html:
     )
 
 
-def _mark(chart: Scatter, dot: Dot, x: float, y: float) -> Html:
+def _mark(chart: blocks.Scatter, dot: Dot, x: float, y: float) -> Html:
     series = dot.series % N_SHAPES
     look = {"class_": f"mark-{series}" + ("" if dot.is_frontier else " beaten"), "d": _shape_path(series, x, y)}
     if dot.link is None:
@@ -320,7 +302,7 @@ SPARK_WIDTH, SPARK_HEIGHT = 96, 24
 
 
 @draw.register
-def _heatmap(chart: Heatmap) -> Html:
+def _heatmap(chart: blocks.Heatmap) -> Html:
     first, second = chart.names
     high, wide = HEAT / len(chart.shares), HEAT / max(1, len(chart.shares[0]))
     cells = [
@@ -337,7 +319,7 @@ def _heatmap(chart: Heatmap) -> Html:
 
 
 @draw.register
-def _treemap(chart: Treemap) -> Html:
+def _treemap(chart: blocks.Treemap) -> Html:
     kinds = [f"group shade{_shade(size, max(chart.sizes))}" for size in chart.sizes]
     areas, rest = list(chart.sizes), [chart.rest] if chart.rest > 0 else []
     places = squarified([*areas, *rest], MAP_WIDTH, MAP_HEIGHT)
@@ -387,7 +369,7 @@ def _shade(size: int, most: int) -> int:
 
 
 @draw.register
-def _falling_line(chart: FallingLine) -> Html:
+def _falling_line(chart: blocks.FallingLine) -> Html:
     """The scripts of the web app draw the same line while a run works."""
     last = max([at for at, _ in chart.points], default=0.0) or 0.1
     top = _top([value for _, value in chart.points], None)
@@ -397,7 +379,7 @@ def _falling_line(chart: FallingLine) -> Html:
 
 
 @draw.register
-def _sparkline(chart: Sparkline) -> Html:
+def _sparkline(chart: blocks.Sparkline) -> Html:
     step = SPARK_WIDTH / max(1, len(chart.heights))
     heights = [max(1.0, share * SPARK_HEIGHT) for share in chart.heights]
     bars = [
@@ -408,7 +390,7 @@ def _sparkline(chart: Sparkline) -> Html:
 
 
 @draw.register
-def _meter(chart: Meter) -> Html:
+def _meter(chart: blocks.Meter) -> Html:
     width = 100 * min(1.0, max(0.0, chart.share))
     bars = [
         el("rect", class_="track", x=0, y=0, width=100, height=8),
@@ -427,7 +409,7 @@ Place = tuple[float, float]
 
 
 @draw.register
-def _lattice_diagram(chart: LatticeDiagram) -> Html:
+def _lattice_diagram(chart: blocks.LatticeDiagram) -> Html:
     rows: dict[int, list[LatticeNode]] = {}
     for node in sorted(chart.nodes, key=lambda n: n.levels):
         rows.setdefault(sum(node.levels), []).append(node)
@@ -486,7 +468,7 @@ def _node_shape(tag: str, how: str, x: float, y: float) -> Html:
 
 
 @draw.register
-def _lattice_legend(_: LatticeLegend) -> Html:
+def _lattice_legend(_: blocks.LatticeLegend) -> Html:
     entries = [
         ("safe", "checked", "safe, counted"),
         ("safe", "inferred", "safe, follows from others"),
@@ -503,7 +485,7 @@ def _lattice_legend(_: LatticeLegend) -> Html:
 
 
 @draw.register
-def _lattice_rows(chart: LatticeRows) -> Html:
+def _lattice_rows(chart: blocks.LatticeRows) -> Html:
     """How many nodes of each row are safe, unsafe, not looked at; made of its nodes if they fit."""
     widest = max(row.size for row in chart.rows)
     per_node = (LATTICE_WIDTH - 240) / widest

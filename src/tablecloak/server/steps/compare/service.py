@@ -142,7 +142,7 @@ def _compared(
 
 
 @dataclass(frozen=True, slots=True)
-class Attacker:
+class AttackerRisk:
     """Who wants to know something, and the chance of success before and after."""
 
     name: str
@@ -151,7 +151,7 @@ class Attacker:
     after: float
 
 
-def attackers(run: Run) -> list[Attacker]:
+def attackers(run: Run) -> list[AttackerRisk]:
     """Risk before and after, by what an attacker wants."""
     before, after = run.result.get("before"), run.result.get("after")
     if not before or not after:
@@ -165,12 +165,12 @@ def attackers(run: Run) -> list[Attacker]:
         kinds = (
             ("Somebody who knows some items", "highest", "of all records that hold them picks one: the worst case"),
         )
-    attackers_ = [Attacker(name, help_, before[key], after[key]) for name, key, help_ in kinds]
+    attackers_ = [AttackerRisk(name, help_, before[key], after[key]) for name, key, help_ in kinds]
     everything = (run.result.get("risk") or {}).get("published") or {}
     if everything.get("before") and everything.get("after"):
         help_ = "share of records that stand alone for who knows every published column"
         shares = (everything[side]["unique_share"] for side in ("before", "after"))
-        attackers_.append(Attacker("Knows everything published", help_, *shares))
+        attackers_.append(AttackerRisk("Knows everything published", help_, *shares))
     return attackers_
 
 
