@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tablecloak.report import blocks
 from tablecloak.report.about.quality import caption
-from tablecloak.report.blocks import (
-    Banner,
-    Block,
-    Document,
-    Entry,
-    Items,
-    Labelled,
-    Paragraph,
-    Section,
-    Text,
-    TextTable,
-    Words,
-    table,
-)
+from tablecloak.report.blocks import Block, Text, Words, table
 from tablecloak.report.words import share
 
 HEADS = ("attack", "highest", "average", "on the original", "by guessing", "victims", "of")
@@ -30,20 +18,20 @@ HOW = (
 )
 
 
-def attacked(report: Mapping[str, Any], name: str) -> Document:
+def attacked(report: Mapping[str, Any], name: str) -> blocks.Document:
     """What each attack reaches before and after, then those that were not tried and why."""
     tried = [a for a in report["attacks"] if a["applies"]]
     skipped = [a for a in report["attacks"] if not a["applies"]]
-    blocks: list[Block] = [
-        Banner("Attacks", name, ()),
-        Section("What attackers reach", (Paragraph(_roles(report)), _reached(tried), caption(HOW))),
-        Section("The attacks", (Labelled(tuple(_explained(attack) for attack in tried), "entries"),)),
+    contents: list[Block] = [
+        blocks.Banner("Attacks", name, ()),
+        blocks.Section("What attackers reach", (blocks.Paragraph(_roles(report)), _reached(tried), caption(HOW))),
+        blocks.Section("The attacks", (blocks.Labelled(tuple(_explained(attack) for attack in tried), "entries"),)),
     ]
     if skipped:
         entries = tuple(f"{a['attack']}: {a['reason']}" for a in skipped)
-        blocks.append(Section("Not tried", (Items(entries, "not tried"),)))
-    blocks += [caption(f"Note: {note}") for note in report["notes"]]
-    return Document(f"{name}: attacks", tuple(blocks))
+        contents.append(blocks.Section("Not tried", (blocks.Items(entries, "not tried"),)))
+    contents += [caption(f"Note: {note}") for note in report["notes"]]
+    return blocks.Document(f"{name}: attacks", tuple(contents))
 
 
 def _roles(report: Mapping[str, Any]) -> str:
@@ -51,7 +39,7 @@ def _roles(report: Mapping[str, Any]) -> str:
     return f"Quasi-identifiers: {', '.join(report['quasi'])}. Sensitive: {sensitive}."
 
 
-def _reached(tried: Sequence[Mapping[str, Any]]) -> TextTable:
+def _reached(tried: Sequence[Mapping[str, Any]]) -> blocks.TextTable:
     return table(HEADS, [_cells(attack) for attack in tried], kind="numbers")
 
 
@@ -71,10 +59,10 @@ def _cells(attack: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _explained(attack: Mapping[str, Any]) -> Entry:
+def _explained(attack: Mapping[str, Any]) -> blocks.Entry:
     """What an attack does and what stops it; a terminal has room for those with victims."""
     texts = list(_said_of(attack))
-    return Entry(attack["attack"], tuple(texts if attack["victims"] else (_small(text) for text in texts)))
+    return blocks.Entry(attack["attack"], tuple(texts if attack["victims"] else (_small(text) for text in texts)))
 
 
 def _said_of(attack: Mapping[str, Any]) -> Iterator[Text]:

@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tablecloak.report.blocks import (
-    Bars,
-    Block,
-    Charts,
-    Figure,
-    Heading,
-    Items,
-    PageOnly,
-    PairedBars,
-    Paragraph,
-    SideBySide,
-    Text,
-    Words,
-    table,
-)
+from tablecloak.report import blocks
+from tablecloak.report.blocks import Block, Text, Words, table
 from tablecloak.report.words import NONE, capitalized, percent, share
 
 # How to read what a report says about utility: the metric, what people call it, and what its value means.
@@ -53,9 +40,9 @@ HOW_UTILITY = (
 HOW_LOSS = "0% means every value is published exactly, 100% that nothing is said about the column."
 
 
-def caption(text: Text) -> Paragraph:
+def caption(text: Text) -> blocks.Paragraph:
     """How to read what stands above."""
-    return Paragraph(text, "caption")
+    return blocks.Paragraph(text, "caption")
 
 
 def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, float]) -> Iterator[Block]:
@@ -66,7 +53,7 @@ def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, flo
     """
     tried = [a for a in attacks if a["applies"]]
     if tried:
-        yield SideBySide(((_attack_chart(tried),), tuple(_stops(tried))))
+        yield blocks.SideBySide(((_attack_chart(tried),), tuple(_stops(tried))))
         yield table(
             ("attack", "highest", "average", "on the original", "by guessing", "victims", "of"),
             [_attack_row(a, before) for a in tried],
@@ -85,23 +72,23 @@ def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, flo
     )
 
 
-def _attack_chart(tried: Sequence[Mapping[str, Any]]) -> Figure:
+def _attack_chart(tried: Sequence[Mapping[str, Any]]) -> blocks.Figure:
     names = tuple(a["attack"] for a in tried)
     guessed, reached = tuple(a["baseline"] for a in tried), tuple(a["average"] or 0.0 for a in tried)
-    chart = PairedBars("Average chance of success", names, guessed, reached, names=("by guessing", "attack"))
+    chart = blocks.PairedBars("Average chance of success", names, guessed, reached, names=("by guessing", "attack"))
     how = "The lower bar is the attacker with the release, the upper one without it. The closer the two, the better."
-    return Figure(chart, how, names=("by guessing", "with the release"))
+    return blocks.Figure(chart, how, names=("by guessing", "with the release"))
 
 
 def _stops(tried: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     with_victims = [a for a in tried if a["victims"]]
     if not with_victims:
-        yield Paragraph("No attack that was tried has a victim.")
+        yield blocks.Paragraph("No attack that was tried has a victim.")
         return
     entries = tuple(
         (Words(a["attack"], is_strong=True), f": stopped by {_lower(a['stopped_by'])}") for a in with_victims
     )
-    yield PageOnly((Heading("What would stop attacks with victims"), Items(entries, "plain")))
+    yield blocks.PageOnly((blocks.Heading("What would stop attacks with victims"), blocks.Items(entries, "plain")))
 
 
 def _lower(text: str) -> str:
@@ -148,12 +135,14 @@ def metric_value(name: str, measured: Mapping[str, Any]) -> str:
     return show(measured["value"]) + (f" ± {show(error)}" if error is not None else "")
 
 
-def loss_figure(per_column: Mapping[str, float]) -> Figure:
+def loss_figure(per_column: Mapping[str, float]) -> blocks.Figure:
     """The detail that each column lost."""
-    return Figure(Bars("Detail lost by column", tuple(per_column), tuple(per_column.values()), top=1.0), HOW_LOSS)
+    return blocks.Figure(
+        blocks.Bars("Detail lost by column", tuple(per_column), tuple(per_column.values()), top=1.0), HOW_LOSS
+    )
 
 
-def distance_figures(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Figure]:
+def distance_figures(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[blocks.Figure]:
     """By column: how far its distribution moved, and how far queries on it are off."""
     for key, how in (
         ("hellinger", "Distance of each column from the original: 0 the same distribution, 1 a disjoint one."),
@@ -164,20 +153,20 @@ def distance_figures(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Figur
             top = 1.0 if key == "hellinger" else None
             unit = "share" if key in SHARES else "decimal"
             title = f"{READ[key][0]} by column"
-            yield Figure(Bars(title, tuple(parts), tuple(parts.values()), top=top, unit=unit), how)  # type: ignore[arg-type]
+            yield blocks.Figure(blocks.Bars(title, tuple(parts), tuple(parts.values()), top=top, unit=unit), how)  # type: ignore[arg-type]
 
 
-def learning_block(report: Mapping[str, Any]) -> Charts | None:
+def learning_block(report: Mapping[str, Any]) -> blocks.Charts | None:
     """How well a model learns the target from the release, where there is one."""
     learned = report.get("learning")
     if not learned:
         return None
     values = (learned["majority"], learned["release"], learned["original"])
-    chart = Bars("Accuracy", ("most frequent", "from the release", "from the original"), values, top=1)
+    chart = blocks.Bars("Accuracy", ("most frequent", "from the release", "from the original"), values, top=1)
     keeps = "" if learned["kept"] is None else f" The release keeps {learned['kept']:.0%} of what can be learned."
     notes = " ".join(["", *(f"Note: {note}." for note in learned["notes"])])
     how = (
         f"Share of {learned['n_tested']:,} held-out originals whose {learned['target']} a model ({learned['learner']}) "
         f"predicts rightly, ± {learned['error']:.1%}.{keeps}{notes}"
     )
-    return Charts((Figure(chart, how, title=f"Learning to predict {learned['target']}"),))
+    return blocks.Charts((blocks.Figure(chart, how, title=f"Learning to predict {learned['target']}"),))
