@@ -299,10 +299,6 @@ class Store:
     def has_run(self, id_: str) -> bool:
         return bool(self._all("select 1 from runs where id = ?", id_))
 
-    def forget_run(self, id_: str) -> None:
-        with self._writing() as base:
-            base.execute("delete from runs where id = ?", (id_,))
-
     # Answers: what was counted once and stays true -------------------------------------------------------------------
 
     def answer(self, owner: str, key: str) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tablecloak.report import blocks
-from tablecloak.report.about.quality import caption
+from tablecloak.report.about.quality import ATTACK_HEADS, attack_cells, caption
 from tablecloak.report.blocks import Block, Text, Words, table
 from tablecloak.report.words import share
 
-HEADS = ("attack", "highest", "average", "on the original", "by guessing", "victims", "of")
 HOW = (
     "Highest is the chance of success against the most exposed person, where an attack has one by person; average that "
     "over all targets, of the release and of the original; beside it stands what a guess without the release, or a "
@@ -22,9 +21,10 @@ def attacked(report: Mapping[str, Any], name: str) -> blocks.Document:
     """What each attack reaches before and after, then those that were not tried and why."""
     tried = [a for a in report["attacks"] if a["applies"]]
     skipped = [a for a in report["attacks"] if not a["applies"]]
+    reached = table(ATTACK_HEADS, map(_cells, tried), kind="numbers")
     contents: list[Block] = [
         blocks.Banner("Attacks", name, ()),
-        blocks.Section("What attackers reach", (blocks.Paragraph(_roles(report)), _reached(tried), caption(HOW))),
+        blocks.Section("What attackers reach", (blocks.Paragraph(_roles(report)), reached, caption(HOW))),
         blocks.Section("The attacks", (blocks.Labelled(tuple(_explained(attack) for attack in tried), "entries"),)),
     ]
     if skipped:
@@ -39,24 +39,12 @@ def _roles(report: Mapping[str, Any]) -> str:
     return f"Quasi-identifiers: {', '.join(report['quasi'])}. Sensitive: {sensitive}."
 
 
-def _reached(tried: Sequence[Mapping[str, Any]]) -> blocks.TextTable:
-    return table(HEADS, [_cells(attack) for attack in tried], kind="numbers")
-
-
 def _cells(attack: Mapping[str, Any]) -> list[str]:
-    before = attack.get("before")
     average = share(attack["average"])
     if attack["interval"] and attack["targets"]:
         average += " ± " + share((attack["interval"][1] - attack["interval"][0]) / 2)
-    return [
-        attack["attack"],
-        share(attack["highest"]),
-        average,
-        share(before["average"] if before else None),
-        share(attack["baseline"]),
-        f"{attack['victims']:,}",
-        f"{attack['targets']:,}",
-    ]
+    before = (attack.get("before") or {}).get("average")
+    return [attack["attack"], *attack_cells(attack, before, average)]
 
 
 def _explained(attack: Mapping[str, Any]) -> blocks.Entry:

@@ -26,6 +26,7 @@ READ = {
     "kl": ("KL divergence", "nats lost by taking the rebuilt distribution for the original one, 0 none"),
 }
 SHARES = frozenset({"gcp", "query-error", "contingency-error", "propensity"})
+ATTACK_HEADS = ("attack", "highest", "average", "on the original", "by guessing", "victims", "of")
 HOW_ATTACKS = (
     "Highest is the chance of success against the most exposed person, where an attack has one by person; average "
     "that over all; by guessing is what the same attacker reaches on average without the release. Victims are people "
@@ -54,11 +55,8 @@ def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, flo
     tried = [a for a in attacks if a["applies"]]
     if tried:
         yield blocks.SideBySide(((_attack_chart(tried),), tuple(_stops(tried))))
-        yield table(
-            ("attack", "highest", "average", "on the original", "by guessing", "victims", "of"),
-            [_attack_row(a, before) for a in tried],
-            kind="numbers",
-        )
+        rows = [[explained(a["attack"], a["description"]), *attack_cells(a, before.get(a["attack"]))] for a in tried]
+        yield table(ATTACK_HEADS, rows, kind="numbers")
         yield caption(HOW_ATTACKS)
         for note in dict.fromkeys(note for a in tried for note in a["notes"]):
             yield caption(f"{capitalized(note)}.")
@@ -95,12 +93,11 @@ def _lower(text: str) -> str:
     return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
-def _attack_row(attack: Mapping[str, Any], before: Mapping[str, float]) -> list[Text]:
-    name = attack["attack"]
-    return [
-        explained(name, attack["description"]), share(attack["highest"]), share(attack["average"]),
-        share(before.get(name)), share(attack["baseline"]), f"{attack['victims']:,}", f"{attack['targets']:,}",
-    ]  # fmt: skip
+def attack_cells(attack: Mapping[str, Any], before: float | None, average: str | None = None) -> list[str]:
+    """What an attack reaches, under the heads that follow its name."""
+    shown = average or share(attack["average"])
+    counts = (f"{attack['victims']:,}", f"{attack['targets']:,}")
+    return [share(attack["highest"]), shown, share(before), share(attack["baseline"]), *counts]
 
 
 def explained(name: str, text: str) -> Text:
