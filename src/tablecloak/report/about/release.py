@@ -50,7 +50,7 @@ OWNERS = (
     f"original (loss to {LOSS_STEP:.0%}, accuracies to {LEARNED_STEP:.0%}) and leaves out what one record can move "
     "far. Errors of queries, distances and correlations are told to the owner, by tablecloak run --json."
 )
-HOW_SIZES = "Number of classes by size. blocks.Bars far to the right are classes with more generalization than needed."
+HOW_SIZES = "Number of classes by size. Bars far to the right are classes with more generalization than needed."
 HOW_GENERALIZED = (
     "The closer the two, the better analyses of this column keep their results. A generalized value counts evenly for "
     "all it covers."
