@@ -86,7 +86,7 @@ def test_report_command_web_and_python_say_the_same(way, cloak, tmp_path, monkey
 
     command = figures(cloak("attack", "people.csv", "release.csv", "-p", "policy.yaml", "--json").data["attacks"])
     table = PolicyTable((tmp_path / "policy.yaml").read_text(), tmp_path)
-    web = figures(compare_task.attack(ReleaseRequest(table, Path("release.csv")), silent).attacks)
+    web = figures(compare_task.attack(ReleaseRequest(table, Path("release.csv")), silent).document["attacks"])
     side = side_path(tmp_path / "release.csv")
     beside = {"side": pl.read_csv(side)} if side.exists() else {}
     if way == "population":

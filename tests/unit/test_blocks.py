@@ -16,6 +16,11 @@ CHARTS = (
     blocks.LatticeDiagram((blocks.LatticeNode((0, 1), "safe", "checked", "hover", link="/x", is_chosen=True),)),
     blocks.LatticeRows((blocks.LatticeRow((("safe", 1), ("unsafe", 0)), 1),)),
     blocks.LatticeLegend(),
+    blocks.Heatmap("t", ("a", "b"), ((0.5, 0.25),), 0.5),
+    blocks.Treemap("t", (3, 2), 1),
+    blocks.FallingLine("t", ((0.5, 0.2), (1.0, 0.1))),
+    blocks.Sparkline("t", (0.5, 1.0)),
+    blocks.Meter("t", 0.5, "loss"),
 )
 FINDINGS = blocks.Findings((blocks.FindingRow("lonely", "all differ", "leave it out", None),))
 EXAMPLES = (
@@ -32,7 +37,7 @@ EXAMPLES = (
     *(blocks.Figure(chart, "how") for chart in CHARTS),
     blocks.Figure(None, "nothing to draw", title="title"),
     blocks.Charts((blocks.Figure(CHARTS[0]),)),
-    blocks.Columns(((blocks.Heading("left"),), (blocks.Heading("right"),))),
+    blocks.SideBySide(((blocks.Heading("left"),), (blocks.Heading("right"),))),
     blocks.PageOnly((blocks.Paragraph("much"),)),
     blocks.Section("section", (blocks.Paragraph("text"),)),
     blocks.Banner("kicker", "title", ("lead",), blocks.Words("✓ yes", "good"), FINDINGS, (("5", "records"),)),

@@ -3,6 +3,7 @@
 import pytest
 
 from tablecloak.report.about import check_run_verify
+from tablecloak.report.about.attack import attacked
 from tablecloak.report.render.terminal import lines
 from tablecloak.values.amounts import show_size
 
@@ -68,7 +69,8 @@ def test_risk_before_and_after():
     first = shown.index(
         "risk      knowing the quasi-identifiers  unique 92.2% → 0.0%    highest 1.00 → 0.20    average 0.95 → 0.04"
     )
-    assert shown[first + 1] == "knowing everything published   unique 92.2%    highest 1.00    average 0.95"
+    second = "knowing everything published   unique 92.2%           highest 1.00           average 0.95"
+    assert shown[first + 1] == second
 
 
 FINDING = {"kind": "standing-alone", "what": "all stand alone on 'cost'", "fix": {"text": "leave it out"}}
@@ -118,3 +120,12 @@ def test_the_way_on_from_the_demo(tmp_path):
     assert "Open out/r.html" in shown[0]
     assert shown[1] == "Next: tablecloak verify out/a.csv --certificate out/c.json"
     assert shown[2].strip() == f"tablecloak run {tmp_path}/policy.yaml --set goals.0.k=20 --force"
+
+
+def test_chances_of_an_attack_are_percentages():
+    chances = {"highest": 2 / 3, "average": 0.25, "interval": [0.2, 0.3], "before": {"average": 1.0}, "baseline": None}
+    words = {"description": "", "by_guessing": "", "stopped_by": "", "reference": "", "notes": [], "worst_rows": []}
+    attack = {"attack": "prosecutor", "applies": True, "victims": 3, "targets": 1200, **chances, **words}
+    report = {"attacks": [attack], "quasi": ["age"], "sensitive": [], "notes": []}
+    reached = attacked(report, "release.csv").sections["What attackers reach"][1]
+    assert reached.rows == (("prosecutor", "66.7%", "25.0% ± 5.0%", "100.0%", "–", "3", "1,200"),)

@@ -184,8 +184,8 @@ def test_runs_are_compared_and_a_node_of_the_lattice_is_applied(sample):
     page.click("text=Apply this node and run")
     done(page)
     visit(page, f"{here(page)}/compare")
-    assert page.locator(".frontier a").count() == 2
-    page.locator(".frontier a").nth(1).click()
+    assert page.locator(".chart.wide a").count() == 2
+    page.locator(".chart.wide a").nth(1).click()
     page.wait_for_url("**run=**")
     assert "auto" in page.inner_text(".lead")
     picture(page, "compare")

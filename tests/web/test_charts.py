@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tablecloak.server.treemaps import squarified, treemap
+from tablecloak.report.about.compare import heatmaps
+from tablecloak.report.render.svg import draw, squarified
+from tablecloak.server.steps.compare.service import frontier
+from tablecloak.server.steps.run.service import NumberedRun, groups_of
+from tablecloak.server.store import Run
 
 
 @pytest.mark.parametrize("areas", [[6, 6, 4, 3, 2, 2, 1], [5], [1] * 37, [1000, 1, 1], [9, 9, 9, 8, 5, 5]])
@@ -26,9 +32,33 @@ def test_the_example_of_the_paper_begins_with_two_halves_of_the_left_side():
 
 
 def test_a_treemap_says_what_it_leaves_out():
-    drawn = str(treemap([40, 20, 10], 100, 9))
-    assert drawn.count("<rect") == 4
-    assert "9 groups, the largest of 40 records; the grey one holds the 6 smaller groups" in drawn
-    whole = str(treemap([40, 20, 10], 70, 3))
-    assert whole.count("<rect") == 3
-    assert "3 groups, the largest of 40 records<" in whole
+    chart = groups_of(done(groups=[40, 20, 10], rows=100, classes=9))
+    assert chart.title == "9 groups, the largest of 40 records; the grey one holds the 6 smaller groups"
+    assert draw(chart).count("<rect") == 4
+    whole = groups_of(done(groups=[40, 20, 10], rows=70, classes=3))
+    assert whole.title == "3 groups, the largest of 40 records"
+    assert draw(whole).count("<rect") == 3
+
+
+def done(**result):
+    return Run("r", "p", "run", "done", "", 1, "", result=result)
+
+
+def test_a_heat_map_has_one_scale_for_both_sides():
+    pair = {"first": "a", "second": "b", "before": [[0.5, 0.0], [0.25, 0.25]], "after": [[0.25] * 2] * 2}
+    before, after = (re.findall(r'fill-opacity="([0-9.]+)"', draw(chart)) for chart in heatmaps(pair))
+    assert before == ["1.000", "0.040", "0.520", "0.520"]
+    assert set(after) == {"0.520"}
+
+
+def test_runs_that_no_other_beats_are_joined_and_each_leads_to_its_page():
+    values = [(0.2, 0.1), (0.1, 0.3), (0.3, 0.2), (None, None)]  # the third is beaten, of the last nothing is known
+    results = [{"goals": [], "algorithm": "auto", "after": {"highest": r}, "loss": loss} for r, loss in values]
+    runs = [NumberedRun(n, Run(f"r{n}", "p", "run", "done", "", 1, "", result=r)) for n, r in enumerate(results, 1)]
+    chart = frontier(runs, runs[1].run)
+    assert [dot.is_frontier for dot in chart.dots] == [True, True, False]
+    drawn = draw(chart)
+    links = sorted(re.findall(r'href="([^"]+)"', drawn))
+    assert links == [f"/projects/p/compare?run=r{n}" for n in (1, 2, 3)]
+    assert drawn.count('aria-current="true"') == 1
+    assert 'role="group"' in drawn

@@ -8,11 +8,10 @@ import polars as pl
 import pytest
 
 from tablecloak.sample import patients
-from tablecloak.server.charts import heat
 from tablecloak.server.steps.hierarchies.task import TreeNode
+from tablecloak.server.steps.hierarchies.tree_picture import tree_picture
 from tablecloak.server.steps.home import service as home_service
 from tablecloak.server.steps.run import service as run_service
-from tablecloak.server.tree_pictures import tree_picture
 
 pytestmark = pytest.mark.slow
 
@@ -60,13 +59,6 @@ def test_two_columns_together(pages, finished):
     assert shown.text.count('class="heat"') == 2 * 10 * 2
     assert "birth_date and sex before" in shown.text
     assert pages.get(f"{finished}/compare", params={"pair": 999}).status_code == 200
-
-
-def test_a_heat_map_has_one_scale_for_both_sides():
-    pair = {"first": "a", "second": "b", "before": [[0.5, 0.0], [0.25, 0.25]], "after": [[0.25] * 2] * 2}
-    opacity = re.findall(r'fill-opacity="([0-9.]+)"', str(heat(pair["before"], "before", pair)))
-    assert opacity == ["1.000", "0.040", "0.520", "0.520"]
-    assert set(re.findall(r'fill-opacity="([0-9.]+)"', str(heat(pair["after"], "after", pair)))) == {"0.520"}
 
 
 def test_nodes_are_pinned_and_unsafe_ones_applied_by_leaving_records_out(state, pages, finished):

@@ -58,7 +58,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """Cells under heads. Columns of numbers stand to the right and do not wrap."""
 
     heads: tuple[str, ...]
@@ -208,6 +208,9 @@ class Dot:
     series: int = 0
     is_frontier: bool = False
     is_knee: bool = False
+    name: str = ""  # beside the dot
+    link: str | None = None
+    is_chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +268,54 @@ class LatticeLegend:
     """What shapes and colors of nodes mean."""
 
 
+@dataclass(frozen=True, slots=True)
+class Heatmap:
+    """Shares of records by two columns: rows are groups of values of the first, from low at the bottom."""
+
+    title: str
+    names: tuple[str, str]  # of the columns
+    shares: tuple[tuple[float, ...], ...]
+    most: float  # share of the strongest color, the same where two maps are held against each other
+
+
+@dataclass(frozen=True, slots=True)
+class Treemap:
+    """Sizes of groups as areas, the largest first; `rest` is what is not listed."""
+
+    title: str
+    sizes: tuple[int, ...]
+    rest: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FallingLine:
+    """What only goes down, by the seconds at which it did."""
+
+    title: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """Bars the height of a line of text, between 0 and 1."""
+
+    title: str
+    heights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """A bar filled to a share."""
+
+    title: str
+    share: float
+    kind: Literal["before", "after", "risk", "loss"] = "risk"
+
+
 Chart: TypeAlias = (
-    Bars | PairedBars | UprightBars | SteppedLines | Scatter | LatticeDiagram | LatticeRows | LatticeLegend
-)
+    Bars | PairedBars | UprightBars | SteppedLines | Scatter | LatticeDiagram | LatticeRows | LatticeLegend | Heatmap
+    | Treemap | FallingLine | Sparkline | Meter
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +336,7 @@ class Charts:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SideBySide:
     """Columns next to each other."""
 
     columns: tuple[tuple[Block, ...], ...]
@@ -336,8 +384,8 @@ class Footer:
 
 
 Block: TypeAlias = (
-    Heading | Paragraph | Preformatted | Items | Table | Tree | Alerts | Findings | Verdicts | Labelled | Figure
-    | Charts | Columns | PageOnly | TerminalOnly | Section | Banner | Footer
+    Heading | Paragraph | Preformatted | Items | TextTable | Tree | Alerts | Findings | Verdicts | Labelled | Figure
+    | Charts | SideBySide | PageOnly | TerminalOnly | Section | Banner | Footer
 )  # fmt: skip
 
 
@@ -359,9 +407,9 @@ def shown(*blocks: Block | None) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block is not None)
 
 
-def table(heads: Iterable[str], rows: Iterable[Iterable[Text]], **look: Any) -> Table:
+def table(heads: Iterable[str], rows: Iterable[Iterable[Text]], **look: Any) -> TextTable:
     """A table from any rows."""
-    return Table(tuple(heads), tuple(tuple(row) for row in rows), **look)
+    return TextTable(tuple(heads), tuple(tuple(row) for row in rows), **look)
 
 
 def to_plain(value: Any) -> Any:

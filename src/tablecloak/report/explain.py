@@ -37,12 +37,7 @@ class Parameter:
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of a parameter in `tablecloak explain --json`."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "is_required": self.is_required,
-            "default": self.default,
-        }
+        return {key: getattr(self, key) for key in ("name", "description", "is_required", "default")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +57,9 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak explain --json`."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "definition": self.definition,
-            "detail": self.detail,
-            "protects_from": self.protects_from,
-            "not_from": self.not_from,
-            "parameters": [p.to_dict() for p in self.parameters],
-            "reference": self.reference,
-        }
+        words = ("kind", "name", "definition", "detail", "protects_from", "not_from")
+        parameters = [p.to_dict() for p in self.parameters]
+        return {**{key: getattr(self, key) for key in words}, "parameters": parameters, "reference": self.reference}
 
 
 def explain(name: str) -> Explanation:

@@ -23,7 +23,7 @@ from tablecloak import __version__
 from tablecloak.errors import CloakError, PolicyError
 from tablecloak.server.api import bodies, routes
 from tablecloak.server.security import Guard, Sessions
-from tablecloak.server.shell import PageCache, render
+from tablecloak.server.shell import PageCache, Visit, render
 from tablecloak.server.state import ServerSettings, ServerState
 from tablecloak.server.steps.compare import page as compare_page
 from tablecloak.server.steps.export import page as export_page
@@ -98,7 +98,7 @@ def _explain(request: Request, error: Exception) -> Response:
     if request.url.path.startswith("/api/"):
         return JSONResponse(problem, problem["status"], media_type="application/problem+json")
     headline = {404: "There is nothing here", 403: "Not this way"}.get(problem["status"], "That did not work")
-    return render(request, "error.html", status=problem["status"], headline=headline, problem=problem)
+    return render(Visit(request=request, status=problem["status"]), "error.html", headline=headline, problem=problem)
 
 
 def _route(request: Request) -> str:

@@ -7,23 +7,24 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, BinaryIO, Self, TypeAlias
 
 from fastapi import Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tablecloak import __version__
-from tablecloak.errors import CloakError
+from tablecloak.errors import CloakError, DataError
 from tablecloak.policy.schema import Policy
-from tablecloak.report.render.markup import Html
-from tablecloak.server import charts
+from tablecloak.report.blocks import Meter, Sparkline
+from tablecloak.report.render.html import part
+from tablecloak.report.render.svg import draw
 from tablecloak.server.forms import goal_words
 from tablecloak.server.security import Sessions
 from tablecloak.server.state import ServerState
@@ -31,10 +32,7 @@ from tablecloak.server.steps.goals import service as goals_service
 from tablecloak.server.steps.goals.task import CheckAnswer
 from tablecloak.server.steps.policy import service as policy_service
 from tablecloak.server.steps.ready.service import is_ready
-from tablecloak.server.steps.run import service as run_service
-from tablecloak.server.store import Project, Run, Stale, Unknown
-from tablecloak.server.tree_pictures import tree_picture
-from tablecloak.server.treemaps import treemap
+from tablecloak.server.store import Project, Run, Stale, TooLarge, Unknown
 from tablecloak.values.amounts import show_size
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -62,9 +60,99 @@ def sessions_of(request: Request) -> Sessions:
     return sessions
 
 
-def project_of(request: Request, project_id: str) -> Project:
-    """The project of a page; Unknown becomes a page that says so."""
-    return state_of(request).store.project(project_id)
+@dataclass(frozen=True, slots=True)
+class AlertItem:
+    """One of several things that went wrong, or one way out."""
+
+    message: str
+    hint: str | None = None
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageAlert:
+    """What a page says first: why what somebody wanted was not done."""
+
+    kind: str  # error or stale
+    title: str
+    message: str = ""
+    items: tuple[AlertItem, ...] = ()
+
+
+Refusal: TypeAlias = CloakError | Stale | TooLarge
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visit:
+    """Somebody at a page, and what went wrong with the form that led there."""
+
+    request: Request
+    alert: PageAlert | None = None
+    status: int = 200
+
+    @property
+    def state(self) -> ServerState:
+        return state_of(self.request)
+
+    def warned(self, error: Refusal) -> Self:
+        """The same page with an alert, unless it has one."""
+        return self if self.alert else replace(self, alert=_alert_of(error))
+
+    def refused(self, error: Refusal) -> Self:
+        """The page as it is after a form was refused."""
+        status = 409 if isinstance(error, Stale) else 413 if isinstance(error, TooLarge) else 422
+        return replace(self, alert=_alert_of(error), status=status)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectVisit(Visit):
+    """Somebody at a page of a project."""
+
+    project: Project
+
+    def refused(self, error: Refusal) -> Self:
+        now = self.state.store.project(self.project.id)  # somebody else may have changed it meanwhile
+        return replace(super().refused(error), project=now)
+
+    def run(self, id_: str) -> Run | None:
+        """A run of the project; None if it has none of that name."""
+        try:
+            run = self.state.store.run(id_)
+        except Unknown:
+            return None
+        return run if run.project == self.project.id else None
+
+    def chosen_run(self, wanted: str | None) -> Run | None:
+        """The run that a page shows: the one asked for, or the newest that ended well."""
+        done = [run for run in self.state.store.runs(self.project.id, "run") if run.status == "done"]
+        return next((run for run in done if run.id == wanted), done[0] if done else None)
+
+
+def _visit(request: Request) -> Visit:
+    return Visit(request=request)
+
+
+def _project_visit(request: Request, project_id: str) -> ProjectVisit:
+    return ProjectVisit(request=request, project=state_of(request).store.project(project_id))
+
+
+At = Annotated[Visit, Depends(_visit)]
+AtProject = Annotated[ProjectVisit, Depends(_project_visit)]
+
+
+def _alert_of(error: Refusal) -> PageAlert:
+    """An error in words."""
+    if isinstance(error, Stale):
+        message = "Your change was not applied. The page shows the project as it is now; try again from there."
+        return PageAlert("stale", "This project was changed in another tab", message)
+    if isinstance(error, TooLarge):
+        return PageAlert("error", f"the file is larger than {error.limit:,} bytes")
+    document = error.to_dict()
+    problems = [AlertItem(p["message"], p.get("hint"), p.get("location")) for p in document.get("problems", [])]
+    items = (*problems, *(AlertItem(r["change"]) for r in document.get("relaxations", [])))
+    hint = document.get("hint") or error.hint
+    title = document.get("message", str(error))
+    return PageAlert("error", title, f"Try: {hint}" if hint else "", items if len(items) > 1 else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +167,16 @@ class Sent:
 
     def all(self, name: str) -> list[str]:
         return [v for v in self.form.getlist(name) if isinstance(v, str)]
+
+    def file(self, hint: str) -> tuple[BinaryIO, str]:
+        """The file that was sent and its name.
+
+        Raises: DataError if none was chosen.
+        """
+        file = self.form.get("file")
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise DataError("no file was chosen", hint=hint)
+        return file.file, file.filename
 
     def number(self, name: str, default: int = 0) -> int:
         text = self.text(name)
@@ -103,7 +201,7 @@ async def sent_form(request: Request) -> Sent:
     return Sent(form)
 
 
-SentForm = Depends(sent_form)
+SentForm = Annotated[Sent, Depends(sent_form)]
 # One page at a time: threads that render at once only take the interpreter from each other and from the loop.
 _rendering = threading.Lock()
 
@@ -121,10 +219,10 @@ def _environment() -> Environment:
     environment.filters["place"] = _place
     environment.filters["goals"] = lambda goals: ", ".join(map(goal_words, goals))
     environment.filters["typed"] = _typed
-    environment.filters["markup"] = lambda html: Markup(str(html)) if isinstance(html, Html) else html
-    environment.globals.update(
-        charts=charts, treemap=treemap, tree_picture=tree_picture, product_version=__version__, steps=STEPS
-    )
+    environment.filters["markup"] = Markup
+    environment.filters["drawn"] = lambda chart: Markup(draw(chart))
+    environment.filters["shown"] = lambda blocks: Markup(part(blocks))
+    environment.globals.update(product_version=__version__, steps=STEPS, Meter=Meter, Sparkline=Sparkline)
     return environment
 
 
@@ -147,23 +245,50 @@ def _level(value: Any) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
 
 
-def render(
-    request: Request, template: str, *, project: Project | None = None, step: str = "", status: int = 200, **values: Any
-) -> Response:
-    """A page."""
-    session = str(request.state.session)
+def render(at: Visit, template: str, *, step: str = "", run: Run | None = None, **values: Any) -> Response:
+    """A page; `run` is the one that its status is about, unless it is the newest."""
+    project = at.project if isinstance(at, ProjectVisit) else None
     common = {
-        "csrf": sessions_of(request).proof(session),
+        "csrf": sessions_of(at.request).proof(str(at.request.state.session)),
         "project": project,
         "step": step,
-        "path": request.url.path,
-        "is_ephemeral": state_of(request).settings.is_ephemeral,
-        "alert": values.pop("alert", None),
-        "shell": None if project is None else shell(state_of(request), project, values.pop("run", None)),
+        "path": at.request.url.path,
+        "is_ephemeral": at.state.settings.is_ephemeral,
+        "alert": at.alert,
+        "shell": None if project is None else shell(at.state, project, run),
     }
     with _rendering:
         html = _environment().get_template(template).render(**common, **values)
-    return HTMLResponse(html, status_code=status)
+    return HTMLResponse(html, status_code=at.status)
+
+
+Page = Callable[..., Response]
+
+
+def tried(at: Visit, do: Callable[[], Project], page: Page, then: str, query: str = "", **shown: Any) -> Response:
+    """Do what a form asks for and go on to a step of the project; where it is refused, a page says why.
+
+    Args:
+        page: shows where the form was sent from, with `shown` as its arguments.
+        then: the step that comes next, with a query.
+    """
+    try:
+        project = do()
+    except (CloakError, Stale, TooLarge) as error:
+        return page(at.refused(error), **shown)
+    return back_to(project, then, query)
+
+
+def tried_edit(
+    at: ProjectVisit, sent: Sent, edit: Callable[[], tuple[policy_service.Change, str]], page: Page, then: str
+) -> Response:
+    """The same for an edit of the policy and what it is called in the history; the address keeps its query."""
+
+    def do() -> Project:
+        change, note = edit()
+        return policy_service.change(at.state, at.project, change, version=sent.version, note=note)
+
+    return tried(at, do, page, then, f"?{at.request.url.query}" if at.request.url.query else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,58 +349,6 @@ def _states(policy: Policy | None, light: CheckAnswer | None, every: list[Run], 
 def back_to(project: Project, step: str, query: str = "") -> Response:
     """Go to a step after a form was carried out."""
     return RedirectResponse(f"/projects/{project.id}/{step}{query}", status_code=303)
-
-
-def failed(error: CloakError | Stale) -> dict[str, Any]:
-    """An error as the alert of a page."""
-    if isinstance(error, Stale):
-        return {
-            "kind": "stale",
-            "title": "This project was changed in another tab",
-            "message": "Your change was not applied. The page shows the project as it is now; try again from there.",
-            "items": [],
-        }
-    document = error.to_dict()
-    relaxations = [{"message": r["change"], "hint": None} for r in document.get("relaxations", [])]
-    items = [*document.get("problems", []), *relaxations]
-    hint = document.get("hint") or (getattr(error, "hint", None))
-    return {"kind": "error", "title": document.get("message", str(error)), "message": f"Try: {hint}" if hint else "",
-            "items": items if len(items) > 1 else []}  # fmt: skip
-
-
-def chosen_run(state: ServerState, project: Project, wanted: str | None) -> Run | None:
-    """The run that a page shows: the one asked for, or the newest that ended well."""
-    every = [r for r in state.store.runs(project.id, "run") if r.status == "done"]
-    return next((r for r in every if r.id == wanted), every[0] if every else None) if every else None
-
-
-def latest_of(state: ServerState, project: Project, task: str) -> Run | None:
-    """The last run of a task in a project, whatever became of it."""
-    return run_service.latest(state, project, task, status=None)
-
-
-def run_of(request: Request, project: Project, id_: str) -> Run | None:
-    """A run of a project; None if it has none of that name."""
-    try:
-        run = state_of(request).store.run(id_)
-    except Unknown:
-        return None
-    return run if run.project == project.id else None
-
-
-Page = Callable[..., Response]
-
-
-def changed(
-    request: Request, project: Project, sent: Sent, edit: policy_service.Change, *, note: str, step: str, page: Page
-) -> Response:
-    """Carry out an edit of the policy and show the page again, with what went wrong if something did."""
-    try:
-        project = policy_service.change(state_of(request), project, edit, version=sent.version, note=note)
-    except (CloakError, Stale) as error:
-        status = 409 if isinstance(error, Stale) else 422
-        return page(request, project.id, alert=failed(error), status=status)
-    return back_to(project, step, f"?{request.url.query}" if request.url.query else "")
 
 
 # Steps whose pages show what is stored and no cell; those that show what is told of a run change with every event.

@@ -116,11 +116,6 @@ class Run:
     def is_open(self) -> bool:
         return self.status in OPEN
 
-    def to_dict(self) -> dict[str, Any]:
-        """What the API says about a run."""
-        names = ("id", "project", "task", "status", "version", "created", "ended", "result", "error")
-        return {name: getattr(self, name) for name in names}
-
 
 T = TypeVar("T", Dataset, Project, Run)
 JSON_COLUMNS = ("result", "error", "events")
@@ -304,10 +299,6 @@ class Store:
     def has_run(self, id_: str) -> bool:
         return bool(self._all("select 1 from runs where id = ?", id_))
 
-    def forget_run(self, id_: str) -> None:
-        with self._writing() as base:
-            base.execute("delete from runs where id = ?", (id_,))
-
     # Answers: what was counted once and stays true -------------------------------------------------------------------
 
     def answer(self, owner: str, key: str) -> Any:
@@ -347,6 +338,10 @@ LONGEST_NAME = 80
 
 class TooLarge(Exception):  # noqa: N818
     """More bytes than the limit allows."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
 
 
 def safe_name(name: str) -> str:
@@ -406,7 +401,7 @@ class Files:
             while chunk := source.read(CHUNK):
                 n_bytes += len(chunk)
                 if n_bytes > limit:
-                    raise TooLarge
+                    raise TooLarge(limit)
                 file.write(chunk)
         return target
 

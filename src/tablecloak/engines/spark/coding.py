@@ -92,13 +92,13 @@ def framed(words: NDArray[np.uint64]) -> pl.DataFrame:
 
 
 __all__ = [
-    "Columns", "CountedTuples", "MakeTable", "coded_tuples", "fit_columns", "fit_labels", "in_local_order", "nodes_of",
-    "only", "plain", "total_of",
+    "CodedColumns", "CountedTuples", "MakeTable", "coded_tuples", "fit_columns", "fit_labels", "in_local_order",
+    "nodes_of", "only", "plain", "total_of",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class CodedColumns:
     """How the columns of a table are coded: quasi-identifiers or published labels first, then what is counted."""
 
     coders: tuple[Coder, ...]
@@ -118,7 +118,7 @@ def fit_columns(
     quasi: Sequence[QuasiColumn],
     sensitive: Sequence[SensitiveColumn],
     location: str,
-) -> Columns:
+) -> CodedColumns:
     """Domains and coders of columns, given their different values."""
     for name, series in values.items():
         if types[name] is ColumnType.FLOAT:
@@ -131,7 +131,7 @@ def fit_columns(
     codes = tuple(d.code_of(values[d.name]) for d in coded)
     coders = tuple(Coder(d.name, values[d.name], of_value) for d, of_value in zip(coded, codes, strict=True))
     widths = tuple([d.n_codes for d in domains] + [s.n_values for s, _ in counted])
-    return Columns(coders, codes, widths, domains, tuple(s for s, _ in counted))
+    return CodedColumns(coders, codes, widths, domains, tuple(s for s, _ in counted))
 
 
 def plain(sensitive: Sequence[SensitiveColumn]) -> list[SensitiveColumn]:
@@ -145,14 +145,14 @@ def fit_labels(
     quasi: Sequence[str],
     sensitive: Sequence[SensitiveColumn],
     location: str,
-) -> Columns:
+) -> CodedColumns:
     """The same for a release: code i of a quasi-identifier is its label i."""
     places = tuple(np.arange(len(values[name])) for name in quasi)
     labels = tuple(Coder(name, values[name], of_label) for name, of_label in zip(quasi, places, strict=True))
     rest = {s.name: values[s.name] for s in plain(sensitive)}
     counted = fit_columns(rest, types, (), sensitive, location)
     widths = (*(max(1, len(values[name])) for name in quasi), *counted.widths)
-    return Columns((*labels, *counted.coders), (*places, *counted.codes), widths, (), counted.sensitive)
+    return CodedColumns((*labels, *counted.coders), (*places, *counted.codes), widths, (), counted.sensitive)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +165,7 @@ class CountedTuples:
     keys: pl.DataFrame  # what a worker tells rows apart by
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, columns: Columns) -> CountedTuples:
+    def of(cls, frame: pl.DataFrame, columns: CodedColumns) -> CountedTuples:
         """In the order of their first rows."""
         frame = frame.sort("first")
         packing = columns.packing
@@ -175,7 +175,7 @@ class CountedTuples:
         return cls(codes, persons, frame["n"].to_numpy(), frame.drop("n", "first"))
 
 
-def in_local_order(tuples: CountedTuples, columns: Columns, sensitive: Sequence[SensitiveColumn]) -> CountedTuples:
+def in_local_order(tuples: CountedTuples, columns: CodedColumns, sensitive: Sequence[SensitiveColumn]) -> CountedTuples:
     """The tuples as the local engine numbers them: a search may look at them one after the other."""
     keys = coded_tuples(tuples, columns, sensitive).keys
     n_rows = int(tuples.weights.sum())
@@ -183,7 +183,7 @@ def in_local_order(tuples: CountedTuples, columns: Columns, sensitive: Sequence[
     return only(tuples, firsts)
 
 
-def coded_tuples(tuples: CountedTuples, columns: Columns, sensitive: Sequence[SensitiveColumn]) -> CodedTable:
+def coded_tuples(tuples: CountedTuples, columns: CodedColumns, sensitive: Sequence[SensitiveColumn]) -> CodedTable:
     """What a search looks at."""
     n_quasi = len(columns.domains)
     codes_of = dict(zip((s.name for s in columns.sensitive), tuples.codes[n_quasi:], strict=True))
@@ -214,7 +214,7 @@ def total_of(codes: IntArray, weights: IntArray, n: int) -> IntArray:
 class MakeTable:
     """From the tuples of a shard to what a search looks at; all shards know the totals of the table."""
 
-    columns: Columns
+    columns: CodedColumns
     sensitive: tuple[SensitiveColumn, ...]
     totals: Mapping[str, IntArray]
 

@@ -41,7 +41,7 @@ from tablecloak.engines.spark.finished_phases import Phases
 from tablecloak.engines.spark.publish import PublishTask, open_table, write_files, write_table
 from tablecloak.engines.spark.recount import boxes_are_covered, covers_originals, recounted, with_persons
 from tablecloak.engines.spark.rows import FileRows, SparkTable, TableRows, our_type, slices_of, spark_table
-from tablecloak.engines.spark.search import CodedState, Shards, lookup_of, sharded, solve_shards
+from tablecloak.engines.spark.search import CodedState, WorkerShards, lookup_of, sharded, solve_shards
 from tablecloak.engines.spark.session import explained, has_session, open_session
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.database import Transaction, openers
@@ -231,7 +231,7 @@ class SparkEngine:
         return int(self.phases.facts("tuples", count)["n"])
 
     def solve(self, coding: Coding, search: ShardSearch) -> Answer:
-        if isinstance(coding.shards, Shards):
+        if isinstance(coding.shards, WorkerShards):
             return solve_shards(coding, search, self.phases)
 
         def searched() -> Answer:

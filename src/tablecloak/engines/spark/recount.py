@@ -14,7 +14,7 @@ from tablecloak.data.coverage import coverage_of
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Answer, Coding, Recount, SensitiveColumn
 from tablecloak.engines.equal_rows import suppressed_rows
-from tablecloak.engines.spark.coding import Columns, CountedTuples, coded_tuples, only, total_of
+from tablecloak.engines.spark.coding import CodedColumns, CountedTuples, coded_tuples, only, total_of
 from tablecloak.errors import DataError
 from tablecloak.kernels.keys import group_keys
 from tablecloak.kernels.packed_codes import pack, plan_layout
@@ -24,7 +24,7 @@ from tablecloak.stats.persons import as_published
 
 def recounted(
     tuples: CountedTuples,
-    columns: Columns,
+    columns: CodedColumns,
     values: Mapping[str, pl.Series],
     quasi: Sequence[str],
     sensitive: Sequence[SensitiveColumn],
@@ -53,7 +53,7 @@ def recounted(
 
 def _stars(
     tuples: CountedTuples,
-    columns: Columns,
+    columns: CodedColumns,
     values: Mapping[str, pl.Series],
     quasi: Sequence[str],
     hidden: Sequence[tuple[str, ColumnType]],

@@ -140,7 +140,7 @@ class CodedState:
 def sharded(
     table: SparkTable,
     task: CodeTask,
-    columns: counts.Columns,
+    columns: counts.CodedColumns,
     sensitive: Sequence[SensitiveColumn],
     grouped: Any,
     n_tuples: int,
@@ -172,14 +172,14 @@ def sharded(
     by_shard = grouped.mapInArrow(Guarded(ShardTask(packing, cuts, n_dims)), shard_schema(packing))
     return Coding(
         columns.domains, columns.sensitive, table.n_rows, n_tuples, totals,
-        Shards(by_shard, make, len(cuts.dim) + 1), cuts, rows=CodedState(table, task, None),
+        WorkerShards(by_shard, make, len(cuts.dim) + 1), cuts, rows=CodedState(table, task, None),
     )  # fmt: skip
 
 
 def solve_shards(coding: Coding, search: ShardSearch, phases: Phases) -> Answer:
     """The classes of shards, each searched by the worker that holds it."""
     shards = coding.shards
-    assert isinstance(shards, Shards)
+    assert isinstance(shards, WorkerShards)
     rows: CodedState = coding.rows
     packing = rows.task.packing
     task = SolveTask(shards.make, search, packing)
@@ -206,7 +206,7 @@ def solve_shards(coding: Coding, search: ShardSearch, phases: Phases) -> Answer:
     return join(answers, coding.cuts) if coding.cuts else answers[0]
 
 
-class Shards(OnDemand[CodedTable]):
+class WorkerShards(OnDemand[CodedTable]):
     """Shards on the workers; each one is fetched when it is asked for."""
 
     def __init__(self, tuples: Any, make: counts.MakeTable, n: int) -> None:

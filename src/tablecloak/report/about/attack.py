@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tablecloak.report.about.quality import caption
-from tablecloak.report.blocks import (
-    Banner,
-    Block,
-    Document,
-    Entry,
-    Items,
-    Labelled,
-    Paragraph,
-    Section,
-    Table,
-    Text,
-    Words,
-    table,
-)
-from tablecloak.report.words import NONE
+from tablecloak.report import blocks
+from tablecloak.report.about.quality import ATTACK_HEADS, attack_cells, caption
+from tablecloak.report.blocks import Block, Text, Words, table
+from tablecloak.report.words import share
 
-HEADS = ("attack", "highest", "average", "on the original", "by guessing", "victims", "of")
 HOW = (
     "Highest is the chance of success against the most exposed person, where an attack has one by person; average that "
     "over all targets, of the release and of the original; beside it stands what a guess without the release, or a "
@@ -30,20 +17,21 @@ HOW = (
 )
 
 
-def attacked(report: Mapping[str, Any], name: str) -> Document:
+def attacked(report: Mapping[str, Any], name: str) -> blocks.Document:
     """What each attack reaches before and after, then those that were not tried and why."""
     tried = [a for a in report["attacks"] if a["applies"]]
     skipped = [a for a in report["attacks"] if not a["applies"]]
-    blocks: list[Block] = [
-        Banner("Attacks", name, ()),
-        Section("What attackers reach", (Paragraph(_roles(report)), _reached(tried), caption(HOW))),
-        Section("The attacks", (Labelled(tuple(_explained(attack) for attack in tried), "entries"),)),
+    reached = table(ATTACK_HEADS, map(_cells, tried), kind="numbers")
+    contents: list[Block] = [
+        blocks.Banner("Attacks", name, ()),
+        blocks.Section("What attackers reach", (blocks.Paragraph(_roles(report)), reached, caption(HOW))),
+        blocks.Section("The attacks", (blocks.Labelled(tuple(_explained(attack) for attack in tried), "entries"),)),
     ]
     if skipped:
         entries = tuple(f"{a['attack']}: {a['reason']}" for a in skipped)
-        blocks.append(Section("Not tried", (Items(entries, "not tried"),)))
-    blocks += [caption(f"Note: {note}") for note in report["notes"]]
-    return Document(f"{name}: attacks", tuple(blocks))
+        contents.append(blocks.Section("Not tried", (blocks.Items(entries, "not tried"),)))
+    contents += [caption(f"Note: {note}") for note in report["notes"]]
+    return blocks.Document(f"{name}: attacks", tuple(contents))
 
 
 def _roles(report: Mapping[str, Any]) -> str:
@@ -51,34 +39,18 @@ def _roles(report: Mapping[str, Any]) -> str:
     return f"Quasi-identifiers: {', '.join(report['quasi'])}. Sensitive: {sensitive}."
 
 
-def _reached(tried: Sequence[Mapping[str, Any]]) -> Table:
-    return table(HEADS, [_cells(attack) for attack in tried], kind="numbers")
-
-
 def _cells(attack: Mapping[str, Any]) -> list[str]:
-    before = attack.get("before")
-    average = _chance(attack["average"])
+    average = share(attack["average"])
     if attack["interval"] and attack["targets"]:
-        average += " ± " + _chance((attack["interval"][1] - attack["interval"][0]) / 2)
-    return [
-        attack["attack"],
-        _chance(attack["highest"]),
-        average,
-        _chance(before["average"] if before else None),
-        _chance(attack["baseline"]),
-        f"{attack['victims']:,}",
-        f"{attack['targets']:,}",
-    ]
+        average += " ± " + share((attack["interval"][1] - attack["interval"][0]) / 2)
+    before = (attack.get("before") or {}).get("average")
+    return [attack["attack"], *attack_cells(attack, before, average)]
 
 
-def _chance(value: float | None) -> str:
-    return NONE if value is None else f"{value:.3f}"
-
-
-def _explained(attack: Mapping[str, Any]) -> Entry:
+def _explained(attack: Mapping[str, Any]) -> blocks.Entry:
     """What an attack does and what stops it; a terminal has room for those with victims."""
     texts = list(_said_of(attack))
-    return Entry(attack["attack"], tuple(texts if attack["victims"] else (_small(text) for text in texts)))
+    return blocks.Entry(attack["attack"], tuple(texts if attack["victims"] else (_small(text) for text in texts)))
 
 
 def _said_of(attack: Mapping[str, Any]) -> Iterator[Text]:

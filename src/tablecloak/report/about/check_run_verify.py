@@ -6,18 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tablecloak.registry import named
-from tablecloak.report.blocks import (
-    Block,
-    Entry,
-    FindingRow,
-    Findings,
-    Labelled,
-    Paragraph,
-    Text,
-    VerdictRow,
-    Verdicts,
-    Words,
-)
+from tablecloak.report import blocks
+from tablecloak.report.blocks import Block, Text, Words
 from tablecloak.report.words import counted, number
 from tablecloak.values.amounts import show_size
 
@@ -25,22 +15,22 @@ COVERED = "every cell covers its original"
 COVERED_ITEMS = "every published item covers an item of its record"
 HELD = "every column holds the values of its original"
 WHO = {"quasi": "knowing the quasi-identifiers", "published": "knowing everything published"}
+MEASURES = (("unique", "unique_share", ".1%"), ("highest", "highest", ".2f"), ("average", "average", ".2f"))
 FILES = ("output", "side_output", "report", "certificate", "recoding")
 
 
 def status_words(report: Mapping[str, Any]) -> Words:
     """The one word that decides, and green only where the release can be handed over."""
-    status, findings = report["status"], report.get("findings", ())
-    if status == "ready":
-        return Words("ready to hand over", "good", is_strong=True)
-    if status == "accepted":
-        return Words(f"ready, with {counted(len(findings), 'accepted finding')}", "good", is_strong=True)
-    if status == "findings":
-        n_open = sum(finding["accepted"] is None for finding in findings)
-        return Words(f"not ready: {counted(n_open, 'finding')}", "warning", is_strong=True)
-    if status == "unchecked":
-        return Words("not ready: something could not be checked", "warning", is_strong=True)
-    return Words("not ready: not everything is as it must be", "bad", is_strong=True)
+    findings = report.get("findings", ())
+    n_open = sum(finding["accepted"] is None for finding in findings)
+    said: dict[str, tuple[str, blocks.Tone]] = {
+        "ready": ("ready to hand over", "good"),
+        "accepted": (f"ready, with {counted(len(findings), 'accepted finding')}", "good"),
+        "findings": (f"not ready: {counted(n_open, 'finding')}", "warning"),
+        "unchecked": ("not ready: something could not be checked", "warning"),
+    }
+    text, tone = said.get(report["status"], ("not ready: not everything is as it must be", "bad"))
+    return Words(text, tone, is_strong=True)
 
 
 def verdict_sentence(run: Mapping[str, Any]) -> Words:
@@ -63,17 +53,19 @@ def verdict_sentence(run: Mapping[str, Any]) -> Words:
     return Words(text, "good" if run["holds"] else "bad", is_strong=True)
 
 
-def findings_block(findings: Sequence[Mapping[str, Any]]) -> Findings:
+def findings_block(findings: Sequence[Mapping[str, Any]]) -> blocks.Findings:
     """What besides the goals singles people out, each with the change that ends it or the reason why it stays."""
-    return Findings(tuple(FindingRow(f["kind"], f["what"], f["fix"]["text"], f["accepted"]) for f in findings))
+    return blocks.Findings(
+        tuple(blocks.FindingRow(f["kind"], f["what"], f["fix"]["text"], f["accepted"]) for f in findings)
+    )
 
 
 def verdicts_block(
     verdicts: Sequence[Mapping[str, Any]], senses: Sequence[str] = (), *, worst: str = "worst class"
-) -> Verdicts:
+) -> blocks.Verdicts:
     """Every goal: what was required and what was counted."""
     rows = [
-        VerdictRow(
+        blocks.VerdictRow(
             model=verdict["model"],
             parameters=", ".join(f"{k}={v}" for k, v in verdict.get("params", {}).items()),
             holds=None if verdict.get("unchecked") else verdict["holds"],
@@ -86,7 +78,7 @@ def verdicts_block(
         )
         for verdict, sense in zip(verdicts, senses or [""] * len(verdicts), strict=True)
     ]
-    return Verdicts(tuple(rows), worst)
+    return blocks.Verdicts(tuple(rows), worst)
 
 
 def verified(report: Mapping[str, Any]) -> list[Block]:
@@ -94,26 +86,30 @@ def verified(report: Mapping[str, Any]) -> list[Block]:
     entries = list(_verified(report))
     if "checks" in report:
         checks = tuple(_check(check) for check in report["checks"])
-        entries += [Entry("checked", checks), Entry("", (Words(report["summary"], "faint"),))]
-    return [Labelled(tuple(entries))]
+        entries += [blocks.Entry("checked", checks), blocks.Entry("", (Words(report["summary"], "faint"),))]
+    return [blocks.Labelled(tuple(entries))]
 
 
 def ran(report: Mapping[str, Any]) -> list[Block]:
     """What a run did: the recount, loss, engine, files."""
     entries = list(_verified(report))
     if report["loss"] is not None:
-        entries.append(Entry("utility", (f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)",)))
+        entries.append(blocks.Entry("utility", (f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)",)))
     if report.get("engine_reason") and report["engine"] != "local":
-        entries.append(Entry("engine", (f"{report['engine']}: {report['engine_reason']}",)))
+        entries.append(blocks.Entry("engine", (f"{report['engine']}: {report['engine_reason']}",)))
     files = [str(report[key]) for key in FILES if report.get(key)]
     spent = f"{sum(report['seconds'].values()):.1f} s, {show_size(report['peak_memory_bytes'])}"
-    entries.append(Entry("wrote", ("   ".join([*(files or ["nothing"]), spent]),)))
-    return [Labelled(tuple(entries))]
+    entries.append(blocks.Entry("wrote", ("   ".join([*(files or ["nothing"]), spent]),)))
+    return [blocks.Labelled(tuple(entries))]
 
 
 def engine_blocks(report: Mapping[str, Any]) -> list[Block]:
     """Which engine did the work and why, unless it was done in memory."""
-    return [Paragraph(f"Engine {report['engine']}: {report['engine_reason']}")] if report["engine"] != "local" else []
+    return (
+        [blocks.Paragraph(f"Engine {report['engine']}: {report['engine_reason']}")]
+        if report["engine"] != "local"
+        else []
+    )
 
 
 def summary(run: Mapping[str, Any]) -> list[Block]:
@@ -121,20 +117,20 @@ def summary(run: Mapping[str, Any]) -> list[Block]:
     totals = f"{run['rows']:,} records in {run['classes']:,} classes, {run['suppressed']:,} suppressed"
     loss = "" if run["loss"] is None else f", loss {run['loss']:.3f}"
     sentence = Words(verdict_sentence(run).text, is_strong=True)
-    return [Paragraph((sentence, f" {totals}{loss}")), verdicts_block(run["verdicts"])]
+    return [blocks.Paragraph((sentence, f" {totals}{loss}")), verdicts_block(run["verdicts"])]
 
 
-def _verified(report: Mapping[str, Any]) -> Iterator[Entry]:
+def _verified(report: Mapping[str, Any]) -> Iterator[blocks.Entry]:
     if report.get("status") is not None:
-        yield Entry("status", (status_words(report),))
+        yield blocks.Entry("status", (status_words(report),))
     covering = [_judged(report["covers"], _covering(report))] if report["covers"] is not None else []
     failures = [_failure(failure) for failure in report.get("failures", ())]
     unchecked = [(Words("– ", "warning"), f"not checked: {reason}") for reason in report.get("unchecked", ())]
-    yield Entry("verify", (verdicts_block(report["verdicts"]), *covering, *failures, *unchecked))
-    yield Entry("", tuple(f"  {note}" for note in report.get("notes", ())))
-    yield Entry("findings", (findings_block(report.get("findings", ())),))
-    yield Entry("counted", (_totals(report),))
-    yield Entry("risk", tuple(_risks(report.get("risk"))))
+    yield blocks.Entry("verify", (verdicts_block(report["verdicts"]), *covering, *failures, *unchecked))
+    yield blocks.Entry("", tuple(f"  {note}" for note in report.get("notes", ())))
+    yield blocks.Entry("findings", (findings_block(report.get("findings", ())),))
+    yield blocks.Entry("counted", (_totals(report),))
+    yield blocks.Entry("risk", tuple(_risks(report.get("risk"))))
 
 
 def _judged(holds: bool, text: str) -> Text:
@@ -183,20 +179,19 @@ def _items(itemsets: Mapping[str, Any]) -> str:
 
 
 def _risks(risk: Mapping[str, Mapping[str, Any]] | None) -> Iterator[str]:
-    """The risk for both attackers, before and after where both are known."""
-    for who, name in WHO.items():
-        sides = (risk or {}).get(who)
-        if sides and sides["after"]:
-            yield f"{name:<30} {_risk(sides['before'], sides['after'])}"
+    """The risk for both attackers, before and after where both are known; the same measures stand below each other."""
+    known = {name: sides for who, name in WHO.items() if (sides := (risk or {}).get(who)) and sides["after"]}
+    rows = [[_measured(sides, *measure) for measure in MEASURES] for sides in known.values()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for (name, sides), row in zip(known.items(), rows, strict=True):
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        of_whom = ["of persons"] if sides["after"].get("counted") == "persons" else []
+        yield f"{name:<30} {'    '.join([*cells, *of_whom])}".rstrip()
 
 
-def _risk(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
-    def shown(key: str, form: str) -> str:
-        return f"{format(before[key], form)} → {format(after[key], form)}" if before else format(after[key], form)
-
-    measures = (("unique", "unique_share", ".1%"), ("highest", "highest", ".2f"), ("average", "average", ".2f"))
-    text = "    ".join(f"{name} {shown(key, form)}" for name, key, form in measures)
-    return f"{text}    of persons" if after.get("counted") == "persons" else text
+def _measured(sides: Mapping[str, Any], name: str, key: str, form: str) -> str:
+    values = [format(side[key], form) for side in (sides["before"], sides["after"]) if side]
+    return f"{name} {' → '.join(values)}"
 
 
 def checked(report: Mapping[str, Any]) -> list[Block]:
@@ -213,7 +208,7 @@ def checked(report: Mapping[str, Any]) -> list[Block]:
         lines.append(f"feasible{loss}" if report["feasible"] else unknown)
     lines += report["notes"]
     findings = () if report["rows"] is None else report["findings"]
-    return [Labelled((Entry("ok", (*lines, findings_block(findings))),), "ok")]
+    return [blocks.Labelled((blocks.Entry("ok", (*lines, findings_block(findings))),), "ok")]
 
 
 def demonstrated(report: Mapping[str, Any], careless: Mapping[str, Any] | None = None) -> Iterator[Block]:
@@ -224,9 +219,9 @@ def demonstrated(report: Mapping[str, Any], careless: Mapping[str, Any] | None =
     """
     if careless is not None:
         text = "\nWith the column cost kept as it is (cost: {role: keep}), the same release would be "
-        yield Paragraph((text, status_words(careless)))
-        yield Labelled((Entry("", (findings_block(careless["findings"]),)),), "indented")
+        yield blocks.Paragraph((text, status_words(careless)))
+        yield blocks.Labelled((blocks.Entry("", (findings_block(careless["findings"]),)),), "indented")
     link = Words(str(report["report"]), is_strong=True)
-    yield Paragraph(("\nOpen ", link, " in a browser: the report of this release."))
-    yield Paragraph(f"Next: tablecloak verify {report['output']} --certificate {report['certificate']}")
-    yield Paragraph(f"      tablecloak run {report['policy']} --set goals.0.k=20 --force")
+    yield blocks.Paragraph(("\nOpen ", link, " in a browser: the report of this release."))
+    yield blocks.Paragraph(f"Next: tablecloak verify {report['output']} --certificate {report['certificate']}")
+    yield blocks.Paragraph(f"      tablecloak run {report['policy']} --set goals.0.k=20 --force")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tablecloak.report import blocks
 from tablecloak.report.about.quality import (
     READ,
     attack_blocks,
@@ -15,26 +16,7 @@ from tablecloak.report.about.quality import (
     loss_figure,
     utility_blocks,
 )
-from tablecloak.report.blocks import (
-    Banner,
-    Block,
-    Charts,
-    Columns,
-    Document,
-    Figure,
-    Footer,
-    Items,
-    PageOnly,
-    PairedBars,
-    Paragraph,
-    Section,
-    Table,
-    TerminalOnly,
-    Text,
-    Words,
-    shown,
-    table,
-)
+from tablecloak.report.blocks import Block, Text, Words, shown, table
 from tablecloak.report.words import NONE, listed, number
 
 RISKS = {"highest risk": "highest", "average risk": "average", "unique records": "unique_share"}
@@ -60,7 +42,7 @@ SHARES = frozenset({
 })  # fmt: skip
 
 
-def judged(report: Mapping[str, Any]) -> Document:
+def judged(report: Mapping[str, Any]) -> blocks.Document:
     """A release beside its original: risk, attacks, utility, columns, all metrics."""
     before, after = report["before"], report["after"]
     summary = (
@@ -70,24 +52,27 @@ def judged(report: Mapping[str, Any]) -> Document:
     )
     chances = {a["attack"]: a["before"]["average"] for a in report["attacks"] if a.get("before")}
     lost = {c["name"]: c["loss"] for c in report["columns"] if c["loss"] is not None}
-    drawn = Charts((loss_figure(lost), *distance_figures(report["metrics"])))
-    blocks: list[Block] = [
-        Banner("Release beside its original", report["release"], (summary,)),
-        Section("Risk", (_risk(report), PageOnly((caption(HOW_RISK),)))),
-        Section("Attacks", tuple(attack_blocks(report["attacks"], chances))),
-        Section("Utility", (PageOnly(tuple(utility_blocks(report["metrics"]))), *shown(learning_block(report)), drawn)),
-        Section("Columns", (_columns(report["columns"]), caption(HOW_COLUMNS))),
-        Section("All metrics", (_metrics(report["metrics"]), *_learned(report))),
-        *([Section("Notes", (Items(tuple(report["notes"])),))] if report["notes"] else []),
-        Footer(OWNERS),
+    drawn = blocks.Charts((loss_figure(lost), *distance_figures(report["metrics"])))
+    contents: list[Block] = [
+        blocks.Banner("Release beside its original", report["release"], (summary,)),
+        blocks.Section("Risk", (_risk(report), blocks.PageOnly((caption(HOW_RISK),)))),
+        blocks.Section("Attacks", tuple(attack_blocks(report["attacks"], chances))),
+        blocks.Section(
+            "Utility",
+            (blocks.PageOnly(tuple(utility_blocks(report["metrics"]))), *shown(learning_block(report)), drawn),
+        ),
+        blocks.Section("Columns", (_columns(report["columns"]), caption(HOW_COLUMNS))),
+        blocks.Section("All metrics", (metrics_table(report["metrics"]), *_learned(report))),
+        *([blocks.Section("Notes", (blocks.Items(tuple(report["notes"])),))] if report["notes"] else []),
+        blocks.Footer(OWNERS),
     ]
-    return Document(f"{report['release']}: comparison", tuple(blocks))
+    return blocks.Document(f"{report['release']}: comparison", tuple(contents))
 
 
-def _risk(report: Mapping[str, Any]) -> Columns:
+def _risk(report: Mapping[str, Any]) -> blocks.SideBySide:
     before, after = report["before"], report["after"]
     one, two = (tuple(side[key] for key in RISKS.values()) for side in (before, after))
-    chart = PairedBars("Risk before and after", tuple(RISKS), one, two)
+    chart = blocks.PairedBars("Risk before and after", tuple(RISKS), one, two)
     rows = [
         ["records", f"{before['records']:,}", f"{after['records']:,}"],
         ["suppressed", NONE, f"{report['suppressed']:,}"],
@@ -101,22 +86,11 @@ def _risk(report: Mapping[str, Any]) -> Columns:
         ]
     rows.append(["detail lost (GCP)", NONE, f"{report['loss']:.1%}"])
     numbers = table(("risk", "original", "release"), rows, kind="numbers")
-    return Columns(((Figure(chart, names=("original", "release")),), (numbers,)))
+    return blocks.SideBySide(((blocks.Figure(chart, names=("original", "release")),), (numbers,)))
 
 
-def _columns(columns: Sequence[Mapping[str, Any]]) -> Table:
-    heads = (
-        "column",
-        "role",
-        "values before",
-        "values after",
-        "detail lost",
-        "L1",
-        "Hellinger",
-        "KL",
-        "EMD",
-        "read as",
-    )
+def _columns(columns: Sequence[Mapping[str, Any]]) -> blocks.TextTable:
+    counted = ("values before", "values after", "detail lost", "L1", "Hellinger", "KL", "EMD")
     rows = []
     for column in columns:
         distances = column["distances"]
@@ -128,17 +102,13 @@ def _columns(columns: Sequence[Mapping[str, Any]]) -> Table:
             f"{column['distinct_after']:,}", NONE if column["loss"] is None else f"{column['loss']:.1%}", *numbers,
             column["method"] or NONE,
         ])  # fmt: skip
-    return table(heads, rows, kind="dense", right=(2, 3, 4, 5, 6, 7, 8))
+    return table(("column", "role", *counted, "read as"), rows, kind="dense", right=tuple(range(2, 9)))
 
 
-def _metrics(metrics: Mapping[str, Mapping[str, Any]]) -> Table:
+def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> blocks.TextTable:
     """All metrics of the release; one that has no value says why."""
     rows: list[list[Text]] = [
-        [
-            name,
-            _value(measured),
-            Words(measured.get("reason") or _described(measured), "faint"),
-        ]
+        [name, _value(measured), Words(measured.get("reason") or _described(measured), "faint")]
         for name, measured in metrics.items()
     ]
     return table(("metric", "value", "how to read it"), rows, right=(1,))
@@ -161,14 +131,26 @@ def _learned(report: Mapping[str, Any]) -> Iterator[Block]:
     learned = report.get("learning")
     if learned:
         keeps = "" if learned["kept"] is None else f" The release keeps {learned['kept']:.0%} of what can be learned."
-        yield Paragraph(
+        yield blocks.Paragraph(
             f"Predicting {learned['target']} ({learned['learner']}, {learned['n_tested']:,} originals held out): "
             f"trained on the release {learned['release']:.1%}, on the original {learned['original']:.1%}, "
             f"most frequent value {learned['majority']:.1%} (± {learned['error']:.1%}).{keeps}"
         )
 
 
-def contrasted(report: Mapping[str, Any]) -> Document:
+def heatmaps(pair: Mapping[str, Any]) -> tuple[blocks.Heatmap, blocks.Heatmap]:
+    """Records by two columns, before and after, with one scale of colors for both."""
+    names = (pair["first"], pair["second"])
+    most = max(max(max(row) for row in pair[side]) for side in ("before", "after")) or 1.0
+
+    def drawn(side: str) -> blocks.Heatmap:
+        title = f"{names[0]} and {names[1]} {side}: share of records, at most {most:.1%}"
+        return blocks.Heatmap(title, names, tuple(map(tuple, pair[side])), most)
+
+    return drawn("before"), drawn("after")
+
+
+def contrasted(report: Mapping[str, Any]) -> blocks.Document:
     """Two releases side by side; the better one of each row is marked."""
     a, b = report["a"]["release"], report["b"]["release"]
     axes = dict.fromkeys(row["axis"] for row in report["rows"])
@@ -178,15 +160,15 @@ def contrasted(report: Mapping[str, Any]) -> Document:
         f"{wins['a']} speak for A and {wins['b']} for B (✓); which of them matter is for you to say."
     )
     notes = [f"Note on {side.upper()}: {note}" for side in "ab" for note in report[side]["notes"]]
-    blocks: list[Block] = [
-        Banner("Two releases side by side", f"{a} and {b}", (summary,)),
-        TerminalOnly((caption(f"A  {a}   B  {b}   on {', '.join(report['quasi'])}"),)),
-        *(Section(AXES[axis][0], tuple(_axis(report, axis, (f"A: {a}", f"B: {b}")))) for axis in axes),
+    contents: list[Block] = [
+        blocks.Banner("Two releases side by side", f"{a} and {b}", (summary,)),
+        blocks.TerminalOnly((caption(f"A  {a}   B  {b}   on {', '.join(report['quasi'])}"),)),
+        *(blocks.Section(AXES[axis][0], tuple(_axis(report, axis, (f"A: {a}", f"B: {b}")))) for axis in axes),
         caption(("Attacks: average chance of success. Marked: ", Words("the better of the two", "best"))),
-        *(Paragraph(note) for note in notes),
-        Footer(OWNERS),
+        *(blocks.Paragraph(note) for note in notes),
+        blocks.Footer(OWNERS),
     ]
-    return Document(f"{a} and {b}", tuple(blocks))
+    return blocks.Document(f"{a} and {b}", tuple(contents))
 
 
 def _axis(report: Mapping[str, Any], axis: str, names: tuple[str, str]) -> Iterator[Block]:
@@ -203,13 +185,13 @@ def _axis(report: Mapping[str, Any], axis: str, names: tuple[str, str]) -> Itera
     labels = tuple(_called(r["name"]) for r in drawn)
     one, two = (tuple(r[side] for r in drawn) for side in "ab")
     title = f"{axis.capitalize()} of both"
-    chart = PairedBars(title, labels, one, two, names=("A", "B"))
-    figure = Figure(chart, AXES[axis][1], names=names, title=title)
+    chart = blocks.PairedBars(title, labels, one, two, names=("A", "B"))
+    figure = blocks.Figure(chart, AXES[axis][1], names=names, title=title)
     if axis == "utility":
-        yield Columns(((figure,),))
+        yield blocks.SideBySide(((figure,),))
         yield numbers
     else:
-        yield Columns(((figure,), (numbers,)))
+        yield blocks.SideBySide(((figure,), (numbers,)))
 
 
 def _contrasted(row: Mapping[str, Any]) -> list[Text]:

@@ -5,27 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tablecloak.report import blocks
 from tablecloak.report.about.quality import caption
-from tablecloak.report.blocks import (
-    Banner,
-    Block,
-    Document,
-    Dot,
-    Figure,
-    Items,
-    PageOnly,
-    Paragraph,
-    Scatter,
-    Section,
-    Table,
-    TerminalOnly,
-    Tone,
-    table,
-)
+from tablecloak.report.blocks import Block, table
 from tablecloak.report.words import NONE, share
 
 MARKS = {"knee": "◆", "frontier": "•", "beaten": ""}
-TONES: dict[str, Tone] = {"knee": "good", "frontier": "", "beaten": "faint"}
+TONES: dict[str, blocks.Tone] = {"knee": "good", "frontier": "", "beaten": "faint"}
 RISKS = {
     "highest": "highest risk",
     "average": "average risk",
@@ -49,7 +35,7 @@ HOW_TABLE = (
 HOW_MARKS = "• no other variant has both less risk and less loss   ◆ the knee of these   * the axes compared"
 
 
-def explored(report: Mapping[str, Any], name: str) -> Document:
+def explored(report: Mapping[str, Any], name: str) -> blocks.Document:
     """Every variant with its risk and loss, and the conclusion."""
     original = report["original"]
     before = (
@@ -60,13 +46,13 @@ def explored(report: Mapping[str, Any], name: str) -> Document:
     without = [f"No release for {'; '.join(labels)}: {reason}" for reason, labels in reasons.items()]
     variants: list[Block] = [_variants(report)]
     if without:
-        variants.append(Items(tuple(without)))
-    variants += [caption(HOW_MARKS), PageOnly((caption(HOW_TABLE),))]
-    variants.append(TerminalOnly((Paragraph(conclusion(report)),)))
-    return Document(f"{name}: risk and utility", (
-        Banner("Risk and utility", name, (conclusion(report), before)),
-        Section("Frontier", (frontier_figure(report),)),
-        Section("Variants", tuple(variants)),
+        variants.append(blocks.Items(tuple(without)))
+    variants += [caption(HOW_MARKS), blocks.PageOnly((caption(HOW_TABLE),))]
+    variants.append(blocks.TerminalOnly((blocks.Paragraph(conclusion(report)),)))
+    return blocks.Document(f"{name}: risk and utility", (
+        blocks.Banner("Risk and utility", name, (conclusion(report), before)),
+        blocks.Section("Frontier", (frontier_figure(report),)),
+        blocks.Section("Variants", tuple(variants)),
     ))  # fmt: skip
 
 
@@ -76,7 +62,7 @@ def frontier_figure(report: Mapping[str, Any]) -> Block:
     released = [p for p in report["points"] if "reason" not in p]
     algorithms = list(dict.fromkeys(p["algorithm"] for p in released))
     dots = tuple(
-        Dot(
+        blocks.Dot(
             x=point["metrics"][utility],
             y=point["risk"][risk],
             label=label_of(point),
@@ -88,9 +74,11 @@ def frontier_figure(report: Mapping[str, Any]) -> Block:
         if point["metrics"][utility] is not None and point["risk"][risk] is not None
     )
     if not dots:
-        return PageOnly((Paragraph("No variant has both numbers.", "nothing"),))
-    chart = Scatter("Risk against loss", dots, f"loss ({utility})", RISKS[risk], tuple(algorithms), utility in SHARES)
-    return Figure(chart, HOW_CHART)
+        return blocks.PageOnly((blocks.Paragraph("No variant has both numbers.", "nothing"),))
+    chart = blocks.Scatter(
+        "Risk against loss", dots, f"loss ({utility})", RISKS[risk], tuple(algorithms), utility in SHARES
+    )
+    return blocks.Figure(chart, HOW_CHART)
 
 
 def frontier_lines(report: Mapping[str, Any]) -> list[Block]:
@@ -100,7 +88,7 @@ def frontier_lines(report: Mapping[str, Any]) -> list[Block]:
         point = report["points"][number]
         risk, loss = point["risk"][report["risk"]], point["metrics"][report["utility"]]
         lines.append(f"{label_of(point)}: {report['risk']} risk {risk:.3f}, {report['utility']} {loss:.4g}")
-    return [Paragraph(text) for text in (*lines, conclusion(report))]
+    return [blocks.Paragraph(text) for text in (*lines, conclusion(report))]
 
 
 def conclusion(report: Mapping[str, Any]) -> str:
@@ -124,7 +112,7 @@ def _kind(report: Mapping[str, Any], point: Mapping[str, Any]) -> str:
     return "frontier" if point["number"] in report["frontier"] else "beaten"
 
 
-def _variants(report: Mapping[str, Any]) -> Table:
+def _variants(report: Mapping[str, Any]) -> blocks.TextTable:
     points = report["points"]
     names = list(points[0]["changes"]) if points else []
     metrics = list(dict.fromkeys(["gcp", report["utility"]]))

@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tablecloak.report import blocks
 from tablecloak.report.about.quality import caption
-from tablecloak.report.blocks import (
-    Banner,
-    Block,
-    Document,
-    Entry,
-    Figure,
-    Labelled,
-    LatticeDiagram,
-    LatticeLegend,
-    LatticeNode,
-    LatticeRow,
-    LatticeRows,
-    PageOnly,
-    Section,
-    table,
-)
+from tablecloak.report.blocks import Block, table
 from tablecloak.report.words import NONE
 
 Report = Mapping[str, Any]
@@ -35,24 +21,24 @@ WIDEST_ROW = 286  # nodes of a row that can be drawn one by one
 MOST_LISTED = 40
 
 
-def searched(report: Report) -> Document:
+def searched(report: Report) -> blocks.Document:
     """What a search of the lattice found."""
     diagram, rows = pictures(report)
     whole = rows is None
-    drawn: list[Block] = [Section("All rows", (rows,))] if rows is not None else []
-    return Document("Generalisation lattice", (
-        Banner("Generalisation lattice", f"{report['size']:,} nodes", (_summary(report),)),
+    drawn: list[Block] = [blocks.Section("All rows", (rows,))] if rows is not None else []
+    return blocks.Document("Generalisation lattice", (
+        blocks.Banner("Generalisation lattice", f"{report['size']:,} nodes", (_summary(report),)),
         _outcome(report),
-        Figure(LatticeLegend()),
+        blocks.Figure(blocks.LatticeLegend()),
         *drawn,
-        Section("All nodes" if whole else "Around the best node", (diagram,)),
+        blocks.Section("All nodes" if whole else "Around the best node", (diagram,)),
         _listed(report),
     ))  # fmt: skip
 
 
 def pictures(
     report: Report, *, link: Link | None = None, chosen: Sequence[int] | None = None
-) -> tuple[Figure, Figure | None]:
+) -> tuple[blocks.Figure, blocks.Figure | None]:
     """The nodes, and an overview of all rows where only the surroundings of one are drawn.
 
     Args:
@@ -63,7 +49,7 @@ def pictures(
     centre = tuple(report["best"] if chosen is None else chosen)
     nodes = _by_levels(report)
     drawn = list(nodes) if whole else _neighbourhood(report, centre)
-    diagram = LatticeDiagram(
+    diagram = blocks.LatticeDiagram(
         tuple(
             _node(
                 report, levels, nodes.get(levels, SKIPPED), link=link, is_chosen=chosen is not None and levels == centre
@@ -71,7 +57,7 @@ def pictures(
             for levels in drawn
         )
     )
-    return Figure(diagram), None if whole else Figure(_rows(report))
+    return blocks.Figure(diagram), None if whole else blocks.Figure(_rows(report))
 
 
 def measures(report: Report, levels: Sequence[int]) -> str:
@@ -80,7 +66,7 @@ def measures(report: Report, levels: Sequence[int]) -> str:
     return "not looked at" if node is None else f"{node['tag']}, {node['how']}; {_measures(report, node)}"
 
 
-def _outcome(report: Report) -> Labelled:
+def _outcome(report: Report) -> blocks.Labelled:
     tags = {tag: sum(row[tag] for row in report["rows"]) for tag in TAGS}
     sizes = " × ".join(str(c["levels"]) for c in report["columns"])
     rest = f"{len(report['minimal']):,} minimal" if report["complete"] else f"{tags['unknown']:,} not looked at"
@@ -88,10 +74,10 @@ def _outcome(report: Report) -> Labelled:
     is_bounded = report["bound"] is not None and report["bound"] < best["loss"]
     bound = (f"no node loses less than {_number(report['bound'])}",) if is_bounded else ()
     counted = f"{sizes} = {report['size']:,} nodes, {report['checks']:,} counted by {report['algorithm']}"
-    return Labelled((
-        Entry("lattice", (counted,)),
-        Entry("tags", (f"{tags['safe']:,} safe, {tags['unsafe']:,} unsafe, {rest}",)),
-        Entry("best", (_named(report, best["levels"]), _measures(report, best), *bound)),
+    return blocks.Labelled((
+        blocks.Entry("lattice", (counted,)),
+        blocks.Entry("tags", (f"{tags['safe']:,} safe, {tags['unsafe']:,} unsafe, {rest}",)),
+        blocks.Entry("best", (_named(report, best["levels"]), _measures(report, best), *bound)),
     ))  # fmt: skip
 
 
@@ -119,9 +105,9 @@ def _neighbourhood(report: Report, centre: Levels) -> list[Levels]:
 
 def _node(
     report: Report, levels: Levels, node: Mapping[str, Any], *, link: Link | None = None, is_chosen: bool = False
-) -> LatticeNode:
+) -> blocks.LatticeNode:
     name = _named(report, levels)
-    return LatticeNode(
+    return blocks.LatticeNode(
         levels=levels,
         tag=node["tag"],
         how=node["how"],
@@ -133,14 +119,14 @@ def _node(
     )
 
 
-def _rows(report: Report) -> LatticeRows:
+def _rows(report: Report) -> blocks.LatticeRows:
     """One bar per row, node by node where all are known and fit; those that lose least stand first."""
     each = len(report["nodes"]) == report["size"] and max(report["row_sizes"]) <= WIDEST_ROW
     by_row: dict[int, list[Mapping[str, Any]]] = {}
     for node in report["nodes"] if each else ():
         by_row.setdefault(sum(node["levels"]), []).append(node)
     rows = [
-        LatticeRow(
+        blocks.LatticeRow(
             counts=tuple((tag, row[tag]) for tag in TAGS),
             size=report["row_sizes"][at],
             nodes=tuple(_node(report, tuple(n["levels"]), n) for n in sorted(by_row.get(at, ()), key=_by_loss)),
@@ -148,7 +134,7 @@ def _rows(report: Report) -> LatticeRows:
         )
         for at, row in enumerate(report["rows"])
     ]
-    return LatticeRows(tuple(rows))
+    return blocks.LatticeRows(tuple(rows))
 
 
 def _by_loss(node: Mapping[str, Any]) -> tuple[float, list[int]]:
@@ -173,7 +159,7 @@ def _measures(report: Report, node: Mapping[str, Any]) -> str:
     )
 
 
-def _listed(report: Report) -> PageOnly:
+def _listed(report: Report) -> blocks.PageOnly:
     """Minimal nodes, or the best counted ones where minimal nodes are not known."""
     nodes = _by_levels(report)
     if report["complete"]:
@@ -187,7 +173,7 @@ def _listed(report: Report) -> PageOnly:
     tones = tuple("good" if node["levels"] == report["best"] else "" for node in listed)
     heads = ("levels", report["loss"], "suppressed", "classes")
     more = (caption(f"and {len(chosen) - MOST_LISTED:,} more"),) if len(chosen) > MOST_LISTED else ()
-    return PageOnly((Section(title, (table(heads, rows, kind="numbers", tones=tones), *more)),))
+    return blocks.PageOnly((blocks.Section(title, (table(heads, rows, kind="numbers", tones=tones), *more)),))
 
 
 def _cells(node: Mapping[str, Any]) -> list[str]:

@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tablecloak.report.blocks import (
-    Bars,
-    Block,
-    Charts,
-    Columns,
-    Figure,
-    Heading,
-    Items,
-    PageOnly,
-    PairedBars,
-    Paragraph,
-    Text,
-    Words,
-    table,
-)
+from tablecloak.report import blocks
+from tablecloak.report.blocks import Block, Text, Words, table
 from tablecloak.report.words import NONE, capitalized, percent, share
 
 # How to read what a report says about utility: the metric, what people call it, and what its value means.
@@ -39,6 +26,7 @@ READ = {
     "kl": ("KL divergence", "nats lost by taking the rebuilt distribution for the original one, 0 none"),
 }
 SHARES = frozenset({"gcp", "query-error", "contingency-error", "propensity"})
+ATTACK_HEADS = ("attack", "highest", "average", "on the original", "by guessing", "victims", "of")
 HOW_ATTACKS = (
     "Highest is the chance of success against the most exposed person, where an attack has one by person; average "
     "that over all; by guessing is what the same attacker reaches on average without the release. Victims are people "
@@ -53,9 +41,9 @@ HOW_UTILITY = (
 HOW_LOSS = "0% means every value is published exactly, 100% that nothing is said about the column."
 
 
-def caption(text: Text) -> Paragraph:
+def caption(text: Text) -> blocks.Paragraph:
     """How to read what stands above."""
-    return Paragraph(text, "caption")
+    return blocks.Paragraph(text, "caption")
 
 
 def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, float]) -> Iterator[Block]:
@@ -66,12 +54,9 @@ def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, flo
     """
     tried = [a for a in attacks if a["applies"]]
     if tried:
-        yield Columns(((_attack_chart(tried),), tuple(_stops(tried))))
-        yield table(
-            ("attack", "highest", "average", "on the original", "by guessing", "victims", "of"),
-            [_attack_row(a, before) for a in tried],
-            kind="numbers",
-        )
+        yield blocks.SideBySide(((_attack_chart(tried),), tuple(_stops(tried))))
+        rows = [[explained(a["attack"], a["description"]), *attack_cells(a, before.get(a["attack"]))] for a in tried]
+        yield table(ATTACK_HEADS, rows, kind="numbers")
         yield caption(HOW_ATTACKS)
         for note in dict.fromkeys(note for a in tried for note in a["notes"]):
             yield caption(f"{capitalized(note)}.")
@@ -85,35 +70,34 @@ def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, flo
     )
 
 
-def _attack_chart(tried: Sequence[Mapping[str, Any]]) -> Figure:
+def _attack_chart(tried: Sequence[Mapping[str, Any]]) -> blocks.Figure:
     names = tuple(a["attack"] for a in tried)
     guessed, reached = tuple(a["baseline"] for a in tried), tuple(a["average"] or 0.0 for a in tried)
-    chart = PairedBars("Average chance of success", names, guessed, reached, names=("by guessing", "attack"))
+    chart = blocks.PairedBars("Average chance of success", names, guessed, reached, names=("by guessing", "attack"))
     how = "The lower bar is the attacker with the release, the upper one without it. The closer the two, the better."
-    return Figure(chart, how, names=("by guessing", "with the release"))
+    return blocks.Figure(chart, how, names=("by guessing", "with the release"))
 
 
 def _stops(tried: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     with_victims = [a for a in tried if a["victims"]]
     if not with_victims:
-        yield Paragraph("No attack that was tried has a victim.")
+        yield blocks.Paragraph("No attack that was tried has a victim.")
         return
     entries = tuple(
         (Words(a["attack"], is_strong=True), f": stopped by {_lower(a['stopped_by'])}") for a in with_victims
     )
-    yield PageOnly((Heading("What would stop attacks with victims"), Items(entries, "plain")))
+    yield blocks.PageOnly((blocks.Heading("What would stop attacks with victims"), blocks.Items(entries, "plain")))
 
 
 def _lower(text: str) -> str:
     return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
-def _attack_row(attack: Mapping[str, Any], before: Mapping[str, float]) -> list[Text]:
-    name = attack["attack"]
-    return [
-        explained(name, attack["description"]), share(attack["highest"]), share(attack["average"]),
-        share(before.get(name)), share(attack["baseline"]), f"{attack['victims']:,}", f"{attack['targets']:,}",
-    ]  # fmt: skip
+def attack_cells(attack: Mapping[str, Any], before: float | None, average: str | None = None) -> list[str]:
+    """What an attack reaches, under the heads that follow its name."""
+    shown = average or share(attack["average"])
+    counts = (f"{attack['victims']:,}", f"{attack['targets']:,}")
+    return [share(attack["highest"]), shown, share(before), share(attack["baseline"]), *counts]
 
 
 def explained(name: str, text: str) -> Text:
@@ -148,12 +132,14 @@ def metric_value(name: str, measured: Mapping[str, Any]) -> str:
     return show(measured["value"]) + (f" ± {show(error)}" if error is not None else "")
 
 
-def loss_figure(per_column: Mapping[str, float]) -> Figure:
+def loss_figure(per_column: Mapping[str, float]) -> blocks.Figure:
     """The detail that each column lost."""
-    return Figure(Bars("Detail lost by column", tuple(per_column), tuple(per_column.values()), top=1.0), HOW_LOSS)
+    return blocks.Figure(
+        blocks.Bars("Detail lost by column", tuple(per_column), tuple(per_column.values()), top=1.0), HOW_LOSS
+    )
 
 
-def distance_figures(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Figure]:
+def distance_figures(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[blocks.Figure]:
     """By column: how far its distribution moved, and how far queries on it are off."""
     for key, how in (
         ("hellinger", "Distance of each column from the original: 0 the same distribution, 1 a disjoint one."),
@@ -164,20 +150,20 @@ def distance_figures(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Figur
             top = 1.0 if key == "hellinger" else None
             unit = "share" if key in SHARES else "decimal"
             title = f"{READ[key][0]} by column"
-            yield Figure(Bars(title, tuple(parts), tuple(parts.values()), top=top, unit=unit), how)  # type: ignore[arg-type]
+            yield blocks.Figure(blocks.Bars(title, tuple(parts), tuple(parts.values()), top=top, unit=unit), how)  # type: ignore[arg-type]
 
 
-def learning_block(report: Mapping[str, Any]) -> Charts | None:
+def learning_block(report: Mapping[str, Any]) -> blocks.Charts | None:
     """How well a model learns the target from the release, where there is one."""
     learned = report.get("learning")
     if not learned:
         return None
     values = (learned["majority"], learned["release"], learned["original"])
-    chart = Bars("Accuracy", ("most frequent", "from the release", "from the original"), values, top=1)
+    chart = blocks.Bars("Accuracy", ("most frequent", "from the release", "from the original"), values, top=1)
     keeps = "" if learned["kept"] is None else f" The release keeps {learned['kept']:.0%} of what can be learned."
     notes = " ".join(["", *(f"Note: {note}." for note in learned["notes"])])
     how = (
         f"Share of {learned['n_tested']:,} held-out originals whose {learned['target']} a model ({learned['learner']}) "
         f"predicts rightly, ± {learned['error']:.1%}.{keeps}{notes}"
     )
-    return Charts((Figure(chart, how, title=f"Learning to predict {learned['target']}"),))
+    return blocks.Charts((blocks.Figure(chart, how, title=f"Learning to predict {learned['target']}"),))

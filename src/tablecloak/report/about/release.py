@@ -1,4 +1,4 @@
-"""The report of a release: of classes, of groups with exact values, of sets. It is public, as `measure.public` says."""
+"""The report of a release: of classes, of groups with exact values, of sets. It is public, as `release.facts.public` says."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tablecloak.release.facts.bins import Bins
 from tablecloak.release.facts.collect import NEAR, SKEWED, Facts
 from tablecloak.release.facts.public import LEARNED_STEP, LOSS_STEP, public_run, public_subject, rounded, step_of
 from tablecloak.release.facts.subject import Step, Subject
+from tablecloak.report import blocks
 from tablecloak.report.about.check_run_verify import findings_block, verdict_sentence, verdicts_block
 from tablecloak.report.about.quality import (
     READ,
@@ -19,32 +20,7 @@ from tablecloak.report.about.quality import (
     loss_figure,
     utility_blocks,
 )
-from tablecloak.report.blocks import (
-    Alert,
-    Alerts,
-    Banner,
-    Bars,
-    Block,
-    Charts,
-    Columns,
-    Document,
-    Entry,
-    Figure,
-    Footer,
-    Heading,
-    Labelled,
-    PageOnly,
-    PairedBars,
-    Paragraph,
-    Preformatted,
-    Section,
-    SteppedLines,
-    Text,
-    UprightBars,
-    Words,
-    shown,
-    table,
-)
+from tablecloak.report.blocks import Block, Text, Words, shown, table
 from tablecloak.report.explain import describe
 from tablecloak.report.words import NONE, capitalized, listed, number, percent
 
@@ -82,58 +58,58 @@ HOW_GENERALIZED = (
 HOW_SENSITIVE = "Values are published as they are, so only suppressed records can make a difference."
 
 
-def report_of(subject: Subject) -> Document:
+def report_of(subject: Subject) -> blocks.Document:
     """The whole report, as everybody may read it."""
     if subject.facts is None:
         return _of_sets(replace(subject, run=public_run(subject.run)))
     subject = public_subject(subject)
     facts = subject.facts
     assert facts is not None
-    blocks = (
+    contents = (
         _banner(subject, facts),
         _alert_section(_alerts(subject, facts)),
         _goal_section(subject, OBSERVED),
-        Section("Risk", tuple(_risk(subject, facts))),
-        Section("Attacks", tuple(_attacks(facts))),
-        Section("Utility", tuple(_utility(subject, facts))),
-        Section("What changed", tuple(_changes(subject, facts))),
+        blocks.Section("Risk", tuple(_risk(subject, facts))),
+        blocks.Section("Attacks", tuple(_attacks(facts))),
+        blocks.Section("Utility", tuple(_utility(subject, facts))),
+        blocks.Section("What changed", tuple(_changes(subject, facts))),
         _method_section(subject),
         _reproduction_section(subject),
-        Footer(_ending(subject, facts)),
+        blocks.Footer(_ending(subject, facts)),
     )
-    return Document(f"{subject.name}: privacy report", blocks)
+    return blocks.Document(f"{subject.name}: privacy report", contents)
 
 
 # --- what all reports say alike -------------------------------------------------------------------------------------
 
 
-def _alert_section(alerts: Iterator[Alert]) -> Section:
+def _alert_section(alerts: Iterator[blocks.Alert]) -> blocks.Section:
     ordered = tuple(sorted(alerts, key=lambda alert: alert.level != "warning"))
-    return Section("Alerts", (Alerts(ordered) if ordered else Paragraph("Nothing to look at."),))
+    return blocks.Section("Alerts", (blocks.Alerts(ordered) if ordered else blocks.Paragraph("Nothing to look at."),))
 
 
-def _goal_section(subject: Subject, how: str, *, worst: str = "worst class") -> Section:
+def _goal_section(subject: Subject, how: str, *, worst: str = "worst class") -> blocks.Section:
     senses = [model.sense for model in subject.models]
-    return Section("Goals", (verdicts_block(subject.run["verdicts"], senses, worst=worst), caption(how)))
+    return blocks.Section("Goals", (verdicts_block(subject.run["verdicts"], senses, worst=worst), caption(how)))
 
 
-def _method_section(subject: Subject) -> Section:
+def _method_section(subject: Subject) -> blocks.Section:
     """How the release came about."""
     steps = [("algorithm", subject.algorithm), *(("goal", model) for model in subject.models)]
     text = (
         f"Choices of the search follow from seed {subject.certificate['seed']}, those that hide people from a secret "
         "that is not published; the same input, policy, secret and versions give the same release."
     )
-    entries = tuple(Entry(kind, tuple(_step(kind, step))) for kind, step in steps)
-    return Section("Method", (Labelled(entries, "method"), Paragraph(text)))
+    entries = tuple(blocks.Entry(kind, tuple(_step(kind, step))) for kind, step in steps)
+    return blocks.Section("Method", (blocks.Labelled(entries, "method"), blocks.Paragraph(text)))
 
 
 def _step(kind: str, step: Step) -> Iterator[Text | Block]:
     described = describe(kind, step.name, step.kind)
     yield Words(step.sentence, is_strong=True)
-    yield Paragraph(_prose(described.definition))
+    yield blocks.Paragraph(_prose(described.definition))
     if reference := described.parts.get("Reference"):
-        yield Paragraph(f"Reference: {reference}", "reference")
+        yield blocks.Paragraph(f"Reference: {reference}", "reference")
 
 
 def _prose(text: str) -> Text:
@@ -141,7 +117,7 @@ def _prose(text: str) -> Text:
     return tuple(Words(part, "code") if i % 2 else part for i, part in enumerate(text.split("`")))
 
 
-def _reproduction_section(subject: Subject) -> Section:
+def _reproduction_section(subject: Subject) -> blocks.Section:
     """Policy, hashes, versions and times."""
     certificate = subject.certificate
     hashes, keyed = (
@@ -150,20 +126,20 @@ def _reproduction_section(subject: Subject) -> Section:
     )
     versions = [[name, version or "not installed"] for name, version in certificate["versions"].items()]
     seconds = [[phase, f"{s:.2f} s"] for phase, s in subject.run["seconds"].items()]
-    return Section("Reproduction", (
-        Heading("Policy"),
-        Preformatted(certificate["policy"].strip()),
-        Heading("SHA-256"),
+    return blocks.Section("Reproduction", (
+        blocks.Heading("Policy"),
+        blocks.Preformatted(certificate["policy"].strip()),
+        blocks.Heading("SHA-256"),
         table(("file", "hash"), hashes, kind="hashes"),
-        Heading("HMAC-SHA-256"),
+        blocks.Heading("HMAC-SHA-256"),
         table(("file", "keyed digest"), keyed, kind="hashes"),
         caption("A plain hash of a file that is not published would confirm guesses at its records. The key of this "
                 "digest is in the recoding."),
-        Columns((
-            (Heading("Versions"), table(("what", "version"), versions)),
-            (Heading("Time"), table(("phase", "seconds"), seconds)),
+        blocks.SideBySide((
+            (blocks.Heading("Versions"), table(("what", "version"), versions)),
+            (blocks.Heading("Time"), table(("phase", "seconds"), seconds)),
         )),
-        Paragraph(f"Engine {certificate['engine']}."),
+        blocks.Paragraph(f"Engine {certificate['engine']}."),
     ))  # fmt: skip
 
 
@@ -180,10 +156,10 @@ def _other_columns(subject: Subject) -> Iterator[tuple[str, str]]:
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _banner(subject: Subject, facts: Facts) -> Banner:
+def _banner(subject: Subject, facts: Facts) -> blocks.Banner:
     run = subject.run
     surest = (f"{_highest_guess(facts):.1%}", "surest guess")
-    return Banner(
+    return blocks.Banner(
         "Privacy report",
         subject.name,
         (_groups_summary(subject, facts) if subject.blocks else _summary(subject, facts),),
@@ -215,10 +191,10 @@ def _summary(subject: Subject, facts: Facts) -> str:
     return " ".join(parts)
 
 
-def _alerts(subject: Subject, facts: Facts) -> Iterator[Alert]:
+def _alerts(subject: Subject, facts: Facts) -> Iterator[blocks.Alert]:
     """What a reader should look at before handing a release over."""
     if subject.kept:
-        yield Alert(
+        yield blocks.Alert(
             "warning",
             f"Published as they are: {', '.join(subject.kept)}",
             "No goal looks at these columns. If someone may know their values, give them the role quasi; "
@@ -228,7 +204,7 @@ def _alerts(subject: Subject, facts: Facts) -> Iterator[Alert]:
     yield from _skew_alerts(facts)
     if facts.n_near_limit:
         near = facts.n_records_near_limit / max(1, facts.after.n_records)
-        yield Alert(
+        yield blocks.Alert(
             "note",
             f"{facts.n_near_limit:,} classes are near the smallest size allowed",
             f"They hold {near:.0%} of the records and have at most {NEAR:g} times the smallest size. "
@@ -236,35 +212,37 @@ def _alerts(subject: Subject, facts: Facts) -> Iterator[Alert]:
         )
     if subject.starred:
         names = ", ".join(subject.starred)
-        yield Alert("note", f"Identifiers starred: {names}", "These columns are published with * in every cell.")
+        yield blocks.Alert("note", f"Identifiers starred: {names}", "These columns are published with * in every cell.")
     if coarse := [q.name for q in facts.quasi if q.is_coarse]:
-        yield Alert(
+        yield blocks.Alert(
             "note",
             f"Never published exactly: {', '.join(coarse)}",
             "The policy names the finest detail that may be shown. Risk before is counted in that "
             "detail: the original itself is more exposed.",
         )
     # what algorithm and recount had to say, such as what a published variant leaves unprotected
-    yield from (Alert("note", capitalized(note)) for note in subject.run.get("notes", ()))
+    yield from (blocks.Alert("note", capitalized(note)) for note in subject.run.get("notes", ()))
 
 
-def _left_out_alerts(run: Mapping[str, Any], facts: Facts) -> Iterator[Alert]:
+def _left_out_alerts(run: Mapping[str, Any], facts: Facts) -> Iterator[blocks.Alert]:
     n, total = run["suppressed"], facts.before.n_records
     if n:
-        yield Alert(
+        yield blocks.Alert(
             "warning" if n > MANY_SUPPRESSED * total else "note",
             f"{n:,} of {total:,} records suppressed ({n / max(1, total):.1%})",
             "Suppressed records are missing from every count; rare groups are hit more often than common ones.",
         )
     dropped = run["dropped_for_missing"]
     if dropped:
-        yield Alert("note", f"{dropped:,} records left out for empty cells", "The policy asks for this: missing: drop.")
+        yield blocks.Alert(
+            "note", f"{dropped:,} records left out for empty cells", "The policy asks for this: missing: drop."
+        )
 
 
-def _skew_alerts(facts: Facts) -> Iterator[Alert]:
+def _skew_alerts(facts: Facts) -> Iterator[blocks.Alert]:
     for column in facts.sensitive:
         if column.n_skewed:
-            yield Alert(
+            yield blocks.Alert(
                 "warning",
                 f"{column.name}: {column.n_skewed:,} classes are nearly of one value",
                 f"In these classes one value has a share of {SKEWED:.0%} or more (at most "
@@ -272,7 +250,7 @@ def _skew_alerts(facts: Facts) -> Iterator[Alert]:
                 "Someone who knows a person's class can guess it; l-diversity or t-closeness limits this.",
             )
         elif column.top_share >= COMMON:
-            yield Alert(
+            yield blocks.Alert(
                 "note",
                 f"{column.name}: one value has {column.top_share:.0%} of the records",
                 "A skewed column lets people guess well without any table; judge the goals with that in mind.",
@@ -298,8 +276,9 @@ def _risk(subject: Subject, facts: Facts) -> Iterator[Block]:
         ]
     drawn = list(RISKS)[1:]
     one, two = (tuple(getattr(exposure, key) for key in drawn) for exposure in (before, after))
-    chart = PairedBars("Risk before and after", tuple(RISKS[key] for key in drawn), one, two)
-    yield Columns(((Figure(chart, names=BEFORE_AFTER),), (table(("risk", "before", "after"), rows),)))
+    chart = blocks.PairedBars("Risk before and after", tuple(RISKS[key] for key in drawn), one, two)
+    numbers = table(("risk", *BEFORE_AFTER), rows, kind="numbers")
+    yield blocks.SideBySide(((blocks.Figure(chart, names=BEFORE_AFTER),), (numbers,)))
     if subject.blocks:
         yield table(GUESS_HEADS, [[s.name, f"{s.top_share:.1%}", f"{s.worst_top_share:.1%}"] for s in facts.sensitive])
     yield caption(HOW_GROUPS_RISK if subject.blocks else HOW_RISK)
@@ -316,8 +295,8 @@ def _utility(subject: Subject, facts: Facts) -> Iterator[Block]:
     learning = learning_block(subject.run)
     if subject.blocks:
         metrics = {name: m for name, m in metrics.items() if m["value"] is not None and name != "gcp"}
-        sizes = Charts((_sizes_figure(facts, "group", HOW_GROUP_SIZES),))
-        yield from shown(Paragraph(GROUPS_UTILITY), learning, sizes, _further_metrics(metrics), caption(OWNERS))
+        sizes = blocks.Charts((_sizes_figure(facts, "group", HOW_GROUP_SIZES),))
+        yield from shown(blocks.Paragraph(GROUPS_UTILITY), learning, sizes, _further_metrics(metrics), caption(OWNERS))
         return
     lost = (metrics.get("gcp") or {}).get("per_column") or {}
     figures: list[Block] = [loss_figure(lost), _sizes_figure(facts, "class", HOW_SIZES)]
@@ -326,10 +305,10 @@ def _utility(subject: Subject, facts: Facts) -> Iterator[Block]:
     for s in facts.sensitive:
         figures += _bins_figure(f"{s.name} (sensitive)", s.bins, facts.floor, HOW_SENSITIVE)
     yield from utility_blocks(metrics)
-    yield from shown(learning, Charts(tuple(figures)), _further_metrics(metrics), caption(OWNERS))
+    yield from shown(learning, blocks.Charts(tuple(figures)), _further_metrics(metrics), caption(OWNERS))
 
 
-def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> PageOnly | None:
+def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> blocks.PageOnly | None:
     """The other information metrics that apply, each with a line that says how to read it."""
     rows = [
         [name, number(m["value"]), "higher" if m.get("higher_is_better") else "lower", m["description"]]
@@ -340,12 +319,12 @@ def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> PageOnly | Non
         return None
     heads = ("metric", "value", "better", "how to read it")
     how = caption("Only releases of the same table can be compared by these numbers.")
-    return PageOnly((Heading("Information metrics"), table(heads, rows, kind="measures"), how))
+    return blocks.PageOnly((blocks.Heading("Information metrics"), table(heads, rows, kind="measures"), how))
 
 
-def _sizes_figure(facts: Facts, unit: str, how: str) -> Figure:
+def _sizes_figure(facts: Facts, unit: str, how: str) -> blocks.Figure:
     labels, counts = _size_bands(facts.class_sizes)
-    return Figure(UprightBars(f"{unit.title()} sizes", labels, counts, axis=f"records in a {unit}"), how)
+    return blocks.Figure(blocks.UprightBars(f"{unit.title()} sizes", labels, counts, axis=f"records in a {unit}"), how)
 
 
 def _size_bands(sizes: Sequence[tuple[int, int]]) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -373,12 +352,12 @@ def _size_bands(sizes: Sequence[tuple[int, int]]) -> tuple[tuple[str, ...], tupl
 def _bins_figure(title: str, bins: Bins | None, floor: int, how: str) -> Iterator[Block]:
     if bins is None:
         text = "Nothing to compare: values are published only in groups, and a report names no others."
-        yield Figure(None, text, title=title)
+        yield blocks.Figure(None, text, title=title)
         return
-    kind = SteppedLines if bins.edges else PairedBars
+    kind = blocks.SteppedLines if bins.edges else blocks.PairedBars
     chart = kind(title, bins.edges or bins.labels, bins.before, bins.after)
     how = f"{how} Groups of fewer than {floor} records are joined, and shares are rounded."
-    yield Figure(chart, how, names=BEFORE_AFTER, title=title)
+    yield blocks.Figure(chart, how, names=BEFORE_AFTER, title=title)
 
 
 def _changes(subject: Subject, facts: Facts) -> Iterator[Block]:
@@ -470,27 +449,27 @@ OBSERVED_SETS = (
 )
 
 
-def _of_sets(subject: Subject) -> Document:
+def _of_sets(subject: Subject) -> blocks.Document:
     ending = f"{_made(subject)} Items are named only as they are published, in at least {_k(subject)} records."
-    blocks = (
+    contents = (
         _sets_banner(subject),
         _alert_section(_sets_alerts(subject)),
         _goal_section(subject, OBSERVED_SETS, worst="rarest itemset"),
-        Section("Risk", tuple(_sets_risk(subject))),
-        Section("Utility", tuple(_sets_utility(subject))),
-        Section("What changed", tuple(_sets_changes(subject))),
+        blocks.Section("Risk", tuple(_sets_risk(subject))),
+        blocks.Section("Utility", tuple(_sets_utility(subject))),
+        blocks.Section("What changed", tuple(_sets_changes(subject))),
         _method_section(subject),
         _reproduction_section(subject),
-        Footer(ending),
+        blocks.Footer(ending),
     )
-    return Document(f"{subject.name}: privacy report", blocks)
+    return blocks.Document(f"{subject.name}: privacy report", contents)
 
 
 def _k(subject: Subject) -> Any:
     return subject.models[0].parameters["k"]
 
 
-def _sets_banner(subject: Subject) -> Banner:
+def _sets_banner(subject: Subject) -> blocks.Banner:
     run, itemsets = subject.run, subject.run["itemsets"]
     rarest = run["verdicts"][0]["achieved"]
     holders = "no items at all" if rarest is None else f"at least {int(rarest):,} records that hold them"
@@ -507,16 +486,16 @@ def _sets_banner(subject: Subject) -> Banner:
         (percent(run["loss"]), "detail lost"),
     )
     findings = findings_block(run.get("findings", ()))
-    return Banner("Privacy report", subject.name, (lead,), verdict_sentence(run), findings, numbers)
+    return blocks.Banner("Privacy report", subject.name, (lead,), verdict_sentence(run), findings, numbers)
 
 
-def _sets_alerts(subject: Subject) -> Iterator[Alert]:
+def _sets_alerts(subject: Subject) -> Iterator[blocks.Alert]:
     if subject.kept:
         text = "No goal looks at these columns. If someone may know their values, leave them out."
-        yield Alert("warning", f"Published as they are: {', '.join(subject.kept)}", text)
+        yield blocks.Alert("warning", f"Published as they are: {', '.join(subject.kept)}", text)
     for note in subject.run.get("notes", ()):
         if not note.startswith("published as they are"):
-            yield Alert("note", capitalized(note))
+            yield blocks.Alert("note", capitalized(note))
 
 
 def _sets_risk(subject: Subject) -> Iterator[Block]:
@@ -534,7 +513,7 @@ def _sets_risk(subject: Subject) -> Iterator[Block]:
 
 
 def _sets_utility(subject: Subject) -> Iterator[Block]:
-    yield Paragraph(
+    yield blocks.Paragraph(
         f"{percent(subject.run['loss'])} of the detail in the items is lost. 0% means that every item "
         "is published as it is, 100% that nothing is said about any."
     )
@@ -545,7 +524,9 @@ def _sets_utility(subject: Subject) -> Iterator[Block]:
             "The most frequent items as they are published; an item that stands for several counts where one of them "
             "is."
         )
-        yield Charts((Figure(Bars("Records with a published item", labels, counts, unit="count"), how),))
+        yield blocks.Charts(
+            (blocks.Figure(blocks.Bars("Records with a published item", labels, counts, unit="count"), how),)
+        )
 
 
 def _sets_changes(subject: Subject) -> Iterator[Block]:

@@ -6,39 +6,8 @@ from collections.abc import Iterable
 from functools import singledispatch
 from importlib.resources import files
 
-from tablecloak.report.blocks import (
-    Alert,
-    Alerts,
-    Banner,
-    Block,
-    Branch,
-    Charts,
-    Columns,
-    Document,
-    Entry,
-    Figure,
-    FindingRow,
-    Findings,
-    Footer,
-    Heading,
-    Items,
-    Labelled,
-    LatticeDiagram,
-    LatticeLegend,
-    LatticeRows,
-    PageOnly,
-    Paragraph,
-    Preformatted,
-    Scatter,
-    Section,
-    Table,
-    TerminalOnly,
-    Text,
-    Tree,
-    VerdictRow,
-    Verdicts,
-    Words,
-)
+from tablecloak.report import blocks
+from tablecloak.report.blocks import Block, Text, Words
 from tablecloak.report.render.markup import Html, Node, el, join
 from tablecloak.report.render.svg import draw, series_legend
 from tablecloak.report.words import NONE
@@ -47,7 +16,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 CLASSES = {"good": "pass", "warning": "warn", "bad": "fail", "best": "better", "small": "small", "faint": "faint"}
 
 
-def page(document: Document) -> str:
+def page(document: blocks.Document) -> str:
     """A whole page."""
     sheets = ["report.css", *(["lattice.css"] if any(map(_is_of_lattice, document.blocks)) else [])]
     style = "".join(files("tablecloak.report").joinpath(sheet).read_text(encoding="utf-8") for sheet in sheets)
@@ -63,12 +32,12 @@ def page(document: Document) -> str:
 
 
 def _is_of_lattice(block: Block) -> bool:
-    return isinstance(block, Figure) and isinstance(block.chart, LatticeLegend)
+    return isinstance(block, blocks.Figure) and isinstance(block.chart, blocks.LatticeLegend)
 
 
-def part(blocks: Iterable[Block]) -> Html:
+def part(contents: Iterable[Block]) -> Html:
     """Blocks as a part of a page."""
-    return join([markup(block) for block in blocks])
+    return join([markup(block) for block in contents])
 
 
 @singledispatch
@@ -93,27 +62,27 @@ def _words(words: Words) -> Html:
 
 
 @markup.register
-def _heading(block: Heading) -> Html:
+def _heading(block: blocks.Heading) -> Html:
     return el("h3", block.text)
 
 
 @markup.register
-def _paragraph(block: Paragraph) -> Html:
+def _paragraph(block: blocks.Paragraph) -> Html:
     return el("p", _inline(block.text), class_=block.kind or None)
 
 
 @markup.register
-def _preformatted(block: Preformatted) -> Html:
+def _preformatted(block: blocks.Preformatted) -> Html:
     return el("pre", block.text)
 
 
 @markup.register
-def _items(block: Items) -> Html:
+def _items(block: blocks.Items) -> Html:
     return el("ul", [el("li", _inline(entry)) for entry in block.entries], class_=block.kind or None)
 
 
 @markup.register
-def _table(block: Table) -> Html:
+def _table(block: blocks.TextTable) -> Html:
     """A table whose cells carry the name of their column, so that a narrow screen can stack them."""
     tones = block.tones or [""] * len(block.rows)
     body = [
@@ -131,32 +100,32 @@ def _cell(head: str, cell: Text) -> Html:
 
 
 @markup.register
-def _tree(block: Tree) -> Html:
+def _tree(block: blocks.Tree) -> Html:
     return el("ul", _branch(block.root))
 
 
-def _branch(branch: Branch) -> Html:
+def _branch(branch: blocks.Branch) -> Html:
     below = el("ul", [_branch(child) for child in branch.branches]) if branch.branches else None
     return el("li", _inline(branch.label), below)
 
 
 @markup.register
-def _alerts(block: Alerts) -> Html:
+def _alerts(block: blocks.Alerts) -> Html:
     return el("ul", [_alert(alert) for alert in block.alerts], class_="alerts")
 
 
-def _alert(alert: Alert) -> Html:
+def _alert(alert: blocks.Alert) -> Html:
     mark = "Check" if alert.level == "warning" else "Note"
     text = el("p", alert.text) if alert.text else None
     return el("li", el("span", mark, class_="mark"), el("div", el("strong", alert.title), text), class_=alert.level)
 
 
 @markup.register
-def _findings(block: Findings) -> Html:
+def _findings(block: blocks.Findings) -> Html:
     return el("ul", [_finding(finding) for finding in block.findings], class_="alerts findings")
 
 
-def _finding(finding: FindingRow) -> Html:
+def _finding(finding: blocks.FindingRow) -> Html:
     is_accepted = finding.accepted is not None
     after = f"Accepted: {finding.accepted}" if is_accepted else f"To end it: {finding.fix}."
     what = finding.what[:1].upper() + finding.what[1:] + "."
@@ -166,12 +135,12 @@ def _finding(finding: FindingRow) -> Html:
 
 
 @markup.register
-def _verdicts(block: Verdicts) -> Html:
+def _verdicts(block: blocks.Verdicts) -> Html:
     heads = ("goal", "holds", "required", "observed", "margin", block.worst)
-    return _table(Table(heads, tuple(_verdict_row(verdict) for verdict in block.verdicts)))
+    return _table(blocks.TextTable(heads, tuple(_verdict_row(verdict) for verdict in block.verdicts)))
 
 
-def _verdict_row(verdict: VerdictRow) -> tuple[Text, ...]:
+def _verdict_row(verdict: blocks.VerdictRow) -> tuple[Text, ...]:
     return (
         f"{verdict.model} ({verdict.parameters})",
         Words("✓ yes", "good") if verdict.holds else Words("✗ no", "bad"),
@@ -183,12 +152,12 @@ def _verdict_row(verdict: VerdictRow) -> tuple[Text, ...]:
 
 
 @markup.register
-def _labelled(block: Labelled) -> Html:
+def _labelled(block: blocks.Labelled) -> Html:
     kind = None if block.kind == "entries" else block.kind
     return el("dl", [_entry(entry, block.kind) for entry in block.entries], class_=kind)
 
 
-def _entry(entry: Entry, kind: str) -> Html:
+def _entry(entry: blocks.Entry, kind: str) -> Html:
     content = [_inline(c) if isinstance(c, str | Words | tuple) else markup(c) for c in entry.content]
     if kind in ("entries", "labels"):
         content = [el("div", c) for c in content]
@@ -197,13 +166,13 @@ def _entry(entry: Entry, kind: str) -> Html:
 
 
 @markup.register
-def _figure(block: Figure) -> Html:
+def _figure(block: blocks.Figure) -> Html:
     chart = block.chart
     if chart is None:
         return el("figure", el("h3", block.title), el("p", block.how, class_="nothing"))
-    if isinstance(chart, LatticeDiagram | LatticeRows | LatticeLegend):
+    if isinstance(chart, blocks.LatticeDiagram | blocks.LatticeRows | blocks.LatticeLegend):
         return draw(chart)
-    if isinstance(chart, Scatter):
+    if isinstance(chart, blocks.Scatter):
         return el("figure", series_legend(chart.series), draw(chart), el("figcaption", block.how))
     key = _legend(*block.names) if block.names else None
     how = el("figcaption", block.how) if block.how else None
@@ -216,36 +185,36 @@ def _legend(one: str, two: str) -> Html:
 
 
 @markup.register
-def _charts(block: Charts) -> Html:
+def _charts(block: blocks.Charts) -> Html:
     return el("div", part(block.blocks), class_="charts")
 
 
 @markup.register
-def _columns(block: Columns) -> Html:
+def _columns(block: blocks.SideBySide) -> Html:
     columns = [
-        part(column) if len(column) == 1 and isinstance(column[0], Figure) else el("div", part(column))
+        part(column) if len(column) == 1 and isinstance(column[0], blocks.Figure) else el("div", part(column))
         for column in block.columns
     ]
     return el("div", columns, class_="pair")
 
 
 @markup.register
-def _page_only(block: PageOnly) -> Html:
+def _page_only(block: blocks.PageOnly) -> Html:
     return el("div", part(block.blocks))
 
 
 @markup.register
-def _terminal_only(_block: TerminalOnly) -> Html:
+def _terminal_only(_block: blocks.TerminalOnly) -> Html:
     return join()
 
 
 @markup.register
-def _section(block: Section) -> Html:
+def _section(block: blocks.Section) -> Html:
     return el("section", el("h2", block.title), part(block.blocks))
 
 
 @markup.register
-def _banner(block: Banner) -> Html:
+def _banner(block: blocks.Banner) -> Html:
     numbers = [el("div", el("dt", label), el("dd", value)) for value, label in block.numbers]
     return el(
         "header",
@@ -259,5 +228,5 @@ def _banner(block: Banner) -> Html:
 
 
 @markup.register
-def _footer(block: Footer) -> Html:
+def _footer(block: blocks.Footer) -> Html:
     return el("footer", el("p", block.text))

@@ -8,23 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import singledispatch
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log2, log10
 
-from tablecloak.report.blocks import (
-    Bars,
-    Chart,
-    Dot,
-    LatticeDiagram,
-    LatticeLegend,
-    LatticeNode,
-    LatticeRow,
-    LatticeRows,
-    PairedBars,
-    Scatter,
-    SteppedLines,
-    Unit,
-    UprightBars,
-)
+from tablecloak.report import blocks
+from tablecloak.report.blocks import Chart, Dot, LatticeNode, LatticeRow, Unit
 from tablecloak.report.render.markup import Html, Node, el, join
 from tablecloak.report.words import percent
 
@@ -32,6 +19,7 @@ WIDTH = 420
 ROW = 26
 LABEL = 142  # room for the names of bars
 VALUE = 48  # room for their numbers
+BAR = WIDTH - LABEL - VALUE  # room for the bars themselves
 MOST_CHARACTERS = 20
 HEIGHT = 210
 CHARACTER = 6.2  # width of one at the size of ticks
@@ -54,7 +42,7 @@ def draw(chart: Chart) -> Html:
 
 
 @draw.register
-def _bars(chart: Bars) -> Html:
+def _bars(chart: blocks.Bars) -> Html:
     show, top = SHOW[chart.unit], _top(chart.values, chart.top)
     tracks = [
         el(
@@ -71,11 +59,12 @@ def _bars(chart: Bars) -> Html:
         join(_name(label, i * ROW + ROW / 2), _bar("one", i * ROW + 4, ROW - 8, value, top, show(value)))
         for i, (label, value) in enumerate(zip(chart.labels, chart.values, strict=True))
     ]
-    return _svg(chart.title, _listed(chart.labels, chart.values, show), len(chart.labels) * ROW, [*tracks, *rows])
+    description = _listed(chart.labels, chart.values, show)
+    return picture(chart.title, [tracks, rows], (WIDTH, len(chart.labels) * ROW), description=description)
 
 
 @draw.register
-def _paired_bars(chart: PairedBars) -> Html:
+def _paired_bars(chart: blocks.PairedBars) -> Html:
     """Two horizontal bars per label, one above the other."""
     top = _top([*chart.one, *chart.two], None)
     height = ROW + 8
@@ -88,11 +77,11 @@ def _paired_bars(chart: PairedBars) -> Html:
         for i, (label, b, a) in enumerate(zip(chart.labels, chart.one, chart.two, strict=True))
     ]
     description = _compared(chart.labels, chart.one, chart.two, chart.names)
-    return _svg(chart.title, description, len(chart.labels) * height, rows)
+    return picture(chart.title, rows, (WIDTH, len(chart.labels) * height), description=description)
 
 
 @draw.register
-def _histogram(chart: UprightBars) -> Html:
+def _histogram(chart: blocks.UprightBars) -> Html:
     top, step = _top(chart.values, None), WIDTH / max(1, len(chart.labels))
     base = HEIGHT - 44
     columns = []
@@ -105,11 +94,12 @@ def _histogram(chart: UprightBars) -> Html:
             _text(label, middle, base + 16, "tick"),
         ]
     columns += [_line(0, base, WIDTH, base), _text(chart.axis, WIDTH / 2, HEIGHT - 6, "axis")]
-    return _svg(chart.title, _listed(chart.labels, chart.values, count), HEIGHT, columns)
+    description = _listed(chart.labels, chart.values, count)
+    return picture(chart.title, columns, (WIDTH, HEIGHT), description=description)
 
 
 @draw.register
-def _steps(chart: SteppedLines) -> Html:
+def _steps(chart: blocks.SteppedLines) -> Html:
     """Before as an area, after as an outline."""
     top, base, left = _top([*chart.before, *chart.after], None), HEIGHT - 30, 44.0
     step = (WIDTH - left - 4) / max(1, len(chart.before))
@@ -121,7 +111,7 @@ def _steps(chart: SteppedLines) -> Html:
         _step_ticks(chart.edges, left, step, base),
     ]
     description = _compared(["below " + chart.edges[0], *chart.edges], chart.before, chart.after)
-    return _svg(chart.title, description, HEIGHT, drawn)
+    return picture(chart.title, drawn, (WIDTH, HEIGHT), description=description)
 
 
 def _level(shown: str, left: float, y: float) -> Html:
@@ -139,17 +129,22 @@ def _step_path(values: Sequence[float], left: float, step: float, base: float, s
     return "".join(f"V{base - v * scale:.1f}H{left + (i + 1) * step:.1f}" for i, v in enumerate(values))
 
 
-def _svg(title: str, description: str, height: float, parts: Sequence[Node]) -> Html:
+def picture(
+    title: str,
+    drawn: Node,
+    size: tuple[float, float],
+    *,
+    description: str | None = None,
+    kind: str = "chart",
+    role: str = "img",
+    **look: str | float,
+) -> Html:
+    """A drawing with its title, and a description where the title does not say everything."""
+    told = None if description is None else f"{title}. {description}"
     return el(
-        "svg",
-        el("title", title),
-        el("desc", description),
-        parts,
-        class_="chart",
-        viewBox=f"0 0 {WIDTH} {height:g}",
-        role="img",
-        aria_label=f"{title}. {description}",
-    )
+        "svg", el("title", title), None if description is None else el("desc", description), drawn, class_=kind,
+        viewBox=f"0 0 {size[0]:g} {size[1]:g}", role=role, aria_label=told, **look,
+    )  # fmt: skip
 
 
 def _name(label: str, y: float) -> Html:
@@ -158,7 +153,7 @@ def _name(label: str, y: float) -> Html:
 
 
 def _bar(series: str, y: float, height: float, value: float, top: float, shown: str) -> Html:
-    width = (WIDTH - LABEL - VALUE) * value / top
+    width = BAR * value / top
     bar = el("rect", class_=series, x=float(LABEL), y=y, width=max(width, 0.5), height=height, rx=2)
     return join(bar, el("text", shown, x=LABEL + width + 6, y=y + height / 2 + 4, class_="start"))
 
@@ -205,7 +200,7 @@ N_SHAPES = len(CORNERS) + 1
 
 
 @draw.register
-def _scatter(chart: Scatter) -> Html:
+def _scatter(chart: blocks.Scatter) -> Html:
     dots = chart.dots
     x_scale, y_scale = _scale([d.x for d in dots]), _scale([d.y for d in dots])
     x_top, y_top = x_scale[0], y_scale[0]
@@ -221,14 +216,12 @@ def _scatter(chart: Scatter) -> Html:
         _scatter_ticks(*y_scale, is_percent=True, is_upright=True),
         _axis_names(chart.x_axis, chart.y_axis),
         el("path", class_="frontier", d=path) if len(front) > 1 else None,
-        [_mark(dot, *at(dot)) for dot in sorted(dots, key=lambda d: d.is_frontier)],
+        [_mark(chart, dot, *at(dot)) for dot in sorted(dots, key=lambda d: d.is_frontier)],
         [_ring(dot, *at(dot)) for dot in dots if dot.is_knee],
     ]
     described = "; ".join(f"{d.label}: {chart.x_axis} {d.x:.4g}, {chart.y_axis} {d.y:.4g}" for d in front)
-    return el(
-        "svg", el("title", chart.title), el("desc", described), drawn, class_="chart wide",
-        viewBox=f"0 0 {WIDE} {HIGH}", role="img", aria_label=f"{chart.title}. {described}",
-    )  # fmt: skip
+    role = "group" if any(dot.link for dot in dots) else "img"
+    return picture(chart.title, drawn, (WIDE, HIGH), description=described, kind="chart wide", role=role)
 
 
 def series_legend(names: Sequence[str]) -> Html:
@@ -265,10 +258,16 @@ def _axis_names(x_axis: str, y_axis: str) -> Html:
     )
 
 
-def _mark(dot: Dot, x: float, y: float) -> Html:
+def _mark(chart: blocks.Scatter, dot: Dot, x: float, y: float) -> Html:
     series = dot.series % N_SHAPES
-    kind = f"mark-{series}" + ("" if dot.is_frontier else " beaten")
-    return el("path", el("title", f"{dot.label}: {dot.x:.4g}, {dot.y:.4g}"), class_=kind, d=_shape_path(series, x, y))
+    look = {"class_": f"mark-{series}" + ("" if dot.is_frontier else " beaten"), "d": _shape_path(series, x, y)}
+    if dot.link is None:
+        return el("path", el("title", f"{dot.label}: {dot.x:.4g}, {dot.y:.4g}"), **look)
+    said = f"{dot.label}; {chart.x_axis} {dot.x:.1%}, {chart.y_axis} {dot.y:.1%}"
+    hit = el("rect", class_="hit", x=x - 14, y=y - 26, width=44, height=40)  # easier to hit than the point
+    name = _text(dot.name, x + 12, y - 9, "start")
+    current = {"class_": "chosen", "aria_current": "true"} if dot.is_chosen else {}
+    return el("a", el("title", said), hit, el("path", **look), name, href=dot.link, aria_label=said, **current)
 
 
 def _shape_path(series: int, x: float, y: float, r: float = 5.0) -> str:
@@ -295,6 +294,111 @@ def _scale(values: Sequence[float]) -> tuple[float, int]:
     return step * n_steps, n_steps
 
 
+# --- records by two columns, groups as areas, a search as it goes down, and charts of one line ----------------------
+
+HEAT, HEAT_LEFT = 280, 22
+MAP_WIDTH, MAP_HEIGHT = 800.0, 260.0
+SPARK_WIDTH, SPARK_HEIGHT = 96, 24
+
+
+@draw.register
+def _heatmap(chart: blocks.Heatmap) -> Html:
+    first, second = chart.names
+    high, wide = HEAT / len(chart.shares), HEAT / max(1, len(chart.shares[0]))
+    cells = [
+        el("rect", class_="heat", x=HEAT_LEFT + j * wide, y=HEAT - (i + 1) * high, width=wide - 1, height=high - 1,
+           fill_opacity=f"{0.04 + 0.96 * share / chart.most:.3f}")
+        for i, row in enumerate(chart.shares)
+        for j, share in enumerate(row)
+    ]  # fmt: skip
+    names = [
+        _text(f"{second} →", HEAT_LEFT + HEAT / 2, HEAT + 18.0, "axis"),
+        el("text", f"{first} →", x=-HEAT / 2, y=12.0, class_="axis", transform="rotate(-90)"),
+    ]
+    return picture(chart.title, [cells, names], (HEAT + HEAT_LEFT, HEAT + 26), kind="chart heatmap")
+
+
+@draw.register
+def _treemap(chart: blocks.Treemap) -> Html:
+    kinds = [f"group shade{_shade(size, max(chart.sizes))}" for size in chart.sizes]
+    areas, rest = list(chart.sizes), [chart.rest] if chart.rest > 0 else []
+    places = squarified([*areas, *rest], MAP_WIDTH, MAP_HEIGHT)
+    drawn = [
+        el("rect", class_=kind, x=x, y=y, width=max(0.0, w - 1), height=max(0.0, h - 1))
+        for kind, (x, y, w, h) in zip([*kinds, *(["group rest"] if rest else [])], places, strict=True)
+    ]
+    return picture(chart.title, drawn, (MAP_WIDTH, MAP_HEIGHT), kind="chart treemap")
+
+
+def squarified(areas: Sequence[float], width: float, height: float) -> list[tuple[float, float, float, float]]:
+    """Rectangles (x, y, width, height) of given areas that fill a box, falling areas in rows of near-squares.
+
+    Reference: Bruls, Huizing and van Wijk, Squarified treemaps, VisSym 2000.
+    """
+    scale = width * height / sum(areas)
+    left, placed = [area * scale for area in areas], []
+    x = y = 0.0
+    while left:
+        side = min(width - x, height - y)
+        n = _row_length(left, side)
+        row, left = left[:n], left[n:]
+        thick, at = sum(row) / side, 0.0
+        for area in row:
+            long = area / thick
+            placed.append((x, y + at, thick, long) if width - x >= height - y else (x + at, y, long, thick))
+            at += long
+        x, y = (x + thick, y) if width - x >= height - y else (x, y + thick)
+    return placed
+
+
+def _row_length(areas: Sequence[float], side: float) -> int:
+    """How many areas stand in one row: as long as the worst of them comes nearer to a square."""
+    worst, total = inf, 0.0
+    for n, area in enumerate(areas):
+        total += area
+        ratio = max(side**2 * areas[0] / total**2, total**2 / (side**2 * area))
+        if ratio > worst:
+            return n
+        worst = ratio
+    return len(areas)
+
+
+def _shade(size: int, most: int) -> int:
+    """From 1 (as large as the largest) to 5 (the smallest), by powers of two."""
+    return 1 + min(4, int(log2(most / size)))
+
+
+@draw.register
+def _falling_line(chart: blocks.FallingLine) -> Html:
+    """The scripts of the web app draw the same line while a run works."""
+    last = max([at for at, _ in chart.points], default=0.0) or 0.1
+    top = _top([value for _, value in chart.points], None)
+    places = [f"{10 + 540 * at / last:.1f} {130 - 110 * value / top:.1f}" for at, value in chart.points]
+    line = el("path", class_="two outline", d=f"M{'L'.join(places)}" if places else "")
+    return picture(chart.title, line, (560, 140))
+
+
+@draw.register
+def _sparkline(chart: blocks.Sparkline) -> Html:
+    step = SPARK_WIDTH / max(1, len(chart.heights))
+    heights = [max(1.0, share * SPARK_HEIGHT) for share in chart.heights]
+    bars = [
+        el("rect", class_="one", x=i * step + 0.5, y=SPARK_HEIGHT - h, width=max(1.0, step - 1.5), height=h, rx=1)
+        for i, h in enumerate(heights)
+    ]
+    return picture(chart.title, bars, (SPARK_WIDTH, SPARK_HEIGHT), kind="spark")
+
+
+@draw.register
+def _meter(chart: blocks.Meter) -> Html:
+    width = 100 * min(1.0, max(0.0, chart.share))
+    bars = [
+        el("rect", class_="track", x=0, y=0, width=100, height=8),
+        el("rect", class_=f"fill {chart.kind}", x=0, y=0, width=max(width, 1.0 if chart.share > 0 else 0.0), height=8),
+    ]
+    return picture(chart.title, bars, (100, 8), kind="meter", preserveAspectRatio="none")
+
+
 # --- lattices -------------------------------------------------------------------------------------------------------
 
 LATTICE_WIDTH, ROW_HEIGHT, RADIUS = 1100, 74, 9
@@ -305,7 +409,7 @@ Place = tuple[float, float]
 
 
 @draw.register
-def _lattice_diagram(chart: LatticeDiagram) -> Html:
+def _lattice_diagram(chart: blocks.LatticeDiagram) -> Html:
     rows: dict[int, list[LatticeNode]] = {}
     for node in sorted(chart.nodes, key=lambda n: n.levels):
         rows.setdefault(sum(node.levels), []).append(node)
@@ -364,7 +468,7 @@ def _node_shape(tag: str, how: str, x: float, y: float) -> Html:
 
 
 @draw.register
-def _lattice_legend(_: LatticeLegend) -> Html:
+def _lattice_legend(_: blocks.LatticeLegend) -> Html:
     entries = [
         ("safe", "checked", "safe, counted"),
         ("safe", "inferred", "safe, follows from others"),
@@ -381,7 +485,7 @@ def _lattice_legend(_: LatticeLegend) -> Html:
 
 
 @draw.register
-def _lattice_rows(chart: LatticeRows) -> Html:
+def _lattice_rows(chart: blocks.LatticeRows) -> Html:
     """How many nodes of each row are safe, unsafe, not looked at; made of its nodes if they fit."""
     widest = max(row.size for row in chart.rows)
     per_node = (LATTICE_WIDTH - 240) / widest

@@ -10,37 +10,19 @@ from rich import tree as trees
 from rich.console import RenderableType
 from rich.text import Text as Line
 
-from tablecloak.report.blocks import (
-    Alerts,
-    Block,
-    Branch,
-    Columns,
-    Findings,
-    Heading,
-    Items,
-    Labelled,
-    Paragraph,
-    Preformatted,
-    Section,
-    Table,
-    TerminalOnly,
-    Text,
-    Tree,
-    VerdictRow,
-    Verdicts,
-    Words,
-)
+from tablecloak.report import blocks
+from tablecloak.report.blocks import Block, Text, Words
 
 STYLES = {"good": "green", "warning": "yellow", "bad": "red", "faint": "dim"}
 
 
-def lines(blocks: Iterable[Block]) -> Iterator[RenderableType]:
+def lines(contents: Iterable[Block]) -> Iterator[RenderableType]:
     """Everything a terminal has room for; an empty line parts sections."""
     is_first = True
-    for block in blocks:
-        if isinstance(block, Section):
+    for block in contents:
+        if isinstance(block, blocks.Section):
             inner = list(lines(block.blocks))
-            if isinstance(block.blocks[0], Items):  # a list says little without its title
+            if isinstance(block.blocks[0], blocks.Items):  # a list says little without its title
                 inner = [Line(block.title, "bold"), *inner]
             if inner and not is_first:
                 yield Line()
@@ -52,9 +34,9 @@ def lines(blocks: Iterable[Block]) -> Iterator[RenderableType]:
                 is_first = False
 
 
-def plain(blocks: Iterable[Block]) -> str:
+def plain(contents: Iterable[Block]) -> str:
     """The lines as a text, without tables."""
-    return "\n".join(line.plain for line in lines(blocks) if isinstance(line, Line))
+    return "\n".join(line.plain for line in lines(contents) if isinstance(line, Line))
 
 
 @singledispatch
@@ -64,48 +46,48 @@ def _lines(_block: Block) -> Iterable[RenderableType]:
 
 
 @_lines.register
-def _heading(block: Heading) -> Iterator[RenderableType]:
+def _heading(block: blocks.Heading) -> Iterator[RenderableType]:
     yield Line(block.text, "bold")
 
 
 @_lines.register
-def _paragraph(block: Paragraph) -> Iterator[RenderableType]:
+def _paragraph(block: blocks.Paragraph) -> Iterator[RenderableType]:
     line = styled(block.text)
     yield Line(line.plain, "dim") if block.kind == "caption" else line
 
 
 @_lines.register
-def _preformatted(block: Preformatted) -> Iterator[RenderableType]:
+def _preformatted(block: blocks.Preformatted) -> Iterator[RenderableType]:
     yield Line(block.text)
 
 
 @_lines.register
-def _items(block: Items) -> Iterator[RenderableType]:
+def _items(block: blocks.Items) -> Iterator[RenderableType]:
     yield from (Line("  ") + styled(entry) for entry in block.entries)
 
 
 @_lines.register
-def _alerts(block: Alerts) -> Iterator[RenderableType]:
+def _alerts(block: blocks.Alerts) -> Iterator[RenderableType]:
     yield from (Line(f"{alert.title}. {alert.text}".strip()) for alert in block.alerts)
 
 
 @_lines.register
-def _terminal_only(block: TerminalOnly) -> Iterator[RenderableType]:
+def _terminal_only(block: blocks.TerminalOnly) -> Iterator[RenderableType]:
     yield from lines(block.blocks)
 
 
 @_lines.register
-def _columns(block: Columns) -> Iterator[RenderableType]:
+def _columns(block: blocks.SideBySide) -> Iterator[RenderableType]:
     for column in block.columns:
         yield from lines(column)
 
 
 @_lines.register
-def _tree(block: Tree) -> Iterator[RenderableType]:
+def _tree(block: blocks.Tree) -> Iterator[RenderableType]:
     yield _grown(trees.Tree(styled(block.root.label)), block.root)
 
 
-def _grown(shown: trees.Tree, branch: Branch) -> trees.Tree:
+def _grown(shown: trees.Tree, branch: blocks.Branch) -> trees.Tree:
     for child in branch.branches:
         _grown(shown.add(styled(child.label)), child)
     return shown
@@ -127,7 +109,7 @@ def styled(text: Text) -> Line:
 
 
 @_lines.register
-def _table(block: Table) -> Iterator[RenderableType]:
+def _table(block: blocks.TextTable) -> Iterator[RenderableType]:
     shown = grid.Table(
         title=block.title or None, title_justify="left", title_style="bold", box=None, pad_edge=False,
         header_style="bold",
@@ -144,7 +126,7 @@ def _table(block: Table) -> Iterator[RenderableType]:
 
 
 @_lines.register
-def _findings(block: Findings) -> Iterator[RenderableType]:
+def _findings(block: blocks.Findings) -> Iterator[RenderableType]:
     for finding in block.findings:
         if finding.accepted is not None:
             yield Line.assemble(("· ", "green"), f"{finding.kind}: {finding.what}")
@@ -155,11 +137,11 @@ def _findings(block: Findings) -> Iterator[RenderableType]:
 
 
 @_lines.register
-def _verdicts(block: Verdicts) -> Iterator[RenderableType]:
+def _verdicts(block: blocks.Verdicts) -> Iterator[RenderableType]:
     yield from map(_verdict, block.verdicts)
 
 
-def _verdict(verdict: VerdictRow) -> Line:
+def _verdict(verdict: blocks.VerdictRow) -> Line:
     if verdict.holds is None:
         return Line.assemble(("– ", "yellow"), f"{verdict.model:<14} could not be checked")
     text = f"{verdict.model:<14} {verdict.level} {verdict.achieved} (need {verdict.required})"
@@ -169,7 +151,7 @@ def _verdict(verdict: VerdictRow) -> Line:
 
 
 @_lines.register
-def _labelled(block: Labelled) -> Iterator[RenderableType]:
+def _labelled(block: blocks.Labelled) -> Iterator[RenderableType]:
     is_first = True
     for entry in block.entries:
         content = [

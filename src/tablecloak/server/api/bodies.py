@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from tablecloak.errors import CloakError
-from tablecloak.server.store import Dataset, Project, Run, Stale, TooLarge, Unknown
+from tablecloak.server.store import Stale, TooLarge, Unknown
 
 
-class Problem(BaseModel):
+class ProblemOut(BaseModel):
     """An error (RFC 9457) with what tablecloak says about it."""
 
     model_config = ConfigDict(extra="allow")
@@ -27,7 +27,7 @@ class Problem(BaseModel):
     message: str
 
 
-_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
 _WHY = {
     400: "the request cannot be read",
     401: "no session and no token",
@@ -39,12 +39,18 @@ _WHY = {
     422: "what was sent cannot be used; `problems` says where",
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    code: {"description": why, "model": Problem, "content": _CONTENT} for code, why in _WHY.items()
+    code: {"description": why, "model": ProblemOut, "content": _CONTENT} for code, why in _WHY.items()
 }
 
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+class _Stored(BaseModel):
+    """What the API says of something in the store, by its attributes."""
+
+    model_config = ConfigDict(from_attributes=True)
 
 
 class NewProject(_Body):
@@ -103,7 +109,7 @@ class NewRun(_Body):
     task: Literal["run", "lattice"] = "run"
 
 
-class DatasetOut(BaseModel):
+class DatasetOut(_Stored):
     """A dataset."""
 
     id: str
@@ -111,12 +117,8 @@ class DatasetOut(BaseModel):
     n_bytes: int
     created: str
 
-    @classmethod
-    def of(cls, dataset: Dataset) -> DatasetOut:
-        return cls(id=dataset.id, name=dataset.name, n_bytes=dataset.n_bytes, created=dataset.created)
 
-
-class ProjectOut(BaseModel):
+class ProjectOut(_Stored):
     """A project."""
 
     id: str
@@ -127,12 +129,8 @@ class ProjectOut(BaseModel):
     created: str
     touched: str
 
-    @classmethod
-    def of(cls, project: Project) -> ProjectOut:
-        return cls(**{name: getattr(project, name) for name in cls.model_fields})
 
-
-class RunOut(BaseModel):
+class RunOut(_Stored):
     """A run; `result` has the keys of `tablecloak run --json`, `error` those of an error."""
 
     id: str
@@ -145,12 +143,8 @@ class RunOut(BaseModel):
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
 
-    @classmethod
-    def of(cls, run: Run) -> RunOut:
-        return cls(**run.to_dict())
 
-
-class Check(BaseModel):
+class CheckOut(BaseModel):
     """The keys of `tablecloak check --json`; where the goals cannot be reached, those of the error."""
 
     model_config = ConfigDict(extra="allow")

@@ -14,7 +14,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from tablecloak.policy.load import json_schema
 from tablecloak.server.api.bodies import (
     PROBLEMS,
-    Check,
+    CheckOut,
     DatasetOut,
     FetchFile,
     NewPolicy,
@@ -26,6 +26,7 @@ from tablecloak.server.api.bodies import (
     RunOut,
     Verified,
 )
+from tablecloak.server.shell import state_of
 from tablecloak.server.state import ServerState
 from tablecloak.server.steps.export import service as export_service
 from tablecloak.server.steps.goals import service as goals_service
@@ -39,12 +40,7 @@ router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
 POLL_SECONDS = 0.2
 
 
-def _state(request: Request) -> ServerState:
-    state: ServerState = request.app.state.server
-    return state
-
-
-At = Annotated[ServerState, Depends(_state)]
+At = Annotated[ServerState, Depends(state_of)]
 
 
 def _project(project_id: str, state: At) -> Project:
@@ -62,22 +58,22 @@ ARun = Annotated[Run, Depends(_run)]
 @router.get("/projects", tags=["projects"])
 def list_projects(state: At) -> list[ProjectOut]:
     """All projects, the last touched first."""
-    return [ProjectOut.of(p) for p in state.store.projects()]
+    return [ProjectOut.model_validate(p) for p in state.store.projects()]
 
 
 @router.post("/projects", status_code=201, tags=["projects"])
 def create_project(body: NewProject, state: At) -> ProjectOut:
     """A project on a dataset, with a suggested policy; `sample` brings made-up patients, `sample-of-sets` baskets."""
     if body.dataset in ("sample", "sample-of-sets"):
-        return ProjectOut.of(home_service.create_sample(state, of_sets=body.dataset != "sample"))
+        return ProjectOut.model_validate(home_service.create_sample(state, of_sets=body.dataset != "sample"))
     dataset = state.store.dataset(body.dataset)
-    return ProjectOut.of(home_service.create(state, dataset, body.kind, name=body.name, preset=body.preset))
+    return ProjectOut.model_validate(home_service.create(state, dataset, body.kind, name=body.name, preset=body.preset))
 
 
 @router.get("/projects/{project_id}", tags=["projects"])
 def get_project(project: AProject) -> ProjectOut:
     """A project with its policy."""
-    return ProjectOut.of(project)
+    return ProjectOut.model_validate(project)
 
 
 @router.delete("/projects/{project_id}", status_code=204, tags=["projects"])
@@ -95,13 +91,13 @@ def get_policy(project: AProject) -> Response:
 @router.put("/projects/{project_id}/policy", tags=["projects"])
 def put_policy(project: AProject, body: NewPolicy, state: At) -> ProjectOut:
     """Replace the policy. 422 names every problem with its line and column; 409: the version is not the present one."""
-    return ProjectOut.of(policy_service.write(state, project, body.policy, version=body.version))
+    return ProjectOut.model_validate(policy_service.write(state, project, body.policy, version=body.version))
 
 
 @router.post("/projects/{project_id}/check", tags=["projects"])
-def check_project(project: AProject, state: At) -> Check:
+def check_project(project: AProject, state: At) -> CheckOut:
     """Whether the goals can be reached; runs nothing."""
-    return Check.model_validate(goals_service.check(state, project).to_dict())
+    return CheckOut.model_validate(goals_service.check(state, project).to_dict())
 
 
 @router.post("/projects/{project_id}/runs", status_code=202, tags=["runs"])
@@ -109,19 +105,19 @@ def create_run(project: AProject, state: At, response: Response, body: NewRun | 
     """Put a run of the present policy in the queue."""
     run = run_service.begin(state, project, body.task if body else "run")
     response.headers["location"] = f"/api/v1/runs/{run.id}"
-    return RunOut.of(run)
+    return RunOut.model_validate(run)
 
 
 @router.get("/projects/{project_id}/runs", tags=["runs"])
 def list_runs(project: AProject, state: At) -> list[RunOut]:
     """All runs of a project, newest first."""
-    return [RunOut.of(r) for r in state.store.runs(project.id)]
+    return [RunOut.model_validate(r) for r in state.store.runs(project.id)]
 
 
 @router.post("/datasets", status_code=201, tags=["datasets"])
 def upload_dataset(file: Annotated[UploadFile, File(description="CSV, Parquet, Excel, ..")], state: At) -> DatasetOut:
     """Upload a table."""
-    return DatasetOut.of(home_service.receive(state, file.file, file.filename or "data.csv"))
+    return DatasetOut.model_validate(home_service.receive(state, file.file, file.filename or "data.csv"))
 
 
 @router.post("/datasets/open", status_code=201, tags=["datasets"])
@@ -130,7 +126,7 @@ def open_dataset(body: OpenSource, state: At) -> DatasetOut:
 
     Passwords are named, never sent: `password=env:NAME` or `password=file:PATH`, as the server finds them.
     """
-    return DatasetOut.of(home_service.open_source(state, body.source))
+    return DatasetOut.model_validate(home_service.open_source(state, body.source))
 
 
 @router.get("/records", tags=["datasets"])
@@ -146,13 +142,13 @@ def look_at_record(
 @router.post("/datasets/fetch", status_code=201, tags=["datasets"])
 def fetch_dataset(body: FetchFile, state: At) -> DatasetOut:
     """A copy of a file of a record."""
-    return DatasetOut.of(home_service.fetch_record(state, body.record, body.file, body.token))
+    return DatasetOut.model_validate(home_service.fetch_record(state, body.record, body.file, body.token))
 
 
 @router.get("/datasets", tags=["datasets"])
 def list_datasets(state: At) -> list[DatasetOut]:
     """All datasets."""
-    return [DatasetOut.of(d) for d in state.store.datasets()]
+    return [DatasetOut.model_validate(d) for d in state.store.datasets()]
 
 
 def _dataset(dataset_id: str, state: At) -> Dataset:
@@ -168,27 +164,27 @@ def profile(dataset: Annotated[Dataset, Depends(_dataset)], state: At) -> dict[s
 @router.get("/runs/{run_id}", tags=["runs"])
 def get_run(run: ARun) -> RunOut:
     """A run and what became of it."""
-    return RunOut.of(run)
+    return RunOut.model_validate(run)
 
 
 @router.delete("/runs/{run_id}", status_code=202, tags=["runs"])
 def cancel_run(run: ARun, state: At) -> RunOut:
     """Cancel a run that waits or works; one that has ended stays as it is."""
     state.jobs.cancel(run.id)
-    return RunOut.of(state.store.run(run.id))
+    return RunOut.model_validate(state.store.run(run.id))
 
 
 @router.post("/runs/{run_id}/resume", status_code=202, tags=["runs"])
 def resume_run(run: ARun, state: At) -> RunOut:
     """Do a run again that was interrupted, cancelled or failed."""
-    return RunOut.of(run_service.resume(state, run))
+    return RunOut.model_validate(run_service.resume(state, run))
 
 
 @router.post("/runs/{run_id}/stop", status_code=202, tags=["runs"])
 def stop_run(run: ARun, state: At) -> RunOut:
     """Ask a run to publish the best it has found so far."""
     state.jobs.stop(run.id)
-    return RunOut.of(state.store.run(run.id))
+    return RunOut.model_validate(state.store.run(run.id))
 
 
 @router.get("/runs/{run_id}/events", tags=["runs"], response_class=EventSourceResponse)

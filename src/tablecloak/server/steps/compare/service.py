@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tablecloak.errors import CloakError
-from tablecloak.report.blocks import Document, from_plain
-from tablecloak.report.render.html import part
-from tablecloak.report.render.markup import Html
+from tablecloak.measure.frontier import on_frontier
+from tablecloak.report.about import lattice as about
+from tablecloak.report.about.check_run_verify import verdicts_block
+from tablecloak.report.about.quality import caption
+from tablecloak.report.about.release import COVERED
+from tablecloak.report.blocks import Block, Document, Dot, Figure, Scatter, from_plain
 from tablecloak.server.forms import goal_words
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
 from tablecloak.server.steps.compare import task as compare_task
@@ -22,11 +26,13 @@ from tablecloak.server.steps.compare.task import (
     RowsBeside,
 )
 from tablecloak.server.steps.load.service import PageNumbers
+from tablecloak.server.steps.policy import service as policy_service
 from tablecloak.server.steps.run import service as run_service
+from tablecloak.server.steps.run.service import NumberedRun
 from tablecloak.server.steps.run.task import SAID
 from tablecloak.server.store import Project, Run, Unknown
 
-# Measures that runs are compared by, of those that a run has; the last is whether more is better.
+# Measures that runs are compared by, of those that a run has.
 _MEASURES = {
     "query-error": "error of counts",
     "contingency-error": "error of tables of two columns",
@@ -41,14 +47,19 @@ _MEASURES = {
 MOST_BESIDE = 6
 
 
-def parts_of_report(state: ServerState, run: Run) -> dict[str, Html]:
+def parts_of_report(state: ServerState, run: Run) -> dict[str, tuple[Block, ...]]:
     """The sections of the report by title; empty where there is no report."""
     try:
         path = run_service.file_of(state, run, "report").with_name(SAID)
         document: Document = from_plain(json.loads(path.read_text(encoding="utf-8")))
-    except (Unknown, FileNotFoundError):  # of a run by a version that kept none
+    except (Unknown, FileNotFoundError, KeyError):  # of a run by a version that kept none, or other blocks
         return {}
-    return {title: part(blocks) for title, blocks in document.sections.items()}
+    return document.sections
+
+
+def goals_part(run: Run) -> list[Block]:
+    """The goals of a run: required and observed."""
+    return [verdicts_block(run.result["verdicts"], worst="worst group"), caption(COVERED[run.result["covers"]])]
 
 
 def _release_of(state: ServerState, run: Run) -> ReleaseRequest:
@@ -65,72 +76,82 @@ def attacks(state: ServerState, run: Run, *, is_wanted: bool = False) -> AttackA
     return answer
 
 
-def points(state: ServerState, project: Project) -> list[dict[str, Any]]:
-    """Runs that ended well, as points of the frontier."""
-    points_ = []
-    for entry in run_service.history(state, project):
-        run: Run = entry["run"]
-        if run.status != "done":
-            continue
-        after = run.result.get("after") or {}
-        points_.append(
-            {
-                "id": run.id,
-                "number": entry["number"],
-                "what": entry["what"],
-                "algorithm": run.result["algorithm"],
-                "goals": run.result["goals"],
-                "risk": after.get("highest"),
-                "average": after.get("average"),
-                "loss": run.result["loss"],
-                "suppressed": run.result["suppressed"],
-                "classes": run.result["classes"],
-                "holds": run.result["holds"],
-                "status": run.result.get("status"),
-                "seconds": sum(run.result["seconds"].values()),
-                "href": f"/projects/{project.id}/compare?run={run.id}",
-            }
+def points(state: ServerState, project: Project) -> list[NumberedRun]:
+    """Runs that ended well."""
+    return [numbered for numbered in run_service.history(state, project) if numbered.run.status == "done"]
+
+
+def frontier(points_: Sequence[NumberedRun], chosen: Run) -> Scatter:
+    """Runs by risk and loss: low and left is better. Every point is a link; those that no other beats are joined."""
+    values = [(p.risk.get("highest"), p.run.result["loss"]) for p in points_]
+    best = on_frontier(values)
+    dots = tuple(
+        Dot(
+            risk,
+            loss,
+            f"run {p.number}: {p.what}",
+            is_frontier=i in best,
+            name=str(p.number),
+            link=p.address,
+            is_chosen=p.run.id == chosen.id,
         )
-    return points_
+        for i, (p, (risk, loss)) in enumerate(zip(points_, values, strict=True))
+        if risk is not None and loss is not None
+    )
+    return Scatter("All runs by risk and loss", dots, "highest risk of a record", "detail lost", ())
 
 
-def side_by_side(shown: list[dict[str, Any]], every: list[Run]) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """What each of several runs has, with a mark at the best."""
+
+    label: str
+    cells: tuple[Any, ...]  # words, a number or None
+    best: float | None = None
+    is_share: bool = False
+    about: str = ""
+
+
+def side_by_side(points_: Sequence[NumberedRun]) -> list[ComparedRow]:
     """Rows of a table with one column per run: goals, risk, loss and utility; the best of each row is marked."""
-    results = {run.id: run.result for run in every}
-    points_ = shown[:MOST_BESIDE]
+    shown = points_[:MOST_BESIDE]
+    results = [p.run.result for p in shown]
     rows = [
-        _compared("goals", [", ".join(map(goal_words, p["goals"])) for p in points_]),
-        _compared("highest risk", [p["risk"] for p in points_], is_share=True),
-        _compared("average risk", [p["average"] for p in points_], is_share=True),
-        _compared("detail lost", [p["loss"] for p in points_], is_share=True),
-        _compared("records left out", [p["suppressed"] for p in points_]),
-        _compared("groups", [p["classes"] for p in points_], higher=True),
+        ComparedRow("goals", tuple(", ".join(map(goal_words, r["goals"])) for r in results)),
+        _compared("highest risk", [p.risk.get("highest") for p in shown], is_share=True),
+        _compared("average risk", [p.risk.get("average") for p in shown], is_share=True),
+        _compared("detail lost", [r["loss"] for r in results], is_share=True),
+        _compared("records left out", [r["suppressed"] for r in results]),
+        _compared("groups", [r["classes"] for r in results], higher=True),
     ]
     for name, label in _MEASURES.items():
-        measures = [(results[p["id"]].get("metrics") or {}).get(name) or {} for p in points_]
-        if any(f.get("value") is not None for f in measures):
-            is_higher = any(f.get("higher_is_better") for f in measures)
-            about = next(f["description"] for f in measures if "description" in f)
-            rows.append(_compared(label, [f.get("value") for f in measures], higher=is_higher, about=about))
+        measures = [(r.get("metrics") or {}).get(name) or {} for r in results]
+        if any(m.get("value") is not None for m in measures):
+            is_higher = any(m.get("higher_is_better") for m in measures)
+            about = next(m["description"] for m in measures if "description" in m)
+            rows.append(_compared(label, [m.get("value") for m in measures], higher=is_higher, about=about))
     return rows
 
 
 def _compared(
-    label: str, values: list[Any], *, higher: bool = False, is_share: bool = False, about: str = ""
-) -> dict[str, Any]:
-    numbers = [v for v in values if isinstance(v, int | float)]
-    best = (max if higher else min)(numbers) if len(set(numbers)) > 1 else None
-    return {"label": label, "about": about, "values": values, "is_share": is_share,
-            "best": [best is not None and v == best for v in values]}  # fmt: skip
+    label: str, values: list[float | None], *, higher: bool = False, is_share: bool = False, about: str = ""
+) -> ComparedRow:
+    numbers = {v for v in values if v is not None}
+    best = (max if higher else min)(numbers) if len(numbers) > 1 else None
+    return ComparedRow(label, tuple(values), best, is_share, about)
 
 
-def verdicts(run: Run) -> list[dict[str, Any]]:
-    """Goals of a run: required and observed."""
-    verdicts_: list[dict[str, Any]] = run.result["verdicts"]
-    return verdicts_
+@dataclass(frozen=True, slots=True)
+class AttackerRisk:
+    """Who wants to know something, and the chance of success before and after."""
+
+    name: str
+    help: str
+    before: float
+    after: float
 
 
-def attackers(run: Run) -> list[dict[str, Any]]:
+def attackers(run: Run) -> list[AttackerRisk]:
     """Risk before and after, by what an attacker wants."""
     before, after = run.result.get("before"), run.result.get("after")
     if not before or not after:
@@ -144,15 +165,12 @@ def attackers(run: Run) -> list[dict[str, Any]]:
         kinds = (
             ("Somebody who knows some items", "highest", "of all records that hold them picks one: the worst case"),
         )
-    attackers_ = [{"name": n, "before": before[k], "after": after[k], "help": h} for n, k, h in kinds]
+    attackers_ = [AttackerRisk(name, help_, before[key], after[key]) for name, key, help_ in kinds]
     everything = (run.result.get("risk") or {}).get("published") or {}
     if everything.get("before") and everything.get("after"):
-        name, why = (
-            "Knows everything published",
-            "share of records that stand alone for who knows every published column",
-        )
-        sides = {side: everything[side]["unique_share"] for side in ("before", "after")}
-        attackers_.append({"name": name, **sides, "help": why})
+        help_ = "share of records that stand alone for who knows every published column"
+        shares = (everything[side]["unique_share"] for side in ("before", "after"))
+        attackers_.append(AttackerRisk("Knows everything published", help_, *shares))
     return attackers_
 
 
@@ -177,12 +195,6 @@ def beside_page(state: ServerState, run: Run, page: int, n_rows: int, *, values:
         return None
 
 
-def pair_of(comparison: ComparisonAnswer | None, number: int) -> Mapping[str, Any] | None:
-    """The table of two columns that a page shows, if there is one."""
-    pairs = comparison.pairs if comparison else ()
-    return pairs[number if 0 <= number < len(pairs) else 0] if pairs else None
-
-
 def metrics(state: ServerState, run: Run) -> ComparisonAnswer | None:
     """Every metric and the distances of columns; None where the release cannot be compared cell by cell."""
     memo = StoredAnswer(ComparisonAnswer, run.project, key_of("compare", run.id))
@@ -190,3 +202,85 @@ def metrics(state: ServerState, run: Run) -> ComparisonAnswer | None:
         return state.ask_once(memo, compare_task.compare, _release_of(state, run))
     except (CloakError, Unknown):
         return None
+
+
+MOST_LISTED = 40
+MOST_PINNED = 12
+UNKNOWN_NODE: Mapping[str, Any] = {"tag": "unknown", "loss": None, "suppressed": None, "classes": None}
+
+
+@dataclass(frozen=True, slots=True)
+class LatticePage:
+    """What a page shows of a searched lattice."""
+
+    view: Mapping[str, Any]  # as `tablecloak lattice --json` prints it
+    chosen: list[int]
+    pins: list[str]  # nodes that somebody keeps in sight, as an address names them
+    tag: str  # of the nodes that are listed; empty: all
+    picture: Figure
+    overview: Figure | None
+
+    @classmethod
+    def of(cls, view: Mapping[str, Any], address: str, *, node: str, pins: str, tag: str) -> LatticePage:
+        chosen = node_of(view, node)
+        wanted = dict.fromkeys(",".join(map(str, node_of(view, text))) for text in pins.split(";") if text)
+        pinned = [text for text in wanted if text in pins.split(";")][:MOST_PINNED]  # what names no node is left out
+        query = f"&pins={';'.join(pinned)}" if pinned else ""
+
+        def link(levels: Sequence[int]) -> str:
+            return f"{address}?node={','.join(map(str, levels))}{query}"
+
+        return cls(view, chosen, pinned, tag, *about.pictures(view, link=link, chosen=chosen))
+
+    @property
+    def measures(self) -> str:
+        return about.measures(self.view, self.chosen)
+
+    def _node(self, levels: Sequence[int]) -> Mapping[str, Any]:
+        known = next((n for n in self.view["nodes"] if n["levels"] == list(levels)), UNKNOWN_NODE)
+        return {"levels": list(levels), **known}
+
+    @property
+    def pinned(self) -> list[Mapping[str, Any]]:
+        """The pinned nodes with what is known of them."""
+        return [self._node([int(p) for p in name.split(",")]) for name in self.pins]
+
+    @property
+    def listed(self) -> list[Mapping[str, Any]]:
+        """Counted nodes, the ones that lose least first."""
+        nodes = [n for n in self.view["nodes"] if n["loss"] is not None and self.tag in ("", n["tag"])]
+        return sorted(nodes, key=lambda n: (n["tag"] != "safe", n["loss"]))[:MOST_LISTED]
+
+    @property
+    def leave_out(self) -> int | None:
+        """How many records the chosen node would leave out to be safe."""
+        own = self._node(self.chosen)
+        n_left: int | None = own["suppressed"] if own["tag"] == "unsafe" else None
+        return n_left if n_left and n_left < self.view["records"] else None
+
+
+def node_of(view: Mapping[str, Any], text: str) -> list[int]:
+    """The node of an address, or the best one."""
+    tops = [column["levels"] - 1 for column in view["columns"]]
+    parts = [int(p) for p in text.split(",") if p.isdecimal()]
+    fits = len(parts) == len(tops) and all(p <= top for p, top in zip(parts, tops, strict=True))
+    best: list[int] = view["best"]
+    return parts if fits else best
+
+
+def apply_node(
+    state: ServerState, project: Project, view: Mapping[str, Any], node: str, *, is_wider: bool, version: int
+) -> Project:
+    """Write a node of the lattice into the policy.
+
+    Args:
+        is_wider: as many records may be left out as make the node safe; else as the policy says.
+    """
+    levels = node_of(view, node)
+    limit = policy_service.policy_of(state, project).algorithm.suppression_limit
+    left: int | None = next((n["suppressed"] for n in view["nodes"] if n["levels"] == levels), None)
+    if is_wider and left is not None:
+        limit = max(limit or 0.0, math.ceil(1e6 * left / int(view["records"])) / 1e6)
+    named = {c["name"]: n for c, n in zip(view["columns"], levels, strict=True)}
+    settings = {"kind": "levels", **({"suppression_limit": limit} if limit else {}), "levels": named}
+    return policy_service.change(state, project, policy_service.set_algorithm(settings), version=version, note="node")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress
 from tablecloak.release.plan import source_of
 from tablecloak.release.recoding.classes import read_recoding
+from tablecloak.report.about.compare import heatmaps
+from tablecloak.report.blocks import Heatmap
 from tablecloak.server.steps.load.task import TextRows, text_rows
 from tablecloak.server.tables import PolicyTable, frame_of, is_large, page_of, release_source
 
@@ -46,12 +48,7 @@ class ComparisonAnswer:
     """A release beside its original."""
 
     document: Mapping[str, Any]  # as `tablecloak compare --json` prints it
-    pairs: tuple[Mapping[str, Any], ...]  # shares of records by two columns, before and after
-
-    @property
-    def metrics(self) -> Mapping[str, Mapping[str, Any]]:
-        measures: Mapping[str, Mapping[str, Any]] = self.document["metrics"]
-        return measures
+    pairs: tuple[tuple[Heatmap, Heatmap], ...]  # records by two columns, before and after
 
 
 def compare(request: ReleaseRequest, _progress: Progress) -> ComparisonAnswer:
@@ -61,7 +58,7 @@ def compare(request: ReleaseRequest, _progress: Progress) -> ComparisonAnswer:
     policy = _in_memory(request)
     original, release = frame_of(source_of(policy)), frame_of(release_source(policy, request.release))
     comparison = compare_frames(original, release, policy=policy, with_pairs=True)
-    return ComparisonAnswer(comparison.to_dict(), tuple(pair.to_dict() for pair in comparison.pairs[:MOST_PAIRS]))
+    return ComparisonAnswer(comparison.to_dict(), tuple(heatmaps(p.to_dict()) for p in comparison.pairs[:MOST_PAIRS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +66,6 @@ class AttackAnswer:
     """What every attack achieves on a release."""
 
     document: Mapping[str, Any]  # as `tablecloak attack --json` prints it
-
-    @property
-    def attacks(self) -> Sequence[Mapping[str, Any]]:
-        attempts: Sequence[Mapping[str, Any]] = self.document["attacks"]
-        return attempts
-
-    @property
-    def notes(self) -> Sequence[str]:
-        sentences: Sequence[str] = self.document["notes"]
-        return sentences
 
 
 def attack(request: ReleaseRequest, _progress: Progress) -> AttackAnswer:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import zipfile
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from tablecloak.errors import PolicyError
 from tablecloak.io.formats import writable_formats
@@ -35,15 +38,25 @@ ENTRY = ("created", "rows", "suppressed", "classes", "goals", "verdicts", "algor
 TEXTS = ("policy", "script", "ledger")
 
 
-def files_of(state: ServerState, run: Run) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class ReleaseFile:
+    """A file that a run wrote."""
+
+    document: str
+    path: Path
+    what: str
+
+    @property
+    def n_bytes(self) -> int:
+        return self.path.stat().st_size
+
+
+def files_of(state: ServerState, run: Run) -> list[ReleaseFile]:
     """The files that a run wrote."""
     files = []
     for document, what in WHAT.items():
-        try:
-            path = run_service.file_of(state, run, document)
-        except Unknown:
-            continue
-        files.append({"document": document, "name": path.name, "what": what, "n_bytes": path.stat().st_size})
+        with contextlib.suppress(Unknown):
+            files.append(ReleaseFile(document, run_service.file_of(state, run, document), what))
     return files
 
 
@@ -52,15 +65,8 @@ def formats_of(state: ServerState, run: Run) -> list[str]:
     own = run_service.file_of(state, run, "release").suffix.lstrip(".")
     is_apart = run.result.get("side_output") is not None
     text = ("csv", "tsv") if run.result.get("itemsets") else ()  # a file of sets has no header, those have
-    return (
-        [] if is_apart else [f for f in writable_formats() if f not in (own, *text) and (f != "xlsx" or _has_excel())]
-    )
-
-
-def _has_excel() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("xlsxwriter") is not None
+    missing = () if find_spec("xlsxwriter") else ("xlsx",)
+    return [] if is_apart else [f for f in writable_formats() if f not in (own, *text, *missing)]
 
 
 def path_of(state: ServerState, run: Run, document: str) -> Path:
@@ -143,7 +149,7 @@ def bundle(state: ServerState, run: Run) -> Path:
     partial = target.with_suffix(f".{secrets.token_hex(4)}.partial")  # another tab may make the same now
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in files_of(state, run):
-            archive.write(run_service.file_of(state, run, file["document"]), f"out/{file['name']}")
+            archive.write(file.path, f"out/{file.path.name}")
         for document in ("policy", "script"):  # a ledger grows, the zip does not
             text, name = text_of(state, run, document)
             archive.writestr(name, text)

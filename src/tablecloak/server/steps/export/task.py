@@ -57,14 +57,7 @@ class ConvertRequest:
     target: Path
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """A file that was written."""
-
-    path: Path
-
-
-def convert(request: ConvertRequest, progress: Progress) -> WrittenFile:
+def convert(request: ConvertRequest, progress: Progress) -> None:
     """The release in another format, recounted from the new file; only then it gets its name."""
     policy, target = request.table.read_policy(), request.target
     partial = target.with_name(f"partial-{secrets.token_hex(4)}{target.suffix}")
@@ -76,7 +69,6 @@ def convert(request: ConvertRequest, progress: Progress) -> WrittenFile:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
-    return WrittenFile(target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +80,7 @@ class ImagesRequest:
     target: Path
 
 
-def images_as_zip(request: ImagesRequest, progress: Progress) -> WrittenFile:
+def images_as_zip(request: ImagesRequest, progress: Progress) -> None:
     """The images of a release as a zip, which gets its name when it is whole."""
     target = request.target
     own = secrets.token_hex(4)  # another tab may make the same now
@@ -103,4 +95,3 @@ def images_as_zip(request: ImagesRequest, progress: Progress) -> WrittenFile:
     finally:
         partial.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
-    return WrittenFile(target)

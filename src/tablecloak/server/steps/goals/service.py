@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -37,70 +38,79 @@ def _fields(name: str, policy: Policy) -> list[Field]:
     return fields_of(registry.find("models", name), columns={"sensitive": sensitive})
 
 
-def cards(policy: Policy) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A model or the algorithm of a policy, with its inputs."""
+
+    name: str
+    fields: Mapping[str, Field]
+    values: Mapping[str, Any]
+    about: Explanation
+    at: int = 0  # place among the goals
+    parts: Sequence[tuple[str, str]] = ()  # of its sentence
+
+    @property
+    def others(self) -> list[Field]:
+        """Inputs that its sentence does not hold."""
+        return [field for name, field in self.fields.items() if ("field", name) not in self.parts]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model or algorithm that could be chosen, or the reason why it cannot."""
+
+    name: str
+    definition: str
+    reason: str | None
+
+
+def cards(policy: Policy) -> list[Card]:
     """One card per goal of the policy."""
     cards_ = []
     for at, goal in enumerate(policy.goals):
-        values = parameters(goal)
-        fields = _fields(goal.name, policy)
-        parts = sentence_parts(goal.sentence, {f.name: f for f in fields})
-        in_sentence = [name for kind, name in parts or [] if kind == "field"]
-        cards_.append(
-            {
-                "at": at,
-                "name": goal.name,
-                "parts": parts,
-                "fields": {f.name: f for f in fields},
-                "others": [f for f in fields if f.name not in in_sentence],
-                "values": values,
-                "about": _about("model", goal.name),
-            }
-        )
+        fields = {f.name: f for f in _fields(goal.name, policy)}
+        parts = sentence_parts(goal.sentence, fields) or ()
+        cards_.append(Card(goal.name, fields, parameters(goal), _about("model", goal.name), at, parts))
     return cards_
 
 
-def offers(policy: Policy) -> list[dict[str, Any]]:
+def offers(policy: Policy) -> list[Offer]:
     """Models that could be added, the well known first; each says what it would need."""
-    has_sensitive = bool(policy.columns_with(Role.SENSITIVE))
-    offers_ = []
-    for name, model in registry.known("models").items():
-        evidence = evidence_of(model)
-        needs_sensitive = Evidence.SENSITIVE in evidence
-        if (Evidence.ITEMS in evidence) != publishes_sets(policy):
-            continue
-        about = _about("model", name)
-        offers_.append(
-            {"name": name, "definition": about.definition.replace("`", ""), "is_plain": model.sentence is not None,
-             "is_ready": has_sensitive or not needs_sensitive}
-        )  # fmt: skip
-    return sorted(
-        offers_, key=lambda o: (FIRST.index(o["name"]) if o["name"] in FIRST else 9, not o["is_plain"], o["name"])
-    )
+    models = {
+        name: model
+        for name, model in registry.known("models").items()
+        if (Evidence.ITEMS in evidence_of(model)) == publishes_sets(policy)
+    }
+    missing = None if policy.columns_with(Role.SENSITIVE) else "Needs a column with the role sensitive."
+    ordered = sorted(models, key=lambda n: (FIRST.index(n) if n in FIRST else 9, models[n].sentence is None, n))
+    return [_offer("model", n, missing if Evidence.SENSITIVE in evidence_of(models[n]) else None) for n in ordered]
 
 
-def algorithm_card(policy: Policy) -> dict[str, Any]:
+def _offer(kind: str, name: str, reason: str | None) -> Offer:
+    return Offer(name, _about(kind, name).definition.replace("`", ""), reason)
+
+
+def algorithm_card(policy: Policy) -> Card:
     """The algorithm of the policy with its inputs."""
     algorithm = policy.algorithm
-    fields = fields_of(type(algorithm))
-    values = {f.name: getattr(algorithm, f.name, None) for f in fields}
-    return {"name": algorithm.name, "fields": fields, "values": values,
-            "about": _about("algorithm", algorithm.name)}  # fmt: skip
+    fields = {f.name: f for f in fields_of(type(algorithm))}
+    values = {name: getattr(algorithm, name, None) for name in fields}
+    return Card(algorithm.name, fields, values, _about("algorithm", algorithm.name))
 
 
-def algorithm_groups(policy: Policy) -> list[dict[str, Any]]:
+def algorithms(policy: Policy) -> list[Offer]:
     """All algorithms; one that cannot enforce the goals says why."""
     goal = Goal(tuple(policy.goals))
     choices = []
     for name, kind in registry.known("algorithms").items():
-        about = _about("algorithm", name)
         try:
             reason = kind().refuses(goal)
             if reason is None and publishes_sets(policy) and kind.forms_classes:
                 reason = "it forms classes of records, and sets have none"
         except Exception:  # one that must be told something first is offered, and says so when it is chosen
             reason = None
-        choices.append({"name": name, "definition": about.definition.replace("`", ""), "reason": reason})
-    return sorted(choices, key=lambda a: (a["reason"] is not None, a["name"] != "auto", a["name"]))
+        choices.append(_offer("algorithm", name, reason))
+    return sorted(choices, key=lambda a: (a.reason is not None, a.name != "auto", a.name))
 
 
 def edit_from(policy: Policy, form: Mapping[str, str]) -> tuple[policy_service.Change, str]:
@@ -113,9 +123,8 @@ def edit_from(policy: Policy, form: Mapping[str, str]) -> tuple[policy_service.C
     if action == "goal":
         at = int(form.get("at", "0"))
         name = policy.goals[at].name if at < len(policy.goals) else ""
-        return policy_service.replace_goal(
-            at, {"model": name, **settings_from(form, _fields(name, policy))}
-        ), f"goal {name}"
+        goal = {"model": name, **settings_from(form, _fields(name, policy))}
+        return policy_service.replace_goal(at, goal), f"goal {name}"
     if action == "algorithm":
         return policy_service.set_algorithm(_algorithm(policy, form)), "algorithm"
     if action == "weights":

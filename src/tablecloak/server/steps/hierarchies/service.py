@@ -71,20 +71,25 @@ def _new_file(state: ServerState, project: Project, column: str) -> tuple[Path, 
     return folder / name, f"{FOLDER}/{name}"
 
 
+def choose(state: ServerState, project: Project, column: str, value: Any, *, version: int, note: str = "") -> Project:
+    """Give a column a hierarchy: parameters, a file of the project, or None."""
+    edit_ = policy_service.set_column(column, "hierarchy", value)
+    return policy_service.change(state, project, edit_, version=version, note=note or f"hierarchy of {column}")
+
+
 def edit(state: ServerState, project: Project, column: str, change: TreeEdit, *, version: int) -> Project:
     """Change one node of a column's tree."""
     target, named = _new_file(state, project, column)
     request = EditRequest(ColumnRequest(state.table_of(project), column), change, target)
     state.ask(hierarchies_task.edit_hierarchy, request)
-    change_policy = policy_service.set_column(column, "hierarchy", named)
-    return policy_service.change(state, project, change_policy, version=version, note=f"{change.action} in {column}")
+    return choose(state, project, column, named, version=version, note=f"{change.action} in {column}")
 
 
 def bring(state: ServerState, project: Project, column: str, source: BinaryIO, name: str, *, version: int) -> Project:
     """Take a hierarchy file for a column: CSV from leaf to root, parent: children, or JSON."""
     content = source.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise TooLarge
+        raise TooLarge(MOST_BYTES)
     target, named = _new_file(state, project, column)
     brought = target.with_name(f"given-{secrets.token_hex(3)}{Path(safe_name(name)).suffix or '.csv'}")
     brought.write_bytes(content)
@@ -92,8 +97,7 @@ def bring(state: ServerState, project: Project, column: str, source: BinaryIO, n
         state.ask(hierarchies_task.save_hierarchy, SaveRequest(brought, target))
     finally:
         brought.unlink()
-    return policy_service.change(state, project, policy_service.set_column(column, "hierarchy", named), version=version,
-                           note=f"hierarchy of {column}")  # fmt: skip
+    return choose(state, project, column, named, version=version)
 
 
 def download(state: ServerState, project: Project, column: str, extension: str) -> Path:

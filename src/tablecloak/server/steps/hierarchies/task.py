@@ -28,7 +28,6 @@ from tablecloak.release.shapes.sets.plan import SEPARATOR
 from tablecloak.server.tables import PolicyTable, counted_values, frame_of, is_large
 from tablecloak.values.cell_grammar import format_value
 
-Arguments = Mapping[str, Any]
 # A larger tree is drawn from the top, as far as this many nodes go.
 MOST_NODES = 400
 MOST_VALUES_SHOWN = 8
@@ -121,13 +120,11 @@ class EditRequest:
     target: Path
 
 
-def edit_hierarchy(request: EditRequest, _progress: Progress) -> HierarchyView:
+def edit_hierarchy(request: EditRequest, _progress: Progress) -> None:
     """Change the hierarchy of a column by one edit, and write the result to a file."""
     column = _column(request.column)
     tree = column.tree() or Hierarchy.from_paths([[text, "*"] for text in column.texts])
-    edited = _edited(tree, request.edit, column.texts)
-    write_hierarchy(edited, request.target)
-    return _described(edited, column)
+    write_hierarchy(_edited(tree, request.edit, column.texts), request.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +135,12 @@ class SaveRequest:
     target: Path
 
 
-@dataclass(frozen=True, slots=True)
-class SavedHierarchy:
-    """A hierarchy that was written."""
-
-    n_values: int
-    height: int
-
-
-def save_hierarchy(request: SaveRequest, _progress: Progress) -> SavedHierarchy:
+def save_hierarchy(request: SaveRequest, _progress: Progress) -> None:
     """Write a hierarchy to a file."""
     tree = read_hierarchy(request.source) if isinstance(request.source, Path) else _column(request.source).tree()
     if tree is None:
         raise DataError("this column has no hierarchy", hint="choose a kind first")
     write_hierarchy(tree, request.target)
-    return SavedHierarchy(tree.n_leaves, tree.height)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,21 +30,45 @@ from tablecloak.server.steps.policy.service import policy_of
 from tablecloak.server.store import Dataset, Project, Unknown, inside, new_id, now, safe_name
 
 
+@dataclass(frozen=True, slots=True)
+class ListedProject:
+    """A project in a list of all."""
+
+    project: Project
+    dataset: Dataset
+    n_runs: int
+
+
+def listed(state: ServerState, task: str | None = None) -> list[ListedProject]:
+    """All projects, newest first, with their runs of a task, or of any."""
+    store = state.store
+    return [ListedProject(p, store.dataset(p.dataset), len(store.runs(p.id, task))) for p in store.projects()]
+
+
+@contextlib.contextmanager
+def _new_dataset(state: ServerState, *, makes_folder: bool = True) -> Iterator[tuple[str, Path]]:
+    """The id and the folder of a dataset that is being made; where that fails, nothing is left of it."""
+    id_ = new_id()
+    folder = state.files.dataset(id_)
+    try:
+        if makes_folder:
+            folder.mkdir(mode=0o700)
+        yield id_, folder
+    except BaseException:
+        state.files.forget(folder)
+        raise
+
+
 def receive(state: ServerState, source: BinaryIO, name: str) -> Dataset:
     """Keep an uploaded file.
 
     Raises: TooLarge; DataError or Refused for what cannot be read.
     """
-    id_ = new_id()
-    try:
+    limit = state.settings.upload_limit_bytes
+    with _new_dataset(state, makes_folder=False) as (id_, _):
         if name.lower().endswith(".zip"):
-            archive = state.files.receive_zip(source, id_, limit=state.settings.upload_limit_bytes)
-            return _of_images(state, id_, name, archive)
-        path = state.files.receive(source, id_, name, limit=state.settings.upload_limit_bytes)
-        return keep(state, id_, name, path)
-    except BaseException:
-        state.files.forget(state.files.dataset(id_))
-        raise
+            return _of_images(state, id_, name, state.files.receive_zip(source, id_, limit=limit))
+        return keep(state, id_, name, state.files.receive(source, id_, name, limit=limit))
 
 
 def open_source(state: ServerState, source: str) -> Dataset:
@@ -55,23 +81,14 @@ def open_source(state: ServerState, source: str) -> Dataset:
         return _from_database(state, remote.table or "query", remote)
     path = allowed(state, Path(source), is_folder=True)
     if path.is_dir():
-        return _of_folder(state, path)
+        with _new_dataset(state) as (id_, _):
+            return _of_images(state, id_, path.name, path)
     with path.open("rb") as file:
         return receive(state, file, path.name)
 
 
-def _of_folder(state: ServerState, folder: Path) -> Dataset:
-    """The metadata of the images in a folder."""
-    id_ = new_id()
-    state.files.dataset(id_).mkdir(mode=0o700)
-    try:
-        return _of_images(state, id_, folder.name, folder)
-    except BaseException:
-        state.files.forget(state.files.dataset(id_))
-        raise
-
-
 def _of_images(state: ServerState, id_: str, name: str, source: Path) -> Dataset:
+    """The metadata of the images in a zip, which is not needed then, or in a folder."""
     path = state.files.dataset(id_) / home_task.TABLE
     limit = state.settings.expanded_limit_bytes
     state.fetch(home_task.copy_images, ImagesToCopy(source, path, limit_bytes=limit))
@@ -117,30 +134,11 @@ def _on_server(state: ServerState, table: DatabaseTable) -> DatabaseTable:
 
 
 def _from_database(state: ServerState, named: str, table: DatabaseTable | SqliteTable) -> Dataset:
-    id_ = new_id()
     name = f"{named}.parquet"
-    target = state.files.dataset(id_) / safe_name(name)
-    target.parent.mkdir(mode=0o700)
-    try:
+    with _new_dataset(state) as (id_, folder):
+        target = folder / safe_name(name)
         state.fetch(home_task.copy_table, TableToCopy(table, target, most_cells=state.settings.most_cells))
         return keep(state, id_, name, target)
-    except BaseException:
-        state.files.forget(target.parent)
-        raise
-
-
-def of_sample(state: ServerState, *, of_sets: bool = False) -> tuple[Dataset, Path, str]:
-    """The made-up patients, or shopping baskets, the folder with their hierarchies and their policy."""
-    id_ = new_id()
-    folder = state.files.dataset(id_)
-    folder.mkdir(mode=0o700)
-    try:
-        policy = state.ask(home_task.write_sample, SampleToWrite(folder, of_sets=of_sets)).policy
-        name = "baskets.txt" if of_sets else "patients.csv"
-        return keep(state, id_, name, folder / name), folder, policy
-    except BaseException:
-        state.files.forget(folder)
-        raise
 
 
 def keep(state: ServerState, id_: str, name: str, path: Path) -> Dataset:
@@ -153,12 +151,6 @@ def check_file(state: ServerState, path: Path) -> None:
     """Refuse a file that unpacks to more than is allowed or cannot be read."""
     limits = UploadLimits(state.settings.expanded_limit_bytes, state.settings.most_cells)
     state.ask(home_task.check_file, FileToCheck(path, limits))
-
-
-def copy_hierarchies(source: Path, target: Path) -> None:
-    """Bring the hierarchies of a sample along."""
-    if (source / "hierarchies").is_dir():
-        shutil.copytree(source / "hierarchies", target / "hierarchies", dirs_exist_ok=True)
 
 
 OFF = "this server was started without the internet"
@@ -175,15 +167,10 @@ def fetch_record(state: ServerState, record: str, file: str, token: str | None =
     files = look_up(record, remote, token=named)
     if not files.file(file).is_table:
         raise DataError("this file is not a table that can be read", hint="choose a CSV, Parquet or Excel file")
-    id_ = new_id()
-    target = state.files.dataset(id_) / safe_name(file)
-    target.parent.mkdir(mode=0o700)
-    try:
+    with _new_dataset(state) as (id_, folder):
+        target = folder / safe_name(file)
         save_file(files, file, target, remote, token=named)
         return keep(state, id_, Path(file).name, target)
-    except BaseException:
-        state.files.forget(target.parent)
-        raise
 
 
 def _remote(state: ServerState) -> Remote:
@@ -211,29 +198,30 @@ def create(
     profile = load_service.dataset_profile(state, dataset, preset=preset)
     project = add(state, dataset, (name or dataset.name)[:200], profile.policy)
     try:
-        return (
-            project
-            if kind in ("auto", "table")
-            else load_service.set_kind(state, project, kind, {}, version=project.version)
-        )
+        if kind in ("auto", "table"):
+            return project
+        return load_service.set_kind(state, project, kind, {}, version=project.version)
     except CloakError:
         state.forget_project(project)
         raise
 
 
 def add(state: ServerState, dataset: Dataset, name: str, policy: str, hierarchies: Path | None = None) -> Project:
-    """Folder and entry of a project, both or none; Unknown if its dataset was deleted meanwhile."""
+    """Folder and entry of a project, both or none; Unknown if its dataset was deleted meanwhile.
+
+    Args:
+        hierarchies: a folder whose hierarchies come along.
+    """
     id_ = new_id()
     try:
         folder = state.files.new_project(id_, dataset.id, dataset.file)
-        if hierarchies is not None:
-            copy_hierarchies(hierarchies, folder)
+        if hierarchies is not None and (hierarchies / "hierarchies").is_dir():
+            shutil.copytree(hierarchies / "hierarchies", folder / "hierarchies", dirs_exist_ok=True)
         return state.store.add_project(name, dataset.id, policy, id_)
-    except FileNotFoundError:
+    except BaseException as error:
         state.files.forget(state.files.project(id_))
-        raise Unknown from None
-    except BaseException:
-        state.files.forget(state.files.project(id_))
+        if isinstance(error, FileNotFoundError):
+            raise Unknown from None
         raise
 
 
@@ -252,6 +240,10 @@ def create_like(state: ServerState, other: Project, dataset: Dataset) -> Project
 
 def create_sample(state: ServerState, *, of_sets: bool = False) -> Project:
     """A project on the made-up patients, or shopping baskets, with the policy that comes with them."""
-    dataset, folder, policy = of_sample(state, of_sets=of_sets)
-    name = "Sample: 2,000 made-up shopping baskets" if of_sets else "Sample: 5,000 made-up patients"
+    file, name = ("patients.csv", "Sample: 5,000 made-up patients")
+    if of_sets:
+        file, name = ("baskets.txt", "Sample: 2,000 made-up shopping baskets")
+    with _new_dataset(state) as (id_, folder):
+        policy = state.ask(home_task.write_sample, SampleToWrite(folder, of_sets=of_sets))
+        dataset = keep(state, id_, file, folder / file)
     return add(state, dataset, name, policy, folder)

@@ -7,7 +7,7 @@ import lzma
 import sqlite3
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -43,25 +43,17 @@ class FileToCheck:
     limits: UploadLimits
 
 
-@dataclass(frozen=True, slots=True)
-class ReadableFile:
-    """A file that can be read, by the names of its columns."""
-
-    columns: tuple[str, ...]
-
-
-def check_file(request: FileToCheck, _progress: Progress) -> ReadableFile:
+def check_file(request: FileToCheck, _progress: Progress) -> None:
     """Refuse bombs and files that cannot be read at all."""
     path = request.path
     refuse_bombs(path, request.limits)
     try:
-        layout = sniff(with_header(Source(path)))
+        sniff(with_header(Source(path)))
     except CloakError as error:
         try:
-            layout = sniff(Source(path, format="sets"))
+            sniff(Source(path, format="sets"))
         except CloakError:
             raise nameless(error, Source(path)) from None
-    return ReadableFile(tuple(layout.names))
 
 
 CHUNK = 1 << 20
@@ -74,12 +66,14 @@ def refuse_bombs(path: Path, limits: UploadLimits) -> None:
     Sizes that a file claims are not trusted where they can be counted: compressed text is unpacked, chunk by chunk.
     """
     kind, compression = format_and_compression(path, None, None)
-    start = path.read_bytes()[:4] if path.stat().st_size < CHUNK else _start(path)
+    with path.open("rb") as file:
+        start = file.read(4)
     try:
         if compression == "gz" or start.startswith(b"\x1f\x8b"):
-            _count_gzip(path, limits.n_bytes)
+            with gzip.open(path) as file:
+                _count_bytes([file], limits.n_bytes)
         elif kind == "xlsx" or start.startswith(b"PK\x03\x04"):
-            _count_zip(path, limits.n_bytes)
+            _count_bytes(_unpacked(path), limits.n_bytes)
         elif kind == "parquet":
             _count_cells(pl.scan_parquet(path, glob=False), limits.n_cells)
         elif kind == "arrow":
@@ -90,29 +84,21 @@ def refuse_bombs(path: Path, limits: UploadLimits) -> None:
         raise DataError("the file is damaged or not what its name says", hint="check how it was exported") from None
 
 
-def _start(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4)
+def _unpacked(source: Path) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(source) as archive:
+        for entry in archive.infolist():
+            if not entry.is_dir():
+                with archive.open(entry) as file:
+                    yield file
 
 
-def _count_gzip(path: Path, limit: int) -> None:
+def _count_bytes(files: Iterable[IO[bytes] | gzip.GzipFile], limit: int) -> None:
     n_bytes = 0
-    with gzip.open(path) as file:
+    for file in files:
         while chunk := file.read(CHUNK):
             n_bytes += len(chunk)
             if n_bytes > limit:
                 raise DataError("the file unpacks to more than is allowed", hint=HINT)
-
-
-def _count_zip(path: Path, limit: int) -> None:
-    n_bytes = 0
-    with zipfile.ZipFile(path) as archive:
-        for entry in archive.infolist():
-            with archive.open(entry) as file:
-                while chunk := file.read(CHUNK):
-                    n_bytes += len(chunk)
-                    if n_bytes > limit:
-                        raise DataError("the file unpacks to more than is allowed", hint=HINT)
 
 
 def _count_cells(frame: pl.LazyFrame, most: int) -> None:
@@ -139,14 +125,7 @@ class TableToCopy:
     most_cells: int
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedTable:
-    """A table of a database that is a file now."""
-
-    n_rows: int
-
-
-def copy_table(request: TableToCopy, _progress: Progress) -> CopiedTable:
+def copy_table(request: TableToCopy, _progress: Progress) -> None:
     """Copy a table of a database into a file."""
     table, most = request.table, request.most_cells
     if isinstance(table, SqliteTable):
@@ -154,7 +133,6 @@ def copy_table(request: TableToCopy, _progress: Progress) -> CopiedTable:
     else:
         frame = read_server(table, most_cells=most)
     write_frame(frame, request.target)
-    return CopiedTable(frame.height)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +143,12 @@ class SampleToWrite:
     of_sets: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenSample:
-    """The policy that comes with made-up data."""
-
-    policy: str
-
-
-def write_sample(request: SampleToWrite, _progress: Progress) -> WrittenSample:
-    """Made-up patients, or shopping baskets, with their policy and hierarchies."""
+def write_sample(request: SampleToWrite, _progress: Progress) -> str:
+    """Made-up patients, or shopping baskets, with their hierarchies; returns the policy that comes with them."""
     from tablecloak.sample import write_baskets, write_patients
 
     write = write_baskets if request.of_sets else write_patients
-    return WrittenSample(write(request.folder).read_text(encoding="utf-8"))
+    return write(request.folder).read_text(encoding="utf-8")
 
 
 ROWS_AT_ONCE = 100_000
@@ -267,15 +238,7 @@ class ImagesToCopy:
     limit_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedImages:
-    """How many images there were, and how many files that are none."""
-
-    n_images: int
-    n_others: int
-
-
-def copy_images(request: ImagesToCopy, progress: Progress) -> CopiedImages:
+def copy_images(request: ImagesToCopy, progress: Progress) -> None:
     """Copy images out of a zip or a folder, under numbers instead of names, and write the table of their metadata."""
     source, path = request.source, request.table
     folder = path.parent / FOLDER
@@ -288,17 +251,7 @@ def copy_images(request: ImagesToCopy, progress: Progress) -> CopiedImages:
             hint = "zip the folder of images again, without a password"
             raise DataError("the zip is damaged or locked", hint=hint) from None
         raise DataError("a file of the folder cannot be read", hint="look at who may read it") from None
-    images = read_images(folder, progress=progress)
-    write_frame(images.frame, path)
-    return CopiedImages(images.frame.height, images.n_others)
-
-
-def _unpacked(source: Path) -> Iterator[IO[bytes]]:
-    with zipfile.ZipFile(source) as archive:
-        for entry in archive.infolist():
-            if not entry.is_dir():
-                with archive.open(entry) as file:
-                    yield file
+    write_frame(read_images(folder, progress=progress).frame, path)
 
 
 def _files_in(source: Path) -> Iterator[IO[bytes]]:

@@ -2,49 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import Response
 
 from tablecloak.data.table import ColumnType
-from tablecloak.errors import CloakError
-from tablecloak.server.shell import Sent, SentForm, back_to, changed, failed, project_of, render, state_of
+from tablecloak.server.shell import AtProject, ProjectVisit, Sent, SentForm, render, tried, tried_edit
 from tablecloak.server.steps.load import service as load_service
 from tablecloak.server.steps.policy import service as policy_service
-from tablecloak.server.store import Stale
+from tablecloak.server.store import Project
 
 router = APIRouter(include_in_schema=False)
 PAGE_ROWS = 10
 
 
 @router.get("/projects/{project_id}/load")
-def load(request: Request, project_id: str, page: int = 1, values: bool = False) -> Response:
+def load(at: AtProject, page: int = 1, values: bool = False) -> Response:
     """How the file is read, and the first rows."""
-    return show_load(request, project_id, page=page, values=values)
-
-
-def show_load(
-    request: Request, project_id: str, *, page: int = 1, values: bool = False, alert: Any = None, status: int = 200
-) -> Response:
-    """The page, perhaps with an alert."""
-    state, project = state_of(request), project_of(request, project_id)
+    state, project = at.state, at.project
     profile = load_service.project_profile(state, project)
     policy = policy_service.policy_of(state, project)
     return render(
-        request, "load.html", project=project, step="load", alert=alert, status=status, profile=profile, policy=policy,
-        options=policy.input.model_dump(exclude_defaults=True) if policy.input else {},
-        types=[str(t) for t in ColumnType], table=load_service.page_of(state, project, page, PAGE_ROWS, values=values),
-        kinds=load_service.KINDS, about=load_service.kind_form(policy, profile),
-        values=values, lines=load_service.lines_of(state, project) if values else [],
-        **load_service.engine_of(state, profile),
+        at, "load.html", step="load", profile=profile, policy=policy, types=[str(t) for t in ColumnType],
+        table=load_service.page_of(state, project, page, PAGE_ROWS, values=values), kinds=load_service.KINDS,
+        about=load_service.kind_form(policy, profile), values=values,
+        lines=load_service.lines_of(state, project) if values else [], engine=load_service.engine_of(state, profile),
     )  # fmt: skip
 
 
 @router.post("/projects/{project_id}/load")
-def read_again(request: Request, project_id: str, sent: Sent = SentForm) -> Response:
+def read_again(sent: SentForm, at: AtProject) -> Response:
     """Read the file in another way."""
-    project = project_of(request, project_id)
     options: dict[str, Any] = {k: v for k in ("delimiter", "encoding") if (v := sent.text(k))}
     if sent.text("other_delimiter"):
         options["delimiter"] = sent.text("other_delimiter")
@@ -52,27 +42,22 @@ def read_again(request: Request, project_id: str, sent: Sent = SentForm) -> Resp
         options["delimiter"] = "\t"
     if sent.text("header"):
         options["header"] = sent.text("header") == "yes"
-    try:
-        project = load_service.reload(state_of(request), project, options, version=sent.version)
-    except (CloakError, Stale) as error:
-        return show_load(request, project_id, alert=failed(error), status=409 if isinstance(error, Stale) else 422)
-    return back_to(project, "load", "?values=true" if sent.text("values") == "true" else "")
+    return _read(at, sent, lambda: load_service.reload(at.state, at.project, options, version=sent.version))
 
 
 @router.post("/projects/{project_id}/columns")
-def columns(request: Request, project_id: str, sent: Sent = SentForm) -> Response:
+def columns(sent: SentForm, at: AtProject) -> Response:
     """Types of columns, and which of them are read at all."""
-    project = project_of(request, project_id)
     edit = load_service.columns_edit(sent.texts, set(sent.all("read")))
-    return changed(request, project, sent, edit, note="types and columns", step="load", page=show_load)
+    return tried_edit(at, sent, lambda: (edit, "types and columns"), page=load, then="load")
 
 
 @router.post("/projects/{project_id}/kind")
-def set_kind(request: Request, project_id: str, sent: Sent = SentForm) -> Response:
+def set_kind(sent: SentForm, at: AtProject) -> Response:
     """Read the dataset as another type."""
-    project = project_of(request, project_id)
-    try:
-        project = load_service.set_kind(state_of(request), project, sent.text("kind"), sent.texts, version=sent.version)
-    except (CloakError, Stale) as error:
-        return show_load(request, project_id, alert=failed(error), status=409 if isinstance(error, Stale) else 422)
-    return back_to(project, "load", "?values=true" if sent.text("values") == "true" else "")
+    kind, form = sent.text("kind"), sent.texts
+    return _read(at, sent, lambda: load_service.set_kind(at.state, at.project, kind, form, version=sent.version))
+
+
+def _read(at: ProjectVisit, sent: Sent, read: Callable[[], Project]) -> Response:
+    return tried(at, read, page=load, then="load", query="?values=true" if sent.text("values") == "true" else "")

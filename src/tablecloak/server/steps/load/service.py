@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.data.table import Role
-from tablecloak.engines.choose import Demand, choose
+from tablecloak.engines.choose import Choice, Demand, choose
 from tablecloak.errors import CloakError, DataError
 from tablecloak.policy.schema import Policy
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
@@ -49,12 +49,26 @@ def project_profile(state: ServerState, project: Project) -> ProfileAnswer:
     return dataset_profile(state, dataset, policy.input.model_dump(exclude_defaults=True, exclude={"path"}))
 
 
-def reload(state: ServerState, project: Project, options: Mapping[str, Any], *, version: int) -> Project:
+def reload(
+    state: ServerState,
+    project: Project,
+    options: Mapping[str, Any],
+    *,
+    version: int,
+    preset: str = "standard",
+    note: str = "read the file in another way",
+) -> Project:
     """Read the dataset in another way and start the policy afresh, because its columns may be others now."""
-    dataset = state.store.dataset(project.dataset)
-    profile = dataset_profile(state, dataset, options)
-    text = policy_service.edited(profile.policy, policy_service.set_input(dataset.file, options))
-    return policy_service.write(state, project, text, version=version, note="read the file in another way")
+    text = _starting_text(state, state.store.dataset(project.dataset), options, preset)
+    return policy_service.write(state, project, text, version=version, note=note)
+
+
+def _starting_text(
+    state: ServerState, dataset: Dataset, options: Mapping[str, Any] | None = None, preset: str = "standard"
+) -> str:
+    """The policy that a dataset starts with when it is read with these options."""
+    profile = dataset_profile(state, dataset, options, preset=preset)
+    return policy_service.edited(profile.policy, policy_service.set_input(dataset.file, options or {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +114,9 @@ def page_of(state: ServerState, project: Project, page: int, n_rows: int, *, val
     return TablePage(numbers, shown.columns, shown.rows)
 
 
-def engine_of(state: ServerState, profile: ProfileAnswer) -> dict[str, str]:
+def engine_of(state: ServerState, profile: ProfileAnswer) -> Choice:
     """What will do the work on a table, and why."""
-    settings = state.settings
-    choice = choose(Demand(settings.engine, settings.memory), profile.memory_bytes)
-    return {"engine": choice.name, "why": choice.why}
+    return choose(Demand(state.settings.engine, state.settings.memory), profile.memory_bytes)
 
 
 def lines_of(state: ServerState, project: Project) -> tuple[str, ...]:
@@ -163,8 +175,7 @@ def set_kind(state: ServerState, project: Project, kind: str, form: Mapping[str,
         return _with_sets(state, project, form, version=version)
     if kind not in KINDS:
         raise DataError("there is no such type of dataset", hint=", ".join(KINDS))
-    profile = dataset_profile(state, dataset)
-    text = policy_service.edited(profile.policy, policy_service.set_input(dataset.file, {}))
+    text = _starting_text(state, dataset)
     if kind == "disk":
         text = policy_service.edited(text, policy_service.set_algorithm(DISK))
     return policy_service.write(state, project, text, version=version, note=KINDS[kind][0].lower())
@@ -195,8 +206,7 @@ def _with_sets(state: ServerState, project: Project, form: Mapping[str, str], *,
                 "no column looks as if its cells held sets", hint="choose the column and what separates its items"
             )
         column, separator = guesses[0].name, guesses[0].separator
-    profile = dataset_profile(state, dataset)
-    names = [c.name for c in profile.columns]
+    names = [c.name for c in dataset_profile(state, dataset).columns]
     if column not in names:
         raise DataError("there is no such column", hint=f"it has: {', '.join(names[:20])}")
 
@@ -209,8 +219,7 @@ def _with_sets(state: ServerState, project: Project, form: Mapping[str, str], *,
         policy_service.add_goal(_GOAL)(document)
         policy_service.set_algorithm(_SEARCH)(document)
 
-    text = policy_service.edited(profile.policy, policy_service.set_input(dataset.file, {}))
-    text = policy_service.edited(text, change)
+    text = policy_service.edited(_starting_text(state, dataset), change)
     return policy_service.write(state, project, text, version=version, note=f"sets in {column}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tablecloak.errors import PolicyError
@@ -15,24 +16,20 @@ def is_ready(run: Run) -> bool:
     return run.result.get("status") in (Status.READY, Status.ACCEPTED)
 
 
-def findings(run: Run) -> list[dict[str, Any]]:
-    """What singles people out besides the goals, the open ones first."""
-    every: list[dict[str, Any]] = run.result.get("findings") or []
-    numbered = [{**finding, "at": at} for at, finding in enumerate(every)]
-    return sorted(numbered, key=lambda finding: bool(finding["accepted"]))
+def findings(run: Run) -> list[tuple[int, Mapping[str, Any]]]:
+    """What singles people out besides the goals, as `tablecloak run --json` prints it, with numbers."""
+    return list(enumerate(run.result.get("findings") or []))
 
 
-def _finding_at(run: Run, at: int) -> dict[str, Any]:
-    every = run.result.get("findings") or []
-    if not 0 <= at < len(every):
+def settling_edit(run: Run, at: int, because: str | None) -> tuple[policy_service.Change, str]:
+    """The edit of a policy that ends a finding, or accepts it with a reason, and what it is called in the history."""
+    finding = dict(findings(run)).get(at)
+    if finding is None:
         raise PolicyError("there is no such finding", hint="reload the page")
-    chosen: dict[str, Any] = every[at]
-    return chosen
-
-
-def fix_edit(run: Run, at: int) -> tuple[policy_service.Change, str]:
-    """The edit of a policy that ends a finding, and what it is called in the history."""
-    finding = _finding_at(run, at)
+    if because is not None and not because.strip():
+        raise PolicyError("a finding is accepted with a reason", hint="say why it may stay; the report shows it")
+    if because is not None:
+        return policy_service.accept(finding["kind"], finding["column"], because.strip()), f"{finding['kind']} accepted"
     edits = [policy_service.set_at(change["set"], change["to"]) for change in finding["fix"]["changes"]]
     if not edits:
         raise PolicyError("this finding has no change that can be made by itself", hint=finding["fix"]["text"])
@@ -42,11 +39,3 @@ def fix_edit(run: Run, at: int) -> tuple[policy_service.Change, str]:
             edit(document)
 
     return change, f"fix of {finding['kind']}"
-
-
-def reason_edit(run: Run, at: int, because: str) -> tuple[policy_service.Change, str]:
-    """The edit of a policy that accepts a finding."""
-    finding = _finding_at(run, at)
-    if not because.strip():
-        raise PolicyError("a finding is accepted with a reason", hint="say why it may stay; the report shows it")
-    return policy_service.accept(finding["kind"], finding["column"], because.strip()), f"{finding['kind']} accepted"

@@ -28,13 +28,11 @@ def roles_edit(form: Mapping[str, str]) -> policy_service.Change:
     return change
 
 
-def preset_text(state: ServerState, project: Project, preset: str) -> str:
-    """The policy a preset starts from, reading the file as it is read now."""
-    dataset = state.store.dataset(project.dataset)
+def start_from(state: ServerState, project: Project, preset: str, *, version: int) -> Project:
+    """Start the policy afresh from a preset, reading the file as it is read now."""
     policy = policy_service.policy_of(state, project)
     options = policy.input.model_dump(exclude_defaults=True, exclude={"path"}) if policy.input else {}
-    profile = load_service.dataset_profile(state, dataset, options, preset=preset)
-    return policy_service.edited(profile.policy, policy_service.set_input(dataset.file, options))
+    return load_service.reload(state, project, options, version=version, preset=preset, note="preset")
 
 
 def uniqueness(state: ServerState, project: Project) -> Uniqueness:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.report.blocks import FallingLine, Treemap
 from tablecloak.server.forms import goal_words
 from tablecloak.server.state import ServerState
 from tablecloak.server.steps.policy import service as policy_service
@@ -18,9 +19,8 @@ DOCUMENTS = ("release", "side", "report", "certificate", "recoding")
 
 def begin(state: ServerState, project: Project, task: str = "run") -> Run:
     """Put a run of the present policy in the queue."""
-    refusal = policy_service.refusal(
-        policy_service.policy_of(state, project)
-    )  # what is queued can be read and carried out
+    # what is queued can be read and carried out
+    refusal = policy_service.refusal(policy_service.policy_of(state, project))
     if refusal is not None:
         raise refusal
     run = state.store.add_run(project, task)
@@ -97,9 +97,21 @@ def phases(state: ServerState, run: Run) -> list[RunPhase]:
     return done
 
 
-def losses(state: ServerState, run: Run) -> list[tuple[float, float]]:
-    """Seconds and the best loss found by then, falling."""
-    return [(e["at"], e["loss"]) for e in state.jobs.events(run) if e["kind"] == "best"]
+def falling(state: ServerState, run: Run | None) -> FallingLine:
+    """The best loss found by each second of a run."""
+    events = state.jobs.events(run) if run else []
+    points = tuple((e["at"], e["loss"]) for e in events if e["kind"] == "best")
+    return FallingLine("Best loss so far" + (f", at last {points[-1][1]:.2%}" if points else ""), points)
+
+
+def groups_of(run: Run | None) -> Treemap | None:
+    """The groups of a finished run as areas; what is not listed is one more."""
+    if run is None or run.status != "done" or not run.result["groups"]:
+        return None
+    sizes, n_groups = tuple(run.result["groups"]), run.result["classes"]
+    rest = run.result["rows"] - sum(sizes)
+    others = f"; the grey one holds the {n_groups - len(sizes):,} smaller groups" if rest > 0 else ""
+    return Treemap(f"{n_groups:,} groups, the largest of {max(sizes):,} records{others}", sizes, rest)
 
 
 def log(state: ServerState, run: Run) -> list[str]:
@@ -123,24 +135,30 @@ def is_stopping(state: ServerState, run: Run) -> bool:
     return run.is_open and any(e["kind"] == "stopping" for e in state.jobs.events(run))
 
 
-def summary(run: Run) -> str:
-    """Goals and algorithm of a run in a few words."""
-    result = run.result or {}
-    return f"{', '.join(map(goal_words, result.get('goals', [])))} by {result.get('algorithm', '')}"
+@dataclass(frozen=True, slots=True)
+class NumberedRun:
+    """A run with its number in the project, counted from the first."""
+
+    number: int
+    run: Run
+
+    @property
+    def what(self) -> str:
+        """Goals and algorithm in a few words."""
+        result = self.run.result
+        return f"{', '.join(map(goal_words, result['goals']))} by {result['algorithm']}" if result else ""
+
+    @property
+    def risk(self) -> Mapping[str, Any]:
+        """The risk that is left, of who knows the quasi-identifiers; empty where it was not counted."""
+        return self.run.result.get("after") or {}
+
+    @property
+    def address(self) -> str:
+        return f"/projects/{self.run.project}/compare?run={self.run.id}"
 
 
-def history(state: ServerState, project: Project) -> list[dict[str, Any]]:
-    """All runs of a project, newest first, numbered from the first."""
+def history(state: ServerState, project: Project) -> list[NumberedRun]:
+    """All runs of a project, newest first."""
     every = state.store.runs(project.id, "run")
-    return [
-        {"number": len(every) - i, "run": run, "what": summary(run) if run.result else "", "error": error_of(run)}
-        for i, run in enumerate(every)
-    ]
-
-
-def error_of(run: Run | None) -> dict[str, Any] | None:
-    """Why a run did not end well, in words."""
-    if run is None or not run.error:
-        return None
-    return {"message": run.error.get("message", ""), "hint": run.error.get("hint"),
-            "relaxations": run.error.get("relaxations", [])}  # fmt: skip
+    return [NumberedRun(len(every) - i, run) for i, run in enumerate(every)]

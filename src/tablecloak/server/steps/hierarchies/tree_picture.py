@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tablecloak.report.render.markup import Html, el
+from tablecloak.report.render.svg import picture
 from tablecloak.server.steps.hierarchies.task import TreeNode
 
 MOST_DRAWN = 90  # nodes of a picture; a larger tree is drawn as far as whole levels fit
@@ -33,8 +34,7 @@ def tree_picture(tree: TreeNode) -> Html:
     _, bottom = place(tree, 0, 0.0)
     title = f"Tree of {tree.label}: {depth} levels below the root are drawn"
     wide, high = round(STEP * (depth + 1)), round(bottom)
-    return el("svg", el("title", title), lines, dots, class_="chart tree-picture", width=wide, height=high,
-              viewBox=f"0 0 {wide} {high}", role="img")  # fmt: skip
+    return picture(title, [lines, dots], (wide, high), kind="chart tree-picture", width=wide, height=high)
 
 
 def _fitting_depth(tree: TreeNode) -> int:
