@@ -13,7 +13,7 @@ import polars as pl
 from tablecloak.algorithms.items.cut_search import ItemProblem, NoCutError
 from tablecloak.algorithms.items.item_cut import LEFT_OUT, Cut
 from tablecloak.arrays import IntArray
-from tablecloak.data.coded_baskets import join_items
+from tablecloak.data.coded_baskets import Baskets, join_items
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand, choose_memory
@@ -24,7 +24,7 @@ from tablecloak.errors import DataError, Infeasible
 from tablecloak.io.formats.sets import ITEMS
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.measure.report_facts import Facts
+from tablecloak.measure.report_facts import Exposure, Facts
 from tablecloak.measure.subject import Step, Subject
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.models.base import parameters
@@ -36,12 +36,19 @@ from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.items import ItemRecoding
 from tablecloak.release.recount import Verification
 from tablecloak.release.search import Solved
-from tablecloak.release.shapes.base import RecountResult, Release
+from tablecloak.release.shapes.base import Explored, RecountResult, Release
 from tablecloak.release.shapes.sets.coding import Sets, code_sets
 from tablecloak.release.shapes.sets.plan import SetPlan, algorithm_of, has_sets, make_set_plan, release_format
 from tablecloak.release.shapes.sets.recount import recount
 from tablecloak.rng import Secret
-from tablecloak.stats.itemsets import count_itemsets
+from tablecloak.stats.itemsets import (
+    MOST_ITEMSETS,
+    ItemsetRisk,
+    candidates_of,
+    cost_of,
+    count_itemsets,
+    itemset_risks,
+)
 from tablecloak.values.amounts import most_of
 
 LOSS = "detail lost in the items of all sets: 0 all are published as they are, 1 none is"
@@ -58,12 +65,20 @@ class SetOriginals:
     row_of: IntArray | None  # the original of each row; None: they are in the same order
 
 
+NO_LATTICE = (
+    "sets of items have no lattice: one cut through the hierarchy of items is searched, and no levels of columns"
+)
+KNOWING = "risk is that of someone who knows up to {} items of a person, the most that a variant speaks of"
+
+
 class SetsOfItems:
     """Sets of items."""
 
     name = "sets of items"
-    is_of_classes = False
     engines: Sequence[str] | None = ("local",)
+    risks: Sequence[str] | None = ("highest", "average", "unique")
+    metrics: Sequence[str] | None = ("gcp",)
+    refused: Mapping[str, tuple[str, str]] = {"lattice": (NO_LATTICE, "tablecloak explore POLICY --vary k=2..20")}
 
     def speaks_of(self, policy: Policy) -> bool:
         return has_sets(policy)
@@ -152,6 +167,33 @@ class SetsOfItems:
         loss = solved.answer.loss(solved.coding.occurrences)
         return [Measurement("gcp", loss, LOSS, {_planned(solved.plan).column: loss})]
 
+    def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:
+        merged = prepared.coding.merged[0]
+        risk = _risk_at(merged, _most_known(plans))
+        return None if risk is None else Exposure(risk.n_records, risk.n_unique, risk.highest, risk.average)
+
+    def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:  # noqa: ARG002
+        goal, sets, cut = _planned(solved.plan).km, solved.coding, solved.answer
+        published = cut.publish(sets.merged[0], copies=goal.multiset).distinct()[0]
+        # whoever asks for a smaller m is not thereby safer: one attacker looks at all variants
+        risk = _risk_at(published, _most_known(plans))
+        n_items = int(sets.occurrences.sum())
+        return Explored(
+            {
+                "highest": risk and risk.highest,
+                "average": risk and risk.average,
+                "unique": risk and risk.unique_share,
+                "guess": None,
+            },
+            {"gcp": cut.loss(sets.occurrences)},
+            n_classes=published.n_baskets,
+            smallest=count_itemsets(published, goal.m).rarest or sets.n_rows,
+            suppressed_share=cut.left_out(sets.occurrences) / max(1, n_items),
+        )
+
+    def about_risk(self, plans: Sequence[Plan]) -> tuple[str, ...]:
+        return (KNOWING.format(_most_known(plans)),) if plans else ()
+
     def notes(self, solved: Solved) -> tuple[str, ...]:
         return notes_of(_planned(solved.plan), solved.coding, solved.answer)
 
@@ -202,6 +244,18 @@ SHAPE = SetsOfItems()
 
 def _planned(plan: Plan) -> SetPlan:
     return cast(SetPlan, plan)
+
+
+def _most_known(plans: Sequence[Plan]) -> int:
+    """Items that an attacker knows of a person, for the goal that asks for most."""
+    return max(_planned(plan).km.m for plan in plans)
+
+
+def _risk_at(baskets: Baskets, n_known: int) -> ItemsetRisk | None:
+    """The risk for someone who knows so many items; None where that is too much to count."""
+    if cost_of(baskets, n_known) > MOST_ITEMSETS:
+        return None
+    return itemset_risks(candidates_of(baskets, n_known), weights=baskets.weights)[-1]
 
 
 def make_release(frame: pl.DataFrame, sets: Sets, cut: Cut, plan: SetPlan) -> Release:
