@@ -27,7 +27,7 @@ OPEN = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedSets:
-    """PublishedSets sets, coded by the labels found in them."""
+    """Published sets, coded by the labels found in them."""
 
     baskets: Baskets
     labels: list[str]  # by code
@@ -47,7 +47,7 @@ def recount(
         row_of: the original of every published row; None: unknown.
         beside: what stands beside the sets, where the originals are unknown.
     """
-    published = _published(cells, plan)
+    published = code_published(cells, plan)
     stats = count_itemsets(published.baskets, plan.km.m, k=plan.km.k)
     verdict = plan.km.verdict(stats)
     n_sets = published.baskets.distinct()[0].n_baskets
@@ -68,7 +68,8 @@ def recount(
     return Verification([verdict], n_sets, len(cells), 0, covers, notes, itemsets=itemsets, unchecked=unchecked)
 
 
-def _published(cells: pl.Series, plan: SetPlan) -> PublishedSets:
+def code_published(cells: pl.Series, plan: SetPlan) -> PublishedSets:
+    """The sets in published cells."""
     rows, texts = split_items(cells, plan.published_separator)
     labels = texts.unique().sort()
     codes = texts.cast(pl.Enum(labels)).to_physical().to_numpy().astype(np.int64) if len(labels) else np.empty(0, int)
@@ -165,7 +166,7 @@ def _nodes(hierarchy: Hierarchy, labels: list[str]) -> IntArray:
 
 
 def _compared(published: Baskets, nodes: IntArray, before: Baskets, hierarchy: Hierarchy) -> tuple[int, int]:
-    """PublishedSets items that cover no item of their record, and items of the originals that none covers.
+    """Published items that cover no item of their record, and items of the originals that none covers.
 
     Rows are put side by side on one line, each in a stretch of its own as long as the hierarchy has leaves.
     """
