@@ -10,7 +10,7 @@ from tablecloak.errors import PolicyError
 from tablecloak.io.places import place_of
 from tablecloak.io.sources import is_place, open_source
 from tablecloak.io.tabular import read_frame
-from tablecloak.measure.compare import Comparison, compare_files, compare_frames
+from tablecloak.measure.compare import Compared, compare_files, compare_frames
 from tablecloak.pipeline import verify_file, verify_frame
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import ColumnSpec
@@ -91,8 +91,10 @@ def compare(
     target: str | None = None,
     learner: str = "forest",
     with_pairs: bool = False,
-) -> Comparison:
+) -> Compared:
     """Compare two tables; quasi-identifiers come from the policy, the list, or else are suggested.
+
+    Of a policy of sets, their items are compared.
 
     Args:
         original: a polars, pandas or Arrow frame, or a place; so may the release be.

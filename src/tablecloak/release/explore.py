@@ -92,11 +92,12 @@ class Exploration:
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak explore --json`."""
-        b = self.before
+        risk = self.before
+        before = risk and {"highest": risk.highest, "average": risk.average, "unique": risk.unique_share}
         return {
             "risk": self.risk,
             "utility": self.utility,
-            "original": b and {"highest": b.highest, "average": b.average, "unique": b.unique_share},
+            "original": before,
             "points": [{"number": i, **point.to_dict()} for i, point in enumerate(self.points)],
             "frontier": list(self.frontier),
             "knee": None if self.knee is None else self.knee.to_dict(),

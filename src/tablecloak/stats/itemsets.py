@@ -92,15 +92,18 @@ def itemset_risks(candidates: IntArray, *, k: int = 2, weights: IntArray | None 
         weights: records that have each basket; None: one.
     """
     persons = np.ones(candidates.shape[1], np.int64) if weights is None else weights
-    n = max(1, int(persons.sum()))
+    n_records = int(persons.sum())
+    n = max(1, n_records)
     risks = []
-    for n_known, left in enumerate(candidates, 1):
-        chances = 1 / left
+    for n_known, of_basket in enumerate(candidates, 1):
+        left, place = np.unique(of_basket, return_inverse=True)
+        counts = np.bincount(place, weights=persons, minlength=len(left)).astype(np.int64)
+        average = math.fsum((counts / left).tolist()) / n  # the same in any order of records
+        least = int(left[0]) if len(left) else n
         risks.append(
             ItemsetRisk(
-                n_known, int(left.min(initial=n)), float(left @ persons / n), int(persons.sum()),
-                int(persons[left == 1].sum()), int(persons[left < k].sum()),
-                float(chances.max(initial=0.0)), float(chances @ persons / n),
+                n_known, least, int(left @ counts) / n, n_records, int(counts[left == 1].sum()),
+                int(counts[left < k].sum()), 1 / least, average,
             )
         )  # fmt: skip
     return tuple(risks)

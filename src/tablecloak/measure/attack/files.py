@@ -19,11 +19,11 @@ from tablecloak.io.tabular import read_frame
 from tablecloak.measure.attack.facts import read_facts
 from tablecloak.measure.attack.frames import attack_frames
 from tablecloak.measure.attack.report import AttackReport
-from tablecloak.measure.compare import refuse_sets
 from tablecloak.policy.schema import Policy
 from tablecloak.release.finished import original_frame, release_frame
 from tablecloak.release.plan import side_path
 from tablecloak.release.population import read_population
+from tablecloak.release.shapes.base import finished_of
 from tablecloak.release.shapes.groups import GROUP
 
 
@@ -44,7 +44,12 @@ def attack_files(
     demand: Demand | None = None,
 ) -> AttackReport:
     """Attack a release given as a file; see `attack_frames`."""
-    refuse_sets(policy, verb="attack")
+    if finished := finished_of(
+        policy, release, original=original, quasi=quasi, sensitive=sensitive, population=population, release2=others,
+        facts=facts, control=control,
+    ):  # fmt: skip
+        choice = choose_memory(demand or Demand(), 0, verb="attack")
+        return replace(finished.attack(kinds=kinds, attacker=attacker, with_before=with_before), choice=choice)
     source = Source.of(release, expected=frozenset([*quasi, *(policy.columns if policy else ())]))
     choice = choose_memory(demand or Demand(), bytes_in_memory(sniff(source)), verb="attack")
     before = None if original is None else original_frame(original, policy)

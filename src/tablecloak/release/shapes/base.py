@@ -7,13 +7,14 @@ entry-point group `tablecloak.shapes`: loading the entry point gives an object w
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tablecloak.attacks.case import Attacker
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand
@@ -31,6 +32,8 @@ from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats
 
 if TYPE_CHECKING:
+    from tablecloak.measure.attack.report import AttackReport
+    from tablecloak.measure.compare import Compared
     from tablecloak.release.documents import Documents
     from tablecloak.release.prepare import Prepared
     from tablecloak.release.recount import Verification
@@ -80,6 +83,18 @@ class Stored(Protocol):
     """A recoding that can be kept in a file."""
 
     def write(self, path: Path) -> None: ...
+
+
+class Finished(Protocol):
+    """A finished release beside its original, as a shape reads them, whoever made it."""
+
+    def compare(self) -> Compared:
+        """The release beside its original."""
+
+    def attack(
+        self, *, kinds: Iterable[str] | None = None, attacker: Attacker | None = None, with_before: bool = True
+    ) -> AttackReport:
+        """What attackers reach on it, and on the original itself."""
 
 
 class Shape(Protocol):
@@ -187,6 +202,9 @@ class Shape(Protocol):
     def verify_frame(self, release: Any, policy: Policy, *, original: Any, side: Any, demand: Demand) -> Verification:
         """Recount a finished frame, whoever made it."""
 
+    def finished(self, release: Any, policy: Policy, *, original: Any) -> Finished | None:
+        """A release and its original, places or frames, to compare and attack; None: as columns of records are."""
+
 
 @cache
 def shapes() -> tuple[Shape, ...]:
@@ -199,6 +217,26 @@ def shapes() -> tuple[Shape, ...]:
 def shape_of(policy: Policy) -> Shape:
     """The shape of the release that a policy asks for."""
     return next(shape for shape in shapes() if shape.speaks_of(policy))
+
+
+def finished_of(policy: Policy | None, release: Any, *, original: Any = None, **asked: Any) -> Finished | None:
+    """A finished release as its shape reads it; None where it has columns of records, which nearly all have.
+
+    Args:
+        asked: what was said about columns of records; column names, files, frames.
+
+    Raises: IncompatibleChoice where something was said about them, and there are none.
+    """
+    if policy is None:
+        return None
+    shape = shape_of(policy)
+    finished = shape.finished(release, policy, original=original)
+    said = [n for n, value in asked.items() if not (value is None or (isinstance(value, Sequence) and not value))]
+    if finished is not None and said:
+        raise IncompatibleChoice(
+            f"`{said[0]}` speaks of columns of records, and this policy publishes {shape.name}", hint="leave it out"
+        )
+    return finished
 
 
 def refuse_verb(verb: str, policy: Policy) -> None:

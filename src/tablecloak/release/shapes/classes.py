@@ -35,7 +35,7 @@ from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.classes import Recoding
 from tablecloak.release.recount import Originals, Verification, verify, verify_with_facts
 from tablecloak.release.search import Solved, search_classes
-from tablecloak.release.shapes.base import Explored, RecountResult, Release
+from tablecloak.release.shapes.base import Explored, Finished, RecountResult, Release
 from tablecloak.rng import Secret
 
 
@@ -183,6 +183,9 @@ class Classes:
         from tablecloak.release.verify import verify_frame
 
         return verify_frame(release, policy, original=original, side=side, demand=demand)
+
+    def finished(self, release: Any, policy: Policy, *, original: Any) -> Finished | None:  # noqa: ARG002
+        return None
 
 
 SHAPE = Classes()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tablecloak.report.about.quality import caption
+from tablecloak.report.about.sets import risk_table
 from tablecloak.report.blocks import (
     Banner,
     Block,
@@ -36,7 +37,7 @@ def attacked(report: Mapping[str, Any], name: str) -> Document:
     skipped = [a for a in report["attacks"] if not a["applies"]]
     blocks: list[Block] = [
         Banner("Attacks", name, ()),
-        Section("What attackers reach", (Paragraph(_roles(report)), _reached(tried), caption(HOW))),
+        Section("What attackers reach", (Paragraph(_roles(report)), _reached(tried), *_known(tried), caption(HOW))),
         Section("The attacks", (Labelled(tuple(_explained(attack) for attack in tried), "entries"),)),
     ]
     if skipped:
@@ -47,12 +48,21 @@ def attacked(report: Mapping[str, Any], name: str) -> Document:
 
 
 def _roles(report: Mapping[str, Any]) -> str:
+    if "known_items" in report:
+        return f"Sets of items, of which someone knows up to {report['known_items']} of a person."
     sensitive = ", ".join(report["sensitive"]) or "none"
     return f"Quasi-identifiers: {', '.join(report['quasi'])}. Sensitive: {sensitive}."
 
 
 def _reached(tried: Sequence[Mapping[str, Any]]) -> Table:
     return table(HEADS, [_cells(attack) for attack in tried], kind="numbers")
+
+
+def _known(tried: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
+    """By the number of items that are known, where attacks are on sets."""
+    for attack in tried:
+        if "by_known_items" in attack["details"]:
+            yield risk_table(attack["details"]["by_known_items"], attack["details"]["k"])
 
 
 def _cells(attack: Mapping[str, Any]) -> list[str]:

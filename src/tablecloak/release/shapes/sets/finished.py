@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from tablecloak.attacks.case import Attacker
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.io.frames import from_frame
@@ -24,11 +26,16 @@ from tablecloak.release.shapes.sets.coding import Sets, code_sets
 from tablecloak.release.shapes.sets.plan import SetPlan, make_set_plan, release_format
 from tablecloak.release.shapes.sets.recount import PublishedSets, code_published
 
+if TYPE_CHECKING:
+    from tablecloak.measure.attack.report import AttackReport
+    from tablecloak.measure.sets import SetComparison
+
 
 @dataclass(frozen=True, eq=False)
 class FinishedSets:
     """A release of sets as it stands, beside its original where that is known."""
 
+    policy: Policy
     plan: SetPlan
     release: pl.DataFrame
     original: pl.DataFrame | None = None
@@ -50,6 +57,18 @@ class FinishedSets:
         """
         return None if self.original is None else code_sets(self.original[self.plan.column], self.plan)
 
+    def compare(self) -> SetComparison:
+        from tablecloak.measure.sets import compare_sets
+
+        return compare_sets(self)
+
+    def attack(
+        self, *, kinds: Iterable[str] | None = None, attacker: Attacker | None = None, with_before: bool = True
+    ) -> AttackReport:
+        from tablecloak.measure.sets import attack_sets
+
+        return attack_sets(self, kinds=kinds, attacker=attacker, with_before=with_before)
+
 
 def finished_sets(release: Any, policy: Policy, *, original: Any = None, timed: Timed | None = None) -> FinishedSets:
     """A release and its original, each a place or a frame."""
@@ -58,7 +77,7 @@ def finished_sets(release: Any, policy: Policy, *, original: Any = None, timed: 
             finished = _in_file(place_of(release), policy)
         else:
             frame = from_frame(release)
-            finished = FinishedSets(make_set_plan(_only_sets(policy), frame.columns), frame)
+            finished = FinishedSets(policy, make_set_plan(_only_sets(policy), frame.columns), frame)
     if original is None:
         return finished
     if not is_place(original):
@@ -67,7 +86,7 @@ def finished_sets(release: Any, policy: Policy, *, original: Any = None, timed: 
     plan, table = read(LocalEngine(), source_of(there), there, timed or Timed())
     assert isinstance(plan, SetPlan)
     plan = replace(plan, published_separator=finished.plan.published_separator)
-    return FinishedSets(plan, finished.release, LocalEngine().frame(table))
+    return FinishedSets(policy, plan, finished.release, LocalEngine().frame(table))
 
 
 def _in_file(release: Place, policy: Policy) -> FinishedSets:
@@ -83,7 +102,7 @@ def _in_file(release: Place, policy: Policy) -> FinishedSets:
     types = {n: c.type for n, c in policy.columns.items() if c.type is not None and n in layout.names}
     frame = read_frame(replace(source, types={**types, plan.column: ColumnType.TEXT}))
     refuse_empty(frame.height, str(release))
-    return FinishedSets(plan, frame)
+    return FinishedSets(policy, plan, frame)
 
 
 def _only_sets(policy: Policy) -> Policy:

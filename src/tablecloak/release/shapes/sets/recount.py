@@ -70,11 +70,14 @@ def recount(
 
 def code_published(cells: pl.Series, plan: SetPlan) -> PublishedSets:
     """The sets in published cells."""
-    rows, texts = split_items(cells, plan.published_separator)
+    return code_texts(*split_items(cells, plan.published_separator), n_rows=len(cells), copies=plan.km.multiset)
+
+
+def code_texts(rows: IntArray, texts: pl.Series, *, n_rows: int, copies: bool = False) -> PublishedSets:
+    """Sets of texts, (row, text) one after the other."""
     labels = texts.unique().sort()
     codes = texts.cast(pl.Enum(labels)).to_physical().to_numpy().astype(np.int64) if len(labels) else np.empty(0, int)
-    baskets = Baskets.of(rows, codes, len(cells), len(labels), copies=plan.km.multiset)
-    return PublishedSets(baskets, labels.to_list())
+    return PublishedSets(Baskets.of(rows, codes, n_rows, len(labels), copies=copies), labels.to_list())
 
 
 def _said(stats: ItemsetStats) -> dict[str, list[int]]:
@@ -111,7 +114,7 @@ def _held_against(
     if row_of is None and n_rows != n_before:
         note = f"the release has {n_rows:,} records and the original {n_before:,}, so they cannot be compared"
         return SetCoverage(False, (note,))
-    nodes = _nodes(originals.hierarchy, published.labels)
+    nodes = nodes_of(originals.hierarchy, published.labels)
     if (nodes < 0).any():
         return SetCoverage(False, (f"{int((nodes < 0).sum()):,} published items are no labels of the hierarchy",))
     limit = most_of(len(originals.baskets.items), plan.apriori.suppression_limit)
@@ -158,7 +161,7 @@ def _compared_rows(
     return SetCoverage(not n_wrong and n_lost <= limit, notes, n_lost)
 
 
-def _nodes(hierarchy: Hierarchy, labels: list[str]) -> IntArray:
+def nodes_of(hierarchy: Hierarchy, labels: list[str]) -> IntArray:
     """The node that each label stands for, the widest of nested ones; -1 where there is none."""
     leaves = label_index(hierarchy)
     widest = {str(label).strip(): node for node, label in enumerate(hierarchy.labels)}

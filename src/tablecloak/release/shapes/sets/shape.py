@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
@@ -50,6 +50,9 @@ from tablecloak.stats.itemsets import (
     itemset_risks,
 )
 from tablecloak.values.amounts import most_of
+
+if TYPE_CHECKING:
+    from tablecloak.release.shapes.sets.finished import FinishedSets
 
 LOSS = "detail lost in the items of all sets: 0 all are published as they are, 1 none is"
 MOST_SHOWN = 20
@@ -180,9 +183,9 @@ class SetsOfItems:
         n_items = int(sets.occurrences.sum())
         return Explored(
             {
-                "highest": risk and risk.highest,
-                "average": risk and risk.average,
-                "unique": risk and risk.unique_share,
+                "highest": None if risk is None else risk.highest,
+                "average": None if risk is None else risk.average,
+                "unique": None if risk is None else risk.unique_share,
                 "guess": None,
             },
             {"gcp": cut.loss(sets.occurrences)},
@@ -237,6 +240,11 @@ class SetsOfItems:
 
         choose_memory(demand, 0, verb="verify of a release of sets")
         return verify_set_frame(release, policy, original=original)
+
+    def finished(self, release: Any, policy: Policy, *, original: Any) -> FinishedSets:
+        from tablecloak.release.shapes.sets.finished import finished_sets
+
+        return finished_sets(release, policy, original=None if original is None else self.frame_of(original, policy))
 
 
 SHAPE = SetsOfItems()
