@@ -190,6 +190,24 @@ def test_items_may_be_left_out_below_a_label_of_others():
     assert any("it is not known which" in note for note in fewer.notes)
 
 
+def test_a_release_of_nothing_but_empty_sets_tells_nothing():
+    sets, nothing = frame_of([["milk", "gin"], ["milk"], []]), frame_of([[], [], []])
+    told = compare_frames(sets, nothing, policy=policy_of())
+    assert (told.loss, told.became.n_left_out, told.distances) == (1.0, 3, None)
+    for original in (sets, None):
+        found = attack_frames(original, nothing, policy=policy_of())
+        assert known(found)[-1]["least_candidates"] == 3
+    empty = compare_frames(nothing, nothing, policy=policy_of())
+    assert (empty.loss, empty.after.n_items) == (0.0, 0)
+
+
+def test_copies_are_not_told_apart_where_labels_cover_each_other():
+    sets = [["gin", "gin"], ["gin"], ["beer", "gin"]]
+    shown = [["alcohol", "alcohol"], ["gin"], ["alcohol", "gin"]]
+    found = attack_frames(frame_of(sets), frame_of(shown), policy=policy_of(multiset=True))
+    is_told(known(found), oracle_sets.possible(sets, shown, 2, TREE), 3)
+
+
 def test_a_comparison_says_what_it_cannot_tell():
     sets = [["milk", "gin"], ["gin"]]
     told = compare_frames(frame_of(sets), frame_of([["milk", "alcohol"], ["gin", "caviar"]]), policy=policy_of())

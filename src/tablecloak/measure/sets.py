@@ -78,7 +78,8 @@ def _labels_of(finished: FinishedSets, originals: Sets) -> ItemLabels:
     if is_cut:
         label_of, more = _without_left_out(finished, originals, nodes, label_of)
         notes = (*notes, *more)
-    return ItemLabels(label_of, np.where(label_of >= 0, nodes[label_of], LEFT_OUT), below, is_cut, notes)
+    node_of = np.append(nodes, LEFT_OUT)[label_of]  # the last one for items without a label
+    return ItemLabels(label_of, node_of, below, is_cut, notes)
 
 
 def _without_left_out(
@@ -285,7 +286,7 @@ def attack_sets(
         case = _case(ItemSets(shown), attacker)
         return AttackReport((), (), tuple(run_attacks(case, wanted)), None, items=attacker.items)
     labels = _labels_of(finished, originals)
-    people = originals.baskets.recoded(labels.label_of, shown.n_items, copies=goal.multiset)
+    people = originals.baskets.recoded(labels.label_of, shown.n_items, copies=goal.multiset and labels.is_cut)
     case = _case(ItemSets(_possible(shown, labels), people, labels.notes), attacker, n_originals=originals.n_rows)
     before = run_attacks(_case(ItemSets(originals.baskets), attacker), wanted) if with_before else None
     return AttackReport(
@@ -295,7 +296,10 @@ def attack_sets(
 
 
 def _possible(shown: Baskets, labels: ItemLabels) -> Baskets:
-    """What every record can hold: whoever publishes a label may mean any item below it."""
+    """What every record can hold: whoever publishes a label may mean any item below it.
+
+    Where labels cover each other, copies of an item are not told apart.
+    """
     if labels.is_cut:
         return shown
     lengths = np.array([len(part) for part in labels.below], np.int64)

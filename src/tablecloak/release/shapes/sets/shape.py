@@ -171,27 +171,28 @@ class SetsOfItems:
         return [Measurement("gcp", loss, LOSS, {_planned(solved.plan).column: loss})]
 
     def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:
-        merged = prepared.coding.merged[0]
-        risk = _risk_at(merged, _most_known(plans))
-        return None if risk is None else Exposure(risk.n_records, risk.n_unique, risk.highest, risk.average)
+        risks = _risks(prepared.coding.merged[0], _most_known(plans))
+        if risks is None:
+            return None
+        return Exposure(risks[-1].n_records, risks[-1].n_unique, risks[-1].highest, risks[-1].average)
 
     def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:  # noqa: ARG002
         goal, sets, cut = _planned(solved.plan).km, solved.coding, solved.answer
         published = cut.publish(sets.merged[0], copies=goal.multiset).distinct()[0]
         # whoever asks for a smaller m is not thereby safer: one attacker looks at all variants
-        risk = _risk_at(published, _most_known(plans))
-        n_items = int(sets.occurrences.sum())
+        risks = _risks(published, _most_known(plans))
+        smallest = risks[goal.m - 1].least if risks else count_itemsets(published, goal.m).rarest
         return Explored(
             {
-                "highest": None if risk is None else risk.highest,
-                "average": None if risk is None else risk.average,
-                "unique": None if risk is None else risk.unique_share,
+                "highest": risks[-1].highest if risks else None,
+                "average": risks[-1].average if risks else None,
+                "unique": risks[-1].unique_share if risks else None,
                 "guess": None,
             },
             {"gcp": cut.loss(sets.occurrences)},
             n_classes=published.n_baskets,
-            smallest=count_itemsets(published, goal.m).rarest or sets.n_rows,
-            suppressed_share=cut.left_out(sets.occurrences) / max(1, n_items),
+            smallest=smallest or sets.n_rows,
+            suppressed_share=cut.left_out(sets.occurrences) / max(1, int(sets.occurrences.sum())),
         )
 
     def about_risk(self, plans: Sequence[Plan]) -> tuple[str, ...]:
@@ -259,11 +260,11 @@ def _most_known(plans: Sequence[Plan]) -> int:
     return max(_planned(plan).km.m for plan in plans)
 
 
-def _risk_at(baskets: Baskets, n_known: int) -> ItemsetRisk | None:
-    """The risk for someone who knows so many items; None where that is too much to count."""
+def _risks(baskets: Baskets, n_known: int) -> tuple[ItemsetRisk, ...] | None:
+    """The risk for someone who knows 1, 2, .. so many items; None where that is too much to count."""
     if cost_of(baskets, n_known) > MOST_ITEMSETS:
         return None
-    return itemset_risks(candidates_of(baskets, n_known), weights=baskets.weights)[-1]
+    return itemset_risks(candidates_of(baskets, n_known), weights=baskets.weights)
 
 
 def make_release(frame: pl.DataFrame, sets: Sets, cut: Cut, plan: SetPlan) -> Release:
