@@ -146,7 +146,7 @@ def verify(policy: str, memory: str, spill: str, *changes: str) -> dict[str, Any
     loaded = load_policy(Path(policy), changes)
     demand = Demand.of("duckdb", memory=memory, spill=Path(spill))
     cpu, begin = time.process_time(), time.perf_counter()
-    verification = pipeline.verify_file(loaded.output_path, loaded, demand=demand)
+    verification = pipeline.verify(loaded.output_path, loaded, demand=demand)
     return {
         "seconds": time.perf_counter() - begin,
         "cpu_seconds": time.process_time() - cpu,

@@ -24,6 +24,37 @@ def is_km_anonymous(sets, k, m, *, multiset=False):
     return all(count >= k for count in supports(sets, m, multiset=multiset).values())
 
 
+def candidates(sets, m, *, multiset=False):
+    """By size from 1 to m: of every set, how many sets hold its rarest combination of up to so many items."""
+    counted = supports(sets, m, multiset=multiset)
+    left = []
+    for size in range(1, m + 1):
+        kept = [sorted(items) if multiset else sorted(set(items)) for items in sets]
+        combos = [[c for n in range(1, size + 1) for c in combinations(items, n)] for items in kept]
+        left.append([min((counted[c] for c in each), default=len(sets)) for each in combos])
+    return left
+
+
+def possible(people, shown, m, tree):
+    """The same for people, whose records are those among `shown` that can hold what is known of them.
+
+    A record can hold an item if one of its labels covers it, or if no label of the release does. Combinations that no
+    record can hold lead nowhere.
+    """
+    below = {node: set(leaves_of(tree, node)) for items in shown for node in items}
+    told = set().union(*below.values()) if below else set()
+    holds = [set().union(*(below[node] for node in items)) if items else set() for items in shown]
+    left = []
+    for size in range(1, m + 1):
+        row = []
+        for items in people:
+            combos = [set(c) for n in range(1, size + 1) for c in combinations(sorted(set(items)), n)]
+            counts = [sum(c & told <= held for held in holds) for c in combos]
+            row.append(min((n for n in counts if n), default=len(shown)))
+        left.append(row)
+    return left
+
+
 def leaves_of(tree, node):
     """Leaves below a node of {parent: [children]}."""
     return [leaf for child in tree[node] for leaf in leaves_of(tree, child)] if node in tree else [node]

@@ -42,7 +42,7 @@ from tablecloak.release.prepare import nothing, prepare, read
 from tablecloak.release.publish import Published, publish, recounted
 from tablecloak.release.recount import Verification
 from tablecloak.release.search import Solved, search
-from tablecloak.release.shapes.base import Shape, refuse_without_classes, shape_of
+from tablecloak.release.shapes.base import Shape, refuse_verb, shape_of
 from tablecloak.release.verified import VerifiedRelease, reserve, write_recoding
 
 __all__ = ["anonymize", "apply_file", "check", "explore", "run", "verify", "verify_certificate"]
@@ -238,7 +238,7 @@ def explore(
         algorithm: the search; None takes that of the policy if it searches the lattice, and otherwise one that can.
         options: engine, memory, spill, threads and spark, as `run` takes them.
     """
-    refuse_without_classes("lattice", policy)
+    refuse_verb("lattice", policy)
     demand, timed, searcher = Demand.of(**options), Timed(progress), _lattice_search(policy, algorithm)
     policy = policy.model_copy(update={"algorithm": searcher})
     source = source_of(policy)

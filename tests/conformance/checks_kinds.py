@@ -6,6 +6,7 @@ Every check is a plain function that raises AssertionError, so that it can be as
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -22,8 +23,9 @@ import oracle
 from tablecloak import pipeline, registry
 from tablecloak.algorithms.base import Solution
 from tablecloak.algorithms.solution_metrics import counts_of
-from tablecloak.attacks.case import Case
+from tablecloak.attacks.case import Case, ItemSets
 from tablecloak.data.coded import CodedTable
+from tablecloak.data.coded_baskets import Baskets
 from tablecloak.engines.base import Engine, QuasiColumn, SensitiveColumn, Table
 from tablecloak.errors import CloakError, DataError, IncompatibleChoice
 from tablecloak.findings.base import Finding, Shown
@@ -39,6 +41,7 @@ from tablecloak.policy.sections import AnyHierarchy
 from tablecloak.profile.column import Column, column_of
 from tablecloak.profile.detector import Match
 from tablecloak.release.recount import Verification
+from tablecloak.stats.classes import ClassStats
 
 # Metrics ------------------------------------------------------------------------------------------------------------
 
@@ -102,11 +105,26 @@ def case_of(seed: int, *, shuffled: bool = False) -> Case:
     return build_case(release, quasi=["age", "job"], sensitive=["ill"], original=original, population=population)
 
 
-def check_attack(attack: Callable[[Case], Any], *, is_sampled: bool = False) -> None:
+def case_of_sets(seed: int, *, shuffled: bool = False) -> Case:
+    """A release of sets with some items generalised, beside its original."""
+    rng = random.Random(seed)
+    sets = [rng.sample(range(8), rng.randint(0, 4)) for _ in range(60)]
+    if shuffled:
+        rng.shuffle(sets)
+    people = Baskets.from_lists([[item // 2 for item in items] for items in sets], 4)
+    classes = people.distinct()[1]
+    sizes = ClassStats(np.bincount(classes))
+    return Case((), (), classes, sizes, classes, sizes, n_originals=60, items=ItemSets(people, people))
+
+
+def check_attack(
+    attack: Callable[[Case], Any], *, is_sampled: bool = False, case_of: Callable[..., Case] = case_of
+) -> None:
     """Chances are chances, victims are targets, rows exist; the order of rows does not matter; else it says why.
 
     Args:
         is_sampled: it draws or learns, so that another order of rows may lead it elsewhere.
+        case_of: what is attacked, by seed.
     """
     for seed in (1, 2):
         case = case_of(seed)

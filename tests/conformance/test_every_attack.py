@@ -8,10 +8,10 @@ import random
 
 import polars as pl
 import pytest
-from checks_kinds import check_attack
+from checks_kinds import case_of_sets, check_attack
 
 from oracle_attacks import PLAIN, World
-from tablecloak.attacks.base import counting
+from tablecloak.attacks.base import counting, every
 from tablecloak.attacks.case import Attacker, Fact
 from tablecloak.measure.attack import attack_frames
 from tablecloak.registry import known
@@ -19,8 +19,8 @@ from tablecloak.registry import known
 # Attacks that learn, draw, match or run programs: held against worked examples, and their parts against slow ones.
 HELD_ELSEWHERE = {
     "attribute-inference", "critical-absence", "definetti", "distance-linkage", "foreground-knowledge",
-    "impossible-pairs", "minimality", "noise-filtering", "outliers", "probabilistic-linkage", "pseudonym-reversal",
-    "replay",
+    "impossible-pairs", "itemset-linkage", "minimality", "noise-filtering", "outliers", "probabilistic-linkage",
+    "pseudonym-reversal", "replay",
 }  # fmt: skip
 QUASI = ["age", "sex"]
 
@@ -87,3 +87,14 @@ def test_it_reaches_what_a_slow_attacker_reaches(name):
         assert finding.average == pytest.approx(float(average)), seed
         assert finding.n_victims == victims, seed
         assert finding.baseline == pytest.approx(float(baseline)), seed
+
+
+@pytest.mark.parametrize("name", every(of_items=True))
+def test_it_keeps_that_on_sets_of_items(name):
+    check_attack(known("attacks")[name], case_of=case_of_sets)
+
+
+@pytest.mark.parametrize("name", known("attacks"))
+def test_it_attacks_columns_or_sets(name):
+    of_items = known("attacks")[name](case_of_sets(1))
+    assert (of_items.finding is not None) == (name in every(of_items=True))

@@ -6,7 +6,13 @@ import pytest
 from checks_algorithms import frame_of
 from checks_kinds import ROAD, check_shape
 
+from tablecloak import pipeline
+from tablecloak.measure.attack import attack
+from tablecloak.measure.explore import explore_policy
+from tablecloak.measure.two_releases import judge_files
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.variations import parse_axis
+from tablecloak.release.shapes.base import shape_of
 
 BASKETS = ["milk;bread", "milk;beer", "bread;beer", "milk;bread;beer"] * 6
 TREE = {"food": ["milk", "bread"], "drink": ["beer"]}
@@ -46,3 +52,23 @@ def spoil(path):
 def test_run_recount_and_verify_agree(shape, tmp_path):
     written = {**policies(tmp_path)[shape], "output": str(tmp_path / "release.txt")}
     check_shape(ROAD, Policy.model_validate(written), spoil)
+
+
+@pytest.mark.parametrize("shape", ["classes", "groups", "separated", "sets"])
+def test_every_verb_knows_it_or_says_what_to_do_instead(shape, tmp_path):
+    written = {**policies(tmp_path)[shape], "output": str(tmp_path / "release.csv")}
+    policy = Policy.model_validate(written)
+    ran = pipeline.run(policy)
+    (point,) = explore_policy(policy, [parse_axis("seed=0")]).points
+    assert point.metrics["gcp"] == ran.loss
+    judged = judge_files(policy.input_place, policy.output_place, policy=policy)
+    assert judged.comparison.loss == pytest.approx(ran.loss, abs=1e-12)
+    assert any(attack.finding for attack in judged.attacks.after)
+    assert any(attack.finding for attack in judged.attacks.before)
+    alone = attack(None, policy.output_place, policy=policy)
+    assert any(attack.finding for attack in alone.after)
+    refused = shape_of(policy).refused
+    assert set(refused) <= {"lattice"}
+    for reason, instead in refused.values():
+        assert len(reason) > 20
+        assert "tablecloak" in instead

@@ -18,6 +18,12 @@ def quasi_of(case: Case) -> str:
     return ",".join(name for name, column in case.policy["columns"].items() if column["role"] == "quasi")
 
 
+def known_of(case: Case) -> list[str]:
+    """What others may know about a person: quasi-identifiers, or some items of a set."""
+    items = [name for name, column in case.policy["columns"].items() if column["role"] == "items"]
+    return ["--items", items[0]] if items else ["--quasi", quasi_of(case)]
+
+
 def varied(case: Case) -> str:
     """One setting that the goals or the algorithm of the case have."""
     goal = case.policy["goals"][0]
@@ -41,7 +47,7 @@ ASKED: Asked = {
         "verify", case.release, "--certificate", "out/certificate.json", "--original", case.source],
     "attack": lambda case: ["attack", case.source, case.release, "--policy", "policy.yaml", "--json"],
     "attack-alone": lambda case: ["attack", case.release, "--alone", "--policy", "policy.yaml", "--json"],
-    "risk": lambda case: ["risk", case.release, "--quasi", quasi_of(case), "--subsets", "2", "--json"],
+    "risk": lambda case: ["risk", case.release, *known_of(case), "--subsets", "2", "--json"],
     "compare": lambda case: ["compare", case.source, case.release, "--policy", "policy.yaml", "--json"],
     "explore": lambda case: ["explore", "policy.yaml", "--vary", varied(case), "--json"],
     "lattice": lambda case: ["lattice", "policy.yaml", "--json"],

@@ -10,7 +10,14 @@ import pytest
 
 import oracle_sets
 from tablecloak.data.coded_baskets import Baskets, join_items, split_items
-from tablecloak.data.itemsets import cost_of, count_itemsets, rare_itemsets, require_countable
+from tablecloak.data.itemsets import (
+    candidates_of,
+    cost_of,
+    count_itemsets,
+    itemset_risks,
+    rare_itemsets,
+    require_countable,
+)
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels import itemset_walk as itemsets
 from tablecloak.models.km_anonymity import KmAnonymity
@@ -46,6 +53,32 @@ def test_supports_are_those_of_all_combinations(monkeypatch, batch, dense, multi
 def test_roots_restrict_the_first_item():
     baskets = Baskets.from_lists([[0, 1, 2], [1, 2], [2]], 3)
     assert walked(baskets, 2, n_roots=2) == {(0,): 1, (1,): 2, (0, 1): 1, (0, 2): 1, (1, 2): 2}
+
+
+@pytest.mark.parametrize("multiset", [False, True])
+@pytest.mark.parametrize("batch", [1, itemsets.BATCH])
+def test_candidates_are_the_records_that_hold_the_rarest_items_of_each(monkeypatch, batch, multiset):
+    monkeypatch.setattr(itemsets, "BATCH", batch)
+    rng = random.Random(5)
+    for _ in range(30):
+        sets, m = random_sets(rng), rng.randrange(1, 5)
+        baskets = Baskets.from_lists(sets, 6, copies=multiset)
+        expected = oracle_sets.candidates(sets, m, multiset=multiset)
+        assert candidates_of(baskets, m).tolist() == expected
+        risks = itemset_risks(candidates_of(baskets, m), k=3)
+        assert [(r.least, r.n_unique, r.n_below) for r in risks] == [
+            (min(row, default=1), row.count(1), sum(n < 3 for n in row)) for row in expected
+        ]
+        for risk, row in zip(risks, expected, strict=True):
+            assert risk.average == pytest.approx(sum(1 / n for n in row) / max(1, len(row)))
+            assert risk.candidates == pytest.approx(sum(row) / max(1, len(row)))
+
+
+def test_candidates_among_other_records():
+    people, records = Baskets.from_lists([[0, 1], [2], [0, 3], []], 4), Baskets.from_lists([[0, 1], [0], [1, 2]], 4)
+    assert candidates_of(people, 2, among=records).tolist() == [[2, 1, 2, 3], [1, 1, 2, 3]]
+    risk = itemset_risks(candidates_of(people, 2, among=records))[1]
+    assert risk.average == pytest.approx((1 + 1 + 1 / 2 + 1 / 3) / 4)
 
 
 def test_rare_itemsets_do_not_begin_with_another():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import oracle_sets
 import tablecloak as tc
-from tablecloak.errors import PolicyError
+from tablecloak.errors import IncompatibleChoice, PolicyError
 from tablecloak.policy.variations import axis_of, parse_axis, variants
+from tablecloak.release.shapes.sets import shape
 
 PATIENTS = tc.sample.patients(400)
 ROLES = tc.roles(quasi=["birth_date", "sex", "zip"], sensitive=["diagnosis"])
@@ -97,3 +99,51 @@ def test_unknown_axes_are_errors():
         tc.explore(PATIENTS, POLICY, risk="hihgest", k=[2])
     with pytest.raises(PolicyError, match="unknown metric"):
         tc.explore(PATIENTS, POLICY, utility="gpc", k=[2])
+
+
+SHOP = {"drinks": {"alcohol": ["beer", "wine", "gin"], "soft": ["milk", "tea"]}, "food": ["bread", "salt", "egg"]}
+GOODS = ["beer", "wine", "gin", "milk", "tea", "bread", "salt", "egg"]
+BASKETS = [[GOODS[(i * 7 + j * (1 + i % 3)) % 8] for j in range(i % 5)] for i in range(60)]
+
+
+def policy_of_sets(**goal):
+    items = {"role": "items", "hierarchy": {"kind": "tree", "tree": SHOP}}
+    return tc.Policy(columns={"items": items}, goals=[{"model": "km-anonymity", **goal}])
+
+
+def test_variants_of_sets_are_looked_at_by_one_attacker():
+    found = tc.explore(BASKETS, policy_of_sets(k=2, m=2), k=[2, 5], m=[1, 3])
+    assert found.notes == (
+        "risk is that of someone who knows up to 3 items of a person, the most that a variant speaks of",
+    )
+    left = oracle_sets.candidates(BASKETS, 3)[-1]
+    assert found.before.highest == 1 / min(left)
+    assert found.before.unique_share == left.count(1) / 60
+    for point in found.points:
+        k, m = int(point.changes["k"]), int(point.changes["m"])
+        release = tc.anonymize(BASKETS, policy_of_sets(k=k, m=m))
+        shown = [cell.split(";") if cell else [] for cell in release.frame["items"]]
+        left = oracle_sets.candidates(shown, 3)[-1]
+        assert point.risks["highest"] == 1 / min(left)
+        assert point.risks["average"] == pytest.approx(sum(1 / n for n in left) / 60)
+        assert point.risks["unique"] == left.count(1) / 60
+        assert point.metrics["gcp"] == release.report.loss
+        assert point.smallest == oracle_sets.max_k(shown, m) >= k
+
+
+@pytest.mark.parametrize(
+    ("axis", "hint"), [({"risk": "guess"}, "--risk highest"), ({"utility": "emd"}, "--utility gcp")]
+)
+def test_what_is_not_measured_on_sets_is_refused(axis, hint):
+    with pytest.raises(IncompatibleChoice, match="is not measured on sets of items") as caught:
+        tc.explore(BASKETS, policy_of_sets(k=2, m=2), k=[2, 5], **axis)
+    assert hint in caught.value.hint
+
+
+def test_where_there_are_too_many_itemsets_the_risk_is_left_open(monkeypatch):
+    monkeypatch.setattr(shape, "MOST_ITEMSETS", 0)
+    found = tc.explore(BASKETS, policy_of_sets(k=2, m=2), k=[2, 5])
+    assert found.before is None
+    assert {point.risks["highest"] for point in found.points} == {None}
+    assert "original" in found.to_dict()
+    assert "No knee" in str(found)

@@ -251,7 +251,7 @@ def test_goals_and_columns_of_sets_need_each_other(tmp_path):
     policy = policy_of(tmp_path, input="t.csv", columns={"a": "quasi"})
     with pytest.raises(IncompatibleChoice, match="no column has the role items"):
         pipeline.check(policy)
-    with pytest.raises(IncompatibleChoice, match="does not work on sets of items"):
+    with pytest.raises(IncompatibleChoice, match="sets of items have no lattice"):
         pipeline.explore(policy)
     columns = {"a": {"role": "items"}, "b": {"role": "items"}}
     with pytest.raises(IncompatibleChoice, match="one can be protected"):
@@ -355,7 +355,7 @@ def test_the_sample_is_the_same_every_time_and_has_rare_pairs(tmp_path):
 
 
 def test_commands_for_tables_say_so(tmp_path):
-    with pytest.raises(IncompatibleChoice, match="does not work on sets of items"):
+    with pytest.raises(IncompatibleChoice, match="sets of items have no lattice"):
         pipeline.explore(policy_of(tmp_path))
 
 

@@ -99,6 +99,8 @@ def test_the_sample_of_baskets_runs(pages, tmp_path):
     assert result["before"]["highest"] == 1 / oracle_sets.max_k(baskets(), 2)
     for step in ("load", "roles", "hierarchies", "goals", "run", "compare", "export"):
         assert pages.get(f"/projects/{project}/{step}").status_code == 200
+    attacked = pages.send(pages.get(f"/projects/{project}/attacks"), f"/projects/{project}/attacks")
+    assert "itemset-linkage" in attacked.text
 
 
 TABLE = "name,bought,year\n" + "".join(f"n{i},{';'.join(s)},{2000 + i % 2}\n" for i, s in enumerate(SETS))

@@ -20,7 +20,10 @@ from tablecloak.registry import find, known, register
 MOST_ROWS = 10
 # An attacker who is right more often than not has found a victim.
 LIKELY = 0.5
+NO_SETS = "the release has no sets of items"
+ONLY_SETS = "it looks at columns of records, and this is a release of sets of items"
 _on_request: set[str] = set()
+_of_items: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,9 @@ def _plain(value: Any) -> Any:
 Attack = Callable[[Case], AttackResult]
 
 
-def attack(name: str, *, on_request: bool = False) -> Callable[[Callable[[Case], AttackSuccess]], Attack]:
+def attack(
+    name: str, *, on_request: bool = False, of_items: bool = False
+) -> Callable[[Callable[[Case], AttackSuccess]], Attack]:
     """Register a function as an attack.
 
     Line 1 of its docstring is the description that reports show; the paragraphs `By guessing:` (what is done
@@ -118,9 +123,12 @@ def attack(name: str, *, on_request: bool = False) -> Callable[[Callable[[Case],
 
     Args:
         on_request: left out of reports of a run, because it learns, samples or matches instead of counting classes.
+        of_items: on sets of items; all others are on columns of records.
     """
     if on_request:
         _on_request.add(name)
+    if of_items:
+        _of_items.add(name)
 
     def decorate(attempt: Callable[[Case], AttackSuccess]) -> Attack:
         text = inspect.cleandoc(attempt.__doc__ or "")
@@ -131,6 +139,8 @@ def attack(name: str, *, on_request: bool = False) -> Callable[[Callable[[Case],
 
         @wraps(attempt)
         def exposed(case: Case) -> AttackResult:
+            if of_items != (case.items is not None):
+                return replace(about, reason=NO_SETS if of_items else ONLY_SETS)
             try:
                 return replace(about, finding=attempt(case))
             except DoesNotApplyError as exc:
@@ -148,9 +158,9 @@ def _part(text: str, name: str) -> str | None:
     return " ".join(match[1].split()) if match else None
 
 
-def every() -> list[str]:
-    """Names of all attacks, those included that are tried only on request."""
-    return list(known("attacks"))
+def every(*, of_items: bool = False) -> list[str]:
+    """Names of all attacks on columns, or on sets of items, those included that are tried only on request."""
+    return [name for name in known("attacks") if (name in _of_items) == of_items]
 
 
 def counting() -> list[str]:

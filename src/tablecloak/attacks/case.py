@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.data.coded_baskets import Baskets
 from tablecloak.data.coverage import Coverage
 from tablecloak.data.domain import Domain
 from tablecloak.rng import Secret
@@ -28,6 +29,7 @@ class Attacker:
     gain: float = 2.0  # a value that becomes this many times as likely is learned
     m: int = 2  # minimality: the requirement was that no value makes up more than 1/m of a class
     k: int = 1  # ... nor that a class is smaller than k
+    items: int = 2  # of a set of items: so many are known
     sample: int = 2_000  # targets that are drawn where all are too many
     seed: int = 0
 
@@ -103,6 +105,15 @@ class Sensitive:
     originals: IntArray | None = None  # (n_originals,)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemSets:
+    """Sets of items: what every published record can hold, and what people have, in the same codes."""
+
+    records: Baskets  # (n_rows)
+    people: Baskets | None = None  # (n_originals); None: what is published is all there is
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A release under attack.
@@ -132,6 +143,7 @@ class Case:
     original: pl.DataFrame | None = None
     control: pl.DataFrame | None = None  # people like those of the original who are not in the release
     dictionary: pl.DataFrame | None = None  # the population as it was read
+    items: ItemSets | None = None  # of a release of sets, which has no quasi-identifiers
     program: Program | None = None  # what made the release, where policy and original are known
     memo: dict[str, Any] = field(default_factory=dict, repr=False)  # what several attacks count is counted once
 

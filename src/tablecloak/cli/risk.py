@@ -9,6 +9,10 @@ import typer
 from tablecloak.cli.options import column_names, readable
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import ENGINE, Settings, uses
+from tablecloak.errors import PolicyError
+
+# Items of a set that others know, where nobody says how many.
+KNOWN = 2
 
 
 @uses(*ENGINE)
@@ -16,22 +20,49 @@ def risk(
     data: Annotated[str, typer.Argument(help="Data to look at, original or release; - is stdin.")],
     *,
     quasi: Annotated[
-        str, typer.Option("--quasi", metavar="A,B,..", help="Columns that others may know about a person.")
-    ],
+        str | None, typer.Option("--quasi", metavar="A,B,..", help="Columns that others may know about a person.")
+    ] = None,
+    items: Annotated[
+        str | None, typer.Option("--items", metavar="COLUMN", help="Column of sets of items, instead of --quasi.")
+    ] = None,
     subsets: Annotated[
-        int, typer.Option("--subsets", min=0, max=5, help="Also the risk of every set of up to so many columns.")
-    ] = 0,
+        int | None,
+        typer.Option("--subsets", min=0, max=5, help="Also the risk of every set of up to so many columns, or items."),
+    ] = None,
     people: Annotated[
         int | None, typer.Option("--people", min=1, help="People in the population that the table is a sample of.")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option("--separator", help="What stands between the items of a cell; ; by default.")
+    ] = None,
+    format: Annotated[  # noqa: A002
+        str | None, typer.Option("--format", help="Format of the file, where its name does not tell it: sets, csv, ..")
     ] = None,
     settings: Settings,
 ) -> None:
     """Measure how many records of a table are unique on the given columns, and how likely they are singled out."""
+    if (quasi is None) == (items is None):
+        raise PolicyError("give --quasi or --items", hint="--quasi age,sex,zip; or --items COLUMN for sets of items")
+    if items is not None and people is not None:
+        raise PolicyError("--people estimates records that are unique on columns", hint="leave it out with --items")
+    if items is None and separator is not None:
+        raise PolicyError("--separator stands between items of sets", hint="leave it out with --quasi")
     with readable(data) as source:
+        assert source is not None
+        if items is not None:
+            from tablecloak.measure.sets import expose_sets
+            from tablecloak.report.about.sets import exposed_sets
+
+            report = expose_sets(
+                source, items, format=format, separator=separator, n_known=subsets or KNOWN, demand=settings.demand
+            ).to_dict()
+            emit(settings, report, exposed_sets(report))
+            return
         from tablecloak.measure.exposure import expose_file
         from tablecloak.report.about.table import exposed
 
         report = expose_file(
-            source, column_names(quasi), subsets=subsets, people=people, demand=settings.demand
-        ).to_dict()
+            source, column_names(quasi or ""), format=format, subsets=subsets or 0, people=people,
+            demand=settings.demand,
+        ).to_dict()  # fmt: skip
     emit(settings, report, exposed(report))

@@ -75,6 +75,16 @@ class Baskets:
         places = np.repeat(starts - offsets[:-1], lengths) + np.arange(int(offsets[-1]))
         return Baskets(self.items[places], offsets, self.weights[baskets], self.n_items)
 
+    def weightless(self) -> Baskets:
+        """The same baskets, which no record has."""
+        return Baskets(self.items, self.offsets, np.zeros_like(self.weights), self.n_items)
+
+    def joined(self, others: Baskets) -> Baskets:
+        """These baskets, then others over the same codes."""
+        offsets = np.concatenate([self.offsets, others.offsets[1:] + self.offsets[-1]])
+        weights = np.concatenate([self.weights, others.weights])
+        return Baskets(np.concatenate([self.items, others.items]), offsets, weights, self.n_items)
+
     def distinct(self) -> tuple[Baskets, IntArray]:
         """Equal baskets merged, and which of them every basket became, (n_baskets,)."""
         group, n_groups = self._groups()

@@ -1,12 +1,14 @@
-"""ItemsetStats: how many records hold the itemsets that occur in baskets, by size."""
+"""Itemsets: how many records hold those that occur in baskets, by size, and how far they lead to single records."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from tablecloak.arrays import IntArray
 from tablecloak.data.coded_baskets import Baskets
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.itemset_walk import walk
@@ -47,6 +49,89 @@ def count_itemsets(baskets: Baskets, m: int, *, k: int = 2) -> ItemsetStats:
         lowest[at] = min(lowest[at], least) if lowest[at] else least
         rare[at] += int((level.supports < k).sum())
     return ItemsetStats(baskets.n_records, tuple(numbers), tuple(lowest), tuple(rare))
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsetRisk:
+    """What someone reaches who knows up to so many items of a person: those that the fewest records hold."""
+
+    n_known: int
+    least: int  # records that can be the person's, of the most exposed one
+    candidates: float  # the same on average
+    n_records: int  # persons, one record each
+    n_unique: int  # of whom a single record is left
+    n_below: int  # of whom fewer than k are left
+    highest: float  # chance of singling out the most exposed person
+    average: float  # chance of singling out a person, on average
+
+    @property
+    def unique_share(self) -> float:
+        return self.n_unique / max(1, self.n_records)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, with the names other reports use."""
+        return {
+            "known_items": self.n_known,
+            "least_candidates": self.least,
+            "average_candidates": self.candidates,
+            "records": self.n_records,
+            "unique": self.n_unique,
+            "unique_share": self.unique_share,
+            "below_k": self.n_below,
+            "below_k_share": self.n_below / max(1, self.n_records),
+            "highest": self.highest,
+            "average": self.average,
+        }
+
+
+def itemset_risks(candidates: IntArray, *, k: int = 2, weights: IntArray | None = None) -> tuple[ItemsetRisk, ...]:
+    """The risk by number of items known, from what `candidates_of` counts.
+
+    Args:
+        candidates: (m, n_baskets).
+        weights: records that have each basket; None: one.
+    """
+    persons = np.ones(candidates.shape[1], np.int64) if weights is None else weights
+    n_records = int(persons.sum())
+    n = max(1, n_records)
+    risks = []
+    for n_known, of_basket in enumerate(candidates, 1):
+        left, place = np.unique(of_basket, return_inverse=True)
+        counts = np.bincount(place, weights=persons, minlength=len(left)).astype(np.int64)
+        average = math.fsum((counts / left).tolist()) / n  # the same in any order of records
+        least = int(left[0]) if len(left) else n
+        risks.append(
+            ItemsetRisk(
+                n_known, least, int(left @ counts) / n, n_records, int(counts[left == 1].sum()),
+                int(counts[left < k].sum()), 1 / least, average,
+            )
+        )  # fmt: skip
+    return tuple(risks)
+
+
+def candidates_of(baskets: Baskets, m: int, *, among: Baskets | None = None) -> IntArray:
+    """How many records hold the rarest itemset of at most 1, 2, .. m items of every basket, (m, n_baskets), exactly.
+
+    Of an empty basket nothing is known, so all records are left.
+
+    Args:
+        among: the records that are looked through; None: the baskets themselves. Itemsets that none of them holds lead
+            nowhere and do not count.
+
+    Raises: IncompatibleChoice if there are too many itemsets to count.
+    """
+    records = baskets if among is None else among
+    # those whose candidates are wanted are no candidates themselves: they weigh nothing
+    joined = baskets if among is None else baskets.weightless().joined(among)
+    merged, group = joined.distinct()
+    require_countable(merged, m)
+    left = np.full((m, merged.n_baskets), records.n_records)
+    basket_of = merged.rows
+    for level in walk(merged.items, merged.offsets, merged.weights, merged.n_items, size=m):
+        size = level.itemsets.shape[1]
+        supports = np.where(level.supports > 0, level.supports, records.n_records)
+        np.minimum.at(left[size - 1], basket_of[level.places], supports[level.number])
+    return np.minimum.accumulate(left, axis=0)[:, group[: baskets.n_baskets]]
 
 
 def rare_itemsets(baskets: Baskets, size: int, k: int, *, n_roots: int | None = None) -> list[tuple[int, ...]]:

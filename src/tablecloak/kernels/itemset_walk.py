@@ -25,6 +25,8 @@ class ItemsetBatch:
 
     itemsets: IntArray  # (n_itemsets, size)
     supports: IntArray  # (n_itemsets,)
+    places: IntArray  # (n_occurrences,) where their last item stands among the items of all baskets, each once a basket
+    number: IntArray  # (n_occurrences,) which itemset ends there
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,10 +55,10 @@ def walk(
     itemsets, number, supports = _counted(flat.items[starts], flat.weights[starts], n_items)
     if not len(itemsets):
         return
-    level = ItemsetBatch(itemsets[:, None], supports)
+    level = ItemsetBatch(itemsets[:, None], supports, starts, number)
     yield level
     if size > 1:
-        yield from _extended(flat, level, starts, number, size, below)
+        yield from _extended(flat, level, size, below)
 
 
 def _flat(items: IntArray, offsets: IntArray, weights: IntArray, n_items: int) -> _Flat:
@@ -68,22 +70,21 @@ def _flat(items: IntArray, offsets: IntArray, weights: IntArray, n_items: int) -
     return _Flat(items, np.repeat(offsets[1:], lengths), np.repeat(weights, lengths), is_copy, n_items)
 
 
-def _extended(
-    flat: _Flat, level: ItemsetBatch, places: IntArray, number: IntArray, size: int, below: int
-) -> Iterator[ItemsetBatch]:
-    """Extensions of the itemsets of a level; `places` are their last items in the baskets, `number` says of which."""
+def _extended(flat: _Flat, level: ItemsetBatch, size: int, below: int) -> Iterator[ItemsetBatch]:
+    """Extensions of the itemsets of a level."""
+    places, number = level.places, level.number
     tails = flat.ends[places] - places - 1
     is_open = (tails > 0) & (level.supports[number] >= below)
     places, number, tails = places[is_open], number[is_open], tails[is_open]
     order = np.argsort(number, kind="stable")
     places, number, tails = places[order], number[order], tails[order]
     for begin, end in _batches(number, tails):
-        longer, at, of = _extensions(flat, level, places[begin:end], number[begin:end], tails[begin:end])
+        longer = _extensions(flat, level, places[begin:end], number[begin:end], tails[begin:end])
         if not len(longer.supports):
             continue
         yield longer
         if longer.itemsets.shape[1] < size:
-            yield from _extended(flat, longer, at, of, size, below)
+            yield from _extended(flat, longer, size, below)
 
 
 def _batches(number: IntArray, tails: IntArray) -> Iterator[tuple[int, int]]:
@@ -101,10 +102,8 @@ def _batches(number: IntArray, tails: IntArray) -> Iterator[tuple[int, int]]:
         begin, done = end, int(total[end - 1])
 
 
-def _extensions(
-    flat: _Flat, level: ItemsetBatch, places: IntArray, number: IntArray, tails: IntArray
-) -> tuple[ItemsetBatch, IntArray, IntArray]:
-    """The itemsets one item longer, where each of their occurrences ends, and which itemset that is."""
+def _extensions(flat: _Flat, level: ItemsetBatch, places: IntArray, number: IntArray, tails: IntArray) -> ItemsetBatch:
+    """The itemsets one item longer."""
     starts = np.cumsum(tails) - tails
     of = np.repeat(np.arange(len(places)), tails)
     at = places[of] + 1 + np.arange(len(of)) - starts[of]
@@ -114,7 +113,7 @@ def _extensions(
     keys = prefix[of] * flat.n_items + flat.items[at]
     itemsets, longer, supports = _counted(keys, flat.weights[at], len(prefixes) * flat.n_items)
     before, last = np.divmod(itemsets, flat.n_items)
-    return ItemsetBatch(np.column_stack([level.itemsets[prefixes[before]], last]), supports), at, longer
+    return ItemsetBatch(np.column_stack([level.itemsets[prefixes[before]], last]), supports, at, longer)
 
 
 def _counted(keys: IntArray, weights: IntArray, span: int) -> tuple[IntArray, IntArray, IntArray]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -17,11 +18,12 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.equal_rows import count_alike
 from tablecloak.engines.local.engine import LocalEngine, table_of
-from tablecloak.errors import DataError, IncompatibleChoice, require_columns
+from tablecloak.errors import DataError, require_columns
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
 from tablecloak.measure.labels import PublishedColumn, counts_of_labels, records_of_frames
+from tablecloak.measure.other_shapes import finished_of
 from tablecloak.metrics.base import Measurement, every, measure
 from tablecloak.metrics.compared_records import ComparedRecords, unit_line
 from tablecloak.metrics.joint_tables import joints
@@ -91,6 +93,47 @@ class PairTable:
 
 
 @dataclass(frozen=True, slots=True)
+class AxisValue:
+    """One number by which releases are held against each other."""
+
+    axis: str  # risk, attack, utility or learning
+    name: str
+    original: float | None  # what it is for the original, where that says something
+    value: float | None
+    higher_is_better: bool = False
+
+
+class Compared(Protocol):
+    """A release beside its original, whatever its shape is."""
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        """Columns that others may know about a person."""
+
+    @property
+    def loss(self) -> float | None:
+        """Global certainty penalty, 0 nothing lost, 1 everything; None where nobody can tell."""
+
+    @property
+    def columns(self) -> tuple[ColumnComparison, ...]:
+        """Columns that both tables show."""
+
+    @property
+    def pairs(self) -> tuple[PairTable, ...]:
+        """Records by two columns, where they were asked for."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known about the figures."""
+
+    def axes(self) -> Iterator[AxisValue]:
+        """What another release of the same original is held against."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak compare --json`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """A release beside its original."""
 
@@ -110,6 +153,19 @@ class Comparison:
         """Global certainty penalty: mean loss of the quasi-identifiers, each counting its weight."""
         judged = [(column.loss, column.weight) for column in self.columns if column.loss is not None]
         return sum(loss * weight for loss, weight in judged) / sum(weight for _, weight in judged)
+
+    def axes(self) -> Iterator[AxisValue]:
+        for name, key in (("unique records", "unique_share"), ("highest risk", "highest"), ("average risk", "average")):
+            yield AxisValue("risk", name, getattr(self.before, key), getattr(self.after, key))
+        if self.published is not None:
+            yield AxisValue("risk", "unique knowing everything published", None, self.published[1].unique_share)
+        yield AxisValue("utility", "suppressed", None, self.n_suppressed / max(1, self.before.n_records))
+        for metric in self.metrics:
+            value = float(metric.value) if math.isfinite(metric.value) else None
+            yield AxisValue("utility", metric.name, None, value, metric.higher_is_better)
+        if self.learning:
+            learned = self.learning
+            yield AxisValue("learning", f"accuracy for {learned.target}", learned.original, learned.release, True)
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak compare --json`."""
@@ -140,8 +196,10 @@ def compare(
     target: str | None = None,
     learner: str = "forest",
     with_pairs: bool = False,
-) -> Comparison:
+) -> Compared:
     """Compare two tables; quasi-identifiers come from the policy, the list, or else are suggested.
+
+    Of a policy of sets, their items are compared.
 
     Args:
         original: a polars, pandas or Arrow frame, or a place; so may the release be.
@@ -151,8 +209,10 @@ def compare(
 
     Raises: DataError if the tables share no quasi-identifier.
     """
+    if finished := finished_of(policy, release, original=original, quasi=quasi, target=target):
+        return finished.compare()
     before, after = read_tables(original, release, policy=policy, quasi=quasi, target=target)
-    return compare_frames(
+    return compare_columns(
         before, after, policy=policy, quasi=quasi, target=target, learner=learner, with_pairs=with_pairs
     )
 
@@ -161,7 +221,6 @@ def read_tables(
     original: Any, release: Any, *, policy: Policy | None, quasi: Sequence[str], target: str | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """An original and its release, with quasi-identifiers of the release as the labels they are."""
-    refuse_sets(policy, verb="compare")
     expected = {*quasi, *([target] if target else []), *(policy.columns if policy else ())}
     before = original_frame(original, policy, expected=expected)
     if not is_place(release):
@@ -171,18 +230,17 @@ def read_tables(
     return before, release_frame(published, labelled)
 
 
-def compare_frames(
+def compare_columns(
     before: pl.DataFrame,
     after: pl.DataFrame,
     *,
-    policy: Policy | None = None,
-    quasi: Sequence[str] = (),
-    target: str | None = None,
-    learner: str = "forest",
+    policy: Policy | None,
+    quasi: Sequence[str],
+    target: str | None,
+    learner: str,
     with_pairs: bool = False,
 ) -> Comparison:
-    """Compare two frames of ours, as `compare` does."""
-    refuse_sets(policy, verb="compare")
+    """Compare two frames of records, column by column."""
     names, notes = _quasi(before, after.columns, policy, quasi, "the release")
     plan = make_plan(_policy_for(names, policy), before.columns)
     sensitive = _targets(before, after, policy)
@@ -197,7 +255,7 @@ def compare_frames(
     ways = plan.quasi_columns(table_of(before))
     read = [PublishedColumn.of(before[way.name], way, recount.cells[way.name]) for way in ways]
     judged = [_quasi_column(column, n_suppressed) for column in read]
-    others = [_other_column(before[name], after[name]) for name in before.columns if name in _rest(after, names)]
+    others = [kept_column(before[name], after[name]) for name in before.columns if name in _rest(after, names)]
     attributes = sensitive if policy else _askable(before, others)
     rows = after if recount.is_suppressed is None else after.filter(pl.Series(~recount.is_suppressed))
 
@@ -254,15 +312,6 @@ def _quasi(
     if not suggestions:
         raise DataError("no quasi-identifier is in both tables", hint="name them: --quasi age,sex,zip")
     return suggestions, (f"quasi-identifiers were suggested, not given: {', '.join(suggestions)}",)
-
-
-def refuse_sets(policy: Policy | None, *, verb: str) -> None:
-    """Raise IncompatibleChoice for a policy of sets, which have items and no quasi-identifiers."""
-    if policy is not None and policy.columns_with(Role.ITEMS):
-        raise IncompatibleChoice(
-            f"`{verb}` looks at columns of records, and this policy publishes sets of items",
-            hint="tablecloak verify counts the itemsets of such a release; its report shows the support of items",
-        )
 
 
 def _policy_for(quasi: Sequence[str], policy: Policy | None) -> Policy:
@@ -351,7 +400,7 @@ def _label_distances(
     return distances(before, np.maximum(spread, 0.0), unit_line(domain.line())), method
 
 
-def _other_column(before: pl.Series, after: pl.Series) -> ColumnComparison:
+def kept_column(before: pl.Series, after: pl.Series) -> ColumnComparison:
     """A column that is not a quasi-identifier: its values as published, or its labels if they are of another type."""
     name = before.name
     before_type, after_type = column_type(name, before.dtype), column_type(name, after.dtype)

@@ -9,27 +9,25 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, Unpack
 
-import numpy as np
-
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand, EngineOptions, bytes_in_memory, require_memory
 from tablecloak.engines.local.engine import LocalEngine
-from tablecloak.errors import CloakError, PolicyError, did_you_mean
+from tablecloak.errors import CloakError, IncompatibleChoice, PolicyError, did_you_mean
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.measure.frontier import Knee, knee_of, on_frontier
-from tablecloak.metrics.base import every, measure
+from tablecloak.metrics.base import every
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.variations import Axis, Variant, axis_of, variants
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release import looks
-from tablecloak.release.facts.collect import Before, Exposure, exposure
-from tablecloak.release.outcome import counts_of, sentence
+from tablecloak.release.facts.collect import Exposure
+from tablecloak.release.outcome import sentence
 from tablecloak.release.plan import Plan, source_of
 from tablecloak.release.prepare import Memo, Prepared, nothing, prepare, read
 from tablecloak.release.publish import recounted
-from tablecloak.release.search import Solved, search
-from tablecloak.release.shapes.base import refuse_without_classes
+from tablecloak.release.search import search
+from tablecloak.release.shapes.base import Shape, shape_of
 
 RISKS = {
     "highest": "chance of singling out the most exposed record",
@@ -49,7 +47,7 @@ class Point:
     risks: Mapping[str, float | None] = field(default_factory=dict)
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     n_classes: int = 0
-    smallest: int = 0  # records of the smallest class
+    smallest: int = 0  # records of the smallest class, or that hold the rarest itemset the goal speaks of
     suppressed_share: float = 0.0
     seconds: float = 0.0
     reason: str | None = None
@@ -80,11 +78,12 @@ class Exploration:
 
     risk: str
     utility: str
-    before: Exposure  # of the original
+    before: Exposure | None  # of the original; None where it could not be counted
     points: tuple[Point, ...]
     frontier: tuple[int, ...]  # numbers of points, by falling risk
     knee: Knee | None
     seconds: Mapping[str, float]
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> Point | None:
@@ -93,14 +92,16 @@ class Exploration:
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak explore --json`."""
-        before = self.before
+        risk = self.before
+        before = risk and {"highest": risk.highest, "average": risk.average, "unique": risk.unique_share}
         return {
             "risk": self.risk,
             "utility": self.utility,
-            "original": {"highest": before.highest, "average": before.average, "unique": before.unique_share},
+            "original": before,
             "points": [{"number": i, **point.to_dict()} for i, point in enumerate(self.points)],
             "frontier": list(self.frontier),
             "knee": None if self.knee is None else self.knee.to_dict(),
+            **({"notes": list(self.notes)} if self.notes else {}),
             "seconds": {phase: round(s, 4) for phase, s in self.seconds.items()},
         }
 
@@ -136,6 +137,7 @@ def explore(
             as `**{"goals.1.l": [2, 3]}`.
     """
     axes = [axis_of(name, values) for name, values in vary.items()]
+    data = shape_of(policy).frame_of(data, policy)
     return _explore(LocalEngine(), Source.of(data), policy, axes, risk, utility, threads, Timed(progress))
 
 
@@ -167,8 +169,8 @@ def _explore(
     threads: int | None,
     timed: Timed,
 ) -> Exploration:
-    _require_known(risk, utility)
-    refuse_without_classes("explore", policy)
+    shape = shape_of(policy)
+    _require_known(shape, risk, utility)
     grid = variants(policy, axes)
     workshop = _Workshop(engine, source, utility)
     with timed.phase("read") as notes:
@@ -179,7 +181,10 @@ def _explore(
     values = [(p.risks.get(risk), p.metrics.get(utility)) for p in points]
     frontier = on_frontier(values)
     knee = knee_of(values, frontier, [p.label for p in points], RISKS_IN_WORDS[risk], utility)
-    return Exploration(risk, utility, workshop.before(), tuple(points), tuple(frontier), knee, timed.seconds)
+    return Exploration(
+        risk, utility, workshop.before(), tuple(points), tuple(frontier), knee, timed.seconds,
+        shape.about_risk(workshop.plans),
+    )  # fmt: skip
 
 
 RISKS_IN_WORDS = {
@@ -190,12 +195,15 @@ RISKS_IN_WORDS = {
 }
 
 
-def _require_known(risk: str, utility: str) -> None:
+def _require_known(shape: Shape, risk: str, utility: str) -> None:
     if risk not in RISKS:
         raise PolicyError(f"unknown risk '{risk}'", hint=did_you_mean(risk, RISKS) or f"known: {', '.join(RISKS)}")
     if utility not in every():
         hint = did_you_mean(utility, every()) or f"known: {', '.join(every())}"
         raise PolicyError(f"unknown metric '{utility}'", hint=hint)
+    for name, what, known in ((risk, "risk", shape.risks), (utility, "utility", shape.metrics)):
+        if known is not None and name not in known:
+            raise IncompatibleChoice(f"'{name}' is not measured on {shape.name}", hint=f"--{what} {' or '.join(known)}")
 
 
 def _solve_all(
@@ -229,6 +237,7 @@ class _Workshop:
 
     def __init__(self, engine: Engine, source: Source, utility: str) -> None:
         self.engine, self.source, self.utility = engine, source, utility
+        self.plans: list[Plan] = []  # of all variants that have one
         self._memo = Memo()
         self._prepared: list[Prepared[None]] = []
 
@@ -240,15 +249,18 @@ class _Workshop:
     def read_variant(self, variant: Variant) -> _Read | CloakError:
         """The same for a variant, or why it has none."""
         try:
-            return self.read(variant.policy)
+            plan, table = self.read(variant.policy)
         except CloakError as error:
             return error
+        self.plans.append(plan)
+        return plan, table
 
-    def before(self) -> Exposure:
-        """The exposure of the original on the quasi-identifiers."""
+    def before(self) -> Exposure | None:
+        """The exposure of the original."""
         if not self._prepared:
             return Exposure(0, 0, 0.0, 0.0)
-        return Before.of(self._prepared[0].coding).exposure
+        prepared = self._prepared[0]
+        return prepared.shape.exposure(prepared, self.plans)
 
     def point(self, variant: Variant, plan: _Read | CloakError) -> Point:
         """What one variant comes to."""
@@ -266,27 +278,14 @@ class _Workshop:
                 recounted(solved, Timed())
         except CloakError as error:
             return replace(about, reason=error.message)
-        return self._measured(about, solved, time.perf_counter() - begin)
-
-    def _measured(self, about: Point, solved: Solved, seconds: float) -> Point:
-        counts = counts_of(solved.coding, solved.answer, solved.plan)
-        # groups of exact values hide no one among others
-        is_exact = solved.solution.bucketing is not None
-        release_exposure = Before.of(solved.coding).exposure if is_exact else exposure(counts.sizes)
-        hists = [hist for target in (counts.details.targets or {}).values() for hist in target.parts]
-        tops = [hist.max_by_class(hist.shares()).max(initial=0.0) for hist in hists]
-        metric_names = list(dict.fromkeys(["gcp", self.utility]))
+        seconds = time.perf_counter() - begin
+        measured = prepared.shape.explored(solved, self.plans, self.utility)
         return replace(
             about,
-            risks={
-                "highest": release_exposure.highest,
-                "average": release_exposure.average,
-                "unique": release_exposure.unique_share,
-                "guess": float(max(tops)) if tops else None,
-            },
-            metrics={m.name: float(m.value) if np.isfinite(m.value) else None for m in measure(counts, metric_names)},
-            n_classes=len(counts.sizes),
-            smallest=int(counts.sizes.min(initial=solved.coding.n_rows)),
-            suppressed_share=counts.n_suppressed / max(1, counts.n_rows),
+            risks=measured.risks,
+            metrics=measured.metrics,
+            n_classes=measured.n_classes,
+            smallest=measured.smallest,
+            suppressed_share=measured.suppressed_share,
             seconds=seconds,
         )

@@ -78,6 +78,7 @@ def expose_file(
     place: Place,
     quasi: Sequence[str],
     *,
+    format: str | None = None,  # noqa: A002
     subsets: int = 0,
     people: int | None = None,
     demand: Demand | None = None,
@@ -88,7 +89,7 @@ def expose_file(
         subsets: also the risk of every set of up to so many columns.
         people: size of the population that the table is a sample of.
     """
-    source = Source.of(place)
+    source = Source.of(place, format=format)
     layout = sniff(source)
     wanted = wanted_columns(layout, list(dict.fromkeys([*quasi, *layout.names])), source.location)
     with working_engine(demand or Demand(), bytes_in_memory(layout)) as (engine, choice):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,8 @@ from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.measure.attack import AttackReport, attack_frames
 from tablecloak.measure.attack.files import population_of, side_of
-from tablecloak.measure.compare import Comparison, compare_frames, read_tables
+from tablecloak.measure.compare import AxisValue, Compared, compare_columns, read_tables
+from tablecloak.measure.other_shapes import finished_of
 from tablecloak.policy.schema import Policy
 from tablecloak.release.facts.attacked import TRIED, WITH_REGISTER
 from tablecloak.release.finished import bytes_of, source_of_original
@@ -27,8 +27,19 @@ class Judged:
     """A release beside its original: comparison and attacks."""
 
     name: str
-    comparison: Comparison
+    comparison: Compared
     attacks: AttackReport
+
+    def axes(self) -> Iterator[AxisValue]:
+        """Everything by which it is held against another release, risk first."""
+        axes = list(self.comparison.axes())
+        yield from (axis for axis in axes if axis.axis == "risk")
+        earlier = {e.attack: e.finding for e in self.attacks.before or ()}
+        for attack in self.attacks.after:
+            before, after = earlier.get(attack.attack), attack.finding
+            original = before.average if before else None
+            yield AxisValue("attack", attack.attack, original, after.average if after else None)
+        yield from (axis for axis in axes if axis.axis != "risk")
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak compare --json`."""
@@ -78,11 +89,10 @@ class Contrast:
     b: Judged
 
     def rows(self) -> Iterator[Row]:
-        """All axes, risk first."""
-        yield from _risk_rows(self.a.comparison, self.b.comparison)
-        yield from _attack_rows(self.a.attacks, self.b.attacks)
-        yield from _utility_rows(self.a.comparison, self.b.comparison)
-        yield from _learning_rows(self.a.comparison, self.b.comparison)
+        """All axes on which one of them has a value."""
+        for a, b in zip(self.a.axes(), self.b.axes(), strict=True):
+            if (a.value, b.value) != (None, None):
+                yield Row(a.axis, a.name, a.original, (a.value, b.value), a.higher_is_better)
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak compare --original --json`."""
@@ -107,18 +117,21 @@ def judge_files(
     demand: Demand | None = None,
 ) -> Judged:
     """Compare a release with its original, and attack both."""
+    name = release.name if isinstance(release, Path) else str(release)
+    if finished := finished_of(policy, release, original=original, quasi=quasi, target=target):
+        choice = choose_memory(demand or Demand(), 0, verb="compare")
+        return Judged(name, finished.compare(), replace(finished.attack(), choice=choice))
     expected = [*quasi, *([target] if target else [])]
     published = Source.of(release, expected=frozenset([*expected, *(policy.columns if policy else ())]))
     n_bytes = bytes_of(source_of_original(original, policy, expected=expected), published)
     choice = choose_memory(demand or Demand(), n_bytes, verb="compare")
     before, after = read_tables(original, release, policy=policy, quasi=quasi, target=target)
-    comparison = compare_frames(before, after, policy=policy, quasi=quasi, target=target, learner=learner)
+    comparison = compare_columns(before, after, policy=policy, quasi=quasi, target=target, learner=learner)
     attacks = attack_frames(
         before, after, policy=policy, quasi=comparison.quasi, kinds=_tried(policy), side=side_of(release),
         population=population_of(None, policy, before),
     )  # fmt: skip
-    attacks = replace(attacks, choice=choice)
-    return Judged(release.name if isinstance(release, Path) else str(release), comparison, attacks)
+    return Judged(name, comparison, replace(attacks, choice=choice))
 
 
 def _tried(policy: Policy | None) -> tuple[str, ...]:
@@ -143,43 +156,3 @@ def contrast_files(
     if first.name == second.name:  # files of one name in two folders
         first, second = replace(first, name=str(a)), replace(second, name=str(b))
     return Contrast(first, second)
-
-
-def _risk_rows(a: Comparison, b: Comparison) -> Iterator[Row]:
-    for name, key in (("unique records", "unique_share"), ("highest risk", "highest"), ("average risk", "average")):
-        yield Row("risk", name, getattr(a.before, key), (getattr(a.after, key), getattr(b.after, key)))
-    if a.published is not None and b.published is not None:
-        name = "unique knowing everything published"
-        yield Row("risk", name, None, (a.published[1].unique_share, b.published[1].unique_share))
-
-
-def _attack_rows(a: AttackReport, b: AttackReport) -> Iterator[Row]:
-    earlier = {e.attack: e.finding for e in a.before or ()}
-    for left, right in zip(a.after, b.after, strict=True):
-        if left.finding is None and right.finding is None:
-            continue
-        before = earlier.get(left.attack)
-        values = (
-            left.finding.average if left.finding else None,
-            right.finding.average if right.finding else None,
-        )
-        yield Row("attack", left.attack, before.average if before else None, values)
-
-
-def _utility_rows(a: Comparison, b: Comparison) -> Iterator[Row]:
-    share = [c.n_suppressed / max(1, c.before.n_records) for c in (a, b)]
-    yield Row("utility", "suppressed", None, (share[0], share[1]))
-    for left, right in zip(a.metrics, b.metrics, strict=True):
-        values = (_finite(left.value), _finite(right.value))
-        if values != (None, None):
-            yield Row("utility", left.name, None, values, left.higher_is_better)
-
-
-def _learning_rows(a: Comparison, b: Comparison) -> Iterator[Row]:
-    if a.learning and b.learning:
-        name = f"accuracy for {a.learning.target}"
-        yield Row("learning", name, a.learning.original, (a.learning.release, b.learning.release), True)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -84,6 +84,11 @@ class Plan:
     @property
     def itemised(self) -> tuple[str, ...]:
         """Columns whose cells are sets of items."""
+        return ()
+
+    @property
+    def coded_by(self) -> tuple[Hashable, ...]:
+        """What codes depend on beside rows, algorithm and evidence: plans that agree in it share a coding."""
         return ()
 
     @property

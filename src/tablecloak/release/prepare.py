@@ -175,7 +175,7 @@ def _coded_by(plan: Plan, engine: Engine) -> Hashable:
     keeps_order = algorithm.needs_rows and plan.publication.order is Order.KEEP
     cut_by = repr(goal) if algorithm.may_shard and engine.name != LocalEngine.name else ""
     wants = (algorithm.needs_rows, algorithm.needs_hierarchies, keeps_order, cut_by)
-    return (*wants, tuple(plan.counted), goal.evidence, goal.counts_persons, goal.guard_columns)
+    return (*wants, tuple(plan.counted), goal.evidence, goal.counts_persons, goal.guard_columns, plan.coded_by)
 
 
 def in_memory(engine: Engine, table: Table) -> tuple[Engine, Table]:

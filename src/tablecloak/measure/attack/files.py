@@ -20,7 +20,7 @@ from tablecloak.io.tabular import read_frame
 from tablecloak.measure.attack.facts import read_facts
 from tablecloak.measure.attack.frames import attack_frames
 from tablecloak.measure.attack.report import AttackReport
-from tablecloak.measure.compare import refuse_sets
+from tablecloak.measure.other_shapes import finished_of
 from tablecloak.policy.schema import Policy
 from tablecloak.release.finished import original_frame, release_frame
 from tablecloak.release.plan import side_path
@@ -58,7 +58,12 @@ def attack(
         kinds: names of attacks; None tries all.
         with_before: also attack the original itself.
     """
-    refuse_sets(policy, verb="attack")
+    if finished := finished_of(
+        policy, release, original=original, quasi=quasi, sensitive=sensitive, population=population, release2=others,
+        facts=facts, control=control,
+    ):  # fmt: skip
+        choice = choose_memory(demand or Demand(), 0, verb="attack") if is_place(release) else None
+        return replace(finished.attack(kinds=kinds, attacker=attacker, with_before=with_before), choice=choice)
     choice = None
     if is_place(release):
         source = Source.of(release, expected=frozenset([*quasi, *(policy.columns if policy else ())]))

@@ -18,7 +18,7 @@ from tablecloak.measure.attack.cases import build_case
 from tablecloak.measure.attack.judged_columns import meant_quasi, meant_sensitive
 from tablecloak.measure.attack.program import program_of
 from tablecloak.measure.attack.report import AttackReport
-from tablecloak.measure.compare import refuse_sets
+from tablecloak.measure.other_shapes import finished_of
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 
@@ -54,7 +54,11 @@ def attack_frames(
         kinds: names of attacks; None tries all.
         with_before: also attack the original itself.
     """
-    refuse_sets(policy, verb="attack")
+    if finished := finished_of(
+        policy, release, original=original, quasi=quasi, sensitive=sensitive, side=side, population=population,
+        others=others, facts=facts, control=control,
+    ):  # fmt: skip
+        return finished.attack(kinds=kinds, attacker=attacker, with_before=with_before)
     after = from_frame(release)
     before = None if original is None else from_frame(original)
     names, notes = meant_quasi(before, after, policy, quasi)

@@ -19,6 +19,7 @@ class AttackReport:
     after: tuple[AttackResult, ...]
     before: tuple[AttackResult, ...] | None
     notes: tuple[str, ...] = ()
+    items: int | None = None  # of a release of sets: how many items of somebody are known
     choice: Choice | None = None  # the engine that did the work; None: tables were in memory already
 
     def to_dict(self) -> dict[str, Any]:
@@ -29,6 +30,7 @@ class AttackReport:
         return {
             "quasi": list(self.quasi),
             "sensitive": list(self.sensitive),
+            **({} if self.items is None else {"known_items": self.items}),
             "attacks": attacks,
             "notes": list(self.notes),
             **(self.choice.to_dict() if self.choice else {}),

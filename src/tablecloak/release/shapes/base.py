@@ -23,7 +23,7 @@ from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed
-from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.collect import Exposure, Facts
 from tablecloak.release.facts.subject import Subject
 from tablecloak.release.plan import Plan
 from tablecloak.rng import Secret
@@ -75,6 +75,17 @@ class RecountResult:
     classes: Sequence[ClassStats] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What an answer risks and keeps, as an exploration compares it with others."""
+
+    risks: Mapping[str, float | None]
+    metrics: Mapping[str, float | None]
+    n_classes: int  # or different records, where there are no classes
+    smallest: int
+    suppressed_share: float  # of the records, or of what they hold
+
+
 class Stored(Protocol):
     """A recoding that can be kept in a file."""
 
@@ -85,8 +96,11 @@ class Shape(Protocol):
     """How what is published is planned, coded, searched, written, recounted and described."""
 
     name: str  # what messages call it
-    is_of_classes: bool  # records are coded as tuples and sorted into classes: variants and lattices can be looked at
     engines: Sequence[str] | None  # those that can do it; None: all
+    risks: Sequence[str] | None  # those that an exploration can compare; None: all
+    metrics: Sequence[str] | None  # the same of utility
+    refused: Mapping[str, tuple[str, str]]  # verbs that mean nothing here: why, and what to do instead
+    measured_by: str | None  # module that compares and attacks finished releases; None: as columns of records are
 
     def speaks_of(self, policy: Policy) -> bool:
         """Whether a policy asks for this shape."""
@@ -149,6 +163,15 @@ class Shape(Protocol):
     def measurements(self, solved: Solved) -> list[Measurement]:
         """What every run says of the utility of its release."""
 
+    def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:
+        """How exposed the originals are, by the measure that `explored` has for all these plans; None: not counted."""
+
+    def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:
+        """What an answer risks and keeps, beside those of other plans for the same rows."""
+
+    def about_risk(self, plans: Sequence[Plan]) -> tuple[str, ...]:
+        """Whose risk that is, where it is not told by the quasi-identifiers."""
+
     def notes(self, solved: Solved) -> tuple[str, ...]:
         """What a report says of a run beyond the usual."""
 
@@ -186,10 +209,8 @@ def shape_of(policy: Policy) -> Shape:
     return next(shape for shape in shapes() if shape.speaks_of(policy))
 
 
-def refuse_without_classes(verb: str, policy: Policy) -> None:
-    """Raise IncompatibleChoice for a verb that looks at classes, where a policy publishes something else."""
-    shape = shape_of(policy)
-    if not shape.is_of_classes:
-        raise IncompatibleChoice(
-            f"{verb} does not work on {shape.name}, which are no classes of records", hint="run, check and verify do"
-        )
+def refuse_verb(verb: str, policy: Policy) -> None:
+    """Raise IncompatibleChoice for a verb that means nothing for the shape that a policy publishes."""
+    refusal = shape_of(policy).refused.get(verb)
+    if refusal is not None:
+        raise IncompatibleChoice(refusal[0], hint=refusal[1])

@@ -26,7 +26,7 @@ from tablecloak.models.base import Goal, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release.documents import Documents, settings_of
-from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
 from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.outcome import counts_of, loss_of
 from tablecloak.release.plan import Plan, make_plan, source_of
@@ -35,7 +35,7 @@ from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.classes import Recoding
 from tablecloak.release.recount import Originals, Verification, verify, verify_with_facts
 from tablecloak.release.search import Solved, search_classes
-from tablecloak.release.shapes.base import RecountResult, Release
+from tablecloak.release.shapes.base import Explored, RecountResult, Release
 from tablecloak.rng import Secret
 
 
@@ -43,8 +43,11 @@ class Classes:
     """Rows in classes."""
 
     name = "classes"
-    is_of_classes = True
     engines: Sequence[str] | None = None
+    risks: Sequence[str] | None = None
+    metrics: Sequence[str] | None = None
+    refused: Mapping[str, tuple[str, str]] = {}
+    measured_by: str | None = None
 
     def speaks_of(self, policy: Policy) -> bool:  # noqa: ARG002
         return True
@@ -121,6 +124,33 @@ class Classes:
 
     def measurements(self, solved: Solved) -> list[Measurement]:
         return measure(counts_of(solved.coding, solved.answer, solved.plan))
+
+    def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:  # noqa: ARG002
+        return Before.of(prepared.coding).exposure
+
+    def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:  # noqa: ARG002
+        counts = counts_of(solved.coding, solved.answer, solved.plan)
+        # groups of exact values hide no one among others
+        is_exact = solved.solution.bucketing is not None
+        exposed = Before.of(solved.coding).exposure if is_exact else exposure(counts.sizes)
+        hists = [hist for target in (counts.details.targets or {}).values() for hist in target.parts]
+        tops = [hist.max_by_class(hist.shares()).max(initial=0.0) for hist in hists]
+        names = list(dict.fromkeys(["gcp", utility]))
+        return Explored(
+            {
+                "highest": exposed.highest,
+                "average": exposed.average,
+                "unique": exposed.unique_share,
+                "guess": float(max(tops)) if tops else None,
+            },
+            {m.name: float(m.value) if np.isfinite(m.value) else None for m in measure(counts, names)},
+            n_classes=len(counts.sizes),
+            smallest=int(counts.sizes.min(initial=solved.coding.n_rows)),
+            suppressed_share=counts.n_suppressed / max(1, counts.n_rows),
+        )
+
+    def about_risk(self, plans: Sequence[Plan]) -> tuple[str, ...]:  # noqa: ARG002
+        return ()
 
     def notes(self, solved: Solved) -> tuple[str, ...]:
         return solved.plan.notes

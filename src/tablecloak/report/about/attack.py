@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tablecloak.report import blocks
 from tablecloak.report.about.quality import ATTACK_HEADS, attack_cells, caption
+from tablecloak.report.about.sets import risk_table
 from tablecloak.report.blocks import Block, Text, Words, table
 from tablecloak.report.words import share
 
@@ -22,9 +23,10 @@ def attacked(report: Mapping[str, Any], name: str) -> blocks.Document:
     tried = [a for a in report["attacks"] if a["applies"]]
     skipped = [a for a in report["attacks"] if not a["applies"]]
     reached = table(ATTACK_HEADS, map(_cells, tried), kind="numbers")
+    what = (blocks.Paragraph(_roles(report)), reached, *_known(tried), caption(HOW))
     contents: list[Block] = [
         blocks.Banner("Attacks", name, ()),
-        blocks.Section("What attackers reach", (blocks.Paragraph(_roles(report)), reached, caption(HOW))),
+        blocks.Section("What attackers reach", what),
         blocks.Section("The attacks", (blocks.Labelled(tuple(_explained(attack) for attack in tried), "entries"),)),
     ]
     if skipped:
@@ -35,8 +37,17 @@ def attacked(report: Mapping[str, Any], name: str) -> blocks.Document:
 
 
 def _roles(report: Mapping[str, Any]) -> str:
+    if "known_items" in report:
+        return f"Sets of items, of which someone knows up to {report['known_items']} of a person."
     sensitive = ", ".join(report["sensitive"]) or "none"
     return f"Quasi-identifiers: {', '.join(report['quasi'])}. Sensitive: {sensitive}."
+
+
+def _known(tried: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
+    """By the number of items that are known, where attacks are on sets."""
+    for attack in tried:
+        if "by_known_items" in attack["details"]:
+            yield risk_table(attack["details"]["by_known_items"], attack["details"]["k"])
 
 
 def _cells(attack: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,8 @@ from tablecloak.report.about.quality import (
     loss_figure,
     utility_blocks,
 )
+from tablecloak.report.about.sets import HOW_RISK as HOW_RISK_OF_SETS
+from tablecloak.report.about.sets import judged_sets
 from tablecloak.report.blocks import Block, Text, Words, shown, table
 from tablecloak.report.words import NONE, listed, number
 
@@ -44,6 +46,8 @@ SHARES = frozenset({
 
 def judged(report: Mapping[str, Any]) -> blocks.Document:
     """A release beside its original: risk, attacks, utility, columns, all metrics."""
+    if "itemsets" in report:
+        return judged_sets(report, OWNERS)
     before, after = report["before"], report["after"]
     summary = (
         f"{after['records']:,} of {before['records']:,} records are published. By {listed(report['quasi'])}, "
@@ -154,15 +158,16 @@ def contrasted(report: Mapping[str, Any]) -> blocks.Document:
     """Two releases side by side; the better one of each row is marked."""
     a, b = report["a"]["release"], report["b"]["release"]
     axes = dict.fromkeys(row["axis"] for row in report["rows"])
+    on = report["quasi"] or [report["a"]["itemsets"]["column"]]
     wins = {side: sum(row["better"] == side for row in report["rows"]) for side in "ab"}
     summary = (
-        f"Both are held against the same original on {listed(report['quasi'])}. Of {len(report['rows'])} rows below, "
+        f"Both are held against the same original on {listed(on)}. Of {len(report['rows'])} rows below, "
         f"{wins['a']} speak for A and {wins['b']} for B (✓); which of them matter is for you to say."
     )
     notes = [f"Note on {side.upper()}: {note}" for side in "ab" for note in report[side]["notes"]]
     contents: list[Block] = [
         blocks.Banner("Two releases side by side", f"{a} and {b}", (summary,)),
-        blocks.TerminalOnly((caption(f"A  {a}   B  {b}   on {', '.join(report['quasi'])}"),)),
+        blocks.TerminalOnly((caption(f"A  {a}   B  {b}   on {', '.join(on)}"),)),
         *(blocks.Section(AXES[axis][0], tuple(_axis(report, axis, (f"A: {a}", f"B: {b}")))) for axis in axes),
         caption(("Attacks: average chance of success. Marked: ", Words("the better of the two", "best"))),
         *(blocks.Paragraph(note) for note in notes),
@@ -186,7 +191,8 @@ def _axis(report: Mapping[str, Any], axis: str, names: tuple[str, str]) -> Itera
     one, two = (tuple(r[side] for r in drawn) for side in "ab")
     title = f"{axis.capitalize()} of both"
     chart = blocks.PairedBars(title, labels, one, two, names=("A", "B"))
-    figure = blocks.Figure(chart, AXES[axis][1], names=names, title=title)
+    how = HOW_RISK_OF_SETS if axis == "risk" and "itemsets" in report["a"] else AXES[axis][1]
+    figure = blocks.Figure(chart, how, names=names, title=title)
     if axis == "utility":
         yield blocks.SideBySide(((figure,),))
         yield numbers

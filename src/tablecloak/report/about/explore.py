@@ -37,20 +37,22 @@ HOW_MARKS = "• no other variant has both less risk and less loss   ◆ the kne
 
 def explored(report: Mapping[str, Any], name: str) -> blocks.Document:
     """Every variant with its risk and loss, and the conclusion."""
-    original = report["original"]
-    before = (
-        f"The original itself: highest risk {original['highest']:.1%}, average {original['average']:.1%}, "
-        f"{original['unique']:.1%} of its records unique."
-    )
+    said = [conclusion(report)]
+    if original := report["original"]:
+        said.append(
+            f"The original itself: highest risk {original['highest']:.1%}, average {original['average']:.1%}, "
+            f"{original['unique']:.1%} of its records unique."
+        )
     reasons = _reasons(report["points"])
     without = [f"No release for {'; '.join(labels)}: {reason}" for reason, labels in reasons.items()]
     variants: list[Block] = [_variants(report)]
     if without:
         variants.append(blocks.Items(tuple(without)))
     variants += [caption(HOW_MARKS), blocks.PageOnly((caption(HOW_TABLE),))]
+    variants += [caption(f"Note: {note}") for note in report.get("notes", ())]
     variants.append(blocks.TerminalOnly((blocks.Paragraph(conclusion(report)),)))
     return blocks.Document(f"{name}: risk and utility", (
-        blocks.Banner("Risk and utility", name, (conclusion(report), before)),
+        blocks.Banner("Risk and utility", name, tuple(said)),
         blocks.Section("Frontier", (frontier_figure(report),)),
         blocks.Section("Variants", tuple(variants)),
     ))  # fmt: skip

@@ -46,11 +46,14 @@ def caption(text: Text) -> blocks.Paragraph:
     return blocks.Paragraph(text, "caption")
 
 
-def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, float]) -> Iterator[Block]:
+def attack_blocks(
+    attacks: Sequence[Mapping[str, Any]], before: Mapping[str, float], *, has_more: bool = True
+) -> Iterator[Block]:
     """What attackers reach: a chart, a table, what stops each, and what was not tried.
 
     Args:
         before: the average chance on the original, by attack, where it is known.
+        has_more: there are attacks that were not tried here.
     """
     tried = [a for a in attacks if a["applies"]]
     if tried:
@@ -64,10 +67,11 @@ def attack_blocks(attacks: Sequence[Mapping[str, Any]], before: Mapping[str, flo
     if skipped:
         reasons = "; ".join(f"{a['attack']}: {a['reason']}" for a in skipped)
         yield caption(f"Not tried: {reasons}.")
-    yield caption(
-        "Attacks that need other tables, or long on large ones (a register, further releases, learned models, "
-        "minimality), are tried by tablecloak attack ORIGINAL RELEASE, which also numbers the most exposed rows."
-    )
+    if has_more:
+        yield caption(
+            "Attacks that need other tables, or long on large ones (a register, further releases, learned models, "
+            "minimality), are tried by tablecloak attack ORIGINAL RELEASE, which also numbers the most exposed rows."
+        )
 
 
 def _attack_chart(tried: Sequence[Mapping[str, Any]]) -> blocks.Figure:

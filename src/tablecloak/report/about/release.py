@@ -1,4 +1,4 @@
-"""The report of a release: of classes, of groups with exact values, of sets. It is public, as `release.facts.public` says."""
+"""The report of a release: of classes, of groups with exact values, of sets. What in it is public: `release.facts`."""
 
 from __future__ import annotations
 

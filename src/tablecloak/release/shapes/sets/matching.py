@@ -100,13 +100,8 @@ def _by_labels(
     Every item is published as one label at most, whatever record it is in: where none is left out, no other sets fit.
     """
     baskets = originals.recoded(label_of, shown.n_items, copies=copies)
-    both = Baskets(
-        np.concatenate([baskets.items, shown.items]),
-        np.concatenate([baskets.offsets, shown.offsets[1:] + baskets.offsets[-1]]),
-        np.ones(baskets.n_baskets + shown.n_baskets, np.int64), shown.n_items,
-    )  # fmt: skip
     keys = np.concatenate([beside.originals, beside.published])
-    kind = both.distinct()[1] * (int(keys.max(initial=0)) + 1) + keys
+    kind = baskets.joined(shown).distinct()[1] * (int(keys.max(initial=0)) + 1) + keys
     kinds = kind[: baskets.n_baskets], kind[baskets.n_baskets :]
     orders = [np.argsort(side, kind="stable") for side in kinds]
     if not np.array_equal(kinds[0][orders[0]], kinds[1][orders[1]]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -56,6 +56,10 @@ class SetPlan(Plan):
     @property
     def itemised(self) -> tuple[str, ...]:
         return (self.column,)
+
+    @property
+    def coded_by(self) -> tuple[Hashable, ...]:
+        return (self.km.multiset, self.separator, self.published_separator)
 
     @property
     def needs_memory(self) -> bool:

@@ -27,7 +27,7 @@ OPEN = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedSets:
-    """PublishedSets sets, coded by the labels found in them."""
+    """Published sets, coded by the labels found in them."""
 
     baskets: Baskets
     labels: list[str]  # by code
@@ -47,7 +47,7 @@ def recount(
         row_of: the original of every published row; None: unknown.
         beside: what stands beside the sets, where the originals are unknown.
     """
-    published = _published(cells, plan)
+    published = code_published(cells, plan)
     stats = count_itemsets(published.baskets, plan.km.m, k=plan.km.k)
     verdict = plan.km.verdict(stats)
     n_sets = published.baskets.distinct()[0].n_baskets
@@ -68,12 +68,16 @@ def recount(
     return Verification([verdict], n_sets, len(cells), 0, covers, notes, itemsets=itemsets, unchecked=unchecked)
 
 
-def _published(cells: pl.Series, plan: SetPlan) -> PublishedSets:
-    rows, texts = split_items(cells, plan.published_separator)
+def code_published(cells: pl.Series, plan: SetPlan) -> PublishedSets:
+    """The sets in published cells."""
+    return code_texts(*split_items(cells, plan.published_separator), n_rows=len(cells), copies=plan.km.multiset)
+
+
+def code_texts(rows: IntArray, texts: pl.Series, *, n_rows: int, copies: bool = False) -> PublishedSets:
+    """Sets of texts, (row, text) one after the other."""
     labels = texts.unique().sort()
     codes = texts.cast(pl.Enum(labels)).to_physical().to_numpy().astype(np.int64) if len(labels) else np.empty(0, int)
-    baskets = Baskets.of(rows, codes, len(cells), len(labels), copies=plan.km.multiset)
-    return PublishedSets(baskets, labels.to_list())
+    return PublishedSets(Baskets.of(rows, codes, n_rows, len(labels), copies=copies), labels.to_list())
 
 
 def _said(stats: ItemsetStats) -> dict[str, list[int]]:
@@ -110,7 +114,7 @@ def _held_against(
     if row_of is None and n_rows != n_before:
         note = f"the release has {n_rows:,} records and the original {n_before:,}, so they cannot be compared"
         return SetCoverage(False, (note,))
-    nodes = _nodes(originals.hierarchy, published.labels)
+    nodes = nodes_of(originals.hierarchy, published.labels)
     if (nodes < 0).any():
         return SetCoverage(False, (f"{int((nodes < 0).sum()):,} published items are no labels of the hierarchy",))
     limit = most_of(len(originals.baskets.items), plan.apriori.suppression_limit)
@@ -157,7 +161,7 @@ def _compared_rows(
     return SetCoverage(not n_wrong and n_lost <= limit, notes, n_lost)
 
 
-def _nodes(hierarchy: Hierarchy, labels: list[str]) -> IntArray:
+def nodes_of(hierarchy: Hierarchy, labels: list[str]) -> IntArray:
     """The node that each label stands for, the widest of nested ones; -1 where there is none."""
     leaves = label_index(hierarchy)
     widest = {str(label).strip(): node for node, label in enumerate(hierarchy.labels)}
@@ -165,7 +169,7 @@ def _nodes(hierarchy: Hierarchy, labels: list[str]) -> IntArray:
 
 
 def _compared(published: Baskets, nodes: IntArray, before: Baskets, hierarchy: Hierarchy) -> tuple[int, int]:
-    """PublishedSets items that cover no item of their record, and items of the originals that none covers.
+    """Published items that cover no item of their record, and items of the originals that none covers.
 
     Rows are put side by side on one line, each in a stretch of its own as long as the hierarchy has leaves.
     """

@@ -12,8 +12,15 @@ import polars as pl
 
 from tablecloak.algorithms.items.cut_search import LEFT_OUT, Cut, ItemProblem, NoCutError
 from tablecloak.arrays import IntArray
-from tablecloak.data.coded_baskets import join_items
-from tablecloak.data.itemsets import count_itemsets
+from tablecloak.data.coded_baskets import Baskets, join_items
+from tablecloak.data.itemsets import (
+    MOST_ITEMSETS,
+    ItemsetRisk,
+    candidates_of,
+    cost_of,
+    count_itemsets,
+    itemset_risks,
+)
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand, choose_memory
@@ -28,14 +35,14 @@ from tablecloak.models.base import parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed
 from tablecloak.release.documents import Documents, settings_of
-from tablecloak.release.facts.collect import Facts
+from tablecloak.release.facts.collect import Exposure, Facts
 from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.plan import Plan
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.items import ItemRecoding
 from tablecloak.release.recount import Verification
 from tablecloak.release.search import Solved
-from tablecloak.release.shapes.base import RecountResult, Release
+from tablecloak.release.shapes.base import Explored, RecountResult, Release
 from tablecloak.release.shapes.sets.coding import Sets, code_sets
 from tablecloak.release.shapes.sets.plan import SetPlan, algorithm_of, has_sets, make_set_plan, release_format
 from tablecloak.release.shapes.sets.recount import recount
@@ -56,12 +63,21 @@ class SetOriginals:
     row_of: IntArray | None  # the original of each row; None: they are in the same order
 
 
+NO_LATTICE = (
+    "sets of items have no lattice: one cut through the hierarchy of items is searched, and no levels of columns"
+)
+KNOWING = "risk is that of someone who knows up to {} items of a person, the most that a variant speaks of"
+
+
 class SetsOfItems:
     """Sets of items."""
 
     name = "sets of items"
-    is_of_classes = False
     engines: Sequence[str] | None = ("local",)
+    risks: Sequence[str] | None = ("highest", "average", "unique")
+    metrics: Sequence[str] | None = ("gcp",)
+    refused: Mapping[str, tuple[str, str]] = {"lattice": (NO_LATTICE, "tablecloak explore POLICY --vary k=2..20")}
+    measured_by: str | None = "tablecloak.measure.sets"
 
     def speaks_of(self, policy: Policy) -> bool:
         return has_sets(policy)
@@ -150,6 +166,34 @@ class SetsOfItems:
         loss = solved.answer.loss(solved.coding.occurrences)
         return [Measurement("gcp", loss, LOSS, {_planned(solved.plan).column: loss})]
 
+    def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:
+        risks = _risks(prepared.coding.merged[0], _most_known(plans))
+        if risks is None:
+            return None
+        return Exposure(risks[-1].n_records, risks[-1].n_unique, risks[-1].highest, risks[-1].average)
+
+    def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:  # noqa: ARG002
+        goal, sets, cut = _planned(solved.plan).km, solved.coding, solved.answer
+        published = cut.publish(sets.merged[0], copies=goal.multiset).distinct()[0]
+        # whoever asks for a smaller m is not thereby safer: one attacker looks at all variants
+        risks = _risks(published, _most_known(plans))
+        smallest = risks[goal.m - 1].least if risks else count_itemsets(published, goal.m).rarest
+        return Explored(
+            {
+                "highest": risks[-1].highest if risks else None,
+                "average": risks[-1].average if risks else None,
+                "unique": risks[-1].unique_share if risks else None,
+                "guess": None,
+            },
+            {"gcp": cut.loss(sets.occurrences)},
+            n_classes=published.n_baskets,
+            smallest=smallest or sets.n_rows,
+            suppressed_share=cut.left_out(sets.occurrences) / max(1, int(sets.occurrences.sum())),
+        )
+
+    def about_risk(self, plans: Sequence[Plan]) -> tuple[str, ...]:
+        return (KNOWING.format(_most_known(plans)),) if plans else ()
+
     def notes(self, solved: Solved) -> tuple[str, ...]:
         return notes_of(_planned(solved.plan), solved.coding, solved.answer)
 
@@ -203,6 +247,18 @@ SHAPE = SetsOfItems()
 
 def _planned(plan: Plan) -> SetPlan:
     return cast(SetPlan, plan)
+
+
+def _most_known(plans: Sequence[Plan]) -> int:
+    """Items that an attacker knows of a person, for the goal that asks for most."""
+    return max(_planned(plan).km.m for plan in plans)
+
+
+def _risks(baskets: Baskets, n_known: int) -> tuple[ItemsetRisk, ...] | None:
+    """The risk for someone who knows 1, 2, .. so many items; None where that is too much to count."""
+    if cost_of(baskets, n_known) > MOST_ITEMSETS:
+        return None
+    return itemset_risks(candidates_of(baskets, n_known), weights=baskets.weights)
 
 
 def make_release(frame: pl.DataFrame, sets: Sets, cut: Cut, plan: SetPlan) -> Release:

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from tablecloak.data.row_origins import Equal
-from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.local.engine import LocalEngine, table_of
-from tablecloak.io.frames import column_type, from_frame
+from tablecloak.io.frames import column_type
 from tablecloak.io.places import Place
-from tablecloak.io.sniff import sniff
-from tablecloak.io.sources import Source
-from tablecloak.io.tabular import read_frame, refuse_empty
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release.handover import appraise
 from tablecloak.release.match_originals import NO_ORIGINAL, NOT_EQUAL, equal_cells
-from tablecloak.release.plan import source_of, starred_of
-from tablecloak.release.prepare import read
+from tablecloak.release.plan import starred_of
 from tablecloak.release.recount import Failure, Verification
-from tablecloak.release.shapes.sets.coding import code_sets
+from tablecloak.release.shapes.sets.finished import FinishedSets, finished_sets
 from tablecloak.release.shapes.sets.matching import Beside
-from tablecloak.release.shapes.sets.plan import SetPlan, make_set_plan, release_format
+from tablecloak.release.shapes.sets.plan import SetPlan, make_set_plan
 from tablecloak.release.shapes.sets.recount import recount
 from tablecloak.release.verify import published_columns, unstarred_cells, wrong_columns
 from tablecloak.stats.classes import number_rows
@@ -38,55 +32,24 @@ def verify_set_file(
 ) -> Verification:
     """Recount published sets; with the original, also check that every record has one of its own that it covers."""
     timed = Timed(progress)
-    is_of_sets = bool(policy.input and policy.input.format == "sets")
-    format_ = release_format(policy, release, is_of_sets=is_of_sets) if isinstance(release, Path) else None
-    with timed.phase("read"):
-        plan = _plan_of_release(policy, release, format_)
-        cells = read_cells(release, plan, format_)
-        refuse_empty(len(cells), str(release))
-        whole = _whole(release, plan, policy, format_)
-    before: pl.DataFrame | None = None
-    if original is not None:
-        there = policy.with_files(source=original)
-        planned, table = read(LocalEngine(), source_of(there), there, timed)
-        assert isinstance(planned, SetPlan)
-        before = LocalEngine().frame(table)
-        plan = replace(planned, published_separator=plan.published_separator)
+    finished = finished_sets(release, policy, original=original, timed=timed)
     with timed.phase("verify"):
-        return _verified(cells, whole, plan, policy, before)
-
-
-def read_cells(place: Place, plan: SetPlan, format_: str | None) -> pl.Series:
-    """The published cells of a column of sets, as text."""
-    delimiter = plan.published_separator if format_ == "sets" else None
-    source = Source.of(place, format=format_, delimiter=delimiter, types={plan.column: ColumnType.TEXT})
-    return read_frame(source, columns=[plan.column])[plan.column]
-
-
-def _whole(release: Place, plan: SetPlan, policy: Policy, format_: str | None) -> pl.DataFrame:
-    delimiter = plan.published_separator if format_ == "sets" else None
-    names = sniff(Source.of(release, format=format_, delimiter=delimiter)).names
-    types = {n: c.type for n, c in policy.columns.items() if c.type is not None and n in names}
-    types[plan.column] = ColumnType.TEXT
-    return read_frame(Source.of(release, format=format_, delimiter=delimiter, types=types))
+        return _verified(finished, policy)
 
 
 def verify_set_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
     """The same for frames."""
-    frame = from_frame(release)
-    plan = make_set_plan(_only_sets(policy), frame.columns)
-    before = None if original is None else from_frame(original)
-    return _verified(frame[plan.column], frame, plan, policy, before)
+    return _verified(finished_sets(release, policy, original=original), policy)
 
 
-def _verified(
-    cells: pl.Series, release: pl.DataFrame, plan: SetPlan, policy: Policy, before: pl.DataFrame | None
-) -> Verification:
+def _verified(finished: FinishedSets, policy: Policy) -> Verification:
+    plan, release, before, cells = finished.plan, finished.release, finished.original, finished.cells
     failures = [*wrong_columns(policy, release.columns), *unstarred_cells(release, policy)]
     if before is None:
         verification = recount(cells, plan, None)
     else:
-        originals = code_sets(before[plan.column], plan)
+        originals = finished.originals
+        assert originals is not None
         columns = _kept(release, plan, policy)
         failures += [Failure("the original has no such column", n) for n in columns if n not in before.columns]
         equal = [_equal(release[n], before[n], policy) for n in columns if n in before.columns]
@@ -98,7 +61,7 @@ def _verified(
 
 
 def _kept(release: pl.DataFrame, plan: SetPlan, policy: Policy) -> list[str]:
-    """PublishedSets columns beside the sets, which show what the original shows."""
+    """Published columns beside the sets, which show what the original shows."""
     return [n for n in published_columns(policy, release.columns) if n not in (plan.column, *starred_of(policy))]
 
 
@@ -120,17 +83,3 @@ def _appraised(verification: Verification, release: pl.DataFrame, policy: Policy
     there = {name: spec for name, spec in policy.columns.items() if name in release.columns}
     plan = make_set_plan(policy.model_copy(update={"columns": there}), release.columns)
     return verification.with_handover(appraise(LocalEngine(), table_of(release), plan))
-
-
-def _only_sets(policy: Policy) -> Policy:
-    """The policy as it applies to a finished release: only the column of sets."""
-    columns = {name: policy.columns[name] for name in policy.columns_with(Role.ITEMS)}
-    return policy.model_copy(update={"columns": columns, "others": "drop"})
-
-
-def _plan_of_release(policy: Policy, release: Place, format_: str | None) -> SetPlan:
-    output_delimiter = policy.output.delimiter if policy.output else None
-    delimiter = output_delimiter or (policy.input.delimiter if policy.input else None)
-    layout = sniff(Source.of(release, format=format_, delimiter=delimiter if format_ == "sets" else None))
-    plan = make_set_plan(_only_sets(policy), layout.names, location=str(release))
-    return replace(plan, published_separator=layout.delimiter) if format_ == "sets" else plan

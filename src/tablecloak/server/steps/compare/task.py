@@ -53,11 +53,11 @@ class ComparisonAnswer:
 
 def compare(request: ReleaseRequest, _progress: Progress) -> ComparisonAnswer:
     """A release beside its original: distances of every column, all metrics, records by two columns."""
-    from tablecloak.measure.compare import compare_frames
+    from tablecloak.measure import compare as comparing
 
     policy = _in_memory(request)
     original, release = frame_of(source_of(policy)), frame_of(release_source(policy, request.release))
-    comparison = compare_frames(original, release, policy=policy, with_pairs=True)
+    comparison = comparing.compare(original, release, policy=policy, with_pairs=True)
     return ComparisonAnswer(comparison.to_dict(), tuple(heatmaps(p.to_dict()) for p in comparison.pairs[:MOST_PAIRS]))
 
 
