@@ -47,7 +47,7 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Stored(BaseModel):
+class _StoredOut(BaseModel):
     """What the API says of something in the store, by its attributes."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -109,7 +109,7 @@ class NewRun(_Body):
     task: Literal["run", "lattice"] = "run"
 
 
-class DatasetOut(_Stored):
+class DatasetOut(_StoredOut):
     """A dataset."""
 
     id: str
@@ -118,7 +118,7 @@ class DatasetOut(_Stored):
     created: str
 
 
-class ProjectOut(_Stored):
+class ProjectOut(_StoredOut):
     """A project."""
 
     id: str
@@ -130,7 +130,7 @@ class ProjectOut(_Stored):
     touched: str
 
 
-class RunOut(_Stored):
+class RunOut(_StoredOut):
     """A run; `result` has the keys of `tablecloak run --json`, `error` those of an error."""
 
     id: str
