@@ -9,6 +9,7 @@ import pytest
 
 import oracle_sets
 import tablecloak as tc
+from tablecloak.data import itemsets
 from tablecloak.errors import CloakError, IncompatibleChoice
 from tablecloak.io.places import place_of
 from tablecloak.measure.attack import attack, attack_frames
@@ -16,7 +17,6 @@ from tablecloak.measure.compare import compare
 from tablecloak.measure.sets import expose_sets
 from tablecloak.measure.two_releases import contrast_files, judge_files
 from tablecloak.policy.schema import Policy
-from tablecloak.stats import itemsets
 
 TREE = {"*": ["drinks", "food"], "drinks": ["alcohol", "soft"], "alcohol": ["beer", "wine", "gin"],
         "soft": ["milk", "tea"], "food": ["bread", "salt", "egg"]}  # fmt: skip

@@ -1,9 +1,14 @@
 """Results as lines for people."""
 
+import io
+from collections import Counter
+
 import pytest
+from rich.console import Console
 
 from tablecloak.report.about import check_run_verify
 from tablecloak.report.about.attack import attacked
+from tablecloak.report.blocks import table
 from tablecloak.report.render.terminal import lines
 from tablecloak.values.amounts import show_size
 
@@ -129,3 +134,16 @@ def test_chances_of_an_attack_are_percentages():
     report = {"attacks": [attack], "quasi": ["age"], "sensitive": [], "notes": []}
     reached = attacked(report, "release.csv").sections["What attackers reach"][1]
     assert reached.rows == (("prosecutor", "66.7%", "25.0% ± 5.0%", "100.0%", "–", "3", "1,200"),)
+
+
+@pytest.mark.parametrize("width", [24, 40, 80])
+def test_no_digit_is_cut_however_narrow_the_terminal(width):
+    shown = table(
+        ("attack", "on the original", "victims"), [["known-sensitive", "100.0%", "1,234,567"]], kind="numbers"
+    )
+    console = Console(width=width, file=io.StringIO())
+    console.print(*lines([shown]))
+    words = "".join(console.file.getvalue().split())
+    assert Counter(words) >= Counter("known-sensitive100.0%1,234,567")
+    if width > 24:
+        assert "1,234,567" in console.file.getvalue()

@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 from tablecloak.engines import ENGINES
 from tablecloak.engines.base import Engine
 from tablecloak.engines.local.engine import LocalEngine
-from tablecloak.engines.run_folder import Opening, Run
+from tablecloak.engines.run_folder import Opening, ResumableRun
 from tablecloak.errors import IncompatibleChoice, PolicyError, did_you_mean
 from tablecloak.io.sources import Layout
 from tablecloak.values.amounts import parse_bytes, show_bytes
@@ -87,7 +87,7 @@ def working_engine(
     """
     choice = choose(demand, n_bytes)
     same = {**(identity or {}), "--memory": str(choice.memory)}
-    run = None if output is None else Run(output, tuple(inputs), same)
+    run = None if output is None else ResumableRun(output, tuple(inputs), same)
     with closing(_open(choice, demand, run)) as engine:
         yield engine, choice
 
@@ -171,7 +171,7 @@ def machine_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _open(choice: Choice, demand: Demand, run: Run | None) -> Engine:
+def _open(choice: Choice, demand: Demand, run: ResumableRun | None) -> Engine:
     module = importlib.import_module(f"tablecloak.engines.{ENGINES[choice.name].folder}.engine")
     opening = Opening(choice.memory, demand.memory, demand.threads, demand.spill, demand.spark, run, demand.resume)
     engine: Engine = module.open_engine(opening)

@@ -39,7 +39,7 @@ def _print_of(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ResumableRun:
     """A run that makes a release: a killed one that makes the same can go on."""
 
     output: Path
@@ -56,7 +56,7 @@ class Opening:
     threads: int | None
     spill: Path | None
     spark: str | None  # address of a cluster
-    run: Run | None  # None: nothing is made that could be resumed
+    run: ResumableRun | None  # None: nothing is made that could be resumed
     resumes: bool
 
     def folder(self) -> RunFolder:

@@ -46,7 +46,7 @@ def _roles(report: Mapping[str, Any]) -> str:
 def _known(tried: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     """By the number of items that are known, where attacks are on sets."""
     for attack in tried:
-        if "by_known_items" in attack["details"]:
+        if "by_known_items" in attack.get("details", {}):
             yield risk_table(attack["details"]["by_known_items"], attack["details"]["k"])
 
 

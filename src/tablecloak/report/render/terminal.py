@@ -7,7 +7,7 @@ from functools import singledispatch
 
 from rich import table as grid
 from rich import tree as trees
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text as Line
 
 from tablecloak.report import blocks
@@ -108,16 +108,28 @@ def styled(text: Text) -> Line:
     return line
 
 
+class _Grid(grid.Table):
+    """A table whose numbers stand on one line each; where there is no room for that, they are broken, never cut."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widths = [column.min_width or 1 for column in self.columns]
+        if sum(widths) + 2 * len(widths) > options.max_width:
+            for column in self.columns:
+                column.min_width = None
+        yield from super().__rich_console__(console, options)
+
+
 @_lines.register
 def _table(block: blocks.TextTable) -> Iterator[RenderableType]:
-    shown = grid.Table(
+    shown = _Grid(
         title=block.title or None, title_justify="left", title_style="bold", box=None, pad_edge=False,
         header_style="bold",
     )  # fmt: skip
     is_numbers = block.kind == "numbers"
     for place, head in enumerate(block.heads):
         is_right = place in block.right or (is_numbers and place > 0)
-        shown.add_column(head, justify="right" if is_right else "left", overflow="fold", no_wrap=is_numbers)
+        width = max((styled(row[place]).cell_len for row in block.rows), default=0) if is_numbers and place else None
+        shown.add_column(head, justify="right" if is_right else "left", overflow="fold", min_width=width)
     tones = block.tones or [""] * len(block.rows)
     for row, tone in zip(block.rows, tones, strict=True):
         style = "bold green" if tone == "good" else STYLES.get(tone, "")
