@@ -112,7 +112,7 @@ class _Grid(grid.Table):
     """A table whose numbers stand on one line each; where there is no room for that, they are broken, never cut."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        widths = [column.min_width or 1 for column in self.columns]
+        widths = [column.min_width or 12 for column in self.columns]  # text is broken into lines of some width
         if sum(widths) + 2 * len(widths) > options.max_width:
             for column in self.columns:
                 column.min_width = None
