@@ -12,10 +12,13 @@ from tablecloak.measure.explore import explore_policy
 from tablecloak.measure.two_releases import judge_files
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.variations import parse_axis
-from tablecloak.release.shapes.base import shape_of
+from tablecloak.release.shapes.base import shape_of, shapes
 
 BASKETS = ["milk;bread", "milk;beer", "bread;beer", "milk;bread;beer"] * 6
 TREE = {"food": ["milk", "bread"], "drink": ["beer"]}
+
+
+POLICIES = ("classes", "groups", "separated", "sets")  # the keys of `policies`
 
 
 def columns(**roles):
@@ -40,6 +43,12 @@ def policies(folder):
     }
 
 
+def test_every_registered_shape_has_a_policy(tmp_path):
+    written = policies(tmp_path)
+    assert tuple(written) == POLICIES
+    assert {shape_of(Policy.model_validate(policy)) for policy in written.values()} == set(shapes())
+
+
 def spoil(path):
     """The first record shows something else than its original."""
     lines = path.read_text().splitlines()
@@ -48,13 +57,13 @@ def spoil(path):
     path.write_text("\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("shape", ["classes", "groups", "separated", "sets"])
+@pytest.mark.parametrize("shape", POLICIES)
 def test_run_recount_and_verify_agree(shape, tmp_path):
     written = {**policies(tmp_path)[shape], "output": str(tmp_path / "release.txt")}
     check_shape(ROAD, Policy.model_validate(written), spoil)
 
 
-@pytest.mark.parametrize("shape", ["classes", "groups", "separated", "sets"])
+@pytest.mark.parametrize("shape", POLICIES)
 def test_every_verb_knows_it_or_says_what_to_do_instead(shape, tmp_path):
     written = {**policies(tmp_path)[shape], "output": str(tmp_path / "release.csv")}
     policy = Policy.model_validate(written)

@@ -7,6 +7,7 @@ entry-point group `tablecloak.shapes`: loading the entry point gives an object w
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from tablecloak.release.recount import Verification
     from tablecloak.release.search import Solved
 
-# Ours; the last one is what every policy speaks of that no other shape claims.
-_OURS = ("sets.shape", "groups", "classes")
+REST = "classes"  # what every policy speaks of that no other shape claims
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,10 +198,13 @@ class Shape(Protocol):
 
 @cache
 def shapes() -> tuple[Shape, ...]:
-    """Every shape, those of others first."""
+    """Every shape, those of others first: modules of this room that have a `SHAPE`, and entry points."""
     others = [point.load() for point in entry_points(group="tablecloak.shapes")]
-    ours = [importlib.import_module(f"tablecloak.release.shapes.{name}").SHAPE for name in _OURS]
-    return (*others, *ours)
+    room = __name__.rpartition(".")[0]
+    files = [m for m in pkgutil.iter_modules(importlib.import_module(room).__path__) if m.name != "base"]
+    modules = {m.name: f"{room}.{m.name}.shape" if m.ispkg else f"{room}.{m.name}" for m in files}
+    ours = sorted(modules, key=lambda name: (name == REST, name))
+    return (*others, *(importlib.import_module(modules[name]).SHAPE for name in ours))
 
 
 def shape_of(policy: Policy) -> Shape:
