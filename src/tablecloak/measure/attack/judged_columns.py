@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 
 from tablecloak.data.table import Role
 from tablecloak.errors import DataError, IncompatibleChoice, require_columns
-from tablecloak.io.frames import from_frame
 from tablecloak.policy.schema import Policy
 from tablecloak.profile.profile import inspect_frame
 
@@ -34,11 +32,11 @@ def meant_quasi(
 
 
 def meant_sensitive(
-    before: pl.DataFrame | None, after: pl.DataFrame, side: Any, policy: Policy | None, names: Sequence[str],
-    quasi: Sequence[str],
+    before: pl.DataFrame | None, after: pl.DataFrame, side: pl.DataFrame | None, policy: Policy | None,
+    names: Sequence[str], quasi: Sequence[str],
 ) -> list[str]:  # fmt: skip
     """The sensitive columns that the release shows."""
-    shown = [*after.columns, *(from_frame(side).columns if side is not None else [])]
+    shown = [*after.columns, *(side.columns if side is not None else [])]
     wanted = list(dict.fromkeys(names)) or (policy.columns_with(Role.SENSITIVE) if policy else [])
     for name in wanted:
         if name in quasi:
