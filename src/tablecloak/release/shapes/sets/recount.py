@@ -51,11 +51,7 @@ def recount(
     stats = count_itemsets(published.baskets, plan.km.m, k=plan.km.k)
     verdict = plan.km.verdict(stats)
     n_sets = published.baskets.distinct()[0].n_baskets
-    itemsets: dict[str, Any] = {
-        "column": plan.column,
-        "published_items": len(published.labels),
-        "after": _said(stats),
-    }
+    itemsets: dict[str, Any] = {"column": plan.column, "published_items": len(published.labels), "after": _said(stats)}
     covers: bool | None = None
     notes: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
