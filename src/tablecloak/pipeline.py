@@ -226,11 +226,7 @@ def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[Engi
 
 
 def explore(
-    policy: Policy,
-    *,
-    algorithm: str | None = None,
-    progress: Progress = silent,
-    **options: Unpack[EngineOptions],
+    policy: Policy, *, algorithm: str | None = None, progress: Progress = silent, **options: Unpack[EngineOptions]
 ) -> tuple[LatticeView, FullDomain]:
     """The lattice of a policy's full-domain generalisations after a search, and the algorithm that searched it.
 
@@ -297,12 +293,7 @@ def verify_certificate(
 
 @contextmanager
 def _engine_for(
-    shape: Shape,
-    source: Source,
-    demand: Demand,
-    *,
-    output: Path | None = None,
-    policy: Policy | None = None,
+    shape: Shape, source: Source, demand: Demand, *, output: Path | None = None, policy: Policy | None = None
 ) -> Iterator[tuple[Engine, Choice]]:
     """The engine that reads a source, closed in the end, and why it is this one.
 

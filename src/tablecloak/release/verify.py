@@ -31,7 +31,7 @@ from tablecloak.io.cells import infer_type, parsed
 from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.progress import Progress, Timed, silent
+from tablecloak.progress import Progress, Timed
 from tablecloak.release.finished import (
     FinishedRelease,
     bytes_of,
@@ -53,14 +53,7 @@ from tablecloak.release.match_originals import (
 )
 from tablecloak.release.plan import PUBLISHED, Plan, make_plan, side_path, starred_of
 from tablecloak.release.recount import ROWS_NAMED, Failure, Originals, Verification, verify
-from tablecloak.release.shapes.groups import (
-    COUNT,
-    GROUP,
-    Separated,
-    read_separated,
-    unexchanged,
-    verify_separated,
-)
+from tablecloak.release.shapes.groups import COUNT, GROUP, Separated, read_separated, unexchanged, verify_separated
 from tablecloak.stats.classes import Evidence, number_rows
 
 # Why a column that a policy names has no place in a release.
@@ -91,25 +84,14 @@ SAME_TABLE = "the distribution of the whole table was taken from the release; --
 
 
 def verify_release(
-    release: Any,
-    policy: Policy,
-    *,
-    original: Any = None,
-    side: Any = None,
-    progress: Progress = silent,
-    demand: Demand | None = None,
+    release: Any, policy: Policy, *, original: Any, side: Any, progress: Progress, demand: Demand
 ) -> Verification:
-    """Recount a finished release, whoever made it; with the original, also hold every published cell against it.
-
-    Args:
-        release: a place or a frame; so may the original be.
-        side: the sensitive columns, where a frame has them in one of their own; beside a file they are found.
-    """
+    """Recount a finished release, whoever made it; with the original, also hold every published cell against it."""
     timed = Timed(progress)
     source = source_of_release(release, policy)
     before = None if original is None else source_of_original(original, policy)
     if policy.algorithm.publishes.is_bucketing:
-        choice = choose_memory(demand or Demand(), bytes_of(source, before), verb="verify of a release in groups")
+        choice = choose_memory(demand, bytes_of(source, before), verb="verify of a release in groups")
         verification = _read_groups(source, side, policy, before, timed)
     else:
         with engine_for(demand, source, before) as (engine, choice):
