@@ -350,8 +350,8 @@ def _verify_groups(
         return with_failures(verification, failures)
     columns = _group_columns(grouped, policy)
     absent = [Failure("the original has no such column", n) for n in columns if n not in before.types]
-    held = _held_in_groups(engine, grouped, plan, policy, before)
-    return with_failures(counted_beside(held(verification), before.table.n_rows, plan, before), [*failures, *absent])
+    held = _held_in_groups(verification, engine, grouped, plan, policy, before)
+    return with_failures(counted_beside(held, before.table.n_rows, plan, before), [*failures, *absent])
 
 
 def _is_one_each(original: Table, policy: Policy) -> bool:
@@ -367,9 +367,9 @@ def _group_columns(grouped: _Grouped, policy: Policy) -> list[str]:
 
 
 def _held_in_groups(
-    engine: LocalEngine, grouped: _Grouped, plan: Plan, policy: Policy, before: Original
-) -> Callable[[Verification], Verification]:
-    """What the original says of groups: every group must show what some records hold, and no record is in two."""
+    verification: Verification, engine: LocalEngine, grouped: _Grouped, plan: Plan, policy: Policy, before: Original
+) -> Verification:
+    """With what the original says of groups: each must show what some records hold, and no record is in two."""
     columns = [n for n in _group_columns(grouped, policy) if n in before.types]
     originals = engine.frame(before.texts(engine, columns)) if columns else pl.DataFrame()
     equal = {
@@ -378,7 +378,7 @@ def _held_in_groups(
     }
     foreign = _foreign_values(grouped, equal)
     if foreign:
-        return lambda verification: with_failures(replace(verification, covers=False), foreign)
+        return with_failures(replace(verification, covers=False), foreign)
     fixed, moving = _linked_columns(engine, grouped, plan, before.table, columns)
     blocks = [*fixed, *moving]
 
@@ -388,19 +388,15 @@ def _held_in_groups(
     uncut = unexchanged(grouped.release, blocks, plan, shown)
     answer = dealt([shown(block) for block in blocks])
     if answer.is_possible is None:
-        return lambda verification: with_failures(
-            replace(verification, unchecked=(*verification.unchecked, GROUPS_OPEN)), uncut
-        )
+        return with_failures(replace(verification, unchecked=(*verification.unchecked, GROUPS_OPEN)), uncut)
     if answer.is_possible:
-        return lambda verification: with_failures(replace(verification, covers=True), uncut)
+        return with_failures(replace(verification, covers=True), uncut)
     alone = [*fixed, *([n] for block in moving for n in block)]
     is_chosen = plan.algorithm.chooses_blocks and not any(_stays_together(b, shown) for b in moving)
     if is_chosen and dealt([shown(b) for b in alone]).is_possible:
-        return lambda verification: with_failures(
-            replace(verification, unchecked=(*verification.unchecked, OTHER_BLOCKS)), uncut
-        )
+        return with_failures(replace(verification, unchecked=(*verification.unchecked, OTHER_BLOCKS)), uncut)
     failures = [_wrong_group(grouped, group, blocks[block]) for group, block in answer.wrong[:ROWS_NAMED]]
-    return lambda verification: with_failures(replace(verification, covers=False), failures or [Failure(NO_GROUPS)])
+    return with_failures(replace(verification, covers=False), failures or [Failure(NO_GROUPS)])
 
 
 def _foreign_values(grouped: _Grouped, equal: Mapping[str, Equal]) -> list[Failure]:

@@ -160,7 +160,7 @@ class SetsOfItems:
         return [Measurement("gcp", loss, LOSS, {_planned(solved.plan).column: loss})]
 
     def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:
-        risks = _risks(prepared.coding.merged[0], _most_known(plans))
+        risks = risks_of(prepared.coding.merged[0], _most_known(plans))
         if risks is None:
             return None
         return Exposure(risks[-1].n_records, risks[-1].n_unique, risks[-1].highest, risks[-1].average)
@@ -169,7 +169,7 @@ class SetsOfItems:
         goal, sets, cut = _planned(solved.plan).km, solved.coding, solved.answer
         published = cut.publish(sets.merged[0], copies=goal.multiset).distinct()[0]
         # whoever asks for a smaller m is not thereby safer: one attacker looks at all variants
-        risks = _risks(published, _most_known(plans))
+        risks = risks_of(published, _most_known(plans))
         smallest = risks[goal.m - 1].least if risks else count_itemsets(published, goal.m).rarest
         return Explored(
             {
@@ -239,11 +239,11 @@ def _most_known(plans: Sequence[Plan]) -> int:
     return max(_planned(plan).km.m for plan in plans)
 
 
-def _risks(baskets: Baskets, n_known: int) -> tuple[ItemsetRisk, ...] | None:
+def risks_of(baskets: Baskets, n_known: int, *, k: int = 2) -> tuple[ItemsetRisk, ...] | None:
     """The risk for someone who knows 1, 2, .. so many items; None where that is too much to count."""
     if cost_of(baskets, n_known) > MOST_ITEMSETS:
         return None
-    return itemset_risks(candidates_of(baskets, n_known), weights=baskets.weights)
+    return itemset_risks(candidates_of(baskets, n_known), k=k, weights=baskets.weights)
 
 
 def make_release(frame: pl.DataFrame, sets: Sets, cut: Cut, plan: SetPlan) -> Release:
