@@ -255,7 +255,7 @@ def compare_columns(
     ways = plan.quasi_columns(table_of(before))
     read = [PublishedColumn.of(before[way.name], way, recount.cells[way.name]) for way in ways]
     judged = [_quasi_column(column, n_suppressed) for column in read]
-    others = [kept_column(before[name], after[name]) for name in before.columns if name in _rest(after, names)]
+    others = [kept_column(before[n], after[n]) for n in before.columns if n in after.columns and n not in names]
     attributes = sensitive if policy else _askable(before, others)
     rows = after if recount.is_suppressed is None else after.filter(pl.Series(~recount.is_suppressed))
 
@@ -325,10 +325,6 @@ def _is_aligned(read: Sequence[PublishedColumn], recount: Recount) -> bool:
     if recount.is_suppressed is not None:
         return False
     return all(len(c.codes) == recount.n_rows and c.coverage.holds_rows(c.labels, c.codes).all() for c in read)
-
-
-def _rest(after: pl.DataFrame, quasi: Sequence[str]) -> set[str]:
-    return set(after.columns).difference(quasi)
 
 
 def _unread_notes(columns: Sequence[ColumnComparison]) -> list[str]:

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, Unpack
 
 from tablecloak.engines.base import Table
-from tablecloak.engines.choose import Demand, EngineOptions, bytes_in_memory, choose_memory
+from tablecloak.engines.choose import Demand, EngineOptions, choose_memory
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import CloakError, IncompatibleChoice, PolicyError, did_you_mean
-from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.measure.frontier import Knee, knee_of, on_frontier
 from tablecloak.metrics.base import every
@@ -22,6 +21,7 @@ from tablecloak.policy.variations import Axis, Variant, axis_of, variants
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release import looks
 from tablecloak.release.facts.collect import Exposure
+from tablecloak.release.finished import bytes_of
 from tablecloak.release.outcome import sentence
 from tablecloak.release.plan import Plan, source_of
 from tablecloak.release.prepare import Memo, Prepared, nothing, prepare, read
@@ -155,7 +155,7 @@ def explore_policy(
     Raises: IncompatibleChoice where an engine is asked for that does not work in memory.
     """
     source, demand = source_of(policy), Demand.of(**options)
-    choose_memory(demand, 0 if source.is_on_spark else bytes_in_memory(sniff(source)), verb="explore")
+    choose_memory(demand, bytes_of(source), verb="explore")
     return _explore(source, policy, axes, risk, utility, demand.threads, Timed(progress))
 
 

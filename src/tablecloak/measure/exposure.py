@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,16 +104,13 @@ def _exposure(
         risk_of(on_all),
         len(table.types),
         choice,
-        _subsets(_codes(engine.frame(table, quasi)), subsets) if subsets else None,
+        _subsets(engine.frame(table, quasi), subsets) if subsets else None,
         _population(engine, table, quasi, people) if people else (),
     )
 
 
-def _codes(frame: pl.DataFrame) -> dict[str, Any]:
-    return {name: column_of(frame[name])[1] for name in frame.columns}
-
-
-def _subsets(codes: Mapping[str, Any], largest: int) -> Subsets:
+def _subsets(frame: pl.DataFrame, largest: int) -> Subsets:
+    codes = {name: column_of(frame[name])[1] for name in frame.columns}
     return Subsets(
         risk_by_columns.subset_risks(codes, largest=largest), risk_by_columns.minimal_uniques(codes, largest=largest)
     )

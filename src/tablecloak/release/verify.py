@@ -23,7 +23,7 @@ from tablecloak.data.group_origins import BlockRows, dealt, kept_links
 from tablecloak.data.row_origins import Equal
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Table
-from tablecloak.engines.choose import Demand, choose_memory
+from tablecloak.engines.choose import Demand, choose_memory, working_engine
 from tablecloak.engines.equal_rows import Hidden
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.errors import IncompatibleChoice
@@ -32,14 +32,7 @@ from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed
-from tablecloak.release.finished import (
-    FinishedRelease,
-    bytes_of,
-    engine_for,
-    source_of_original,
-    source_of_release,
-    texts_of,
-)
+from tablecloak.release.finished import FinishedRelease, bytes_of, source_of_original, source_of_release, texts_of
 from tablecloak.release.handover import appraise_finished
 from tablecloak.release.match_originals import (
     NOT_EQUAL,
@@ -94,7 +87,7 @@ def verify_release(
         choice = choose_memory(demand, bytes_of(source, before), verb="verify of a release in groups")
         verification = _read_groups(source, side, policy, before, timed)
     else:
-        with engine_for(demand, source, before) as (engine, choice):
+        with working_engine(demand, bytes_of(source, before)) as (engine, choice):
             with timed.phase("read"):
                 plan = _plan_of(source, policy, engine.layout(source).names)
                 finished = FinishedRelease.read(engine, source, labelled=plan.quasi)

@@ -14,10 +14,9 @@ from tablecloak.attacks.base import every, rows_of_persons, run_attacks
 from tablecloak.attacks.case import Attacker, Case
 from tablecloak.attacks.replay import MOST_PEOPLE
 from tablecloak.data.table import Role
-from tablecloak.engines.choose import Demand, bytes_in_memory, choose_memory
+from tablecloak.engines.choose import Demand, choose_memory
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.places import place_of
-from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
 from tablecloak.io.tabular import read_frame
 from tablecloak.measure.attack.cases import build_case
@@ -28,7 +27,7 @@ from tablecloak.measure.attack.report import AttackReport
 from tablecloak.measure.other_shapes import finished_of
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.release.finished import original_frame, release_frame
+from tablecloak.release.finished import bytes_of, original_frame, release_frame
 from tablecloak.release.plan import side_path
 from tablecloak.release.population import read_population
 from tablecloak.release.shapes.groups import GROUP
@@ -78,7 +77,7 @@ def attack(
     choice = None
     if is_place(release):
         source = Source.of(release, expected=frozenset([*quasi, *(policy.columns if policy else ())]))
-        choice = choose_memory(demand or Demand(), bytes_in_memory(sniff(source)), verb="attack")
+        choice = choose_memory(demand or Demand(), bytes_of(source), verb="attack")
     before = None if original is None else original_frame(original, policy)
     labelled = list(quasi) or (policy.columns_with(Role.QUASI) if policy else [])
     after = _read_release(release, labelled, before)
