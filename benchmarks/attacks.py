@@ -96,7 +96,7 @@ def measure(folder: Path) -> dict[str, dict[str, Any]]:
     for name, (goals, algorithm) in WAYS.items():
         policy = policy_of(folder, goals, algorithm)
         release, side = release_of(table, policy)
-        report = attacking.attack_frames(
+        report = attacking.attack(
             table, release, policy=policy, side=side, population=everybody, control=control, others=[second],
             attacker=Attacker(k=5, m=3), with_before=not found,
         )  # fmt: skip

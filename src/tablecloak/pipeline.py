@@ -17,14 +17,13 @@ from tablecloak.algorithms.base import Problem, Publishes
 from tablecloak.algorithms.fulldomain.base import FullDomain
 from tablecloak.algorithms.fulldomain.lattice_view import LatticeView
 from tablecloak.engines.base import Engine
-from tablecloak.engines.choose import Choice, Demand, EngineOptions, bytes_in_memory, working_engine
+from tablecloak.engines.choose import Choice, Demand, EngineOptions, working_engine
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.database import digest_of_table
 from tablecloak.io.parts import files_of
 from tablecloak.io.places import Place
-from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
@@ -34,7 +33,7 @@ from tablecloak.release.apply import apply_file
 from tablecloak.release.certificate import sha256_text
 from tablecloak.release.documents import Certified, Documents, certified_policy, check_certificate, write_documents
 from tablecloak.release.facts.subject import Subject
-from tablecloak.release.finished import source_of_original
+from tablecloak.release.finished import bytes_of, source_of_original
 from tablecloak.release.handover import findings_before, risk_before
 from tablecloak.release.outcome import CheckReport, RunReport, sentence, with_files, with_targets, with_utility
 from tablecloak.release.plan import side_path, source_of
@@ -226,11 +225,7 @@ def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[Engi
 
 
 def explore(
-    policy: Policy,
-    *,
-    algorithm: str | None = None,
-    progress: Progress = silent,
-    **options: Unpack[EngineOptions],
+    policy: Policy, *, algorithm: str | None = None, progress: Progress = silent, **options: Unpack[EngineOptions]
 ) -> tuple[LatticeView, FullDomain]:
     """The lattice of a policy's full-domain generalisations after a search, and the algorithm that searched it.
 
@@ -297,12 +292,7 @@ def verify_certificate(
 
 @contextmanager
 def _engine_for(
-    shape: Shape,
-    source: Source,
-    demand: Demand,
-    *,
-    output: Path | None = None,
-    policy: Policy | None = None,
+    shape: Shape, source: Source, demand: Demand, *, output: Path | None = None, policy: Policy | None = None
 ) -> Iterator[tuple[Engine, Choice]]:
     """The engine that reads a source, closed in the end, and why it is this one.
 
@@ -313,11 +303,10 @@ def _engine_for(
         _refuse_engine(shape, "local" if demand.engine == "auto" else demand.engine)
         yield LocalEngine(), Choice(LocalEngine.name, f"{shape.name} are counted in memory", 0)
         return
-    n_bytes = 0 if source.is_on_spark else bytes_in_memory(sniff(source))
     inputs = () if source.is_frame else files_of(source)
     text = policy.model_dump_json(exclude_defaults=True, by_alias=True) if policy else ""
     with working_engine(
-        demand, n_bytes, output=output, inputs=inputs, identity={"the policy": sha256_text(text)}
+        demand, bytes_of(source), output=output, inputs=inputs, identity={"the policy": sha256_text(text)}
     ) as opened:
         yield opened
 

@@ -13,7 +13,7 @@ from checks_kinds import case_of_sets, check_attack
 from oracle_attacks import PLAIN, World
 from tablecloak.attacks.base import counting, every
 from tablecloak.attacks.case import Attacker, Fact
-from tablecloak.measure.attack import attack_frames
+from tablecloak.measure.attack import attack
 from tablecloak.registry import known
 
 # Attacks that learn, draw, match or run programs: held against worked examples, and their parts against slow ones.
@@ -73,7 +73,7 @@ def test_it_reaches_what_a_slow_attacker_reaches(name):
     for seed in range(12):
         world = world_of(seed)
         column, equals, value = world.fact
-        report = attack_frames(
+        report = attack(
             pl.DataFrame(world.people), pl.DataFrame(world.release), quasi=QUASI,
             sensitive=[world.number if by_number else world.sensitive], population=pl.DataFrame(world.population),
             others=[pl.DataFrame(world.other if name == "collusion" else world.later)],

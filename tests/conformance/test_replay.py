@@ -15,7 +15,7 @@ import tablecloak as tc
 from tablecloak import registry
 from tablecloak.attacks import replay
 from tablecloak.attacks.base import run_attacks
-from tablecloak.measure.attack import attack_frames, build_case
+from tablecloak.measure.attack import attack, build_case
 from tablecloak.measure.attack.program import program_of
 from tablecloak.models.k_concealment import KConcealment
 from tablecloak.models.km_anonymity import KmAnonymity
@@ -74,7 +74,7 @@ def goals_of(kind):
 
 def replayed(data, policy):
     release = tc.anonymize(data, policy)
-    report = attack_frames(data, release.frame, policy=policy, side=release.side, kinds=["replay"], with_before=False)
+    report = attack(data, release.frame, policy=policy, side=release.side, kinds=["replay"], with_before=False)
     return report.after[0]
 
 
@@ -310,7 +310,7 @@ def test_a_public_secret_is_replayed():
 def test_a_release_of_another_program_is_not_replayed():
     data = people(1)
     other = tc.anonymize(data, policy_for("mondrian", [tc.KAnonymity(k=3)]))
-    found = attack_frames(data, other.frame, policy=policy_for("mondrian", [tc.KAnonymity(k=2)]), kinds=["replay"])
+    found = attack(data, other.frame, policy=policy_for("mondrian", [tc.KAnonymity(k=2)]), kinds=["replay"])
     assert "another program, version or policy" in found.after[0].reason
 
 

@@ -28,7 +28,7 @@ from tablecloak.attacks.population_uniques import (
     zayatz,
 )
 from tablecloak.attacks.risk_by_columns import dependencies, keys, minimal_uniques, subset_risks
-from tablecloak.measure.attack import attack_frames, build_case
+from tablecloak.measure.attack import attack, build_case
 from tablecloak.models.ck_safety import disclosure
 from tablecloak.registry import find
 from tablecloak.stats.classes import SensitiveDomain, count_classes
@@ -61,7 +61,7 @@ def releases(draw, most=7):
 
 
 def reached(name, people, rows, *, sensitive=("dx",), **beside):
-    found = attack_frames(
+    found = attack(
         pl.DataFrame(people), pl.DataFrame(rows), quasi=QUASI, sensitive=list(sensitive), kinds=[name],
         with_before=False, **beside,
     ).after[0]  # fmt: skip

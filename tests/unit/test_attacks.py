@@ -21,7 +21,7 @@ from tablecloak.attacks.noise_filtering import filtered
 from tablecloak.attacks.outliers import robust_scores
 from tablecloak.attacks.probabilistic_linkage import fit_weights
 from tablecloak.errors import DataError, PolicyError
-from tablecloak.measure.attack import attack_frames, build_case, read_facts
+from tablecloak.measure.attack import attack, build_case, read_facts
 from tablecloak.models.base import Goal
 from tablecloak.models.k_map import KMap
 from tablecloak.models.m_confidentiality import MConfidentiality
@@ -33,7 +33,7 @@ from tablecloak.stats.consistency import Consistency
 
 
 def reached(name, original, release, quasi, sensitive=(), **beside):
-    found = attack_frames(
+    found = attack(
         original, release, quasi=quasi, sensitive=sensitive, kinds=[name], with_before=False, **beside
     ).after[0]
     assert found.finding is not None, found.reason
@@ -41,7 +41,7 @@ def reached(name, original, release, quasi, sensitive=(), **beside):
 
 
 def refused(name, original, release, quasi, sensitive=(), **beside):
-    report = attack_frames(original, release, quasi=quasi, sensitive=sensitive, kinds=[name], **beside)
+    report = attack(original, release, quasi=quasi, sensitive=sensitive, kinds=[name], **beside)
     assert report.after[0].finding is None
     return report.after[0].reason
 
@@ -235,7 +235,7 @@ def test_the_order_of_rows_changes_no_attack(seed):
     )
     kinds = [name for name in every() if name not in ("attribute-inference", "minimality")]  # which draw, row by row
     ways = [release, release.reverse(), release.sort("age", "dx"), release.sample(60, shuffle=True, seed=seed)]
-    found = [figures(attack_frames(original, w, quasi=["age"], sensitive=["dx"], kinds=kinds)) for w in ways]
+    found = [figures(attack(original, w, quasi=["age"], sensitive=["dx"], kinds=kinds)) for w in ways]
     assert sum(f["applies"] for f in found[0].values()) >= 10
     assert found[1:] == found[:1] * 3
 
@@ -253,7 +253,7 @@ def test_that_rows_fit_several_people_is_said():
     original = pl.DataFrame({"age": [20, 25, 30], "dx": ["a", "a", "a"]})
     release = pl.DataFrame({"age": ["[25, 30]", "[20, 30]", "[20, 25]"], "dx": ["a", "a", "a"]})
     wanted = tc.Policy(columns=tc.roles(quasi=["age"], sensitive=["dx"]), goals=[tc.KAnonymity(k=2)])
-    report = attack_frames(original, release, policy=wanted, kinds=["distance-linkage"])
+    report = attack(original, release, policy=wanted, kinds=["distance-linkage"])
     assert "which row is whose is not certain" in report.notes[0]
 
 
@@ -262,7 +262,7 @@ def test_rows_that_nothing_but_their_order_could_tell_apart_are_not_told():
     original = pl.DataFrame({"age": [20, 30, 40, 50], "pay": [1, 2, 3, 4]})
     averages = pl.DataFrame({"age": [25.0, 25.0, 45.0, 45.0], "pay": [1.5, 2.1, 3.2, 4.4]})
     wanted = tc.Policy(columns=tc.roles(quasi=["age"], sensitive=["pay"]), goals=[tc.KAnonymity(k=2)])
-    found = figures(attack_frames(original, averages, policy=wanted, kinds=["distance-linkage", "noise-filtering"]))
+    found = figures(attack(original, averages, policy=wanted, kinds=["distance-linkage", "noise-filtering"]))
     assert [f["applies"] for f in found.values()] == [False, False]
 
 
@@ -297,7 +297,7 @@ def test_classes_with_overlapping_cells_are_compared_bit_by_bit():
 
 
 def test_no_exposure_names_a_value():
-    report = attack_frames(PEOPLE, PEOPLE, quasi=["age", "sex"], sensitive=["dx"]).to_dict()
+    report = attack(PEOPLE, PEOPLE, quasi=["age", "sex"], sensitive=["dx"]).to_dict()
     assert "p3" not in str(report)
 
 
@@ -310,11 +310,11 @@ def test_facts_are_read_from_a_table():
 
 def test_unknown_attacks_and_columns_are_refused():
     with pytest.raises(PolicyError, match="unknown attack"):
-        attack_frames(PEOPLE, PEOPLE, quasi=["age"], kinds=["homogenity"])
+        attack(PEOPLE, PEOPLE, quasi=["age"], kinds=["homogenity"])
     with pytest.raises(DataError, match="no column 'agee'"):
-        attack_frames(PEOPLE, PEOPLE, quasi=["agee"])
+        attack(PEOPLE, PEOPLE, quasi=["agee"])
     with pytest.raises(DataError, match="no column 'sex'"):
-        attack_frames(PEOPLE, PEOPLE, quasi=["age", "sex"], population=PEOPLE.select("age"))
+        attack(PEOPLE, PEOPLE, quasi=["age", "sex"], population=PEOPLE.select("age"))
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_highest_is_told_only_where_it_is_a_maximum_over_people():
     assert reached("prosecutor", PEOPLE, halves, ["age"]).highest == pytest.approx(1 / 3)
     shown = reached("marketer", PEOPLE, halves, ["age"])
     assert (shown.highest, shown.average) == (None, pytest.approx(1 / 3))
-    assert attack_frames(PEOPLE, halves, quasi=["age"], kinds=["marketer"]).to_dict()["attacks"][0]["highest"] is None
+    assert attack(PEOPLE, halves, quasi=["age"], kinds=["marketer"]).to_dict()["attacks"][0]["highest"] is None
 
 
 def test_success_and_baseline_are_one_quantity():

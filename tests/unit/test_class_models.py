@@ -19,7 +19,7 @@ from tablecloak import pipeline, registry
 from tablecloak.cli.main import main
 from tablecloak.data.table import Order
 from tablecloak.errors import GoalNotMet, IncompatibleChoice, PolicyError
-from tablecloak.measure.attack.frames import _attacker
+from tablecloak.measure.attack.tables import _attacker
 from tablecloak.models import Goal, model
 from tablecloak.models.base import PrivacyModel
 from tablecloak.models.confidence_bounding import ConfidenceBounding

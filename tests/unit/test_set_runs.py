@@ -15,7 +15,7 @@ from tablecloak.models.km_anonymity import KmAnonymity
 from tablecloak.pipeline import anonymize
 from tablecloak.policy.load import load_policy, parse_policy
 from tablecloak.policy.schema import Policy
-from tablecloak.release.shapes.sets.verify import verify_set_frame
+from tablecloak.release.shapes.sets.verify import verify_sets
 from tablecloak.sample import baskets, write_baskets
 
 TREE = {"*": ["Food", "Drinks"], "Food": ["brød", "äpple", "日本"], "Drinks": ["beer", "wine", "=milk"]}
@@ -160,16 +160,16 @@ def test_a_tampered_release_is_found():
     policy = Policy(columns={"items": {"role": "items", "hierarchy": HIERARCHY}}, goals=[KmAnonymity(k=2, m=1)])
     before = pl.DataFrame({"items": ["brød;beer", "brød;wine"]})
     good = pl.DataFrame({"items": ["Food;Drinks", "Food;Drinks"]})
-    assert verify_set_frame(good, policy, original=before).holds
+    assert verify_sets(good, policy, original=before).holds
     for cells, words in (
         (["Food;Drinks", "Food;Drinks;äpple"], "cover no item"),
         (["Food", "Food"], "are missing"),
         (["Food;Drinks", "Food;Wein"], "no labels of the hierarchy"),
     ):
-        found = verify_set_frame(pl.DataFrame({"items": cells}), policy, original=before)
+        found = verify_sets(pl.DataFrame({"items": cells}), policy, original=before)
         assert found.covers is False
         assert any(words in note for note in found.notes)
-    assert not verify_set_frame(pl.DataFrame({"items": ["Food", "Drinks"]}), policy).holds
+    assert not verify_sets(pl.DataFrame({"items": ["Food", "Drinks"]}), policy).holds
 
 
 def test_a_frame_can_be_released_and_written(tmp_path):

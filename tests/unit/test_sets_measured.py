@@ -12,7 +12,7 @@ import tablecloak as tc
 from tablecloak.data import itemsets
 from tablecloak.errors import CloakError, IncompatibleChoice
 from tablecloak.io.places import place_of
-from tablecloak.measure.attack import attack, attack_frames
+from tablecloak.measure.attack import attack
 from tablecloak.measure.compare import compare
 from tablecloak.measure.sets import expose_sets
 from tablecloak.measure.two_releases import contrast_files, judge_files
@@ -71,7 +71,7 @@ def test_an_attack_on_published_labels_alone_counts_who_holds_the_rarest(multise
         sets, m = random_sets(rng), rng.randint(1, 3)
         if multiset:
             sets = [items + items[:1] for items in sets]
-        found = attack_frames(None, frame_of(sets), policy=policy_of(m=m, multiset=multiset))
+        found = attack(None, frame_of(sets), policy=policy_of(m=m, multiset=multiset))
         is_told(known(found), oracle_sets.candidates(sets, m, multiset=multiset), 3)
         assert found.before is None
         assert found.after[0].finding.n_victims == sum(
@@ -85,11 +85,11 @@ def test_an_attack_beside_the_original_counts_records_that_can_hold_what_is_know
         sets, m = random_sets(rng), rng.randint(1, 3)
         policy = policy_of(k=2, m=m)
         release = tc.anonymize(sets, policy).frame
-        found = attack_frames(frame_of(sets), release, policy=policy)
+        found = attack(frame_of(sets), release, policy=policy)
         is_told(known(found), oracle_sets.possible(sets, sets_of(release), m, TREE), 2)
         is_told(known(found, "before"), oracle_sets.candidates(sets, m), 2)
         assert found.after[0].finding.n_victims == 0
-        assert known(found) == known(attack_frames(None, release, policy=policy))
+        assert known(found) == known(attack(None, release, policy=policy))
 
 
 def test_labels_of_other_tools_may_cover_each_other():
@@ -105,33 +105,33 @@ def test_labels_of_other_tools_may_cover_each_other():
 
         shown = [list(dict.fromkeys(raised(item) for item in items)) for items in sets]
         rng.shuffle(shown)
-        found = attack_frames(frame_of(sets), frame_of(shown), policy=policy_of(m=m))
+        found = attack(frame_of(sets), frame_of(shown), policy=policy_of(m=m))
         is_told(known(found), oracle_sets.possible(sets, shown, m, TREE), 3)
 
 
 def test_a_rare_item_is_a_victim_with_its_place_in_the_original():
     sets = [["milk", "bread"]] * 5 + [["milk", "gin"]]
-    found = attack_frames(frame_of(sets), frame_of(sets[::-1]), policy=policy_of(k=3, m=1)).after[0].finding
+    found = attack(frame_of(sets), frame_of(sets[::-1]), policy=policy_of(k=3, m=1)).after[0].finding
     assert (found.highest, found.n_victims, found.worst[0], found.rows_of) == (1.0, 1, 6, "original")
-    alone = attack_frames(None, frame_of(sets[::-1]), policy=policy_of(k=3, m=1)).after[0].finding
+    alone = attack(None, frame_of(sets[::-1]), policy=policy_of(k=3, m=1)).after[0].finding
     assert (alone.worst[0], alone.rows_of) == (1, "release")
 
 
 def test_attacks_on_columns_say_that_there_are_none():
-    (found,) = attack_frames(None, frame_of([["milk"]]), policy=policy_of(), kinds=["prosecutor"]).after
+    (found,) = attack(None, frame_of([["milk"]]), policy=policy_of(), kinds=["prosecutor"]).after
     assert found.reason == "it looks at columns of records, and this is a release of sets of items"
 
 
 def test_attacks_on_sets_say_that_there_are_none():
     table = pl.DataFrame({"age": [1, 1, 2]})
-    (found,) = attack_frames(None, table, quasi=["age"], kinds=["itemset-linkage"]).after
+    (found,) = attack(None, table, quasi=["age"], kinds=["itemset-linkage"]).after
     assert found.reason == "the release has no sets of items"
-    assert "itemset-linkage" not in {a.attack for a in attack_frames(None, table, quasi=["age"]).after}
+    assert "itemset-linkage" not in {a.attack for a in attack(None, table, quasi=["age"]).after}
 
 
 def test_too_many_itemsets_are_a_reason(monkeypatch):
     monkeypatch.setattr(itemsets, "MOST_ITEMSETS", 1)
-    (found,) = attack_frames(None, frame_of([["milk", "tea"]]), policy=policy_of()).after
+    (found,) = attack(None, frame_of([["milk", "tea"]]), policy=policy_of()).after
     assert "itemsets to count" in found.reason
 
 
@@ -184,8 +184,8 @@ def test_items_may_be_left_out_below_a_label_of_others():
     assert told.became.to_dict() == {"as_they_are": 2, "generalised": 3, "left_out": 3}
     assert told.loss == pytest.approx((3 * 3 / 8 + 3) / 8)
     assert any("one way that fits was taken" in note for note in told.notes)
-    found = attack_frames(frame_of(sets), frame_of(shown), policy=policy_of())
-    assert known(found) == known(attack_frames(None, frame_of(shown), policy=policy_of()))
+    found = attack(frame_of(sets), frame_of(shown), policy=policy_of())
+    assert known(found) == known(attack(None, frame_of(shown), policy=policy_of()))
     fewer = compare(frame_of(sets), frame_of(shown[:3]), policy=policy_of())
     assert any("it is not known which" in note for note in fewer.notes)
 
@@ -195,7 +195,7 @@ def test_a_release_of_nothing_but_empty_sets_tells_nothing():
     told = compare(sets, nothing, policy=policy_of())
     assert (told.loss, told.became.n_left_out, told.distances) == (1.0, 3, None)
     for original in (sets, None):
-        found = attack_frames(original, nothing, policy=policy_of())
+        found = attack(original, nothing, policy=policy_of())
         assert known(found)[-1]["least_candidates"] == 3
     empty = compare(nothing, nothing, policy=policy_of())
     assert (empty.loss, empty.after.n_items) == (0.0, 0)
@@ -204,7 +204,7 @@ def test_a_release_of_nothing_but_empty_sets_tells_nothing():
 def test_copies_are_not_told_apart_where_labels_cover_each_other():
     sets = [["gin", "gin"], ["gin"], ["beer", "gin"]]
     shown = [["alcohol", "alcohol"], ["gin"], ["alcohol", "gin"]]
-    found = attack_frames(frame_of(sets), frame_of(shown), policy=policy_of(multiset=True))
+    found = attack(frame_of(sets), frame_of(shown), policy=policy_of(multiset=True))
     is_told(known(found), oracle_sets.possible(sets, shown, 2, TREE), 3)
 
 
@@ -246,7 +246,7 @@ def test_files_say_what_frames_say(shop):
     is_told(known(judged.attacks), oracle_sets.candidates(shown, 2), 3)
     alone = attack(None, folder / "mild.txt", policy=policy)
     assert known(alone) == known(judged.attacks)
-    frames = attack_frames(frame_of(sets), frame_of(shown), policy=policy_of(k=3, m=2))
+    frames = attack(frame_of(sets), frame_of(shown), policy=policy_of(k=3, m=2))
     assert known(frames) == known(judged.attacks)
     for name, there in (("sets.txt", sets), ("mild.txt", shown)):
         told = expose_sets(place_of(str(folder / name)), "items", format="sets", n_known=3).to_dict()

@@ -290,9 +290,13 @@ def test_a_run_of_groups_says_that_memory_did_the_work(tmp_path):
 
 
 def test_what_works_in_memory_refuses_other_engines_by_name(tmp_path):
-    with pytest.raises(IncompatibleChoice, match="explore works in memory; --engine duckdb cannot do it"):
+    with pytest.raises(
+        IncompatibleChoice, match="`explore` holds all rows in memory, which the engine duckdb does not do"
+    ):
         explore_policy(policy_of(PLAIN, tmp_path), [parse_axis("k=3")], engine="duckdb")
-    with pytest.raises(IncompatibleChoice, match=r"explore works in memory, and the table takes about"):
+    with pytest.raises(IncompatibleChoice, match=r"`explore` holds all rows in memory, .* \(the table takes about"):
         explore_policy(policy_of(PLAIN, tmp_path), [parse_axis("k=3")], memory=1000)
-    with pytest.raises(IncompatibleChoice, match="apply works in memory; --engine spark cannot do it"):
+    with pytest.raises(
+        IncompatibleChoice, match="`apply` holds all rows in memory, which the engine spark does not do"
+    ):
         apply_file(tmp_path / "recoding.json", "t.csv", "out.csv", engine="spark")

@@ -11,7 +11,7 @@ import oracle_sets
 import tablecloak as tc
 from tablecloak import Policy
 from tablecloak.models.km_anonymity import KmAnonymity
-from tablecloak.release.shapes.sets.verify import verify_set_frame
+from tablecloak.release.shapes.sets.verify import verify_sets
 
 TREE = {"AB": {"A": ["a1", "a2"], "B": ["b1"]}, "C": ["c1", "c2"]}
 HIERARCHY = {"kind": "tree", "tree": TREE}
@@ -57,20 +57,20 @@ def test_the_answer_is_that_of_trying_every_order():
             release[a] = rng.choice(changed)
         expected = by_trying(release, original)
         answers[expected] += 1
-        assert verify_set_frame(frame(release), policy(), original=frame(original)).covers is expected
+        assert verify_sets(frame(release), policy(), original=frame(original)).covers is expected
     assert min(answers[True], answers[False]) > 15
 
 
 def test_columns_that_are_not_published_fail_by_name():
     release = frame([({"A"}, 1990)]).with_columns(name=pl.lit("Ann"), more=pl.lit(1))
-    assert [f.column for f in verify_set_frame(release, policy()).failures] == ["name", "more"]
-    assert [f.column for f in verify_set_frame(release.select("items"), policy()).failures] == ["year"]
+    assert [f.column for f in verify_sets(release, policy()).failures] == ["name", "more"]
+    assert [f.column for f in verify_sets(release.select("items"), policy()).failures] == ["year"]
 
 
 def test_a_cell_beside_a_set_that_is_not_its_own_is_found():
     original = frame([({"a1"}, 1990), ({"c1"}, 1991)] * 2)
-    assert verify_set_frame(frame([({"C"}, 1991), ({"A"}, 1990)] * 2), policy(), original=original).holds
-    found = verify_set_frame(frame([({"C"}, 1990), ({"A"}, 1991)] * 2), policy(), original=original)
+    assert verify_sets(frame([({"C"}, 1991), ({"A"}, 1990)] * 2), policy(), original=original).holds
+    found = verify_sets(frame([({"C"}, 1990), ({"A"}, 1991)] * 2), policy(), original=original)
     assert found.fails
     assert [f.column for f in found.failures] == ["year"]
 
@@ -78,7 +78,7 @@ def test_a_cell_beside_a_set_that_is_not_its_own_is_found():
 def test_what_is_too_much_to_look_at_is_no_yes(monkeypatch):
     monkeypatch.setattr("tablecloak.release.shapes.sets.matching.MOST_PAIRS", 0)
     original = frame([({"a1"}, 1990), ({"a2"}, 1990)] * 2)
-    found = verify_set_frame(frame([({"a2"}, 1990), ({"A"}, 1990)] * 2), policy(), original=original)
+    found = verify_sets(frame([({"a2"}, 1990), ({"A"}, 1990)] * 2), policy(), original=original)
     assert found.covers is None
     assert not found.holds
     assert not found.fails

@@ -15,7 +15,7 @@ from tablecloak.attacks.collusion import joined
 from tablecloak.attacks.covering_classes import candidates_of
 from tablecloak.attacks.critical_absence import find_absence
 from tablecloak.attacks.minimality import credibility
-from tablecloak.measure.attack import attack_frames, build_case
+from tablecloak.measure.attack import attack, build_case
 from tablecloak.models.ck_safety import disclosure
 from tablecloak.models.delta_presence import DeltaPresence
 from tablecloak.models.k_anonymity import KAnonymity
@@ -31,9 +31,7 @@ def table(written, text=()):
 
 
 def reached(name, original, release, quasi, sensitive=(), **beside):
-    report = attack_frames(
-        original, release, quasi=quasi, sensitive=sensitive, kinds=[name], with_before=False, **beside
-    )
+    report = attack(original, release, quasi=quasi, sensitive=sensitive, kinds=[name], with_before=False, **beside)
     found = report.after[0]
     assert found.finding is not None, found.reason
     return found.finding
@@ -150,7 +148,7 @@ SSN,Gender,Age,Zip,Disease
     assert both.height == 6
     unique = both["Disease"].value_counts().filter(pl.col("count") == 1)["Disease"]
     assert sorted(unique) == ["Cancer", "Flu"]
-    found = attack_frames(
+    found = attack(
         None, coarse[0], quasi=["Gender"], others=[coarse[1].with_columns(Gender=pl.lit("*")).drop("Gender")],
         kinds=["collusion"],
     ).after[0].finding  # fmt: skip

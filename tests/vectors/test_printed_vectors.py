@@ -17,7 +17,7 @@ from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.kinds.auto import AutoSpec
 from tablecloak.hierarchy.kinds.base import build
-from tablecloak.measure.attack import attack_frames
+from tablecloak.measure.attack import attack
 from tablecloak.metrics.base import ReleaseCounts, measure
 
 A14 = """
@@ -158,7 +158,7 @@ def test_b4_classes_by_age_and_by_everything():
 
 
 def attacked(name, release, quasi, sensitive=()):
-    report = attack_frames(None, release, quasi=quasi, sensitive=sensitive, kinds=[name], with_before=False)
+    report = attack(None, release, quasi=quasi, sensitive=sensitive, kinds=[name], with_before=False)
     finding = report.after[0].finding
     assert finding is not None
     return finding

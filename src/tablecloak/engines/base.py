@@ -244,13 +244,9 @@ class Engine(Protocol):
         """Names and types of the columns of a source."""
 
     def read(
-        self,
-        source: Source,
-        *,
-        columns: Sequence[str] | None,
-        categorical: Collection[str],
+        self, source: Source, *, columns: Sequence[str] | None, categorical: Collection[str],
         labels: Mapping[str, Sequence[str]] | None = None,
-    ) -> Table:
+    ) -> Table:  # fmt: skip
         """The wanted columns of a source; `labels` are the values some text columns are expected to have."""
 
     def write(
@@ -308,15 +304,9 @@ class Engine(Protocol):
         """
 
     def class_stats(
-        self,
-        release: Table,
-        quasi: Sequence[str],
-        sensitive: Sequence[SensitiveColumn],
-        *,
-        stars_are_suppressed: bool,
-        originals: Coding | None = None,
-        progress: Progress = silent,
-    ) -> Recount:
+        self, release: Table, quasi: Sequence[str], sensitive: Sequence[SensitiveColumn], *, stars_are_suppressed: bool,
+        originals: Coding | None = None, progress: Progress = silent,
+    ) -> Recount:  # fmt: skip
         """Count the classes of a finished table from its published cells.
 
         Args:

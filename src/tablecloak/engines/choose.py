@@ -92,21 +92,6 @@ def working_engine(
         yield engine, choice
 
 
-def require_memory(verb: str, demand: Demand, n_bytes: int) -> LocalEngine:
-    """The engine of a verb that has all rows of a table in memory, whatever its size unless a limit says otherwise.
-
-    Raises: IncompatibleChoice where another engine was asked for, or the table is too large for the memory given.
-    """
-    choice = choose(demand, n_bytes)
-    if choice.name != LocalEngine.name and (demand.engine != "auto" or demand.spark is not None):
-        raise IncompatibleChoice(
-            f"{verb} works in memory; --engine {choice.name} cannot do it", hint="--engine local, or auto"
-        )
-    if choice.name != LocalEngine.name and demand.memory is not None:
-        raise IncompatibleChoice(f"{verb} works in memory, and {choice.why}", hint="give it more, or --engine local")
-    return LocalEngine()
-
-
 def bytes_in_memory(layout: Layout) -> int:
     """About what a table takes once it is read."""
     if layout.format == "parquet" and layout.n_rows_hint:

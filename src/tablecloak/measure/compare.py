@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from tablecloak.errors import DataError, require_columns
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
+from tablecloak.measure.attack.judged_columns import only_columns
 from tablecloak.measure.labels import PublishedColumn, counts_of_labels, records_of_frames
 from tablecloak.measure.other_shapes import finished_of
 from tablecloak.metrics.base import Measurement, every, measure
@@ -29,9 +30,7 @@ from tablecloak.metrics.compared_records import ComparedRecords, unit_line
 from tablecloak.metrics.joint_tables import joints
 from tablecloak.metrics.learning import Learning, learn
 from tablecloak.models.base import Goal
-from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import ColumnSpec
 from tablecloak.profile.column import NEAR_UNIQUE
 from tablecloak.profile.distribution_distances import Distances, distances
 from tablecloak.profile.profile import inspect_frame
@@ -242,20 +241,21 @@ def compare_columns(
 ) -> Comparison:
     """Compare two frames of records, column by column."""
     names, notes = _quasi(before, after.columns, policy, quasi, "the release")
-    plan = make_plan(_policy_for(names, policy), before.columns)
+    is_bucketing = policy is not None and policy.algorithm.publishes.is_bucketing  # which would refuse the goal
+    plan = make_plan(only_columns(policy, names, keeps_algorithm=not is_bucketing), before.columns)
     sensitive = _targets(before, after, policy)
     targets = [SensitiveColumn(name) for name in sensitive]
     recount = LocalEngine().class_stats(table_of(after), names, targets, stars_are_suppressed=True)
     n_suppressed = max(0, before.height - recount.n_rows)
     if recount.n_rows > before.height:
         notes = (*notes, f"the release has {recount.n_rows - before.height:,} rows more than the original")
-    if policy is not None and policy.algorithm.publishes.is_bucketing:
+    if is_bucketing:
         notes = (*notes, IN_GROUPS)
     k = Goal(tuple(policy.goals)).min_size if policy else None
     ways = plan.quasi_columns(table_of(before))
     read = [PublishedColumn.of(before[way.name], way, recount.cells[way.name]) for way in ways]
     judged = [_quasi_column(column, n_suppressed) for column in read]
-    others = [kept_column(before[name], after[name]) for name in before.columns if name in _rest(after, names)]
+    others = [kept_column(before[n], after[n]) for n in before.columns if n in after.columns and n not in names]
     attributes = sensitive if policy else _askable(before, others)
     rows = after if recount.is_suppressed is None else after.filter(pl.Series(~recount.is_suppressed))
 
@@ -314,21 +314,6 @@ def _quasi(
     return suggestions, (f"quasi-identifiers were suggested, not given: {', '.join(suggestions)}",)
 
 
-def _policy_for(quasi: Sequence[str], policy: Policy | None) -> Policy:
-    """The given hierarchies for the quasi-identifiers, and nothing else that could fail."""
-    specs: Mapping[str, ColumnSpec] = policy.columns if policy else {}
-    columns = {
-        n: specs[n] if n in specs and specs[n].role is Role.QUASI else ColumnSpec(role=Role.QUASI) for n in quasi
-    }
-    plain = Policy(columns=columns, goals=(KAnonymity(k=2),))
-    if policy is None:
-        return plain
-    changes = {"columns": columns, "others": "drop", "goals": plain.goals}
-    if policy.algorithm.publishes.is_bucketing:  # such an algorithm would refuse the goal
-        changes["algorithm"] = plain.algorithm
-    return policy.model_copy(update=changes)
-
-
 def _askable(before: pl.DataFrame, others: Sequence[ColumnComparison]) -> list[str]:
     """Other columns that analyses may ask for: not the keys, in which nearly every row differs."""
     few = NEAR_UNIQUE * before.height
@@ -340,10 +325,6 @@ def _is_aligned(read: Sequence[PublishedColumn], recount: Recount) -> bool:
     if recount.is_suppressed is not None:
         return False
     return all(len(c.codes) == recount.n_rows and c.coverage.holds_rows(c.labels, c.codes).all() for c in read)
-
-
-def _rest(after: pl.DataFrame, quasi: Sequence[str]) -> set[str]:
-    return set(after.columns).difference(quasi)
 
 
 def _unread_notes(columns: Sequence[ColumnComparison]) -> list[str]:

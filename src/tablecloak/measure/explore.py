@@ -9,11 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, Unpack
 
-from tablecloak.engines.base import Engine, Table
-from tablecloak.engines.choose import Demand, EngineOptions, bytes_in_memory, require_memory
+from tablecloak.engines.base import Table
+from tablecloak.engines.choose import Demand, EngineOptions, choose_memory
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import CloakError, IncompatibleChoice, PolicyError, did_you_mean
-from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.measure.frontier import Knee, knee_of, on_frontier
 from tablecloak.metrics.base import every
@@ -22,6 +21,7 @@ from tablecloak.policy.variations import Axis, Variant, axis_of, variants
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release import looks
 from tablecloak.release.facts.collect import Exposure
+from tablecloak.release.finished import bytes_of
 from tablecloak.release.outcome import sentence
 from tablecloak.release.plan import Plan, source_of
 from tablecloak.release.prepare import Memo, Prepared, nothing, prepare, read
@@ -138,7 +138,7 @@ def explore(
     """
     axes = [axis_of(name, values) for name, values in vary.items()]
     data = shape_of(policy).frame_of(data, policy)
-    return _explore(LocalEngine(), Source.of(data), policy, axes, risk, utility, threads, Timed(progress))
+    return _explore(Source.of(data), policy, axes, risk, utility, threads, Timed(progress))
 
 
 def explore_policy(
@@ -155,24 +155,17 @@ def explore_policy(
     Raises: IncompatibleChoice where an engine is asked for that does not work in memory.
     """
     source, demand = source_of(policy), Demand.of(**options)
-    engine = require_memory("explore", demand, 0 if source.is_on_spark else bytes_in_memory(sniff(source)))
-    return _explore(engine, source, policy, axes, risk, utility, demand.threads, Timed(progress))
+    choose_memory(demand, bytes_of(source), verb="explore")
+    return _explore(source, policy, axes, risk, utility, demand.threads, Timed(progress))
 
 
 def _explore(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    axes: Sequence[Axis],
-    risk: str,
-    utility: str,
-    threads: int | None,
-    timed: Timed,
+    source: Source, policy: Policy, axes: Sequence[Axis], risk: str, utility: str, threads: int | None, timed: Timed
 ) -> Exploration:
     shape = shape_of(policy)
     _require_known(shape, risk, utility)
     grid = variants(policy, axes)
-    workshop = _Workshop(engine, source, utility)
+    workshop = _Workshop(source, utility)
     with timed.phase("read") as notes:
         _, table = workshop.read(policy)  # a policy that does not fit its table is refused, as it is everywhere
         plans = [workshop.read_variant(variant) for variant in grid]
@@ -235,8 +228,8 @@ _Read: TypeAlias = tuple[Plan, Table]
 class _Workshop:
     """A source that is read and coded once for every way in which plans want it."""
 
-    def __init__(self, engine: Engine, source: Source, utility: str) -> None:
-        self.engine, self.source, self.utility = engine, source, utility
+    def __init__(self, source: Source, utility: str) -> None:
+        self.engine, self.source, self.utility = LocalEngine(), source, utility
         self.plans: list[Plan] = []  # of all variants that have one
         self._memo = Memo()
         self._prepared: list[Prepared[None]] = []

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from tablecloak.attacks import risk_by_columns
 from tablecloak.attacks.population_uniques import PopulationUniqueness, estimate_all
-from tablecloak.attacks.risk_by_columns import (
-    Risk,
-    SubsetRisk,
-    Uniques,
-    dependencies,
-    keys,
-    minimal_uniques,
-    riskiest,
-    subset_risks,
-)
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, working_engine
 from tablecloak.engines.local.engine import LocalEngine
@@ -38,14 +29,14 @@ MOST_SETS = 20
 class Subsets:
     """The risk of every small set of columns, and the smallest sets on which single records are unique."""
 
-    risks: list[SubsetRisk]
-    uniques: Uniques
+    risks: list[risk_by_columns.SubsetRisk]
+    uniques: risk_by_columns.Uniques
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "subsets": [r.to_dict() for r in riskiest(self.risks, most=MOST_SETS)],
-            "keys": [list(key) for key in keys(self.risks)],
-            "dependencies": [d.to_dict() for d in dependencies(self.risks)],
+            "subsets": [r.to_dict() for r in risk_by_columns.riskiest(self.risks, most=MOST_SETS)],
+            "keys": [list(key) for key in risk_by_columns.keys(self.risks)],
+            "dependencies": [d.to_dict() for d in risk_by_columns.dependencies(self.risks)],
             "minimal_uniques": self.uniques.to_dict(),
         }
 
@@ -55,8 +46,8 @@ class ExposureReport:
     """How exposed the records of a table are to someone who knows some columns, and to someone who knows all."""
 
     quasi: tuple[str, ...]
-    on_quasi: Risk
-    published: Risk
+    on_quasi: risk_by_columns.Risk
+    published: risk_by_columns.Risk
     n_columns: int
     choice: Choice  # the engine that counted
     subsets: Subsets | None = None  # where they were asked for
@@ -113,17 +104,16 @@ def _exposure(
         risk_of(on_all),
         len(table.types),
         choice,
-        _subsets(_codes(engine.frame(table, quasi)), subsets) if subsets else None,
+        _subsets(engine.frame(table, quasi), subsets) if subsets else None,
         _population(engine, table, quasi, people) if people else (),
     )
 
 
-def _codes(frame: pl.DataFrame) -> dict[str, Any]:
-    return {name: column_of(frame[name])[1] for name in frame.columns}
-
-
-def _subsets(codes: Mapping[str, Any], largest: int) -> Subsets:
-    return Subsets(subset_risks(codes, largest=largest), minimal_uniques(codes, largest=largest))
+def _subsets(frame: pl.DataFrame, largest: int) -> Subsets:
+    codes = {name: column_of(frame[name])[1] for name in frame.columns}
+    return Subsets(
+        risk_by_columns.subset_risks(codes, largest=largest), risk_by_columns.minimal_uniques(codes, largest=largest)
+    )
 
 
 def _population(engine: Engine, table: Table, quasi: Sequence[str], people: int) -> tuple[PopulationUniqueness, ...]:

@@ -14,14 +14,7 @@ from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.attacks.base import every, run_attacks
 from tablecloak.attacks.case import Attacker, Case, ItemSets
 from tablecloak.data.coded_baskets import Baskets, split_items
-from tablecloak.data.itemsets import (
-    MOST_ITEMSETS,
-    ItemsetRisk,
-    candidates_of,
-    cost_of,
-    itemset_risks,
-    require_countable,
-)
+from tablecloak.data.itemsets import ItemsetRisk, require_countable
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose_memory
 from tablecloak.io.places import Place
@@ -39,7 +32,7 @@ from tablecloak.release.shapes.sets.finished import FinishedSets, finished_sets
 from tablecloak.release.shapes.sets.matching import Beside, matched
 from tablecloak.release.shapes.sets.plan import SEPARATOR
 from tablecloak.release.shapes.sets.recount import code_texts, nodes_of
-from tablecloak.release.shapes.sets.shape import LOSS
+from tablecloak.release.shapes.sets.shape import LOSS, risks_of
 from tablecloak.stats.classes import ClassStats
 
 UNKNOWN = "{:,} published items are no labels of the hierarchy, and tell nothing of anybody"
@@ -128,11 +121,9 @@ class SetFigures:
     @classmethod
     def of(cls, baskets: Baskets, m: int, k: int) -> SetFigures:
         merged, lengths = baskets.distinct()[0], baskets.lengths
-        is_countable = cost_of(merged, m) <= MOST_ITEMSETS
-        risks = itemset_risks(candidates_of(merged, m), k=k, weights=merged.weights) if is_countable else None
         return cls(
             baskets.n_baskets, merged.n_baskets, int((lengths == 0).sum()), len(np.unique(baskets.items)),
-            len(baskets.items), int(lengths.max(initial=0)), risks,
+            len(baskets.items), int(lengths.max(initial=0)), risks_of(merged, m, k=k),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,39 +209,51 @@ class MeasuredSets:
     sets: FinishedSets
 
     def compare(self) -> SetComparison:
-        return compare_sets(self.sets)
+        """Published sets beside their originals: items, sizes, loss, and who is found by up to m items.
+
+        Raises: DataError if the hierarchy does not know an item of the original.
+        """
+        plan, originals, published = self.sets.plan, self.sets.originals, self.sets.published
+        assert originals is not None
+        goal, labels = plan.km, _labels_of(self.sets, originals)
+        notes, cut = labels.notes, Cut(originals.hierarchy, labels.node_of) if labels.is_cut else None
+        if cut is None:
+            notes = (*notes, OVERLAPPING)
+        n_shown, n_before = self.sets.release.height, originals.n_rows
+        if n_shown != n_before:
+            notes = (*notes, f"the release has {n_shown:,} records and the original {n_before:,}")
+        nodes = nodes_of(originals.hierarchy, published.labels)
+        column_distances, method = _distances(published.baskets, nodes, originals)
+        return SetComparison(
+            plan.column, goal.k, SetFigures.of(originals.baskets, goal.m, goal.k),
+            SetFigures.of(published.baskets, goal.m, goal.k), cut.loss(originals.occurrences) if cut else None,
+            _became(cut, originals.occurrences) if cut else None, column_distances, method,
+            tuple(_beside(self.sets)), notes,
+        )  # fmt: skip
 
     def attack(
         self, *, kinds: Iterable[str] | None = None, attacker: Attacker | None = None, with_before: bool = True
     ) -> AttackReport:
-        return attack_sets(self.sets, kinds=kinds, attacker=attacker, with_before=with_before)
+        """What attackers reach who know a few items of somebody, on published sets and on the original itself."""
+        goal, originals, shown = self.sets.plan.km, self.sets.originals, self.sets.published.baskets
+        attacker = attacker or Attacker(k=goal.k, items=goal.m, seed=self.sets.plan.policy.seed)
+        wanted = every(of_items=True) if kinds is None else list(kinds)
+        if originals is None:
+            case = _case(ItemSets(shown), attacker)
+            return AttackReport((), (), tuple(run_attacks(case, wanted)), None, items=attacker.items)
+        labels = _labels_of(self.sets, originals)
+        people = originals.baskets.recoded(labels.label_of, shown.n_items, copies=goal.multiset and labels.is_cut)
+        case = _case(ItemSets(_possible(shown, labels), people, labels.notes), attacker, n_originals=originals.n_rows)
+        before = run_attacks(_case(ItemSets(originals.baskets), attacker), wanted) if with_before else None
+        return AttackReport(
+            (), (), tuple(run_attacks(case, wanted)), None if before is None else tuple(before),
+            items=attacker.items,
+        )  # fmt: skip
 
 
 def finished(release: Any, policy: Policy, *, original: Any) -> MeasuredSets:
     """A release of sets and its original, each a place or a frame."""
     return MeasuredSets(finished_sets(release, policy, original=original))
-
-
-def compare_sets(finished: FinishedSets) -> SetComparison:
-    """Published sets beside their originals: items, sizes, loss, and who is found by up to m items.
-
-    Raises: DataError if the hierarchy does not know an item of the original.
-    """
-    plan, originals, published = finished.plan, finished.originals, finished.published
-    assert originals is not None
-    goal, labels = plan.km, _labels_of(finished, originals)
-    notes, cut = labels.notes, Cut(originals.hierarchy, labels.node_of) if labels.is_cut else None
-    if cut is None:
-        notes = (*notes, OVERLAPPING)
-    if finished.release.height != originals.n_rows:
-        notes = (*notes, f"the release has {finished.release.height:,} records and the original {originals.n_rows:,}")
-    column_distances, method = _distances(published.baskets, nodes_of(originals.hierarchy, published.labels), originals)
-    return SetComparison(
-        plan.column, goal.k, SetFigures.of(originals.baskets, goal.m, goal.k),
-        SetFigures.of(published.baskets, goal.m, goal.k), cut.loss(originals.occurrences) if cut else None,
-        _became(cut, originals.occurrences) if cut else None, column_distances, method,
-        tuple(_beside(finished)), notes,
-    )  # fmt: skip
 
 
 def _became(cut: Cut, occurrences: IntArray) -> BecameOf:
@@ -290,30 +293,6 @@ def _beside(finished: FinishedSets) -> Iterator[ColumnComparison]:
 
 
 # Attack ---------------------------------------------------------------------------------------------------------------
-
-
-def attack_sets(
-    finished: FinishedSets,
-    *,
-    kinds: Iterable[str] | None = None,
-    attacker: Attacker | None = None,
-    with_before: bool = True,
-) -> AttackReport:
-    """What attackers reach who know a few items of somebody, on published sets and on the original itself."""
-    goal, originals, shown = finished.plan.km, finished.originals, finished.published.baskets
-    attacker = attacker or Attacker(k=goal.k, items=goal.m, seed=finished.plan.policy.seed)
-    wanted = every(of_items=True) if kinds is None else list(kinds)
-    if originals is None:
-        case = _case(ItemSets(shown), attacker)
-        return AttackReport((), (), tuple(run_attacks(case, wanted)), None, items=attacker.items)
-    labels = _labels_of(finished, originals)
-    people = originals.baskets.recoded(labels.label_of, shown.n_items, copies=goal.multiset and labels.is_cut)
-    case = _case(ItemSets(_possible(shown, labels), people, labels.notes), attacker, n_originals=originals.n_rows)
-    before = run_attacks(_case(ItemSets(originals.baskets), attacker), wanted) if with_before else None
-    return AttackReport(
-        (), (), tuple(run_attacks(case, wanted)), None if before is None else tuple(before),
-        items=attacker.items,
-    )  # fmt: skip
 
 
 def _possible(shown: Baskets, labels: ItemLabels) -> Baskets:

@@ -10,8 +10,8 @@ from typing import Any
 from tablecloak.engines.choose import Demand, choose_memory
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
-from tablecloak.measure.attack import AttackReport, attack_frames
-from tablecloak.measure.attack.files import population_of, side_of
+from tablecloak.measure.attack import AttackReport, attack
+from tablecloak.measure.attack.tables import side_of
 from tablecloak.measure.compare import AxisValue, Compared, compare_columns, read_tables
 from tablecloak.measure.other_shapes import finished_of
 from tablecloak.policy.schema import Policy
@@ -35,10 +35,10 @@ class Judged:
         axes = list(self.comparison.axes())
         yield from (axis for axis in axes if axis.axis == "risk")
         earlier = {e.attack: e.finding for e in self.attacks.before or ()}
-        for attack in self.attacks.after:
-            before, after = earlier.get(attack.attack), attack.finding
+        for result in self.attacks.after:
+            before, after = earlier.get(result.attack), result.finding
             original = before.average if before else None
-            yield AxisValue("attack", attack.attack, original, after.average if after else None)
+            yield AxisValue("attack", result.attack, original, after.average if after else None)
         yield from (axis for axis in axes if axis.axis != "risk")
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,10 +127,8 @@ def judge_files(
     choice = choose_memory(demand or Demand(), n_bytes, verb="compare")
     before, after = read_tables(original, release, policy=policy, quasi=quasi, target=target)
     comparison = compare_columns(before, after, policy=policy, quasi=quasi, target=target, learner=learner)
-    attacks = attack_frames(
-        before, after, policy=policy, quasi=comparison.quasi, kinds=_tried(policy), side=side_of(release),
-        population=population_of(None, policy, before),
-    )  # fmt: skip
+    beside = side_of(release)
+    attacks = attack(before, after, policy=policy, quasi=comparison.quasi, kinds=_tried(policy), side=beside)
     return Judged(name, comparison, replace(attacks, choice=choice))
 
 

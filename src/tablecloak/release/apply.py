@@ -10,13 +10,13 @@ import numpy as np
 
 from tablecloak.arrays import IntArray
 from tablecloak.engines.base import Coding, Table
-from tablecloak.engines.choose import Demand, EngineOptions, bytes_in_memory, require_memory
+from tablecloak.engines.choose import Demand, EngineOptions, choose_memory
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import GoalNotMet
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
-from tablecloak.io.sniff import sniff
 from tablecloak.progress import Progress, Timed, silent
+from tablecloak.release.finished import bytes_of
 from tablecloak.release.handover import appraise, risk_before
 from tablecloak.release.outcome import RunReport, sentence
 from tablecloak.release.plan import Plan, add_target, source_of
@@ -52,12 +52,13 @@ def apply_file(
     Raises: GoalNotMet, DataError, and IncompatibleChoice where an engine is asked for that does not work in memory.
     """
     demand = Demand.of(**options)
-    engine, timed = require_memory("apply", demand, 0), Timed(progress)
+    choose_memory(demand, 0, verb="apply")
+    engine, timed = LocalEngine(), Timed(progress)
     is_of_items = is_item_recoding(recoding)
     stored: Any = read_item_recoding(recoding) if is_of_items else read_recoding(recoding)
     policy = stored.policy.with_files(source=data, target=output)
     if demand.memory is not None and not is_of_items:
-        require_memory("apply", demand, bytes_in_memory(sniff(source_of(policy))))
+        choose_memory(demand, bytes_of(source_of(policy)), verb="apply")
     with Outputs(reads=[recoding, *policy.reads], force=force) as outputs:
         place, target = add_target(outputs, policy)
         shape, files = shape_of(policy), documents_of(policy, target)

@@ -38,6 +38,11 @@ class CertificateCheck:
     ok: bool | None
     remark: str = ""
 
+    @classmethod
+    def of(cls, claim: str, is_right: bool, otherwise: str) -> CertificateCheck:
+        """A claim that was checked, and what there is to say where it is wrong."""
+        return cls(claim, is_right, "" if is_right else otherwise)
+
     def to_dict(self) -> dict[str, Any]:
         return {"claim": self.claim, "ok": self.ok, "remark": self.remark}
 
@@ -148,9 +153,7 @@ def check_hash(claim: str, expected: str | None, actual: str | None, *, without:
         return CertificateCheck(claim, None, "the certificate names none")
     if actual is None:
         return CertificateCheck(claim, None, without)
-    return CertificateCheck(
-        claim, expected == actual, "" if expected == actual else "its bytes differ from those certified"
-    )
+    return CertificateCheck.of(claim, expected == actual, "its bytes differ from those certified")
 
 
 def check_counts(certificate: Mapping[str, Any], recount: Mapping[str, Any]) -> Iterator[CertificateCheck]:
@@ -167,11 +170,7 @@ def check_counts(certificate: Mapping[str, Any], recount: Mapping[str, Any]) -> 
         certified = verdict.get("achieved")
         certified = level(certified) if isinstance(certified, int | float) else certified
         is_same = verdict.get("holds") == counted["holds"] and certified == level(counted["achieved"])
-        yield CertificateCheck(
-            f"{counted['model']}: level as certified", is_same, "" if is_same else "recounted differently"
-        )
+        yield CertificateCheck.of(f"{counted['model']}: level as certified", is_same, "recounted differently")
     for key in ("classes", "rows"):
         is_same = certificate[key] == recount[key]
-        yield CertificateCheck(
-            f"number of {key} as certified", is_same, "" if is_same else f"recounted {recount[key]:,}"
-        )
+        yield CertificateCheck.of(f"number of {key} as certified", is_same, f"recounted {recount[key]:,}")

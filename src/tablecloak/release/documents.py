@@ -179,16 +179,11 @@ def check_certificate(
     covering = "every column holds the values of its original" if is_grouped else "every cell covers its original"
     hashes = certificate["sha256"]
     stored = recoding or policy.recoding_path
-    recoded = check_hash(
-        "recoding is the certified file",
-        hashes.get("recoding"),
-        sha256_of(stored) if stored is not None and stored.exists() else None,
-        without="its file is not here",
-    )
+    recoded = _check_file("recoding is the certified file", hashes.get("recoding"), stored)
     covers = verification.covers
     return [
         check_hash("release is the certified file", hashes.get("output"), _hash_of(release), without=""),
-        *_check_side(hashes, side),
+        *([_check_file("table beside it is the certified file", hashes.get("side_output"), side)] if side else ()),
         check_hash(
             "policy is the certified text", hashes.get("policy"), sha256_text(certificate["policy"]), without=""
         ),
@@ -219,10 +214,8 @@ def _check_input(
         return check_hash(claim, expected, keyed(digest, key), without="")
     if (key := _named_key(policy)) is None:
         return CertificateCheck(claim, None, "needs the recoding, --recoding FILE, or the secret of the run")
-    is_same = expected == keyed(digest, key)
-    return CertificateCheck(
-        claim, is_same, "" if is_same else "its bytes differ from those certified, or the secret is another"
-    )
+    otherwise = "its bytes differ from those certified, or the secret is another"
+    return CertificateCheck.of(claim, expected == keyed(digest, key), otherwise)
 
 
 def _named_key(policy: Policy) -> bytes | None:
@@ -233,13 +226,7 @@ def _named_key(policy: Policy) -> bytes | None:
         return None
 
 
-def _check_side(hashes: Mapping[str, Any], side: Path | None) -> list[CertificateCheck]:
-    """The table beside a release, where there is one."""
-    if side is None:
-        return []
-    digest = sha256_of(side) if side.exists() else None
-    return [
-        check_hash(
-            "table beside it is the certified file", hashes.get("side_output"), digest, without="its file is not here"
-        )
-    ]
+def _check_file(claim: str, expected: str | None, path: Path | None) -> CertificateCheck:
+    """Whether a file that may be elsewhere is the one that was certified."""
+    digest = sha256_of(path) if path is not None and path.exists() else None
+    return check_hash(claim, expected, digest, without="its file is not here")

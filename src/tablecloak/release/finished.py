@@ -6,8 +6,7 @@ have the types that they show.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +14,7 @@ import polars as pl
 
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Engine, Table
-from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, working_engine
+from tablecloak.engines.choose import bytes_in_memory
 from tablecloak.engines.equal_rows import Hidden
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.io.frames import from_frame
@@ -115,17 +114,6 @@ def release_frame(source: Source, labelled: Collection[str]) -> pl.DataFrame:
     return FinishedRelease.read(LocalEngine(), source, labelled=labelled).frame
 
 
-@contextmanager
-def engine_for(demand: Demand | None, *sources: Source | None) -> Iterator[tuple[Engine, Choice]]:
-    """The engine for tables that are looked at together, and why it is this one."""
-    with working_engine(demand or Demand(), bytes_of(*sources)) as (engine, choice):
-        yield engine, choice
-
-
 def bytes_of(*sources: Source | None) -> int:
     """About what tables take once they are read."""
-    return sum(map(_bytes, sources))
-
-
-def _bytes(source: Source | None) -> int:
-    return 0 if source is None or source.is_on_spark else bytes_in_memory(sniff(source))
+    return sum(bytes_in_memory(sniff(s)) for s in sources if s is not None and not s.is_on_spark)

@@ -282,7 +282,8 @@ def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, R
     n_originals = originals.originals()
     rare_bounds = {}
     for i, domain in judged:
-        is_rare = _is_few(n_originals[i][int(domain.has_missing) :], goal.min_size)
+        n_holding = n_originals[i][int(domain.has_missing) :]
+        is_rare = (n_holding > 0) & (n_holding < goal.min_size)
         ends = _ends(recount.labels[domain.name], domain.values.dtype)
         rare = domain.values.filter(pl.Series(is_rare))
         tells = {end: _tells(ends[end], rare, domain.type, is_last=end == "hi") for end in ends.columns}
@@ -297,10 +298,6 @@ def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, R
 def _is_continuous(domain: Domain) -> bool:
     is_many = domain.type is ColumnType.INTEGER and domain.n_codes > MOST_WHOLE_NUMBERS
     return domain.hierarchy is None and (is_many or domain.type in CONTINUOUS)
-
-
-def _is_few(n_originals: IntArray, k: int) -> BoolArray:
-    return (n_originals > 0) & (n_originals < k)
 
 
 def _tells(ends: pl.Series, rare: pl.Series, column: ColumnType, *, is_last: bool) -> BoolArray:

@@ -23,7 +23,7 @@ from tablecloak.data.group_origins import BlockRows, dealt, kept_links
 from tablecloak.data.row_origins import Equal
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Table
-from tablecloak.engines.choose import Demand, choose_memory
+from tablecloak.engines.choose import Demand, choose_memory, working_engine
 from tablecloak.engines.equal_rows import Hidden
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.errors import IncompatibleChoice
@@ -31,15 +31,8 @@ from tablecloak.io.cells import infer_type, parsed
 from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.progress import Progress, Timed, silent
-from tablecloak.release.finished import (
-    FinishedRelease,
-    bytes_of,
-    engine_for,
-    source_of_original,
-    source_of_release,
-    texts_of,
-)
+from tablecloak.progress import Progress, Timed
+from tablecloak.release.finished import FinishedRelease, bytes_of, source_of_original, source_of_release, texts_of
 from tablecloak.release.handover import appraise_finished
 from tablecloak.release.match_originals import (
     NOT_EQUAL,
@@ -53,14 +46,7 @@ from tablecloak.release.match_originals import (
 )
 from tablecloak.release.plan import PUBLISHED, Plan, make_plan, side_path, starred_of
 from tablecloak.release.recount import ROWS_NAMED, Failure, Originals, Verification, verify
-from tablecloak.release.shapes.groups import (
-    COUNT,
-    GROUP,
-    Separated,
-    read_separated,
-    unexchanged,
-    verify_separated,
-)
+from tablecloak.release.shapes.groups import COUNT, GROUP, Separated, read_separated, unexchanged, verify_separated
 from tablecloak.stats.classes import Evidence, number_rows
 
 # Why a column that a policy names has no place in a release.
@@ -91,28 +77,17 @@ SAME_TABLE = "the distribution of the whole table was taken from the release; --
 
 
 def verify_release(
-    release: Any,
-    policy: Policy,
-    *,
-    original: Any = None,
-    side: Any = None,
-    progress: Progress = silent,
-    demand: Demand | None = None,
+    release: Any, policy: Policy, *, original: Any, side: Any, progress: Progress, demand: Demand
 ) -> Verification:
-    """Recount a finished release, whoever made it; with the original, also hold every published cell against it.
-
-    Args:
-        release: a place or a frame; so may the original be.
-        side: the sensitive columns, where a frame has them in one of their own; beside a file they are found.
-    """
+    """Recount a finished release, whoever made it; with the original, also hold every published cell against it."""
     timed = Timed(progress)
     source = source_of_release(release, policy)
     before = None if original is None else source_of_original(original, policy)
     if policy.algorithm.publishes.is_bucketing:
-        choice = choose_memory(demand or Demand(), bytes_of(source, before), verb="verify of a release in groups")
+        choice = choose_memory(demand, bytes_of(source, before), verb="verify of a release in groups")
         verification = _read_groups(source, side, policy, before, timed)
     else:
-        with engine_for(demand, source, before) as (engine, choice):
+        with working_engine(demand, bytes_of(source, before)) as (engine, choice):
             with timed.phase("read"):
                 plan = _plan_of(source, policy, engine.layout(source).names)
                 finished = FinishedRelease.read(engine, source, labelled=plan.quasi)
@@ -368,8 +343,8 @@ def _verify_groups(
         return with_failures(verification, failures)
     columns = _group_columns(grouped, policy)
     absent = [Failure("the original has no such column", n) for n in columns if n not in before.types]
-    held = _held_in_groups(engine, grouped, plan, policy, before)
-    return with_failures(counted_beside(held(verification), before.table.n_rows, plan, before), [*failures, *absent])
+    held = _held_in_groups(verification, engine, grouped, plan, policy, before)
+    return with_failures(counted_beside(held, before.table.n_rows, plan, before), [*failures, *absent])
 
 
 def _is_one_each(original: Table, policy: Policy) -> bool:
@@ -385,9 +360,9 @@ def _group_columns(grouped: _Grouped, policy: Policy) -> list[str]:
 
 
 def _held_in_groups(
-    engine: LocalEngine, grouped: _Grouped, plan: Plan, policy: Policy, before: Original
-) -> Callable[[Verification], Verification]:
-    """What the original says of groups: every group must show what some records hold, and no record is in two."""
+    verification: Verification, engine: LocalEngine, grouped: _Grouped, plan: Plan, policy: Policy, before: Original
+) -> Verification:
+    """With what the original says of groups: each must show what some records hold, and no record is in two."""
     columns = [n for n in _group_columns(grouped, policy) if n in before.types]
     originals = engine.frame(before.texts(engine, columns)) if columns else pl.DataFrame()
     equal = {
@@ -396,7 +371,7 @@ def _held_in_groups(
     }
     foreign = _foreign_values(grouped, equal)
     if foreign:
-        return lambda verification: with_failures(replace(verification, covers=False), foreign)
+        return with_failures(replace(verification, covers=False), foreign)
     fixed, moving = _linked_columns(engine, grouped, plan, before.table, columns)
     blocks = [*fixed, *moving]
 
@@ -406,19 +381,15 @@ def _held_in_groups(
     uncut = unexchanged(grouped.release, blocks, plan, shown)
     answer = dealt([shown(block) for block in blocks])
     if answer.is_possible is None:
-        return lambda verification: with_failures(
-            replace(verification, unchecked=(*verification.unchecked, GROUPS_OPEN)), uncut
-        )
+        return with_failures(replace(verification, unchecked=(*verification.unchecked, GROUPS_OPEN)), uncut)
     if answer.is_possible:
-        return lambda verification: with_failures(replace(verification, covers=True), uncut)
+        return with_failures(replace(verification, covers=True), uncut)
     alone = [*fixed, *([n] for block in moving for n in block)]
     is_chosen = plan.algorithm.chooses_blocks and not any(_stays_together(b, shown) for b in moving)
     if is_chosen and dealt([shown(b) for b in alone]).is_possible:
-        return lambda verification: with_failures(
-            replace(verification, unchecked=(*verification.unchecked, OTHER_BLOCKS)), uncut
-        )
+        return with_failures(replace(verification, unchecked=(*verification.unchecked, OTHER_BLOCKS)), uncut)
     failures = [_wrong_group(grouped, group, blocks[block]) for group, block in answer.wrong[:ROWS_NAMED]]
-    return lambda verification: with_failures(replace(verification, covers=False), failures or [Failure(NO_GROUPS)])
+    return with_failures(replace(verification, covers=False), failures or [Failure(NO_GROUPS)])
 
 
 def _foreign_values(grouped: _Grouped, equal: Mapping[str, Equal]) -> list[Failure]:

@@ -105,13 +105,9 @@ class DuckEngine:
         return sniff(source)
 
     def read(
-        self,
-        source: Source,
-        *,
-        columns: Sequence[str] | None,
-        categorical: Collection[str],  # noqa: ARG002
+        self, source: Source, *, columns: Sequence[str] | None, categorical: Collection[str],
         labels: Mapping[str, Sequence[str]] | None = None,
-    ) -> StreamTable:
+    ) -> StreamTable:  # fmt: skip
         if source.frame is not None:
             return from_frame(source.frame if columns is None else source.frame.select(columns), self.batch_rows)
         layout = sniff(source)
@@ -248,13 +244,7 @@ class DuckEngine:
         collected = self._found[1] if self._found is not None and self._found[0] is stream.open else {}
         self._found = None
         return self._coder().code(
-            stream,
-            quasi,
-            sensitive,
-            by_row=by_row,
-            stands_alone=stands_alone,
-            progress=progress,
-            earlier=collected,
+            stream, quasi, sensitive, by_row=by_row, stands_alone=stands_alone, progress=progress, earlier=collected
         )
 
     def _coder(self) -> StoredCoder:
@@ -346,22 +336,16 @@ class DuckEngine:
         return StreamTable(release.types, release.name, release.n_rows, batches), None
 
     def class_stats(
-        self,
-        release: Table,
-        quasi: Sequence[str],
-        sensitive: Sequence[SensitiveColumn],
-        *,
-        stars_are_suppressed: bool,
-        originals: Coding | None = None,
-        progress: Progress = silent,
-    ) -> Recount:
+        self, release: Table, quasi: Sequence[str], sensitive: Sequence[SensitiveColumn], *, stars_are_suppressed: bool,
+        originals: Coding | None = None, progress: Progress = silent,
+    ) -> Recount:  # fmt: skip
         recounter = Recounter(
             _stream(release), quasi, sensitive, self.folder.path, work=self.work,
             originals=originals, progress=progress,
         )  # fmt: skip
         return recounter.count(stars_are_suppressed=stars_are_suppressed)
 
-    def with_persons(self, release: Table, originals: Coding, row_of: IntArray | None) -> StreamTable | None:  # noqa: ARG002
+    def with_persons(self, release: Table, originals: Coding, row_of: IntArray | None) -> StreamTable | None:
         return with_persons(_stream(release), originals)
 
     def alike(

@@ -15,21 +15,11 @@ from tablecloak.data.coded import mixed
 from tablecloak.data.coder import Coder
 from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.table import ColumnType
+from tablecloak.engines import equal_rows
 from tablecloak.engines.base import PERSON, Coding, OnDemand, Recount, SensitiveColumn
 from tablecloak.engines.disk.coding import Coders, collect_values, sensitive_coders
 from tablecloak.engines.disk.rows import KeyPartitions, Rows
 from tablecloak.engines.disk.stream import StreamTable
-from tablecloak.engines.equal_rows import (
-    NOBODY,
-    Alike,
-    as_text,
-    count_keys,
-    count_persons,
-    keys_of,
-    shown_rows,
-    suppressed_rows,
-    words_of,
-)  # fmt: skip
 from tablecloak.kernels.keys import group_keys
 from tablecloak.kernels.packed_codes import KeyLayout, Keys, plan_layout, unpack
 from tablecloak.progress import Progress
@@ -81,12 +71,12 @@ class Recounter:
     # What is there ----------------------------------------------------------------------------------------------------
 
     def _is_star(self, batch: pl.DataFrame) -> BoolArray:
-        return suppressed_rows(batch, self.quasi, self.plain, self.release.types)
+        return equal_rows.suppressed_rows(batch, self.quasi, self.plain, self.release.types)
 
     def _kept(self) -> Iterator[tuple[pl.DataFrame, BoolArray | None]]:
         """Published records, and which rows of the file they are."""
         for read in self.release.batches(self.columns):
-            batch = read.with_columns(as_text(read[name]) for name in self.quasi)
+            batch = read.with_columns(equal_rows.as_text(read[name]) for name in self.quasi)
             is_star = self._is_star(batch) if self.drops_stars else None
             yield (batch, None) if is_star is None else (batch.filter(~is_star), ~is_star)
 
@@ -94,7 +84,7 @@ class Recounter:
         values = collect_values(
             (b for b, _ in self._kept()), self.columns, all_categories=False, count_rows=lambda _: None
         )
-        labels = {name: as_text(values[name]) for name in self.quasi}
+        labels = {name: equal_rows.as_text(values[name]) for name in self.quasi}
         domains, counted = sensitive_coders(
             self.sensitive, values, self.release.types, lambda names: (b.select(names) for b, _ in self._kept())
         )
@@ -130,11 +120,7 @@ class Recounter:
     # One pass ---------------------------------------------------------------------------------------------------------
 
     def _pass(
-        self,
-        coders: Coders,
-        domains: tuple[SensitiveDomain, ...],
-        layout: KeyLayout,
-        coverage: list[Coverage] | None,
+        self, coders: Coders, domains: tuple[SensitiveDomain, ...], layout: KeyLayout, coverage: list[Coverage] | None
     ) -> tuple[bool | None, KeyPartitions, dict[str, IntArray], int]:
         """Keys of all records, and whether every cell covers its original."""
         keys = self._sink(layout)
@@ -342,7 +328,7 @@ class _StoredClasses(OnDemand[ClassStats]):
 def count_in_parts(
     batches: Iterable[pl.DataFrame], sets: Sequence[Sequence[str]], folder: Path, *, n_rows: int, work: int,
     stars: Sequence[str] = (), person: str | None = None,
-) -> list[Alike]:  # fmt: skip
+) -> list[equal_rows.Alike]:  # fmt: skip
     """The same for rows that come in batches and may be more than memory holds: keys wait in files, in parts."""
     n_words = 1 if person is None else 2
     n_parts = 1 + n_rows * BYTES_PER_KEY * n_words * len(sets) // max(1, work)
@@ -355,18 +341,21 @@ def count_in_parts(
         stores.append(KeyPartitions(place, of_key, n_parts))
     try:
         for batch in batches:
-            shown = shown_rows(batch, stars)
-            whose = [] if person is None else [words_of(shown[person])]
+            shown = equal_rows.shown_rows(batch, stars)
+            whose = [] if person is None else [equal_rows.words_of(shown[person])]
             everybody += [pl.Series(persons).unique() for persons in whose]
             if sum(map(len, everybody[1:])) > len(everybody[0]):  # as many again: united so seldom, each costs little
                 everybody = [pl.concat(everybody).unique()]
-            for store, keys in zip(stores, keys_of(shown, sets), strict=True):
+            for store, keys in zip(stores, equal_rows.keys_of(shown, sets), strict=True):
                 store.add(np.stack([keys, *whose]))
         if person is not None:
             loaded = ((part.load() for part in store.parts()) for store in stores)
             n_persons = pl.concat(everybody).n_unique()
-            return [count_persons(((keys, of) for keys, of in each), n_persons) for each in loaded]
-        return [sum((count_keys(part.load()[0]) for part in store.parts()), NOBODY) for store in stores]
+            return [equal_rows.count_persons(((keys, of) for keys, of in each), n_persons) for each in loaded]
+        return [
+            sum((equal_rows.count_keys(part.load()[0]) for part in store.parts()), equal_rows.NOBODY)
+            for store in stores
+        ]
     finally:
         for store in stores:
             store.close()

@@ -82,20 +82,16 @@ class LocalEngine:
     room = None
     scratch = None
 
-    def remembered(self, secret: Secret, *, is_new: bool) -> Secret:  # noqa: ARG002
+    def remembered(self, secret: Secret, *, is_new: bool) -> Secret:
         return secret
 
     def layout(self, source: Source) -> Layout:
         return sniff(source)
 
     def read(
-        self,
-        source: Source,
-        *,
-        columns: Sequence[str] | None,
-        categorical: Collection[str],
+        self, source: Source, *, columns: Sequence[str] | None, categorical: Collection[str],
         labels: Mapping[str, Sequence[str]] | None = None,
-    ) -> LocalTable:
+    ) -> LocalTable:  # fmt: skip
         if source.frame is not None:
             frame = source.frame if columns is None else source.frame.select(columns)
             return table_of(_as_categories(frame, categorical), source.location)
@@ -104,7 +100,7 @@ class LocalEngine:
 
     def write(
         self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,
-        progress: Progress = silent,  # noqa: ARG002
+        progress: Progress = silent,
     ) -> None:  # fmt: skip
         write_frame(_local(table).frame, place, format=kind, delimiter=delimiter, rows_per_file=rows_per_file)
 
@@ -137,7 +133,7 @@ class LocalEngine:
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
-        stands_alone: StandsAlone | None = None, progress: Progress = silent,  # noqa: ARG002
+        stands_alone: StandsAlone | None = None, progress: Progress = silent,
     ) -> Coding:  # fmt: skip
         table = _local(table)
         coded = [
@@ -180,27 +176,16 @@ class LocalEngine:
         return table_of(pl.DataFrame([cells(name) for name in publication.columns]), "the release"), rows
 
     def arrange(
-        self,
-        release: Table,
-        publication: Publication,
-        secret: Secret,
-        *,
-        progress: Progress = silent,  # noqa: ARG002
+        self, release: Table, publication: Publication, secret: Secret, *, progress: Progress = silent
     ) -> tuple[LocalTable, IntArray | None]:
         table = _local(release)
         order = published_order(table.frame, publication.order, secret, first=publication.labelled)
         return (table, None) if order is None else (replace(table, frame=table.frame[order]), order)
 
     def class_stats(
-        self,
-        release: Table,
-        quasi: Sequence[str],
-        sensitive: Sequence[SensitiveColumn],
-        *,
-        stars_are_suppressed: bool,
-        originals: Coding | None = None,  # noqa: ARG002
-        progress: Progress = silent,  # noqa: ARG002
-    ) -> Recount:
+        self, release: Table, quasi: Sequence[str], sensitive: Sequence[SensitiveColumn], *, stars_are_suppressed: bool,
+        originals: Coding | None = None, progress: Progress = silent,
+    ) -> Recount:  # fmt: skip
         frame = _local(release).frame
         labels = {name: distinct_of(_text(frame[name])) for name in quasi}
         is_star = None
@@ -230,9 +215,7 @@ class LocalEngine:
             return None
         whose, table = codes if row_of is None else codes[row_of], _local(release)
         return LocalTable(
-            table.frame.with_columns(pl.Series(PERSON, whose)),
-            {**table.types, PERSON: ColumnType.INTEGER},
-            table.name,
+            table.frame.with_columns(pl.Series(PERSON, whose)), {**table.types, PERSON: ColumnType.INTEGER}, table.name
         )
 
     def alike(

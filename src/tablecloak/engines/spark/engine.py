@@ -111,13 +111,9 @@ class SparkEngine:
         return Layout("spark", columns, 0)
 
     def read(
-        self,
-        source: Source,
-        *,
-        columns: Sequence[str] | None,
-        categorical: Collection[str],  # noqa: ARG002
-        labels: Mapping[str, Sequence[str]] | None = None,  # noqa: ARG002
-    ) -> SparkTable:
+        self, source: Source, *, columns: Sequence[str] | None, categorical: Collection[str],
+        labels: Mapping[str, Sequence[str]] | None = None,
+    ) -> SparkTable:  # fmt: skip
         if source.is_frame:
             raise IncompatibleChoice("Spark reads files and tables, not frames in memory", hint="the local engine")
         if source.table is not None and source.table.scheme != "spark":
@@ -165,7 +161,7 @@ class SparkEngine:
         n_rows = self._n_rows(shown)
         return replace(shown, n_rows=n_rows) if 0 < n_rows < original.n_rows else original
 
-    def batches(self, table: Table, columns: Sequence[str]) -> Iterator[pl.DataFrame]:  # noqa: ARG002
+    def batches(self, table: Table, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         raise IncompatibleChoice("Spark keeps rows on its workers", hint="--engine duckdb")
 
     def sorted(self, table: Table) -> SparkTable:
@@ -176,7 +172,7 @@ class SparkEngine:
         n_distinct = worker_jobs.n_distinct(self.session, spark_table(table), columns) if distinct else {}
         return {name: Summary(missing[name], n_distinct.get(name)) for name in columns}
 
-    def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:  # noqa: ARG002
+    def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:
         raise IncompatibleChoice(
             "this choice needs all rows in one memory, and Spark keeps them on its workers",
             hint="--engine local, or another algorithm",
@@ -186,7 +182,7 @@ class SparkEngine:
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
-        stands_alone: StandsAlone | None = None, progress: Progress = silent,  # noqa: ARG002
+        stands_alone: StandsAlone | None = None, progress: Progress = silent,
     ) -> Coding:  # fmt: skip
         if by_row:
             raise IncompatibleChoice(
@@ -259,12 +255,7 @@ class SparkEngine:
         return rows.release, None
 
     def arrange(
-        self,
-        release: Table,
-        publication: Publication,
-        secret: Secret,
-        *,
-        progress: Progress = silent,  # noqa: ARG002
+        self, release: Table, publication: Publication, secret: Secret, *, progress: Progress = silent
     ) -> tuple[SparkTable, IntArray | None]:
         spark = spark_table(release)
         if publication.order is Order.KEEP:
@@ -277,8 +268,8 @@ class SparkEngine:
         return replace(spark, publish=publish, order=publication.order, key=secret.derived("order")), None
 
     def write(
-        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,  # noqa: ARG002
-        progress: Progress = silent,  # noqa: ARG002
+        self, table: Table, place: Place, *, kind: str | None, delimiter: str | None, rows_per_file: int | None = None,
+        progress: Progress = silent,
     ) -> None:  # fmt: skip
         release = spark_table(table)
         if isinstance(place, DatabaseTable):
@@ -310,15 +301,9 @@ class SparkEngine:
     # Recounting ----------------------------------------------------------------------------------------------------
 
     def class_stats(
-        self,
-        release: Table,
-        quasi: Sequence[str],
-        sensitive: Sequence[SensitiveColumn],
-        *,
-        stars_are_suppressed: bool,
-        originals: Coding | None = None,
-        progress: Progress = silent,  # noqa: ARG002
-    ) -> Recount:
+        self, release: Table, quasi: Sequence[str], sensitive: Sequence[SensitiveColumn], *, stars_are_suppressed: bool,
+        originals: Coding | None = None, progress: Progress = silent,
+    ) -> Recount:  # fmt: skip
         spark = spark_table(release)
         if spark.publish is not None:
             raise IncompatibleChoice("Spark recounts what was written", hint="no --dry-run with --engine spark")
@@ -343,7 +328,7 @@ class SparkEngine:
 
     # What stands alone ----------------------------------------------------------------------------------------------
 
-    def with_persons(self, release: Table, originals: Coding, row_of: IntArray | None) -> SparkTable | None:  # noqa: ARG002
+    def with_persons(self, release: Table, originals: Coding, row_of: IntArray | None) -> SparkTable | None:
         rows: CodedState | None = originals.rows
         if rows is None or rows.release is None or rows.task.person is None:
             return None

@@ -10,7 +10,7 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -167,7 +167,7 @@ class Phases:
         shutil.rmtree(copy, ignore_errors=True)
         copy.mkdir()
         with contextlib.suppress(OSError):  # another disk: a resumed run writes again
-            for file in _files(place):
+            for file in place.iterdir() if place.is_dir() else [place]:
                 os.link(file, copy / file.name)
             self.folder.finish("write")
 
@@ -177,7 +177,3 @@ class Phases:
             with contextlib.suppress(Exception):
                 rows.unpersist()
         self.held.clear()
-
-
-def _files(place: Path) -> Iterable[Path]:
-    return place.iterdir() if place.is_dir() else [place]

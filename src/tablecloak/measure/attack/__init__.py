@@ -2,8 +2,7 @@
 
 from tablecloak.measure.attack.cases import build_case
 from tablecloak.measure.attack.facts import read_facts
-from tablecloak.measure.attack.files import attack
-from tablecloak.measure.attack.frames import attack_frames
 from tablecloak.measure.attack.report import AttackReport
+from tablecloak.measure.attack.tables import attack
 
-__all__ = ["AttackReport", "attack", "attack_frames", "build_case", "read_facts"]
+__all__ = ["AttackReport", "attack", "build_case", "read_facts"]

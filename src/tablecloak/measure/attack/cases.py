@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,15 +11,13 @@ import polars as pl
 from tablecloak.arrays import IntArray
 from tablecloak.attacks.case import Attacker, Case, Fact, Quasi, Sensitive
 from tablecloak.attacks.row_owners import whose_rows
-from tablecloak.data.table import Role
 from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.measure.attack.columns import Attribute, attribute_of, quasi_of
+from tablecloak.measure.attack.judged_columns import only_columns
 from tablecloak.measure.attack.order import are_single_values, in_order, stays_in_place
-from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import ColumnSpec
-from tablecloak.release.plan import Plan, make_plan
+from tablecloak.release.plan import make_plan
 from tablecloak.release.shapes.groups import COUNT, GROUP
 from tablecloak.stats.classes import ClassStats, count_classes
 
@@ -48,7 +46,8 @@ def build_case(
     is_grouped = not is_original and GROUP in release.columns and (original is None or GROUP not in original.columns)
     shown = [n for n in sensitive if n in release.columns]
     basis = original if original is not None else release
-    plan = _plan(basis, quasi, [n for n in sensitive if n in basis.columns], policy)
+    plain = only_columns(policy, quasi, [n for n in sensitive if n in basis.columns])
+    plan = make_plan(plain, basis.columns, is_reported=True)
     recount = LocalEngine().class_stats(
         table_of(release), quasi, [SensitiveColumn(n) for n in shown], stars_are_suppressed=not is_original
     )
@@ -120,21 +119,6 @@ def _whose(
     if is_in_order and n_rows == n_originals and are_single_values(columns):
         return _Whose(np.arange(n_rows), is_certain=False, is_covering=False)  # perturbed: nothing but the order says
     return None
-
-
-def _plan(basis: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str], policy: Policy | None) -> Plan:
-    """The hierarchies of the policy for these columns, and nothing else that could fail."""
-    specs: Mapping[str, ColumnSpec] = policy.columns if policy else {}
-
-    def spec(name: str, role: Role) -> ColumnSpec:
-        return specs[name] if name in specs and specs[name].role is role else ColumnSpec(role=role)
-
-    columns = {n: spec(n, Role.QUASI) for n in quasi} | {n: spec(n, Role.SENSITIVE) for n in sensitive}
-    plain = Policy(columns=columns, goals=(KAnonymity(k=2),))
-    if policy is not None:
-        changes = {"columns": columns, "others": "drop", "goals": plain.goals, "algorithm": plain.algorithm}
-        plain = policy.model_copy(update=changes)
-    return make_plan(plain, basis.columns, is_reported=True)
 
 
 def _groups(

@@ -40,13 +40,7 @@ class Bins:
 
 
 def quasi_bins(
-    domain: Domain,
-    before: IntArray,
-    published: Coverage,
-    *,
-    names: Sequence[str | None],
-    counts: IntArray,
-    floor: int,
+    domain: Domain, before: IntArray, published: Coverage, *, names: Sequence[str | None], counts: IntArray, floor: int
 ) -> Bins | None:
     """Bins of a quasi-identifier; None where too little was published to compare.
 

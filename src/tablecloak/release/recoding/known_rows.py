@@ -71,7 +71,8 @@ class KnownRows:
             "classes": self.classes.astype("<i8"),
             "counts": self.counts.astype("<i8"),
         }
-        return {"columns": list(self.columns), **{name: _packed(array) for name, array in arrays.items()}}
+        packed = {name: base64.b64encode(array.tobytes()).decode("ascii") for name, array in arrays.items()}
+        return {"columns": list(self.columns), **packed}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> KnownRows:
@@ -80,10 +81,6 @@ class KnownRows:
             for name, dtype in (("digests", "<u8"), ("classes", "<i8"), ("counts", "<i8"))
         )
         return cls(tuple(content["columns"]), digests, classes, counts)
-
-
-def _packed(array: NDArray[Any]) -> str:
-    return base64.b64encode(array.tobytes()).decode("ascii")
 
 
 def _texts(domain: Domain) -> list[str | None]:

@@ -49,22 +49,22 @@ class Classes:
     refused: Mapping[str, tuple[str, str]] = {}
     measured_by: str | None = None
 
-    def speaks_of(self, policy: Policy) -> bool:  # noqa: ARG002
+    def speaks_of(self, policy: Policy) -> bool:
         return True
 
-    def frame_of(self, data: Any, policy: Policy) -> Any:  # noqa: ARG002
+    def frame_of(self, data: Any, policy: Policy) -> Any:
         return data
 
     def algorithm_name(self, policy: Policy) -> str:
         return str(policy.algorithm.name)
 
     def plan(
-        self, policy: Policy, columns: Sequence[str], *, delimiter: str | None,  # noqa: ARG002
+        self, policy: Policy, columns: Sequence[str], *, delimiter: str | None,
         location: str | None, is_reported: bool | None, secret: Secret,
     ) -> Plan:  # fmt: skip
         return make_plan(policy, columns, location=location, is_reported=is_reported, secret=secret)
 
-    def reading(self, source: Source, policy: Policy) -> Source:  # noqa: ARG002
+    def reading(self, source: Source, policy: Policy) -> Source:
         return source
 
     def refuse(self, plan: Plan) -> None:
@@ -92,7 +92,7 @@ class Classes:
         release, rows = arranged(engine, release, rows, plan, timed)
         return Release(release, originals_of(solved, rows), labels=labels)
 
-    def written_as(self, files: Documents, plan: Plan) -> tuple[str | None, str | None]:  # noqa: ARG002
+    def written_as(self, files: Documents, plan: Plan) -> tuple[str | None, str | None]:
         return files.kind, files.delimiter
 
     def spelling(self, engine: Engine, plan: Plan) -> Spelling:
@@ -125,10 +125,10 @@ class Classes:
     def measurements(self, solved: Solved) -> list[Measurement]:
         return measure(counts_of(solved.coding, solved.answer, solved.plan))
 
-    def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:  # noqa: ARG002
+    def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:
         return Before.of(prepared.coding).exposure
 
-    def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:  # noqa: ARG002
+    def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:
         counts = counts_of(solved.coding, solved.answer, solved.plan)
         # groups of exact values hide no one among others
         is_exact = solved.solution.bucketing is not None
@@ -149,7 +149,7 @@ class Classes:
             suppressed_share=counts.n_suppressed / max(1, counts.n_rows),
         )
 
-    def about_risk(self, plans: Sequence[Plan]) -> tuple[str, ...]:  # noqa: ARG002
+    def about_risk(self, plans: Sequence[Plan]) -> tuple[str, ...]:
         return ()
 
     def notes(self, solved: Solved) -> tuple[str, ...]:

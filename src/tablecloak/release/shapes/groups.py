@@ -94,10 +94,10 @@ class Groups(Classes):
         originals = GroupOriginals(originals_of(solved, None), before)
         return Release(separated.main, originals, separated.side, separated.blocks)
 
-    def spelling(self, engine: Engine, plan: Plan) -> Spelling:  # noqa: ARG002
+    def spelling(self, engine: Engine, plan: Plan) -> Spelling:
         return Spelling()
 
-    def read_back(self, engine: Engine, files: Documents, plan: Plan, written: Release, spelling: Spelling) -> Release:  # noqa: ARG002
+    def read_back(self, engine: Engine, files: Documents, plan: Plan, written: Release, spelling: Spelling) -> Release:
         main, side = (None if p is None else Source.of(p, format=files.kind) for p in (files.release, files.side))
         assert main is not None
         there = read_separated(_memory(engine), main, side, plan, _separated(written))
@@ -113,7 +113,7 @@ class Groups(Classes):
         originals: Originals = release.originals.rows
         return engine.with_persons(release.main, originals.coding, originals.row_of)
 
-    def recoding(self, solved: Solved) -> Recoding | None:  # noqa: ARG002
+    def recoding(self, solved: Solved) -> Recoding | None:
         return None
 
     def refuse_recoding(self, plan: Plan) -> None:
@@ -345,10 +345,7 @@ def unexchanged(
 
 
 def _linked(
-    one: Sequence[str],
-    other: Sequence[str],
-    shown: Callable[[Sequence[str]], BlockRows],
-    is_free: BoolArray | None,
+    one: Sequence[str], other: Sequence[str], shown: Callable[[Sequence[str]], BlockRows], is_free: BoolArray | None
 ) -> str | None:
     """Which columns of two blocks, all or two of them, nobody exchanged."""
     for left, right in dict.fromkeys(

@@ -17,13 +17,7 @@ from tablecloak.release.shapes.sets.shape import make_release
 
 
 def apply_to_sets(
-    engine: Engine,
-    table: Table,
-    plan: Plan,
-    stored: ItemRecoding,
-    *,
-    suppression_limit: float | None,
-    timed: Timed,
+    engine: Engine, table: Table, plan: Plan, stored: ItemRecoding, *, suppression_limit: float | None, timed: Timed
 ) -> Applied:
     """New sets by a stored recoding of items."""
     assert isinstance(plan, SetPlan)

@@ -58,7 +58,7 @@ def code_sets(cells: pl.Series, plan: SetPlan) -> Sets:
     hierarchy = _hierarchy(plan, labels)
     index = label_index(hierarchy)
     leaf = np.array([index.get(label, -1) for label in labels], np.int64)
-    items = leaf[_numbers(texts, labels)]
+    items = leaf[places_among(texts, labels)]
     _refuse_unknown(plan, int((leaf < 0).sum()), int((items < 0).sum()), len(items))
     _refuse_unreadable(plan, hierarchy)
     copies = plan.km.multiset
@@ -66,7 +66,7 @@ def code_sets(cells: pl.Series, plan: SetPlan) -> Sets:
     return Sets(hierarchy, baskets, len(labels), len(items) - len(baskets.items))
 
 
-def _numbers(texts: pl.Series, labels: pl.Series) -> IntArray:
+def places_among(texts: pl.Series, labels: pl.Series) -> IntArray:
     """The place of every text among sorted labels."""
     if not len(labels):
         return np.empty(0, np.int64)

@@ -15,8 +15,7 @@ from tablecloak.errors import IncompatibleChoice
 from tablecloak.models.base import Goal, PrivacyModel
 from tablecloak.models.km_anonymity import KmAnonymity
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import Transform
-from tablecloak.release.plan import Plan, refuse_unknown_columns
+from tablecloak.release.plan import Plan, refuse_unknown_columns, starred_of
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Evidence
 
@@ -98,7 +97,7 @@ def make_set_plan(
     refuse_unknown_columns(policy, columns, location)
     column = _column(policy)
     _refuse_roles(policy)
-    starred = [n for n in policy.columns_with(Role.IDENTIFIER) if policy.columns[n].transform is Transform.STAR]
+    starred = starred_of(policy)
     shown = {*policy.columns_with(*PUBLISHED), *starred}
     if policy.others == "keep":
         shown |= {c for c in columns if c not in policy.columns}

@@ -14,7 +14,7 @@ from tablecloak.data.itemsets import MOST_ITEMSETS, ItemsetStats, cost_of, count
 from tablecloak.data.table import Order
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.release.recount import Verification
-from tablecloak.release.shapes.sets.coding import Sets, label_index
+from tablecloak.release.shapes.sets.coding import Sets, label_index, places_among
 from tablecloak.release.shapes.sets.matching import Beside, matched
 from tablecloak.release.shapes.sets.plan import SetPlan
 from tablecloak.values.amounts import most_of
@@ -51,11 +51,7 @@ def recount(
     stats = count_itemsets(published.baskets, plan.km.m, k=plan.km.k)
     verdict = plan.km.verdict(stats)
     n_sets = published.baskets.distinct()[0].n_baskets
-    itemsets: dict[str, Any] = {
-        "column": plan.column,
-        "published_items": len(published.labels),
-        "after": _said(stats),
-    }
+    itemsets: dict[str, Any] = {"column": plan.column, "published_items": len(published.labels), "after": _said(stats)}
     covers: bool | None = None
     notes: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
@@ -76,8 +72,8 @@ def code_published(cells: pl.Series, plan: SetPlan) -> PublishedSets:
 def code_texts(rows: IntArray, texts: pl.Series, *, n_rows: int, copies: bool = False) -> PublishedSets:
     """Sets of texts, (row, text) one after the other."""
     labels = texts.unique().sort()
-    codes = texts.cast(pl.Enum(labels)).to_physical().to_numpy().astype(np.int64) if len(labels) else np.empty(0, int)
-    return PublishedSets(Baskets.of(rows, codes, n_rows, len(labels), copies=copies), labels.to_list())
+    baskets = Baskets.of(rows, places_among(texts, labels), n_rows, len(labels), copies=copies)
+    return PublishedSets(baskets, labels.to_list())
 
 
 def _said(stats: ItemsetStats) -> dict[str, list[int]]:

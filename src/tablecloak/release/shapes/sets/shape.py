@@ -13,14 +13,7 @@ import polars as pl
 from tablecloak.algorithms.items.cut_search import LEFT_OUT, Cut, ItemProblem, NoCutError
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded_baskets import Baskets, join_items
-from tablecloak.data.itemsets import (
-    MOST_ITEMSETS,
-    ItemsetRisk,
-    candidates_of,
-    cost_of,
-    count_itemsets,
-    itemset_risks,
-)
+from tablecloak.data.itemsets import MOST_ITEMSETS, ItemsetRisk, candidates_of, cost_of, count_itemsets, itemset_risks
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand, choose_memory
@@ -98,7 +91,7 @@ class SetsOfItems:
 
     def plan(
         self, policy: Policy, columns: Sequence[str], *, delimiter: str | None, location: str | None,
-        is_reported: bool | None, secret: Secret,  # noqa: ARG002
+        is_reported: bool | None, secret: Secret,
     ) -> Plan:  # fmt: skip
         return make_set_plan(policy, columns, delimiter=delimiter, location=location, secret=secret)
 
@@ -110,17 +103,17 @@ class SetsOfItems:
     def refuse(self, plan: Plan) -> None:
         pass
 
-    def code(self, engine: Engine, table: Table, plan: Plan, progress: Progress) -> Sets:  # noqa: ARG002
+    def code(self, engine: Engine, table: Table, plan: Plan, progress: Progress) -> Sets:
         planned = _planned(plan)
         return code_sets(engine.frame(table, [planned.column])[planned.column], planned)
 
     def require_feasible(self, prepared: Prepared[Any], *, tries_relaxations: bool) -> None:
         """Only a search shows it."""
 
-    def is_quick(self, coding: Sets) -> bool:  # noqa: ARG002
+    def is_quick(self, coding: Sets) -> bool:
         return True  # nothing else tells whether the goal can be reached
 
-    def search(self, prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:  # noqa: ARG002
+    def search(self, prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
         plan, sets = _planned(prepared.plan), prepared.coding
         with timed.phase("solve", plan.km.m) as notes:
             cut = _cut(plan, sets, timed.inner)
@@ -139,27 +132,27 @@ class SetsOfItems:
         kind = release_format(plan.policy, place, is_of_sets=is_of_sets) if isinstance(place, Path) else None
         return kind, planned.published_separator if kind == "sets" else files.delimiter
 
-    def spelling(self, engine: Engine, plan: Plan) -> Spelling:  # noqa: ARG002
+    def spelling(self, engine: Engine, plan: Plan) -> Spelling:
         return Spelling()
 
-    def read_back(self, engine: Engine, files: Documents, plan: Plan, written: Release, spelling: Spelling) -> Release:  # noqa: ARG002
+    def read_back(self, engine: Engine, files: Documents, plan: Plan, written: Release, spelling: Spelling) -> Release:
         kind, _ = self.written_as(files, plan)
         types = {**written.main.types, _planned(plan).column: ColumnType.TEXT}
         delimiter = _planned(plan).published_separator if kind == "sets" else None
         source = Source.of(files.release, format=kind, delimiter=delimiter, types=types)
         return replace(written, main=engine.read(source, columns=list(written.main.types), categorical=()))
 
-    def recount(self, engine: Engine, release: Release, plan: Plan, *, with_facts: bool) -> RecountResult:  # noqa: ARG002
+    def recount(self, engine: Engine, release: Release, plan: Plan, *, with_facts: bool) -> RecountResult:
         planned, originals = _planned(plan), release.originals
         cells = engine.frame(release.main, [planned.column])[planned.column]
         verification = recount(cells, planned, originals.sets, originals.row_of)
         itemsets = {**(verification.itemsets or {}), **_described(planned, originals.sets, originals.cut)}
         return RecountResult(replace(verification, itemsets=itemsets))
 
-    def whose(self, engine: Engine, release: Release) -> Table | None:  # noqa: ARG002
+    def whose(self, engine: Engine, release: Release) -> Table | None:
         return None
 
-    def counts(self, solved: Solved) -> ReleaseCounts | None:  # noqa: ARG002
+    def counts(self, solved: Solved) -> ReleaseCounts | None:
         return None
 
     def measurements(self, solved: Solved) -> list[Measurement]:
@@ -167,16 +160,16 @@ class SetsOfItems:
         return [Measurement("gcp", loss, LOSS, {_planned(solved.plan).column: loss})]
 
     def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:
-        risks = _risks(prepared.coding.merged[0], _most_known(plans))
+        risks = risks_of(prepared.coding.merged[0], _most_known(plans))
         if risks is None:
             return None
         return Exposure(risks[-1].n_records, risks[-1].n_unique, risks[-1].highest, risks[-1].average)
 
-    def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:  # noqa: ARG002
+    def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:
         goal, sets, cut = _planned(solved.plan).km, solved.coding, solved.answer
         published = cut.publish(sets.merged[0], copies=goal.multiset).distinct()[0]
         # whoever asks for a smaller m is not thereby safer: one attacker looks at all variants
-        risks = _risks(published, _most_known(plans))
+        risks = risks_of(published, _most_known(plans))
         smallest = risks[goal.m - 1].least if risks else count_itemsets(published, goal.m).rarest
         return Explored(
             {
@@ -197,7 +190,7 @@ class SetsOfItems:
     def notes(self, solved: Solved) -> tuple[str, ...]:
         return notes_of(_planned(solved.plan), solved.coding, solved.answer)
 
-    def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:  # noqa: ARG002
+    def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:
         return ()
 
     def recoding(self, solved: Solved) -> ItemRecoding:
@@ -208,7 +201,7 @@ class SetsOfItems:
 
     def subject(
         self, name: str, run: Mapping[str, Any], plan: Plan, certificate: Mapping[str, Any],
-        facts: Facts | None, blocks: Sequence[Sequence[str]],  # noqa: ARG002
+        facts: Facts | None, blocks: Sequence[Sequence[str]],
     ) -> Subject:  # fmt: skip
         planned = _planned(plan)
         goal: Any = planned.km
@@ -225,21 +218,13 @@ class SetsOfItems:
         )
 
     def verify(
-        self,
-        release: Any,
-        policy: Policy,
-        *,
-        original: Any,
-        side: Any,  # noqa: ARG002
-        progress: Progress,
-        demand: Demand,
+        self, release: Any, policy: Policy, *, original: Any, side: Any, progress: Progress, demand: Demand
     ) -> Verification:
-        from tablecloak.release.shapes.sets.verify import verify_set_file, verify_set_frame
+        from tablecloak.release.shapes.sets.verify import verify_sets
 
         choice = choose_memory(demand, 0, verb="verify of a release of sets")
-        if not is_place(release):
-            return verify_set_frame(release, policy, original=original)
-        return replace(verify_set_file(release, policy, original=original, progress=progress), choice=choice)
+        verification = verify_sets(release, policy, original=original, progress=progress)
+        return replace(verification, choice=choice) if is_place(release) else verification
 
 
 SHAPE = SetsOfItems()
@@ -254,11 +239,11 @@ def _most_known(plans: Sequence[Plan]) -> int:
     return max(_planned(plan).km.m for plan in plans)
 
 
-def _risks(baskets: Baskets, n_known: int) -> tuple[ItemsetRisk, ...] | None:
+def risks_of(baskets: Baskets, n_known: int, *, k: int = 2) -> tuple[ItemsetRisk, ...] | None:
     """The risk for someone who knows 1, 2, .. so many items; None where that is too much to count."""
     if cost_of(baskets, n_known) > MOST_ITEMSETS:
         return None
-    return itemset_risks(candidates_of(baskets, n_known), weights=baskets.weights)
+    return itemset_risks(candidates_of(baskets, n_known), k=k, weights=baskets.weights)
 
 
 def make_release(frame: pl.DataFrame, sets: Sets, cut: Cut, plan: SetPlan) -> Release:

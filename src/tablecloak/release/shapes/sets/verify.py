@@ -12,7 +12,6 @@ import polars as pl
 from tablecloak.data.row_origins import Equal
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.io.frames import column_type
-from tablecloak.io.places import Place
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release.handover import appraise
@@ -27,19 +26,12 @@ from tablecloak.release.verify import published_columns, unstarred_cells, wrong_
 from tablecloak.stats.classes import number_rows
 
 
-def verify_set_file(
-    release: Place, policy: Policy, *, original: Place | None = None, progress: Progress = silent
-) -> Verification:
+def verify_sets(release: Any, policy: Policy, *, original: Any = None, progress: Progress = silent) -> Verification:
     """Recount published sets; with the original, also check that every record has one of its own that it covers."""
     timed = Timed(progress)
     finished = finished_sets(release, policy, original=original, timed=timed)
     with timed.phase("verify"):
         return _verified(finished, policy)
-
-
-def verify_set_frame(release: Any, policy: Policy, *, original: Any = None) -> Verification:
-    """The same for frames."""
-    return _verified(finished_sets(release, policy, original=original), policy)
 
 
 def _verified(finished: FinishedSets, policy: Policy) -> Verification:

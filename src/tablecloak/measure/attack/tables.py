@@ -1,31 +1,41 @@
-"""Attacks on tables wherever they are, whoever made them."""
+"""Attacks on tables wherever they are: which columns are meant, what is known beside them, what attackers achieve."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tablecloak.attacks.case import Attacker
+from tablecloak.attacks.base import every, rows_of_persons, run_attacks
+from tablecloak.attacks.case import Attacker, Case
+from tablecloak.attacks.replay import MOST_PEOPLE
 from tablecloak.data.table import Role
-from tablecloak.engines.choose import Demand, bytes_in_memory, choose_memory
+from tablecloak.engines.choose import Demand, choose_memory
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.places import place_of
-from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
 from tablecloak.io.tabular import read_frame
+from tablecloak.measure.attack.cases import build_case
 from tablecloak.measure.attack.facts import read_facts
-from tablecloak.measure.attack.frames import attack_frames
+from tablecloak.measure.attack.judged_columns import meant_quasi, meant_sensitive
+from tablecloak.measure.attack.program import program_of
 from tablecloak.measure.attack.report import AttackReport
 from tablecloak.measure.other_shapes import finished_of
+from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.release.finished import original_frame, release_frame
+from tablecloak.release.finished import bytes_of, original_frame, release_frame
 from tablecloak.release.plan import side_path
 from tablecloak.release.population import read_population
 from tablecloak.release.shapes.groups import GROUP
+
+IN_ORDER = "cells do not cover the original; rows are in its order, so that says whose they are"
+SEVERAL_WAYS = (
+    "which row is whose is not certain, since cells of several classes cover some people: one way that fits was taken{}"
+)
 
 
 def attack(
@@ -67,25 +77,53 @@ def attack(
     choice = None
     if is_place(release):
         source = Source.of(release, expected=frozenset([*quasi, *(policy.columns if policy else ())]))
-        choice = choose_memory(demand or Demand(), bytes_in_memory(sniff(source)), verb="attack")
+        choice = choose_memory(demand or Demand(), bytes_of(source), verb="attack")
     before = None if original is None else original_frame(original, policy)
     labelled = list(quasi) or (policy.columns_with(Role.QUASI) if policy else [])
-    report = attack_frames(
-        before,
-        _read_release(release, labelled, before),
-        policy=policy,
-        quasi=quasi,
-        sensitive=sensitive,
-        side=side_of(release) if side is None else _read_release(side, [], None),
+    after = _read_release(release, labelled, before)
+    beside = side_of(release) if side is None else _read_release(side, [], None)
+    further = [_read_release(other, labelled, before) for other in others]
+    names, notes = meant_quasi(before, after, policy, quasi)
+    targets = meant_sensitive(before, after, beside, policy, sensitive, names)
+    wanted = every() if kinds is None else list(kinds)
+    made = partial(build_case, original=before, policy=policy, attacker=attacker or _attacker(policy))
+    known = partial(
+        made,
+        quasi=names,
+        sensitive=targets,
         population=population_of(population, policy, before),
-        others=[_read_release(path, labelled, before) for path in others],
-        facts=facts if isinstance(facts, list | tuple) else read_facts(read_frame(facts)),
+        facts=tuple(facts) if isinstance(facts, list | tuple) else read_facts(read_frame(facts)),
         control=None if control is None else original_frame(control, policy),
-        kinds=kinds,
-        attacker=attacker,
-        with_before=with_before,
     )
-    return replace(report, choice=choice)
+    case = replace(known(after, side=beside), others=tuple(_further(made, other, names, targets) for other in further))
+    if before is not None and policy is not None and before.height <= MOST_PEOPLE:
+        case = replace(case, program=program_of(policy, before))
+    earlier = None
+    if before is not None and with_before:
+        earlier = tuple(run_attacks(known(before, is_original=True), wanted))
+    if policy is not None and before is not None:
+        persons = [name for name in policy.columns_with(Role.PERSON) if name in before.columns]
+        notes = (*notes, *(r for name in persons for r in rows_of_persons(before.height, before[name].n_unique())))
+    if case.row_of is not None and not case.is_certain:
+        order = ", that of the order of rows" if case.is_in_order else ""
+        notes = (*notes, IN_ORDER if case.is_covering is False else SEVERAL_WAYS.format(order))
+    return AttackReport(tuple(names), tuple(targets), tuple(run_attacks(case, wanted)), earlier, notes, choice=choice)
+
+
+def _further(made: Callable[..., Case], frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str]) -> Case:
+    """Another release, with as many of the columns as it shows."""
+    shown = [name for name in quasi if name in frame.columns]
+    targets = [n for n in sensitive if n in frame.columns]
+    return made(frame, quasi=shown or frame.columns[:1], sensitive=targets, has_newcomers=True)
+
+
+def _attacker(policy: Policy | None) -> Attacker:
+    """An attacker who knows what the policy asked for."""
+    if policy is None:
+        return Attacker()
+    k = Goal(tuple(policy.goals)).min_size
+    among = [int(goal.hides_among or 0) for goal in policy.goals]
+    return Attacker(k=k, m=max([2, *among]), seed=policy.seed)
 
 
 def side_of(release: Any) -> pl.DataFrame | None:
