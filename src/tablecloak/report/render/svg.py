@@ -167,10 +167,7 @@ def _listed(labels: Sequence[str], values: Sequence[float], show: Show) -> str:
 
 
 def _compared(
-    labels: Sequence[str],
-    one: Sequence[float],
-    two: Sequence[float],
-    names: tuple[str, str] = ("before", "after"),
+    labels: Sequence[str], one: Sequence[float], two: Sequence[float], names: tuple[str, str] = ("before", "after")
 ) -> str:
     pairs = zip(labels, one, two, strict=True)
     return "; ".join(f"{label}: {percent(b)} {names[0]}, {percent(a)} {names[1]}" for label, b, a in pairs)
