@@ -38,11 +38,6 @@ def _json_dates(column: ColumnSchema, frame: pl.DataFrame) -> ColumnSchema:
 
 
 def _write(frame: pl.DataFrame, path: Path, how: Writing) -> None:
-    _refuse_infinities(frame, path)
-    frame.write_ndjson(path, compression=PACKING[how.compression], check_extension=False)
-
-
-def _refuse_infinities(frame: pl.DataFrame, path: Path) -> None:
     names = [s.name for s in frame if s.dtype.is_float() and s.is_infinite().any()]
     if names:
         raise DataError(
@@ -50,6 +45,7 @@ def _refuse_infinities(frame: pl.DataFrame, path: Path) -> None:
             hint="write CSV or Parquet",
             location=str(path),
         )
+    frame.write_ndjson(path, compression=PACKING[how.compression], check_extension=False)
 
 
 add_scanned_format(

@@ -92,10 +92,8 @@ class ProfileAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """What the API says of a dataset."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("inspected", "file")}
-        order = ("rows", "sampled", "file", "policy", "shapes", "memory_bytes")
-        plain = {**own, "file": asdict(self.file)}
-        return {**self.inspected, **{name: plain[name] for name in order}}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "inspected"}
+        return {**self.inspected, **own, "file": asdict(self.file)}
 
 
 def profile(request: ProfileRequest, _progress: Progress) -> ProfileAnswer:
