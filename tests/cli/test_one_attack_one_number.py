@@ -77,7 +77,7 @@ def test_report_command_web_and_python_say_the_same(way, cloak, tmp_path, monkey
         original.drop("town").write_csv("people.csv")
     (tmp_path / "policy.yaml").write_text(text)
     reported = []
-    monkeypatch.setattr(about, "attack_blocks", lambda attacks, _: reported.extend(attacks) or iter(()))
+    monkeypatch.setattr(about.quality, "attack_blocks", lambda attacks, _: reported.extend(attacks) or iter(()))
     monkeypatch.setattr(about, "public_subject", lambda subject: subject)  # which rounds them
     words = ("--engine", "duckdb") if way == "duckdb" else ()
     if way == "duckdb":

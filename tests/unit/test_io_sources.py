@@ -15,7 +15,7 @@ import tablecloak as tc
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import DataError
-from tablecloak.io.formats import delimited
+from tablecloak.io.formats import _text
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import HeaderUnclear, Source, open_source
 from tablecloak.io.tabular import read_frame
@@ -25,13 +25,13 @@ from tablecloak.io.tabular import read_frame
 def openings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each delimited file was looked into, by name."""
     counts: Counter[str] = Counter()
-    take: Callable[..., object] = delimited.take_sample
+    take: Callable[..., object] = _text.take_sample
 
     def counted(path: Path, *more: object) -> object:
         counts[path.name] += 1
         return take(path, *more)
 
-    monkeypatch.setattr(delimited, "take_sample", counted)
+    monkeypatch.setattr(_text, "take_sample", counted)
     return counts
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tablecloak.cli.options import Force, Page, Quasi, RolesFile, column_names, read_optional_policy
-from tablecloak.cli.output import emit_page
+from tablecloak.cli.output import PagedResult, emit_page
 from tablecloak.cli.settings import Settings, uses
 from tablecloak.errors import PolicyError
 
 if TYPE_CHECKING:
     from tablecloak.io.places import Place
-    from tablecloak.report.blocks import Document
 
 
 @uses("engine", "memory", "threads", "seed")
@@ -58,7 +57,7 @@ def attack(
     reads: list[Place | None] = [original, release, population, facts, control, *others]
     reads += [policy, *(loaded_policy.reads if loaded_policy else ())]
 
-    def work() -> tuple[dict[str, Any], Document]:
+    def work() -> PagedResult:
         report = attacking.attack(
             None if release is None else original,
             original if release is None else release,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tablecloak.cli.options import Force, Page, Quasi, RolesFile, column_names, read_optional_policy, readable
-from tablecloak.cli.output import emit_page
+from tablecloak.cli.output import PagedResult, emit_page
 from tablecloak.cli.settings import Settings, uses
 from tablecloak.io.places import place_of
-
-if TYPE_CHECKING:
-    from tablecloak.report.blocks import Document
 
 
 @uses("engine", "memory", "threads", "seed")
@@ -44,7 +41,7 @@ def compare(
             "learner": learner, "demand": settings.demand,
         }  # fmt: skip
 
-        def work() -> tuple[dict[str, Any], Document]:
+        def work() -> PagedResult:
             if before is None:
                 report = judge_files(first, published, **options).to_dict()
                 return report, about.judged(report)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tablecloak.cli.options import Force, Page, PolicyFile, Set, read_policy, readable_if_named
-from tablecloak.cli.output import emit_page, progress_for
+from tablecloak.cli.output import PagedResult, emit_page, progress_for
 from tablecloak.cli.settings import ENGINE, Settings, uses
 from tablecloak.errors import PolicyError
-
-if TYPE_CHECKING:
-    from tablecloak.report.blocks import Document
 
 
 @uses(*ENGINE, "seed")
@@ -44,7 +41,7 @@ def explore(
 
         axes = [parse_axis(text) for text in vary]
 
-        def work() -> tuple[dict[str, Any], Document]:
+        def work() -> PagedResult:
             report = explore_policy(
                 loaded_policy, axes, risk=risk, utility=utility, progress=progress, **settings.engine_options
             ).to_dict()

@@ -12,7 +12,7 @@ from tablecloak.cli.options import Force
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import Settings
 from tablecloak.errors import PolicyError
-from tablecloak.values.amounts import show_size
+from tablecloak.values.amounts import parse_bytes, show_size
 
 if TYPE_CHECKING:
     from tablecloak.io.repositories import Record
@@ -39,12 +39,10 @@ def fetch(
     settings: Settings,
 ) -> None:
     """List the files of a record, or fetch one of them. The only command that uses the internet."""
-    from tablecloak.io.repositories import look_up, servers_of
-    from tablecloak.values.amounts import parse_bytes
-
     if target is not None and file is None:
         raise PolicyError("nothing is written without --file", hint="name one of the files that are listed")
-    from tablecloak.io.repositories import Remote
+    from tablecloak.io.atomic import Outputs
+    from tablecloak.io.repositories import Remote, look_up, save_file, servers_of
 
     remote = Remote(frozenset([*servers_of(record), *(internet or ())]), limit_bytes=parse_bytes(limit))
     listing = look_up(record, remote, token=token)
@@ -52,18 +50,11 @@ def fetch(
         emit(settings, listing.to_dict(), _lines(listing))
         return
     path = target or Path(Path(file).name)
-    _save(listing, file, path, remote, token, force=force)
-    written: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
-    emit(settings, written, [f"Wrote {path} ({written['bytes']:,} bytes)"])
-
-
-def _save(record: Record, file: str, path: Path, remote: Any, token: str | None, *, force: bool) -> None:
-    from tablecloak.io.atomic import Outputs
-    from tablecloak.io.repositories import save_file
-
     secret = Path(token[5:]).expanduser() if token and token.startswith("file:") else None
     with Outputs(reads=[secret], force=force) as outputs:
-        save_file(record, file, outputs.add(path, is_private=True), remote, token=token)
+        save_file(listing, file, outputs.add(path, is_private=True), remote, token=token)
+    written: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
+    emit(settings, written, [f"Wrote {path} ({written['bytes']:,} bytes)"])
 
 
 def _lines(record: Record) -> Iterator[str]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tablecloak.cli.options import Force, Page, PolicyFile, Set, read_policy, readable_if_named
-from tablecloak.cli.output import emit_page, progress_for
+from tablecloak.cli.output import PagedResult, emit_page, progress_for
 from tablecloak.cli.settings import ENGINE, Settings, uses
-
-if TYPE_CHECKING:
-    from tablecloak.report.blocks import Document
 
 
 @uses(*ENGINE, "seed")
@@ -34,7 +31,7 @@ def lattice(
         from tablecloak import pipeline
         from tablecloak.report.about.lattice import searched
 
-        def work() -> tuple[dict[str, Any], Document]:
+        def work() -> PagedResult:
             view, search = pipeline.explore(
                 loaded_policy, algorithm=algorithm, progress=progress, **settings.engine_options
             )

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tablecloak.io.places import Place
     from tablecloak.progress import Progress
     from tablecloak.report.blocks import Block, Document
+
+# What a command found, and the page about it.
+PagedResult: TypeAlias = "tuple[dict[str, Any], Document]"
 
 
 def emit(settings: Settings, data: Any, blocks: Iterable[Block | str], *, is_stdout_taken: bool = False) -> None:
@@ -82,7 +85,7 @@ def remark(settings: Settings, text: Any) -> None:
 
 def emit_page(
     settings: Settings,
-    work: Callable[[], tuple[Any, Document]],
+    work: Callable[[], PagedResult],
     *,
     page: Path | None,
     reads: Iterable[Place | None],

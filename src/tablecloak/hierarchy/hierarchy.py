@@ -10,21 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.hierarchy.tree_nodes import (
-    ROOT_LABEL,
-    Tree,
-    by_depth,
-    check_labels,
-    check_tree,
-    depths_of,
-    heights_of,
-    intervals_of,
-    leaf_shares,
-    n_leaves_of,
-    nodes_of_paths,
-    nodes_of_tree,
-    numbering,
-)
+from tablecloak.hierarchy import tree_nodes
 from tablecloak.values.cell_grammar import quoted, reads_like_label
 
 
@@ -61,8 +47,8 @@ class Hierarchy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_leaves", int(self.last[-1]) + 1)
-        object.__setattr__(self, "depths", depths_of(self.parent))
-        object.__setattr__(self, "heights", heights_of(self.parent))
+        object.__setattr__(self, "depths", tree_nodes.depths_of(self.parent))
+        object.__setattr__(self, "heights", tree_nodes.heights_of(self.parent))
         object.__setattr__(self, "_memo", {})
 
     @classmethod
@@ -83,16 +69,16 @@ class Hierarchy:
             coarse: leaves that are no values, but stand for some.
         """
         up = np.asarray(parent, dtype=np.int64)
-        check_tree(up)
-        order = numbering(up)  # new number -> old number
+        tree_nodes.check_tree(up)
+        order = tree_nodes.numbering(up)  # new number -> old number
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         new_parent = np.where(up[order] >= 0, rank[up[order]], -1)
-        first, last = intervals_of(new_parent, n_leaves_of(up))
+        first, last = tree_nodes.intervals_of(new_parent, tree_nodes.n_leaves_of(up))
         names = tuple(labels[i] for i in order)
-        cost = leaf_shares(first, last) if losses is None else np.asarray(losses, dtype=np.float64)[order]
+        cost = tree_nodes.leaf_shares(first, last) if losses is None else np.asarray(losses, dtype=np.float64)[order]
         tree = cls(names, new_parent, first, last, cost, kind, coarse=frozenset(int(rank[leaf]) for leaf in coarse))
-        check_labels(tree.shown, first, last)
+        tree_nodes.check_labels(tree.shown, first, last)
         return tree
 
     @classmethod
@@ -106,7 +92,7 @@ class Hierarchy:
         Args:
             losses: loss of publishing an inner label; None means by leaf counts.
         """
-        labels, parent = nodes_of_paths(paths)
+        labels, parent = tree_nodes.nodes_of_paths(paths)
         cost = None if losses is None else np.array([losses.get(label, 0.0) for label in labels])
         return cls.from_nodes(labels, parent, losses=cost, kind=kind)
 
@@ -114,7 +100,7 @@ class Hierarchy:
     def from_levels(cls, leaves: Sequence[str], levels: Sequence[Level], *, kind: str = "tree") -> Hierarchy:
         """The tree of groupings from fine to coarse; the last level has one group. Vectorised over leaves."""
         if not leaves:
-            return cls.from_nodes([levels[-1].labels[0] if levels else ROOT_LABEL], [-1], kind=kind)
+            return cls.from_nodes([levels[-1].labels[0] if levels else tree_nodes.ROOT_LABEL], [-1], kind=kind)
         labels: list[str] = list(leaves)
         parents: list[IntArray] = []
         costs: list[FloatArray] = [np.zeros(len(leaves))]
@@ -128,9 +114,9 @@ class Hierarchy:
         return cls.from_nodes(labels, np.concatenate(parents), losses=np.concatenate(costs), kind=kind)
 
     @classmethod
-    def from_tree(cls, tree: Tree, *, kind: str = "tree") -> Hierarchy:
+    def from_tree(cls, tree: tree_nodes.Tree, *, kind: str = "tree") -> Hierarchy:
         """The tree written as nested mappings and lists; without a single top label the root is '*'."""
-        labels, parent = nodes_of_tree(tree)
+        labels, parent = tree_nodes.nodes_of_tree(tree)
         return cls.from_nodes(labels, parent, kind=kind)
 
     @property
@@ -269,7 +255,7 @@ class Hierarchy:
 
     def ancestors_by_depth(self) -> IntArray:
         """The ancestor of leaf `c` at depth `d`, (n_leaves, height + 1); a leaf repeats itself below its own depth."""
-        return by_depth(np.arange(self.n_leaves), self.parent, self.depths, self.height)
+        return tree_nodes.by_depth(np.arange(self.n_leaves), self.parent, self.depths, self.height)
 
     def ends(self) -> NDArray[np.int32]:
         """Last leaf code of the ancestor of leaf `c` at depth `d`, (n_leaves, height + 1); column 0 is the root."""
@@ -318,7 +304,7 @@ class Hierarchy:
         parent = [inner[node] if node in above else inner.get(int(self.parent[node]), -1) for node in nodes]
         parent += [inner.get(int(self.parent[node]), -1) for node in sorted(above)]
         nodes_left = [*nodes, *sorted(above)]
-        order = numbering(np.array(parent, np.int64))
+        order = tree_nodes.numbering(np.array(parent, np.int64))
         rank = {int(old): new for new, old in enumerate(order)}
         coarse = [i for i, node in enumerate(nodes) if node >= self.n_leaves or node in self.coarse]
         losses, labels = self.losses[nodes_left], [self.labels[n] for n in nodes_left]
@@ -365,4 +351,4 @@ def _level_losses(level: Level, n_leaves: int) -> FloatArray:
 
 
 def _is_stars(text: str) -> bool:
-    return set(text) == {ROOT_LABEL}
+    return set(text) == {tree_nodes.ROOT_LABEL}

@@ -172,8 +172,9 @@ def sniff_table(source: Source) -> Layout:
     """Names and types of a table's columns."""
     table = source.table
     assert table is not None
+    describe = _describe_sqlite if table.scheme == "sqlite" else _describe_postgres
     with _connection(table) as connection, _explained(table, "reading its columns"):
-        columns, n_bytes = _describe(connection, table)
+        columns, n_bytes = describe(connection, table)
     schemas = tuple(ColumnSchema(name, type_, is_empty=native == "null") for name, native, type_ in columns)
     return Layout(table.scheme, schemas, n_bytes)
 
@@ -258,9 +259,7 @@ def _explained(table: DatabaseTable, step: str) -> Iterator[None]:
     """Errors of the driver in our words: theirs may show cells of the data or parts of an address."""
     try:
         yield
-    except CloakError:
-        raise
-    except (ArithmeticError, AssertionError, LookupError, TypeError):
+    except (CloakError, ArithmeticError, AssertionError, LookupError, TypeError):
         raise
     except Exception as exc:  # drivers and Arrow have their own trees of errors
         raise _problem(exc, table, step) from None
@@ -346,12 +345,8 @@ def _relation(table: DatabaseTable) -> str:
     return _quoted(*_split(table)) if table.table else f"({(table.query or '').rstrip().rstrip(';')}) AS asked"
 
 
-def _describe(connection: Any, table: DatabaseTable) -> tuple[list[tuple[str, str, ColumnType]], int]:
-    """Columns as name, type in the database and type here; and the bytes of the table."""
-    return _describe_sqlite(connection, table) if table.scheme == "sqlite" else _describe_postgres(connection, table)
-
-
 def _describe_postgres(connection: Any, table: DatabaseTable) -> tuple[list[tuple[str, str, ColumnType]], int]:
+    """Columns as name, type in the database and type here; and the bytes of the table."""
     schema = _ask(connection, f"SELECT * FROM {_relation(table)} LIMIT 0").schema
     natives = [((field.metadata or {}).get(b"POSTGRESQL:type", b"").decode(), field.name) for field in schema]
     columns = [(name, native, _POSTGRES.get(native, ColumnType.TEXT)) for native, name in natives]

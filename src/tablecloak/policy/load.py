@@ -59,11 +59,7 @@ def dump_policy(policy: Policy) -> str:
 def json_schema() -> dict[str, Any]:
     """JSON Schema of a policy file, with every model, algorithm and hierarchy kind that is registered now."""
     schema = Policy.model_json_schema()
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "tablecloak-policy-1.json",
-        **schema,
-    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "tablecloak-policy-1.json", **schema}
 
 
 def _read(path: Path) -> str:

@@ -11,65 +11,45 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
-    ValidationError,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
 from tablecloak.data.table import Role
 from tablecloak.errors import did_you_mean
 from tablecloak.io.places import Place, named, password_file
+from tablecloak.policy import sections
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of
-from tablecloak.policy.sections import (
-    AcceptedSpec,
-    AnyAlgorithm,
-    AnyGoal,
-    AnyHierarchy,
-    ColumnSpec,
-    InputSpec,
-    Missing,
-    OutputSpec,
-    PopulationSpec,
-    SecretSpec,
-    Spec,
-    default_algorithm,
-)
 from tablecloak.stats.classes import Evidence
 
 
-class Policy(Spec):
+class Policy(sections.Spec):
     """Everything that decides a release."""
 
     model_config = ConfigDict(title="tablecloak policy")
 
     version: Literal[1] = 1
-    input: InputSpec | None = None
-    columns: dict[str, ColumnSpec]
+    input: sections.InputSpec | None = None
+    columns: dict[str, sections.ColumnSpec]
     """what each column means"""
     others: Literal["drop", "keep"] = "drop"
     """what happens to columns that are not named"""
-    missing: Missing = Missing.VALUE
+    missing: sections.Missing = sections.Missing.VALUE
     """what empty cells of quasi-identifiers mean"""
-    hierarchies: dict[str, AnyHierarchy] = Field(default_factory=dict)
+    hierarchies: dict[str, sections.AnyHierarchy] = Field(default_factory=dict)
     """hierarchies that several columns share, by name"""
-    goals: Annotated[tuple[AnyGoal, ...], Field(json_schema_extra={"minItems": 1})]
+    goals: Annotated[tuple[sections.AnyGoal, ...], Field(json_schema_extra={"minItems": 1})]
     """what must hold"""
-    population: PopulationSpec | None = None
+    population: sections.PopulationSpec | None = None
     """the people among whom those of the table are"""
-    algorithm: AnyAlgorithm = Field(default_factory=default_algorithm)
-    output: OutputSpec | None = None
-    accepted: tuple[AcceptedSpec, ...] = Field(default_factory=tuple)
+    algorithm: sections.AnyAlgorithm = Field(default_factory=sections.default_algorithm)
+    output: sections.OutputSpec | None = None
+    accepted: tuple[sections.AcceptedSpec, ...] = Field(default_factory=tuple)
     """findings that may stay, each with its reason"""
     strict: bool = False
     """release nothing that has findings which were not accepted"""
     seed: Annotated[int, Field(ge=0)] = 0
     """decides which of several equally good answers a search finds; it hides nobody"""
-    secret: SecretSpec | None = None
+    secret: sections.SecretSpec | None = None
     """where the secret behind randomness that hides people is; drawn anew for every run unless given"""
 
     _base: Path = PrivateAttr(default_factory=Path)
@@ -199,9 +179,9 @@ class Policy(Spec):
         """The same policy reading and writing other files or tables, relative to the working directory."""
         update: dict[str, Any] = {}
         if source is not None:
-            update["input"] = (self.input or InputSpec(path=".")).at(source)
+            update["input"] = (self.input or sections.InputSpec(path=".")).at(source)
         if target is not None:
-            update["output"] = (self.output or OutputSpec(path=".")).at(target)
+            update["output"] = (self.output or sections.OutputSpec(path=".")).at(target)
         return self.model_copy(update=update)
 
     def with_documents(self, *, report: Path | None = None, certificate: Path | None = None) -> Self:
@@ -227,7 +207,7 @@ class Policy(Spec):
             chosen = self.hierarchies.get(chosen, chosen)
         return self.resolve(chosen) if isinstance(chosen, str) else chosen
 
-    def missing_of(self, column: str) -> Missing:
+    def missing_of(self, column: str) -> sections.Missing:
         """What empty cells of a column mean."""
         return self.columns[column].missing or self.missing
 

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tablecloak.data.table import Role
+from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.column import Column
 from tablecloak.registry import known, register
+
+# With all that a detector is written with: what it looks at, and what it says.
+__all__ = ["Column", "ColumnType", "Detection", "Match", "Role", "detect", "detector", "percent"]
 
 
 @dataclass(frozen=True, slots=True)

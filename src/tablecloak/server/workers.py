@@ -287,9 +287,8 @@ def _done(task: Task[Any, Any], request: Any, progress: LineProgress) -> tuple[s
         return "failed", ({"error": "engine", "message": "there is not enough memory", "hint": None}, 1)
     except (EOFError, BrokenPipeError, SystemExit, KeyboardInterrupt):
         raise
-    except (
-        BaseException
-    ) as error:  # also a panic of polars; its text might hold a cell of the data: only its type and place are told
+    except BaseException as error:  # also a panic of polars
+        # Its text might hold a cell of the data: only its type and place are told.
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
         message = f"unexpected {type(error).__name__} in {frame.name} ({place})"

@@ -13,15 +13,8 @@ from tablecloak.arrays import IntArray
 from tablecloak.hierarchy.hierarchy import Hierarchy, Level
 from tablecloak.hierarchy.kinds.base import SortedColumn
 from tablecloak.hierarchy.tree_nodes import ROOT_LABEL
+from tablecloak.values import cell_grammar
 from tablecloak.values.bounds import is_continuous, round_bounds, shares
-from tablecloak.values.cell_grammar import (
-    EPOCH,
-    Value,
-    format_exact,
-    format_interval,
-    format_member,
-    format_set,
-)
 
 MAX_SET_MEMBERS = 10  # a longer set of text values is written by its first and last member
 
@@ -67,22 +60,22 @@ def closed_level(column: SortedColumn, groups: IntArray) -> Level:
         lower[is_group], upper[is_group] = round_bounds(line, begin[is_group], end[is_group], column.type)
     pairs = zip(begin.tolist(), is_group.tolist(), lower.tolist(), upper.tolist(), strict=True)
     labels = [
-        format_interval(_value(lo, column.type), _value(hi, column.type)) if is_wide else column.texts[at]
+        cell_grammar.format_interval(_value(lo, column.type), _value(hi, column.type)) if is_wide else column.texts[at]
         for at, is_wide, lo, hi in pairs
     ]
     return Level(groups, labels, np.minimum(1.0, shares(lower, upper, line)))
 
 
-def _value(at: int | float, type_: str) -> Value:
+def _value(at: int | float, type_: str) -> cell_grammar.Value:
     """The value at a place of the line."""
     if type_ == "date":
-        return EPOCH.date() + timedelta(days=at)
-    return EPOCH.replace(tzinfo=None) + timedelta(microseconds=at) if type_ == "datetime" else at
+        return cell_grammar.EPOCH.date() + timedelta(days=at)
+    return cell_grammar.EPOCH.replace(tzinfo=None) + timedelta(microseconds=at) if type_ == "datetime" else at
 
 
 def _text_group(texts: list[str]) -> str:
     if len(texts) == 1:
-        return str(format_exact(texts[0]))
+        return str(cell_grammar.format_exact(texts[0]))
     if len(texts) <= MAX_SET_MEMBERS:
-        return format_set(texts)
-    return format_interval(format_member(texts[0]), format_member(texts[-1]))
+        return cell_grammar.format_set(texts)
+    return cell_grammar.format_interval(cell_grammar.format_member(texts[0]), cell_grammar.format_member(texts[-1]))

@@ -57,9 +57,7 @@ class SortedColumn:
     def places(self) -> FloatArray:
         """Distance of every value from the smallest on the line of the type, (n_values,)."""
         at = [position(value) or 0 for value in self.values]
-        return np.array(
-            [float(place - at[0]) for place in at]
-        )  # exact beyond 2**53, because subtracted before rounding
+        return np.array([float(place - at[0]) for place in at])  # exact beyond 2**53: subtracted before rounding
 
 
 def _sort_key(value: Value) -> Any:

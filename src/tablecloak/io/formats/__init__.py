@@ -96,7 +96,5 @@ def format_and_compression(path: Path, format: str | None, compression: str | No
     shown = f"format '{format}'" if format else f"file type of '{path.name}'"
     nearest = did_you_mean(name, [*names, *aliases]) if name else None
     raise DataError(
-        f"unknown {shown}",
-        hint=f"{nearest or 'give a format'}; known formats: {', '.join(names)}",
-        location=str(path),
+        f"unknown {shown}", hint=f"{nearest or 'give a format'}; known formats: {', '.join(names)}", location=str(path)
     )

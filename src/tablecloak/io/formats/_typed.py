@@ -10,7 +10,7 @@ import polars as pl
 
 from tablecloak.errors import DataError
 from tablecloak.io.cells import as_laid_out, typed, with_text
-from tablecloak.io.formats import Format, Reading, Writing
+from tablecloak.io.formats import Format, Reading, Writing, add_format
 from tablecloak.io.frames import column_type, is_normal, normalize
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 
@@ -24,7 +24,7 @@ def typed_layout(kind: str, schema: Mapping[str, pl.DataType], path: Path, n_row
     return Layout(kind, columns, path.stat().st_size, n_rows_hint=n_rows)
 
 
-def scanned_format(
+def add_scanned_format(
     *,
     name: str,
     summary: str,
@@ -36,8 +36,8 @@ def scanned_format(
     sink: Callable[[pl.LazyFrame, Path], None],
     is_compressed: bool = False,
     is_guessed: bool = False,
-) -> Format:
-    """A format that polars itself scans and sinks.
+) -> None:
+    """Register a format that polars itself scans and sinks.
 
     Args:
         damaged: what is said of a file that polars cannot read.
@@ -55,10 +55,10 @@ def scanned_format(
         with explained(damaged, reading.source.path):
             yield from batches_of(scan(reading.source.path), reading, n_rows)
 
-    return Format(
+    add_format(Format(
         name=name, summary=summary, suffixes=suffixes, sniff=sniff_file, read=reader(read), stream=stream, write=write,
         sink=lambda rows, path, _: sink(rows, path), is_guessed=is_guessed, is_compressed=is_compressed,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 @contextmanager

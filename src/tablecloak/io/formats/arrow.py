@@ -6,19 +6,16 @@ from functools import partial
 
 import polars as pl
 
-from tablecloak.io.formats import add_format
-from tablecloak.io.formats._typed import scanned_format, typed_layout
+from tablecloak.io.formats._typed import add_scanned_format, typed_layout
 from tablecloak.io.sources import truncated
 
-add_format(
-    scanned_format(
-        name="arrow",
-        summary="Arrow files, also known as Feather (.arrow, .feather, .ipc).",
-        suffixes=("feather", "ipc"),
-        damaged=partial(truncated, kind="Arrow"),
-        sniff=lambda source, _: typed_layout("arrow", pl.read_ipc_schema(source.path), source.path, None),
-        scan=partial(pl.scan_ipc, glob=False),
-        write=lambda frame, path, _: frame.write_ipc(path),
-        sink=lambda rows, path: rows.sink_ipc(path),
-    )
+add_scanned_format(
+    name="arrow",
+    summary="Arrow files, also known as Feather (.arrow, .feather, .ipc).",
+    suffixes=("feather", "ipc"),
+    damaged=partial(truncated, kind="Arrow"),
+    sniff=lambda source, _: typed_layout("arrow", pl.read_ipc_schema(source.path), source.path, None),
+    scan=partial(pl.scan_ipc, glob=False),
+    write=lambda frame, path, _: frame.write_ipc(path),
+    sink=lambda rows, path: rows.sink_ipc(path),
 )

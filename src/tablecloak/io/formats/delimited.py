@@ -19,28 +19,8 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.cells import infer_type, typed
-from tablecloak.io.formats import Format, Reading, Writing, add_format, format_and_compression
+from tablecloak.io.formats import Format, Reading, Writing, _row_widths, _text, add_format, format_and_compression
 from tablecloak.io.formats._protect import protect, protect_frame, unprotect, unprotect_expr
-from tablecloak.io.formats._row_widths import (
-    BadByte,
-    Blanks,
-    Marks,
-    count_delimiters,
-    find_invalid_utf8,
-    find_marks,
-    is_regular,
-    open_rows,
-    scan_rows,
-)
-from tablecloak.io.formats._text import (
-    HEAD_BYTES,
-    HEAD_ROWS,
-    check_text,
-    encoding_of,
-    is_header,
-    nul_error,
-    take_sample,
-)
 from tablecloak.io.frames import DTYPES
 from tablecloak.io.private import PrivateFolder
 from tablecloak.io.sources import ColumnSchema, Layout, Source, truncated
@@ -56,9 +36,9 @@ def _sniff_delimited(source: Source, compression: str | None) -> Layout:
     with source.path.open("rb") as file:
         start = file.read(4)
     compression = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), compression)
-    sample = take_sample(source.path, compression)
-    encoding = source.encoding or encoding_of(sample)
-    check_text(sample, encoding, source)
+    sample = _text.take_sample(source.path, compression)
+    encoding = source.encoding or _text.encoding_of(sample)
+    _text.check_text(sample, encoding, source)
     kind, _ = format_and_compression(source.path, source.format, source.compression)
     default = "\t" if kind == "tsv" else None
     delimited_source = replace(source, delimiter=source.delimiter or default)
@@ -73,12 +53,12 @@ def sniff_bytes(
     head: bytes, middle: Sequence[bytes], source: Source, encoding: str, *, is_whole: bool | None = None
 ) -> Layout:
     """The layout of delimited text given as its first bytes and some whole lines from later parts."""
-    is_whole = len(head) < HEAD_BYTES if is_whole is None else is_whole
+    is_whole = len(head) < _text.HEAD_BYTES if is_whole is None else is_whole
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head, is_whole).removeprefix("\ufeff")
     eol = "\r" if "\r" in text and "\n" not in text else "\n"
     delimiter = source.delimiter or _delimiter_of(text, source.quote)
-    rows = list(islice(read_rows(text, delimiter, source.quote), HEAD_ROWS))
-    if not is_whole and 1 < len(rows) < HEAD_ROWS:
+    rows = list(islice(read_rows(text, delimiter, source.quote), _text.HEAD_ROWS))
+    if not is_whole and 1 < len(rows) < _text.HEAD_ROWS:
         rows.pop()  # cut off in the middle
     if not rows:
         raise DataError("the file is empty", hint="check how it was exported", location=str(source.path))
@@ -87,7 +67,7 @@ def sniff_bytes(
     body = [row for row in (*rows[1:], *later) if len(row) == width]
     distinct = _distinct(body, width)
     types = [infer_type(cells) for cells in distinct]
-    header = source.header if source.header is not None else is_header(rows[0], distinct, types, source)
+    header = source.header if source.header is not None else _text.is_header(rows[0], distinct, types, source)
     if not header:
         distinct = _distinct([rows[0], *body], width)
         types = [infer_type(cells) for cells in distinct]
@@ -95,7 +75,7 @@ def sniff_bytes(
     columns = tuple(
         ColumnSchema(name, type_, is_empty=not cells) for name, type_, cells in zip(names, types, distinct, strict=True)
     )
-    n_rows = len(rows) - header if len(rows) < HEAD_ROWS else text.count(eol)
+    n_rows = len(rows) - header if len(rows) < _text.HEAD_ROWS else text.count(eol)
     return Layout("csv", columns, len(head), delimiter, encoding, header, None, eol, n_rows)
 
 
@@ -139,7 +119,7 @@ class _Task:
     wanted: list[str]
     categorical: set[str]
     labels: Mapping[str, Sequence[str]]
-    marks: Marks
+    marks: _row_widths.Marks
 
     @property
     def is_partial(self) -> bool:
@@ -159,7 +139,7 @@ def _read_delimited(reading: Reading) -> pl.DataFrame:
     """The wanted columns of a delimited file, text in `categorical` as Categorical, text of known `labels` as Enum."""
     source = reading.source
     with _as_utf8(source, reading.layout) as (path, plain):
-        marks = find_marks(path, plain, source.quote)
+        marks = _row_widths.find_marks(path, plain, source.quote)
         categorical = set(reading.categorical)
         frame = _read(_Task(path, source, plain, reading.columns, categorical, reading.labels, marks))
     return _clean(frame, marks, source.path)
@@ -172,7 +152,7 @@ def _stream_delimited(reading: Reading, n_rows: int) -> Iterator[pl.DataFrame]:
     """
     source, wanted = reading.source, reading.columns
     with _as_utf8(source, reading.layout) as (path, plain):
-        marks = find_marks(path, plain, source.quote)
+        marks = _row_widths.find_marks(path, plain, source.quote)
         task = _Task(path, source, plain, wanted, set(), reading.labels, marks)
         _refuse_ragged(task)
         dtypes = {name: task.dtype(name) for name in wanted}
@@ -198,7 +178,12 @@ def _next(batches: Iterator[pl.DataFrame], path: Path) -> pl.DataFrame | None:
 
 def _refuse_ragged(task: _Task) -> None:
     """Polars pads short rows and cuts long ones, which would go unnoticed."""
-    if len(task.layout.names) == 1 or task.layout.compression or task.marks.quote or is_regular(task.path, task.layout):
+    if (
+        len(task.layout.names) == 1
+        or task.layout.compression
+        or task.marks.quote
+        or _row_widths.is_regular(task.path, task.layout)
+    ):
         return
     _scan(task)  # says which row it is
 
@@ -254,16 +239,16 @@ def _may_be_ragged(frame: pl.DataFrame, task: _Task) -> bool:
     if n_columns == 1 or not (task.is_partial or frame[task.layout.names[-1]].has_nulls()):
         return False
     if not task.marks.quote:
-        return not is_regular(task.path, task.layout)
+        return not _row_widths.is_regular(task.path, task.layout)
     expected = (frame.height + task.layout.header) * (n_columns - 1)
-    return count_delimiters(task.path, task.layout, task.source.quote) != expected
+    return _row_widths.count_delimiters(task.path, task.layout, task.source.quote) != expected
 
 
-def _scan(task: _Task) -> Blanks:
-    return scan_rows(task.path, task.layout, quote=task.source.quote, location=str(task.source.path))
+def _scan(task: _Task) -> _row_widths.Blanks:
+    return _row_widths.scan_rows(task.path, task.layout, quote=task.source.quote, location=str(task.source.path))
 
 
-def _without(frame: pl.DataFrame, blanks: Blanks) -> pl.DataFrame:
+def _without(frame: pl.DataFrame, blanks: _row_widths.Blanks) -> pl.DataFrame:
     """The frame without the rows that are blank lines."""
     rows = pl.Series(blanks.rows, dtype=pl.UInt32)
     return frame.with_row_index("\0row").filter(~pl.col("\0row").is_in(rows.implode())).drop("\0row")
@@ -275,7 +260,7 @@ def _without(frame: pl.DataFrame, blanks: Blanks) -> pl.DataFrame:
 def _read_carefully(task: _Task) -> pl.DataFrame:
     """Everything as text first, then column by column; raises with the row of what is wrong."""
     source, layout = task.source, task.layout
-    bad = find_invalid_utf8(task.path, layout.compression) if layout.compression != "zst" else None
+    bad = _row_widths.find_invalid_utf8(task.path, layout.compression) if layout.compression != "zst" else None
     if bad is not None and source.encoding is None and bad.after_ascii:
         with _as_utf8(source, replace(layout, encoding="cp1252")) as (copy, copied):
             return _read(replace(task, path=copy, layout=copied))
@@ -292,7 +277,7 @@ def _read_carefully(task: _Task) -> pl.DataFrame:
 def _parse_in_python(task: _Task) -> pl.DataFrame:
     """Rows that the csv module accepts and polars does not, such as a quote inside an unquoted cell."""
     names = task.layout.names
-    with open_rows(task.path, task.layout, task.source.quote) as rows:
+    with _row_widths.open_rows(task.path, task.layout, task.source.quote) as rows:
         body = [row for row in rows if row][int(task.layout.header) :]
     columns = list(zip(*body, strict=True)) or [()] * len(names)
     frame = pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
@@ -337,7 +322,7 @@ def _transcode(source: Source, layout: Layout, copy: Path) -> None:
         ) from None
 
 
-def _encoding_error(source: Source, layout: Layout, bad: BadByte) -> DataError:
+def _encoding_error(source: Source, layout: Layout, bad: _row_widths.BadByte) -> DataError:
     return DataError(
         f"not {layout.encoding} text: byte {bad.offset} (row {bad.line - layout.header}) cannot be decoded",
         hint="name its true encoding, for example cp1252",
@@ -348,7 +333,7 @@ def _encoding_error(source: Source, layout: Layout, bad: BadByte) -> DataError:
 # Cells -------------------------------------------------------------------------------------------------------------
 
 
-def _clean(frame: pl.DataFrame, marks: Marks, path: Path) -> pl.DataFrame:
+def _clean(frame: pl.DataFrame, marks: _row_widths.Marks, path: Path) -> pl.DataFrame:
     """Empty text and NaN are missing, protected cells come back, NUL characters are refused."""
     frame = frame.with_columns(s.fill_nan(None) for s in frame if s.dtype == pl.Float64 and s.is_nan().any())
     if not (marks.nul or marks.apostrophe or marks.quote):
@@ -368,7 +353,7 @@ def _clean_text(series: pl.Series, path: Path) -> pl.Series:
     texts = series.unique().cast(pl.String) if isinstance(series.dtype, pl.Categorical) else series
     if texts.str.contains("\0", literal=True).any():
         row = series.cast(pl.String).str.contains("\0", literal=True).arg_true()[0]
-        raise nul_error(path, row + 1, series.name)
+        raise _text.nul_error(path, row + 1, series.name)
     if not ((texts == "").any() or texts.str.starts_with("'").any()):
         return series
     text = unprotect_expr(pl.col(series.name).cast(pl.String).replace("", None))

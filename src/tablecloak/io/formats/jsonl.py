@@ -11,9 +11,9 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.cells import infer_type
-from tablecloak.io.formats import Writing, add_format
+from tablecloak.io.formats import Writing
 from tablecloak.io.formats._text import HEAD_ROWS
-from tablecloak.io.formats._typed import scanned_format, typed_layout
+from tablecloak.io.formats._typed import add_scanned_format, typed_layout
 from tablecloak.io.formats.delimited import PACKING
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 
@@ -38,11 +38,6 @@ def _json_dates(column: ColumnSchema, frame: pl.DataFrame) -> ColumnSchema:
 
 
 def _write(frame: pl.DataFrame, path: Path, how: Writing) -> None:
-    _refuse_infinities(frame, path)
-    frame.write_ndjson(path, compression=PACKING[how.compression], check_extension=False)
-
-
-def _refuse_infinities(frame: pl.DataFrame, path: Path) -> None:
     names = [s.name for s in frame if s.dtype.is_float() and s.is_infinite().any()]
     if names:
         raise DataError(
@@ -50,19 +45,18 @@ def _refuse_infinities(frame: pl.DataFrame, path: Path) -> None:
             hint="write CSV or Parquet",
             location=str(path),
         )
+    frame.write_ndjson(path, compression=PACKING[how.compression], check_extension=False)
 
 
-add_format(
-    scanned_format(
-        name="jsonl",
-        summary="JSON lines, one flat object a line (.jsonl, .ndjson), also compressed (.gz, .zst).",
-        suffixes=("ndjson",),
-        damaged=_invalid,
-        sniff=_sniff,
-        scan=partial(pl.scan_ndjson, infer_schema_length=None),
-        write=_write,
-        sink=lambda rows, path: rows.sink_ndjson(path),
-        is_guessed=True,
-        is_compressed=True,
-    )
+add_scanned_format(
+    name="jsonl",
+    summary="JSON lines, one flat object a line (.jsonl, .ndjson), also compressed (.gz, .zst).",
+    suffixes=("ndjson",),
+    damaged=_invalid,
+    sniff=_sniff,
+    scan=partial(pl.scan_ndjson, infer_schema_length=None),
+    write=_write,
+    sink=lambda rows, path: rows.sink_ndjson(path),
+    is_guessed=True,
+    is_compressed=True,
 )

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tablecloak.io.formats import add_format
-from tablecloak.io.formats._typed import explained, scanned_format, typed_layout
+from tablecloak.io.formats._typed import add_scanned_format, explained, typed_layout
 from tablecloak.io.sources import Layout, Source, truncated
 
 damaged = partial(truncated, kind="Parquet")
@@ -25,15 +24,13 @@ def _sniff(source: Source, _: str | None) -> Layout:
     return typed_layout("parquet", pl.read_parquet_schema(source.path), source.path, rows_of(source.path))
 
 
-add_format(
-    scanned_format(
-        name="parquet",
-        summary="Parquet files (.parquet, .pq).",
-        suffixes=("pq",),
-        damaged=damaged,
-        sniff=_sniff,
-        scan=scan,
-        write=lambda frame, path, _: frame.write_parquet(path),
-        sink=lambda rows, path: rows.sink_parquet(path),
-    )
+add_scanned_format(
+    name="parquet",
+    summary="Parquet files (.parquet, .pq).",
+    suffixes=("pq",),
+    damaged=damaged,
+    sniff=_sniff,
+    scan=scan,
+    write=lambda frame, path, _: frame.write_parquet(path),
+    sink=lambda rows, path: rows.sink_parquet(path),
 )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 
 WORDS = ("address", "street", "addr", "strasse", "adresse", "addressline")
 _NUMBERED = re.compile(r".*\d.*[^\W\d_]{2,}.*|.*[^\W\d_]{2,}.*\d.*").fullmatch

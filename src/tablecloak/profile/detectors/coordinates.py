@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 
 LIMITS = {"latitude": 90, "lat": 90, "longitude": 180, "lon": 180, "lng": 180, "long": 180}
 _PAIR = re.compile(r"\(?-?\d{1,2}\.\d+[,; ]\s?-?\d{1,3}\.\d+\)?").fullmatch

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector, percent
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
 
 _PATTERN = re.compile(r"[2-6]\d{12,18}").fullmatch
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 
 ENOUGH_VALUES = 5
 _NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+)(,\d+)?").fullmatch

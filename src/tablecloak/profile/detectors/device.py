@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 
 WORDS = ("imei", "imsi", "mac", "macaddress", "vin", "serial", "licenseplate", "licenceplate", "plate", "deviceid")
 _MAC = re.compile(r"[0-9A-Fa-f]{2}([:-])([0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}").fullmatch

@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from tablecloak.data.table import Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector, percent
+from tablecloak.profile.detector import Column, Match, Role, detector, percent
 
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[A-Za-z]{2,}").fullmatch
 

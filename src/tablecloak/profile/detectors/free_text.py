@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 
 WORDS = ("notes", "note", "comment", "comments", "remark", "remarks", "description", "narrative", "report", "feedback")
 FEWEST_WORDS = 5

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tablecloak.data.given_names import has_given_name
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector, percent
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
 from tablecloak.profile.detectors.person_name import THINGS
 
 ENOUGH, FEWEST = 0.3, 20

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector, percent
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
 
 WORDS = ("icd", "diagnosis", "diag", "dx", "cause", "code")
 _CODE = re.compile(r"[A-Z]\d[0-9AB](\.?[0-9A-Z]{1,4})?").fullmatch

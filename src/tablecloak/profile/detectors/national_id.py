@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector, percent
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
 
 # Of arbitrary numbers one in ten or eleven has a right check digit, so nearly all must.
 ENOUGH, FEWEST = 0.9, 5

@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector, percent
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
 
 WORDS = ("phone", "telephone", "tel", "mobile", "cell", "cellphone", "fax", "telefon", "handy", "phonenumber")
 _NUMBER = re.compile(r"\+?[\d(][\d\s().\-/]{5,18}\d").fullmatch

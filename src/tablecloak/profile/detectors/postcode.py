@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 
 WORDS = ("zip", "zipcode", "postcode", "postal", "postalcode", "plz", "postleitzahl", "codepostal", "zip5", "zip3")
 _US = re.compile(r"\d{5}(-\d{4})?").fullmatch

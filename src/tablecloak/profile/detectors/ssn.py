@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector, percent
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
 
 WORDS = ("ssn", "socialsecurity", "socialsecuritynumber", "social")
 _DASHED = re.compile(r"\d{3}-\d{2}-\d{4}").fullmatch

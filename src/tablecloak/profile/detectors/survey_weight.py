@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from tablecloak.data.table import Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector
+from tablecloak.profile.detector import Column, Match, Role, detector
 
 WORDS = (
     "wgt", "fnlwgt", "pweight", "pweights", "sampleweight", "samplingweight", "surveyweight", "expansion",

@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from tablecloak.data.table import ColumnType, Role
-from tablecloak.profile.column import Column
-from tablecloak.profile.detector import Match, detector
+from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 from tablecloak.profile.detectors.birth_date import WORDS as BIRTH
 
 FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d")

@@ -8,7 +8,6 @@ from typing import Any
 from tablecloak.report import blocks
 from tablecloak.report.about.quality import ATTACK_HEADS, attack_cells, caption
 from tablecloak.report.about.sets import risk_table
-from tablecloak.report.blocks import Block, Text, Words, table
 from tablecloak.report.words import share
 
 HOW = (
@@ -22,9 +21,9 @@ def attacked(report: Mapping[str, Any], name: str) -> blocks.Document:
     """What each attack reaches before and after, then those that were not tried and why."""
     tried = [a for a in report["attacks"] if a["applies"]]
     skipped = [a for a in report["attacks"] if not a["applies"]]
-    reached = table(ATTACK_HEADS, map(_cells, tried), kind="numbers")
+    reached = blocks.table(ATTACK_HEADS, map(_cells, tried), kind="numbers")
     what = (blocks.Paragraph(_roles(report)), reached, *_known(tried), caption(HOW))
-    contents: list[Block] = [
+    contents: list[blocks.Block] = [
         blocks.Banner("Attacks", name, ()),
         blocks.Section("What attackers reach", what),
         blocks.Section("The attacks", (blocks.Labelled(tuple(_explained(attack) for attack in tried), "entries"),)),
@@ -43,7 +42,7 @@ def _roles(report: Mapping[str, Any]) -> str:
     return f"Quasi-identifiers: {', '.join(report['quasi'])}. Sensitive: {sensitive}."
 
 
-def _known(tried: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
+def _known(tried: Sequence[Mapping[str, Any]]) -> Iterator[blocks.Block]:
     """By the number of items that are known, where attacks are on sets."""
     for attack in tried:
         if "by_known_items" in attack.get("details", {}):
@@ -64,16 +63,16 @@ def _explained(attack: Mapping[str, Any]) -> blocks.Entry:
     return blocks.Entry(attack["attack"], tuple(texts if attack["victims"] else (_small(text) for text in texts)))
 
 
-def _said_of(attack: Mapping[str, Any]) -> Iterator[Text]:
+def _said_of(attack: Mapping[str, Any]) -> Iterator[blocks.Text]:
     yield attack["description"]
     if attack["worst_rows"]:
         yield f"Most exposed rows of the {attack['rows_of']}: {', '.join(map(str, attack['worst_rows']))}."
     yield f"By guessing: {attack['by_guessing']}"
     yield f"Stopped by: {attack['stopped_by']}"
     if attack["reference"]:
-        yield Words(f"Reference: {attack['reference']}", "small")
-    yield from (Words(note, "small") for note in attack["notes"])
+        yield blocks.Words(f"Reference: {attack['reference']}", "small")
+    yield from (blocks.Words(note, "small") for note in attack["notes"])
 
 
-def _small(text: Text) -> Text:
-    return Words(text, "small") if isinstance(text, str) else text
+def _small(text: blocks.Text) -> blocks.Text:
+    return blocks.Words(text, "small") if isinstance(text, str) else text

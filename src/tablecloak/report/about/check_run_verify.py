@@ -105,11 +105,9 @@ def ran(report: Mapping[str, Any]) -> list[Block]:
 
 def engine_blocks(report: Mapping[str, Any]) -> list[Block]:
     """Which engine did the work and why, unless it was done in memory."""
-    return (
-        [blocks.Paragraph(f"Engine {report['engine']}: {report['engine_reason']}")]
-        if report["engine"] != "local"
-        else []
-    )
+    if report["engine"] == "local":
+        return []
+    return [blocks.Paragraph(f"Engine {report['engine']}: {report['engine_reason']}")]
 
 
 def summary(run: Mapping[str, Any]) -> list[Block]:

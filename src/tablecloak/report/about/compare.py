@@ -6,16 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tablecloak.report import blocks
-from tablecloak.report.about.quality import (
-    READ,
-    attack_blocks,
-    caption,
-    distance_figures,
-    explained,
-    learning_block,
-    loss_figure,
-    utility_blocks,
-)
+from tablecloak.report.about import quality
 from tablecloak.report.about.sets import HOW_RISK as HOW_RISK_OF_SETS
 from tablecloak.report.about.sets import judged_sets
 from tablecloak.report.blocks import Block, Text, Words, shown, table
@@ -56,16 +47,20 @@ def judged(report: Mapping[str, Any]) -> blocks.Document:
     )
     chances = {a["attack"]: a["before"]["average"] for a in report["attacks"] if a.get("before")}
     lost = {c["name"]: c["loss"] for c in report["columns"] if c["loss"] is not None}
-    drawn = blocks.Charts((loss_figure(lost), *distance_figures(report["metrics"])))
+    drawn = blocks.Charts((quality.loss_figure(lost), *quality.distance_figures(report["metrics"])))
     contents: list[Block] = [
         blocks.Banner("Release beside its original", report["release"], (summary,)),
-        blocks.Section("Risk", (_risk(report), blocks.PageOnly((caption(HOW_RISK),)))),
-        blocks.Section("Attacks", tuple(attack_blocks(report["attacks"], chances))),
+        blocks.Section("Risk", (_risk(report), blocks.PageOnly((quality.caption(HOW_RISK),)))),
+        blocks.Section("Attacks", tuple(quality.attack_blocks(report["attacks"], chances))),
         blocks.Section(
             "Utility",
-            (blocks.PageOnly(tuple(utility_blocks(report["metrics"]))), *shown(learning_block(report)), drawn),
+            (
+                blocks.PageOnly(tuple(quality.utility_blocks(report["metrics"]))),
+                *shown(quality.learning_block(report)),
+                drawn,
+            ),
         ),
-        blocks.Section("Columns", (_columns(report["columns"]), caption(HOW_COLUMNS))),
+        blocks.Section("Columns", (_columns(report["columns"]), quality.caption(HOW_COLUMNS))),
         blocks.Section("All metrics", (metrics_table(report["metrics"]), *_learned(report))),
         *([blocks.Section("Notes", (blocks.Items(tuple(report["notes"])),))] if report["notes"] else []),
         blocks.Footer(OWNERS),
@@ -167,9 +162,9 @@ def contrasted(report: Mapping[str, Any]) -> blocks.Document:
     notes = [f"Note on {side.upper()}: {note}" for side in "ab" for note in report[side]["notes"]]
     contents: list[Block] = [
         blocks.Banner("Two releases side by side", f"{a} and {b}", (summary,)),
-        blocks.TerminalOnly((caption(f"A  {a}   B  {b}   on {', '.join(on)}"),)),
+        blocks.TerminalOnly((quality.caption(f"A  {a}   B  {b}   on {', '.join(on)}"),)),
         *(blocks.Section(AXES[axis][0], tuple(_axis(report, axis, (f"A: {a}", f"B: {b}")))) for axis in axes),
-        caption(("Attacks: average chance of success. Marked: ", Words("the better of the two", "best"))),
+        quality.caption(("Attacks: average chance of success. Marked: ", Words("the better of the two", "best"))),
         *(blocks.Paragraph(note) for note in notes),
         blocks.Footer(OWNERS),
     ]
@@ -181,7 +176,7 @@ def _axis(report: Mapping[str, Any], axis: str, names: tuple[str, str]) -> Itera
     drawn = [
         r for r in rows if r["a"] is not None and r["b"] is not None and (axis != "utility" or r["name"] in SHARES)
     ]
-    ordered = sorted(rows, key=lambda r: r["name"] not in READ)
+    ordered = sorted(rows, key=lambda r: r["name"] not in quality.READ)
     heads = (axis, "A", "B") if axis == "utility" else (axis, "original", "A", "B")
     numbers = table(heads, [_contrasted(r) for r in ordered], kind="numbers")
     if not drawn:
@@ -202,12 +197,14 @@ def _axis(report: Mapping[str, Any], axis: str, names: tuple[str, str]) -> Itera
 
 def _contrasted(row: Mapping[str, Any]) -> list[Text]:
     cells: list[Text] = [Words(_shown(row, side), "best" if row["better"] == side else "") for side in "ab"]
-    name = explained(_called(row["name"]), READ[row["name"]][1]) if row["name"] in READ else row["name"]
+    name = row["name"]
+    if name in quality.READ:
+        name = quality.explained(*quality.READ[name])
     return [name, *([] if row["axis"] == "utility" else [_shown(row, "original")]), *cells]
 
 
 def _called(name: str) -> str:
-    return READ[name][0] if name in READ else name
+    return quality.READ[name][0] if name in quality.READ else name
 
 
 def _shown(row: Mapping[str, Any], side: str) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from tablecloak.report import blocks
 from tablecloak.report.about.quality import caption
-from tablecloak.report.blocks import Block, table
 from tablecloak.report.words import NONE, share
 
 MARKS = {"knee": "◆", "frontier": "•", "beaten": ""}
@@ -45,7 +44,7 @@ def explored(report: Mapping[str, Any], name: str) -> blocks.Document:
         )
     reasons = _reasons(report["points"])
     without = [f"No release for {'; '.join(labels)}: {reason}" for reason, labels in reasons.items()]
-    variants: list[Block] = [_variants(report)]
+    variants: list[blocks.Block] = [_variants(report)]
     if without:
         variants.append(blocks.Items(tuple(without)))
     variants += [caption(HOW_MARKS), blocks.PageOnly((caption(HOW_TABLE),))]
@@ -58,7 +57,7 @@ def explored(report: Mapping[str, Any], name: str) -> blocks.Document:
     ))  # fmt: skip
 
 
-def frontier_figure(report: Mapping[str, Any]) -> Block:
+def frontier_figure(report: Mapping[str, Any]) -> blocks.Block:
     """The chart with its legend and how to read it."""
     risk, utility = report["risk"], report["utility"]
     released = [p for p in report["points"] if "reason" not in p]
@@ -83,7 +82,7 @@ def frontier_figure(report: Mapping[str, Any]) -> Block:
     return blocks.Figure(chart, HOW_CHART)
 
 
-def frontier_lines(report: Mapping[str, Any]) -> list[Block]:
+def frontier_lines(report: Mapping[str, Any]) -> list[blocks.Block]:
     """One line per point of the frontier, and the conclusion."""
     lines = []
     for number in report["frontier"]:
@@ -126,7 +125,7 @@ def _variants(report: Mapping[str, Any]) -> blocks.TextTable:
         for kind, point in zip(kinds, points, strict=True)
     ]
     heads = ["", *names, *starred, "left out", "seconds"]
-    return table(heads, rows, kind="numbers", tones=tuple(TONES[kind] for kind in kinds))
+    return blocks.table(heads, rows, kind="numbers", tones=tuple(TONES[kind] for kind in kinds))
 
 
 def _numbers(point: Mapping[str, Any], metrics: Sequence[str]) -> list[str]:

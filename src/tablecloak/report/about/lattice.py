@@ -7,7 +7,6 @@ from typing import Any
 
 from tablecloak.report import blocks
 from tablecloak.report.about.quality import caption
-from tablecloak.report.blocks import Block, table
 from tablecloak.report.words import NONE
 
 Report = Mapping[str, Any]
@@ -25,7 +24,7 @@ def searched(report: Report) -> blocks.Document:
     """What a search of the lattice found."""
     diagram, rows = pictures(report)
     whole = rows is None
-    drawn: list[Block] = [blocks.Section("All rows", (rows,))] if rows is not None else []
+    drawn: list[blocks.Block] = [blocks.Section("All rows", (rows,))] if rows is not None else []
     return blocks.Document("Generalisation lattice", (
         blocks.Banner("Generalisation lattice", f"{report['size']:,} nodes", (_summary(report),)),
         _outcome(report),
@@ -173,7 +172,7 @@ def _listed(report: Report) -> blocks.PageOnly:
     tones = tuple("good" if node["levels"] == report["best"] else "" for node in listed)
     heads = ("levels", report["loss"], "suppressed", "classes")
     more = (caption(f"and {len(chosen) - MOST_LISTED:,} more"),) if len(chosen) > MOST_LISTED else ()
-    return blocks.PageOnly((blocks.Section(title, (table(heads, rows, kind="numbers", tones=tones), *more)),))
+    return blocks.PageOnly((blocks.Section(title, (blocks.table(heads, rows, kind="numbers", tones=tones), *more)),))
 
 
 def _cells(node: Mapping[str, Any]) -> list[str]:

@@ -13,10 +13,7 @@ from tablecloak.report.words import NONE, capitalized, percent, share
 READ = {
     "gcp": ("Detail lost", "0% every value is exact, 100% nothing is said; mean over the quasi-identifiers"),
     "query-error": ("Count-query error", "by how much a random count, such as how many are 30 to 40, is off"),
-    "contingency-error": (
-        "Two-way table error",
-        "share of records in the wrong cell of a table of two columns",
-    ),
+    "contingency-error": ("Two-way table error", "share of records in the wrong cell of a table of two columns"),
     "association-error": ("Association change", "difference of Cramér's V (0 to 1) of two columns"),
     "correlation-error": ("Correlation change", "difference of Pearson's r of two numeric columns"),
     "propensity": ("Told apart", "0% a model cannot tell released records from originals, 100% always"),

@@ -11,15 +11,8 @@ from tablecloak.release.facts.collect import NEAR, SKEWED, Facts
 from tablecloak.release.facts.public import LEARNED_STEP, LOSS_STEP, public_run, public_subject, rounded, step_of
 from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.report import blocks
+from tablecloak.report.about import quality
 from tablecloak.report.about.check_run_verify import findings_block, verdict_sentence, verdicts_block
-from tablecloak.report.about.quality import (
-    READ,
-    attack_blocks,
-    caption,
-    learning_block,
-    loss_figure,
-    utility_blocks,
-)
 from tablecloak.report.blocks import Block, Text, Words, shown, table
 from tablecloak.report.explain import describe
 from tablecloak.report.words import NONE, capitalized, listed, number, percent
@@ -90,7 +83,7 @@ def _alert_section(alerts: Iterator[blocks.Alert]) -> blocks.Section:
 
 def _goal_section(subject: Subject, how: str, *, worst: str = "worst class") -> blocks.Section:
     senses = [model.sense for model in subject.models]
-    return blocks.Section("Goals", (verdicts_block(subject.run["verdicts"], senses, worst=worst), caption(how)))
+    return blocks.Section("Goals", (verdicts_block(subject.run["verdicts"], senses, worst=worst), quality.caption(how)))
 
 
 def _method_section(subject: Subject) -> blocks.Section:
@@ -133,8 +126,8 @@ def _reproduction_section(subject: Subject) -> blocks.Section:
         table(("file", "hash"), hashes, kind="hashes"),
         blocks.Heading("HMAC-SHA-256"),
         table(("file", "keyed digest"), keyed, kind="hashes"),
-        caption("A plain hash of a file that is not published would confirm guesses at its records. The key of this "
-                "digest is in the recoding."),
+        quality.caption("A plain hash of a file that is not published would confirm guesses at its records. "
+                        "The key of this digest is in the recoding."),
         blocks.SideBySide((
             (blocks.Heading("Versions"), table(("what", "version"), versions)),
             (blocks.Heading("Time"), table(("phase", "seconds"), seconds)),
@@ -281,31 +274,33 @@ def _risk(subject: Subject, facts: Facts) -> Iterator[Block]:
     yield blocks.SideBySide(((blocks.Figure(chart, names=BEFORE_AFTER),), (numbers,)))
     if subject.blocks:
         yield table(GUESS_HEADS, [[s.name, f"{s.top_share:.1%}", f"{s.worst_top_share:.1%}"] for s in facts.sensitive])
-    yield caption(HOW_GROUPS_RISK if subject.blocks else HOW_RISK)
+    yield quality.caption(HOW_GROUPS_RISK if subject.blocks else HOW_RISK)
 
 
 def _attacks(facts: Facts) -> Iterator[Block]:
     exposures = [exposure.to_dict() for exposure in facts.attacks]
-    yield from attack_blocks(exposures, dict.fromkeys(("prosecutor", "marketer"), facts.before.average))
-    yield caption(f"Chances are rounded to {percent(step_of(facts.before.n_records))}.")
+    yield from quality.attack_blocks(exposures, dict.fromkeys(("prosecutor", "marketer"), facts.before.average))
+    yield quality.caption(f"Chances are rounded to {percent(step_of(facts.before.n_records))}.")
 
 
 def _utility(subject: Subject, facts: Facts) -> Iterator[Block]:
     metrics = subject.run["metrics"]
-    learning = learning_block(subject.run)
+    learning = quality.learning_block(subject.run)
     if subject.blocks:
         metrics = {name: m for name, m in metrics.items() if m["value"] is not None and name != "gcp"}
         sizes = blocks.Charts((_sizes_figure(facts, "group", HOW_GROUP_SIZES),))
-        yield from shown(blocks.Paragraph(GROUPS_UTILITY), learning, sizes, _further_metrics(metrics), caption(OWNERS))
+        yield from shown(
+            blocks.Paragraph(GROUPS_UTILITY), learning, sizes, _further_metrics(metrics), quality.caption(OWNERS)
+        )
         return
     lost = (metrics.get("gcp") or {}).get("per_column") or {}
-    figures: list[Block] = [loss_figure(lost), _sizes_figure(facts, "class", HOW_SIZES)]
+    figures: list[Block] = [quality.loss_figure(lost), _sizes_figure(facts, "class", HOW_SIZES)]
     for q in facts.quasi:
         figures += _bins_figure(f"{q.name}, before and after", q.bins, facts.floor, HOW_GENERALIZED)
     for s in facts.sensitive:
         figures += _bins_figure(f"{s.name} (sensitive)", s.bins, facts.floor, HOW_SENSITIVE)
-    yield from utility_blocks(metrics)
-    yield from shown(learning, blocks.Charts(tuple(figures)), _further_metrics(metrics), caption(OWNERS))
+    yield from quality.utility_blocks(metrics)
+    yield from shown(learning, blocks.Charts(tuple(figures)), _further_metrics(metrics), quality.caption(OWNERS))
 
 
 def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> blocks.PageOnly | None:
@@ -313,12 +308,12 @@ def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> blocks.PageOnl
     rows = [
         [name, number(m["value"]), "higher" if m.get("higher_is_better") else "lower", m["description"]]
         for name, m in metrics.items()
-        if name not in READ and m["value"] is not None
+        if name not in quality.READ and m["value"] is not None
     ]
     if not rows:
         return None
     heads = ("metric", "value", "better", "how to read it")
-    how = caption("Only releases of the same table can be compared by these numbers.")
+    how = quality.caption("Only releases of the same table can be compared by these numbers.")
     return blocks.PageOnly((blocks.Heading("Information metrics"), table(heads, rows, kind="measures"), how))
 
 
@@ -375,7 +370,7 @@ def _changes(subject: Subject, facts: Facts) -> Iterator[Block]:
         [name, what, NONE, "0%" if what == "kept as it is" else "100%", NONE] for name, what in _other_columns(subject)
     ]
     yield table(("column", "what happened", "different values", "cells changed", "detail lost"), rows)
-    yield caption(
+    yield quality.caption(
         "Suppressed records count as changed in every quasi-identifier. Columns that the policy does not name "
         "are left out unless it says others: keep."
     )
@@ -505,7 +500,7 @@ def _sets_risk(subject: Subject) -> Iterator[Block]:
         for size in range(len(after["itemsets"]))
     ]
     yield table(("items known", "combinations", "rarest", f"below {_k(subject)}"), rows)
-    yield caption(
+    yield quality.caption(
         "Somebody who knows that many items of a person looks for the records that hold them all. Combinations are "
         "the different ones that are published; rarest is the number of records that hold the rarest of them, and "
         "the risk is 1 divided by that."
@@ -537,7 +532,7 @@ def _sets_changes(subject: Subject) -> Iterator[Block]:
     yield table(("items", "share"), rows)
     if others := list(_other_columns(subject)):
         yield table(("column", "what happened"), others)
-    yield caption(
+    yield quality.caption(
         "An item is published the same way in all sets. A level is how far up its hierarchy it went. "
         f"Shares of what sets held are rounded to {percent(step)}."
     )

@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tablecloak.report import blocks
 from tablecloak.report.about.check_run_verify import engine_blocks
 from tablecloak.report.about.quality import attack_blocks, caption
-from tablecloak.report.blocks import (
-    Banner,
-    Block,
-    Document,
-    Figure,
-    Footer,
-    Items,
-    PageOnly,
-    PairedBars,
-    Paragraph,
-    Section,
-    SideBySide,
-    TextTable,
-    table,
-)
 from tablecloak.report.words import NONE, share
 
 HOW_RISK = (
@@ -39,9 +25,9 @@ HOW_ITEMS = (
 RISKS = {"highest risk": "highest", "average risk": "average", "unique records": "unique_share"}
 
 
-def exposed_sets(report: Mapping[str, Any]) -> Iterator[Block]:
+def exposed_sets(report: Mapping[str, Any]) -> Iterator[blocks.Block]:
     """How exposed the sets of a table are, by the number of items that are known."""
-    yield Paragraph(
+    yield blocks.Paragraph(
         f"{report['records']:,} sets, {report['different']:,} different, of {report['items']:,} items; "
         f"{report['average_size']:.1f} in a set, {report['longest']:,} at most"
     )
@@ -50,7 +36,7 @@ def exposed_sets(report: Mapping[str, Any]) -> Iterator[Block]:
     yield from engine_blocks(report)
 
 
-def risk_table(risks: Sequence[Mapping[str, Any]], k: int | None = None) -> TextTable:
+def risk_table(risks: Sequence[Mapping[str, Any]], k: int | None = None) -> blocks.TextTable:
     """Who is found by how many items; with the records that fewer than k share, where there is a k."""
     below = [] if k is None else [f"under {k}"]
     heads = ("items known", "fewest left", "on average", "unique", *below, "highest", "average")
@@ -62,10 +48,10 @@ def risk_table(risks: Sequence[Mapping[str, Any]], k: int | None = None) -> Text
         ]
         for risk in risks
     ]  # fmt: skip
-    return table(heads, rows, kind="numbers")
+    return blocks.table(heads, rows, kind="numbers")
 
 
-def judged_sets(report: Mapping[str, Any], footer: str) -> Document:
+def judged_sets(report: Mapping[str, Any], footer: str) -> blocks.Document:
     """Published sets beside their originals: risk, attacks, items."""
     before, after = report["before"], report["after"]
     lost = "" if report["loss"] is None else f" The price is {report['loss']:.1%} of the detail of their items."
@@ -78,19 +64,19 @@ def judged_sets(report: Mapping[str, Any], footer: str) -> Document:
         )
     summary = f"{after['records']:,} of {before['records']:,} sets are published.{found}{lost}"
     chances = {a["attack"]: a["before"]["average"] for a in report["attacks"] if a.get("before")}
-    blocks: list[Block] = [
-        Banner("Release beside its original", report["release"], (summary,)),
-        Section("Sets", (_sizes(report),)),
-        Section("Risk", (*_risks(report), caption(HOW_RISK))),
-        Section("Attacks", tuple(attack_blocks(report["attacks"], chances, has_more=False))),
-        Section("Items", (_items(report), caption(HOW_ITEMS))),
-        *([Section("Notes", (Items(tuple(report["notes"])),))] if report["notes"] else []),
-        Footer(footer),
+    contents: list[blocks.Block] = [
+        blocks.Banner("Release beside its original", report["release"], (summary,)),
+        blocks.Section("Sets", (_sizes(report),)),
+        blocks.Section("Risk", (*_risks(report), caption(HOW_RISK))),
+        blocks.Section("Attacks", tuple(attack_blocks(report["attacks"], chances, has_more=False))),
+        blocks.Section("Items", (_items(report), caption(HOW_ITEMS))),
+        *([blocks.Section("Notes", (blocks.Items(tuple(report["notes"])),))] if report["notes"] else []),
+        blocks.Footer(footer),
     ]
-    return Document(f"{report['release']}: comparison", tuple(blocks))
+    return blocks.Document(f"{report['release']}: comparison", tuple(contents))
 
 
-def _sizes(report: Mapping[str, Any]) -> TextTable:
+def _sizes(report: Mapping[str, Any]) -> blocks.TextTable:
     before, after = report["before"], report["after"]
     names = {
         "sets": "records", "different": "different", "empty": "empty", "different items": "items",
@@ -98,22 +84,24 @@ def _sizes(report: Mapping[str, Any]) -> TextTable:
     }  # fmt: skip
     rows = [[name, f"{before[key]:,}", f"{after[key]:,}"] for name, key in names.items()]
     rows.append(["items in a set, on average", f"{before['average_size']:.2f}", f"{after['average_size']:.2f}"])
-    return table(("sizes", "original", "release"), rows, kind="numbers")
+    return blocks.table(("sizes", "original", "release"), rows, kind="numbers")
 
 
-def _risks(report: Mapping[str, Any]) -> Iterator[Block]:
+def _risks(report: Mapping[str, Any]) -> Iterator[blocks.Block]:
     before, after, k = report["before"]["risk"], report["after"]["risk"], report["itemsets"]["k"]
     if before and after:
         one, two = (tuple(side[-1][key] for key in RISKS.values()) for side in (before, after))
-        chart = PairedBars("Risk before and after", tuple(RISKS), one, two)
-        yield PageOnly((SideBySide(((Figure(chart, names=("original", "release")),),)),))
+        chart = blocks.PairedBars("Risk before and after", tuple(RISKS), one, two)
+        yield blocks.PageOnly((blocks.SideBySide(((blocks.Figure(chart, names=("original", "release")),),)),))
     for name, risks in (("original", before), ("release", after)):
-        yield Paragraph(f"The {name}, by the number of items that are known:" if risks else f"{name}: {TOO_MANY}")
+        yield blocks.Paragraph(
+            f"The {name}, by the number of items that are known:" if risks else f"{name}: {TOO_MANY}"
+        )
         if risks:
             yield risk_table(risks, k)
 
 
-def _items(report: Mapping[str, Any]) -> TextTable:
+def _items(report: Mapping[str, Any]) -> blocks.TextTable:
     rows = [["detail lost (GCP)", share(report["loss"])]]
     became, n_all = report["occurrences"], max(1, report["before"]["occurrences"])
     for name, key in (("as they are", "as_they_are"), ("generalised", "generalised"), ("left out", "left_out")):
@@ -124,4 +112,4 @@ def _items(report: Mapping[str, Any]) -> TextTable:
         rows.append(
             [f"{name} of the shares of items", NONE if not distances else "∞" if value is None else f"{value:.3f}"]
         )
-    return table(("items", "release"), rows, kind="numbers")
+    return blocks.table(("items", "release"), rows, kind="numbers")

@@ -7,7 +7,6 @@ from functools import singledispatch
 from importlib.resources import files
 
 from tablecloak.report import blocks
-from tablecloak.report.blocks import Block, Text, Words
 from tablecloak.report.render.markup import Html, Node, el, join
 from tablecloak.report.render.svg import draw, series_legend
 from tablecloak.report.words import NONE
@@ -31,28 +30,28 @@ def page(document: blocks.Document) -> str:
     return f"<!doctype html>\n{el('html', head, el('body', el('main', part(document.blocks))), lang='en')}\n"
 
 
-def _is_of_lattice(block: Block) -> bool:
+def _is_of_lattice(block: blocks.Block) -> bool:
     return isinstance(block, blocks.Figure) and isinstance(block.chart, blocks.LatticeLegend)
 
 
-def part(contents: Iterable[Block]) -> Html:
+def part(contents: Iterable[blocks.Block]) -> Html:
     """Blocks as a part of a page."""
     return join([markup(block) for block in contents])
 
 
 @singledispatch
-def markup(block: Block) -> Html:
+def markup(block: blocks.Block) -> Html:
     """A block as markup."""
     raise NotImplementedError(type(block).__name__)
 
 
-def _inline(text: Text) -> Node:
+def _inline(text: blocks.Text) -> Node:
     if isinstance(text, str):
         return text
-    return _words(text) if isinstance(text, Words) else [_inline(words) for words in text]
+    return _words(text) if isinstance(text, blocks.Words) else [_inline(words) for words in text]
 
 
-def _words(words: Words) -> Html:
+def _words(words: blocks.Words) -> Html:
     if words.tone == "code":
         return el("code", words.text)
     if not words.tone:
@@ -95,7 +94,7 @@ def _table(block: blocks.TextTable) -> Html:
     return el("table", title, head, el("tbody", body), class_=block.kind or None)
 
 
-def _cell(head: str, cell: Text) -> Html:
+def _cell(head: str, cell: blocks.Text) -> Html:
     return el("td", _inline(cell), data_head=head, class_="none" if cell == NONE else None)
 
 
@@ -140,10 +139,10 @@ def _verdicts(block: blocks.Verdicts) -> Html:
     return _table(blocks.TextTable(heads, tuple(_verdict_row(verdict) for verdict in block.verdicts)))
 
 
-def _verdict_row(verdict: blocks.VerdictRow) -> tuple[Text, ...]:
+def _verdict_row(verdict: blocks.VerdictRow) -> tuple[blocks.Text, ...]:
     return (
         f"{verdict.model} ({verdict.parameters})",
-        Words("✓ yes", "good") if verdict.holds else Words("✗ no", "bad"),
+        blocks.Words("✓ yes", "good") if verdict.holds else blocks.Words("✗ no", "bad"),
         f"{verdict.sense} {verdict.required}".strip(),
         verdict.achieved,
         verdict.margin,
@@ -158,7 +157,7 @@ def _labelled(block: blocks.Labelled) -> Html:
 
 
 def _entry(entry: blocks.Entry, kind: str) -> Html:
-    content = [_inline(c) if isinstance(c, str | Words | tuple) else markup(c) for c in entry.content]
+    content = [_inline(c) if isinstance(c, str | blocks.Words | tuple) else markup(c) for c in entry.content]
     if kind in ("entries", "labels"):
         content = [el("div", c) for c in content]
     label = el("strong", entry.label) if kind == "entries" else entry.label

@@ -11,7 +11,6 @@ from functools import singledispatch
 from math import ceil, floor, inf, log2, log10
 
 from tablecloak.report import blocks
-from tablecloak.report.blocks import Chart, Dot, LatticeNode, LatticeRow, Unit
 from tablecloak.report.render.markup import Html, Node, el, join
 from tablecloak.report.words import percent
 
@@ -32,11 +31,11 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-SHOW: dict[Unit, Show] = {"share": percent, "count": count, "decimal": lambda value: f"{value:.3f}"}
+SHOW: dict[blocks.Unit, Show] = {"share": percent, "count": count, "decimal": lambda value: f"{value:.3f}"}
 
 
 @singledispatch
-def draw(chart: Chart) -> Html:
+def draw(chart: blocks.Chart) -> Html:
     """A chart as SVG."""
     raise NotImplementedError(type(chart).__name__)
 
@@ -45,14 +44,7 @@ def draw(chart: Chart) -> Html:
 def _bars(chart: blocks.Bars) -> Html:
     show, top = SHOW[chart.unit], _top(chart.values, chart.top)
     tracks = [
-        el(
-            "rect",
-            class_="track",
-            x=float(LABEL),
-            y=i * ROW + 4.0,
-            width=float(WIDTH - LABEL - VALUE),
-            height=ROW - 8.0,
-        )
+        el("rect", class_="track", x=float(LABEL), y=i * ROW + 4.0, width=float(BAR), height=ROW - 8.0)
         for i in range(len(chart.labels) if chart.top else 0)
     ]
     rows = [
@@ -175,10 +167,7 @@ def _listed(labels: Sequence[str], values: Sequence[float], show: Show) -> str:
 
 
 def _compared(
-    labels: Sequence[str],
-    one: Sequence[float],
-    two: Sequence[float],
-    names: tuple[str, str] = ("before", "after"),
+    labels: Sequence[str], one: Sequence[float], two: Sequence[float], names: tuple[str, str] = ("before", "after")
 ) -> str:
     pairs = zip(labels, one, two, strict=True)
     return "; ".join(f"{label}: {percent(b)} {names[0]}, {percent(a)} {names[1]}" for label, b, a in pairs)
@@ -205,7 +194,7 @@ def _scatter(chart: blocks.Scatter) -> Html:
     x_scale, y_scale = _scale([d.x for d in dots]), _scale([d.y for d in dots])
     x_top, y_top = x_scale[0], y_scale[0]
 
-    def at(dot: Dot) -> tuple[float, float]:
+    def at(dot: blocks.Dot) -> tuple[float, float]:
         x = LEFT + (WIDE - LEFT - RIGHT) * dot.x / x_top
         return x, HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * dot.y / y_top
 
@@ -258,7 +247,7 @@ def _axis_names(x_axis: str, y_axis: str) -> Html:
     )
 
 
-def _mark(chart: blocks.Scatter, dot: Dot, x: float, y: float) -> Html:
+def _mark(chart: blocks.Scatter, dot: blocks.Dot, x: float, y: float) -> Html:
     series = dot.series % N_SHAPES
     look = {"class_": f"mark-{series}" + ("" if dot.is_frontier else " beaten"), "d": _shape_path(series, x, y)}
     if dot.link is None:
@@ -277,7 +266,7 @@ def _shape_path(series: int, x: float, y: float, r: float = 5.0) -> str:
     return "M" + "L".join(f"{x + r * a:.1f} {y + r * b:.1f}" for a, b in CORNERS[series]) + "Z"
 
 
-def _ring(dot: Dot, x: float, y: float) -> Html:
+def _ring(dot: blocks.Dot, x: float, y: float) -> Html:
     is_left = x > WIDE * 0.7
     place = {"x": x - 16 if is_left else x + 16, "y": y - 12, "class_": "knee-name end" if is_left else "knee-name"}
     return join(el("circle", cx=x, cy=y, r=11.0, class_="knee"), el("text", f"knee: {dot.label}", **place))
@@ -410,7 +399,7 @@ Place = tuple[float, float]
 
 @draw.register
 def _lattice_diagram(chart: blocks.LatticeDiagram) -> Html:
-    rows: dict[int, list[LatticeNode]] = {}
+    rows: dict[int, list[blocks.LatticeNode]] = {}
     for node in sorted(chart.nodes, key=lambda n: n.levels):
         rows.setdefault(sum(node.levels), []).append(node)
     lowest, highest = min(rows), max(rows)
@@ -439,7 +428,7 @@ def _lattice_svg(name: str, height: int, drawn: Sequence[Node]) -> Html:
     return el("svg", drawn, class_="diagram", viewBox=size, role="img", aria_label=name)
 
 
-def _linked_node(node: LatticeNode, at: Place, widest: int) -> Html:
+def _linked_node(node: blocks.LatticeNode, at: Place, widest: int) -> Html:
     drawn = _drawn_node(node, at, widest)
     if node.link is None:
         return drawn
@@ -448,7 +437,7 @@ def _linked_node(node: LatticeNode, at: Place, widest: int) -> Html:
     return el("a", drawn, href=node.link, aria_label=node.name, **mark)
 
 
-def _drawn_node(node: LatticeNode, at: Place, widest: int) -> Html:
+def _drawn_node(node: blocks.LatticeNode, at: Place, widest: int) -> Html:
     x, y = at
     ring = el("circle", class_="ring", cx=x, cy=y, r=RADIUS + 5) if node.is_best else None
     label = None
@@ -500,7 +489,7 @@ def _lattice_rows(chart: blocks.LatticeRows) -> Html:
     return _lattice_svg("rows", len(chart.rows) * BAR_ROW + 8, drawn)
 
 
-def _row_bars(row: LatticeRow, at: int, y: int, per_node: float) -> list[Html]:
+def _row_bars(row: blocks.LatticeRow, at: int, y: int, per_node: float) -> list[Html]:
     """The bar of a row, from safe to unsafe: whole stretches, or node by node."""
     bars, x = [], 60.0
     for tag, n in row.counts:

@@ -11,12 +11,11 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text as Line
 
 from tablecloak.report import blocks
-from tablecloak.report.blocks import Block, Text, Words
 
 STYLES = {"good": "green", "warning": "yellow", "bad": "red", "faint": "dim"}
 
 
-def lines(contents: Iterable[Block]) -> Iterator[RenderableType]:
+def lines(contents: Iterable[blocks.Block]) -> Iterator[RenderableType]:
     """Everything a terminal has room for; an empty line parts sections."""
     is_first = True
     for block in contents:
@@ -34,13 +33,13 @@ def lines(contents: Iterable[Block]) -> Iterator[RenderableType]:
                 is_first = False
 
 
-def plain(contents: Iterable[Block]) -> str:
+def plain(contents: Iterable[blocks.Block]) -> str:
     """The lines as a text, without tables."""
     return "\n".join(line.plain for line in lines(contents) if isinstance(line, Line))
 
 
 @singledispatch
-def _lines(_block: Block) -> Iterable[RenderableType]:
+def _lines(_block: blocks.Block) -> Iterable[RenderableType]:
     """Lines of a block; none of what only a page has room for."""
     return ()
 
@@ -93,11 +92,11 @@ def _grown(shown: trees.Tree, branch: blocks.Branch) -> trees.Tree:
     return shown
 
 
-def styled(text: Text) -> Line:
+def styled(text: blocks.Text) -> Line:
     """Words in their tones."""
     if isinstance(text, str):
         return Line(text)
-    if isinstance(text, Words):
+    if isinstance(text, blocks.Words):
         if text.tone == "small":
             return Line()
         style = " ".join(["bold"] * text.is_strong + [STYLES.get(text.tone, "")]).strip()
@@ -169,7 +168,7 @@ def _labelled(block: blocks.Labelled) -> Iterator[RenderableType]:
         content = [
             line
             for part in entry.content
-            for line in ([styled(part)] if isinstance(part, str | Words | tuple) else lines([part]))
+            for line in ([styled(part)] if isinstance(part, str | blocks.Words | tuple) else lines([part]))
         ]
         shown = [line for line in content if not isinstance(line, Line) or line.plain]
         if shown and block.kind == "entries" and not is_first:

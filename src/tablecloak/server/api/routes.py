@@ -12,20 +12,7 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Res
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from tablecloak.policy.load import json_schema
-from tablecloak.server.api.bodies import (
-    PROBLEMS,
-    CheckOut,
-    DatasetOut,
-    FetchFile,
-    NewPolicy,
-    NewProject,
-    NewRun,
-    OpenSource,
-    ProjectOut,
-    RecordOut,
-    RunOut,
-    Verified,
-)
+from tablecloak.server.api import bodies
 from tablecloak.server.shell import state_of
 from tablecloak.server.state import ServerState
 from tablecloak.server.steps.export import service as export_service
@@ -36,7 +23,7 @@ from tablecloak.server.steps.policy import service as policy_service
 from tablecloak.server.steps.run import service as run_service
 from tablecloak.server.store import Dataset, Project, Run, Unknown
 
-router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
+router = APIRouter(prefix="/api/v1", responses=bodies.PROBLEMS)
 POLL_SECONDS = 0.2
 
 
@@ -56,24 +43,26 @@ ARun = Annotated[Run, Depends(_run)]
 
 
 @router.get("/projects", tags=["projects"])
-def list_projects(state: At) -> list[ProjectOut]:
+def list_projects(state: At) -> list[bodies.ProjectOut]:
     """All projects, the last touched first."""
-    return [ProjectOut.model_validate(p) for p in state.store.projects()]
+    return [bodies.ProjectOut.model_validate(p) for p in state.store.projects()]
 
 
 @router.post("/projects", status_code=201, tags=["projects"])
-def create_project(body: NewProject, state: At) -> ProjectOut:
+def create_project(body: bodies.NewProject, state: At) -> bodies.ProjectOut:
     """A project on a dataset, with a suggested policy; `sample` brings made-up patients, `sample-of-sets` baskets."""
     if body.dataset in ("sample", "sample-of-sets"):
-        return ProjectOut.model_validate(home_service.create_sample(state, of_sets=body.dataset != "sample"))
+        return bodies.ProjectOut.model_validate(home_service.create_sample(state, of_sets=body.dataset != "sample"))
     dataset = state.store.dataset(body.dataset)
-    return ProjectOut.model_validate(home_service.create(state, dataset, body.kind, name=body.name, preset=body.preset))
+    return bodies.ProjectOut.model_validate(
+        home_service.create(state, dataset, body.kind, name=body.name, preset=body.preset)
+    )
 
 
 @router.get("/projects/{project_id}", tags=["projects"])
-def get_project(project: AProject) -> ProjectOut:
+def get_project(project: AProject) -> bodies.ProjectOut:
     """A project with its policy."""
-    return ProjectOut.model_validate(project)
+    return bodies.ProjectOut.model_validate(project)
 
 
 @router.delete("/projects/{project_id}", status_code=204, tags=["projects"])
@@ -89,44 +78,46 @@ def get_policy(project: AProject) -> Response:
 
 
 @router.put("/projects/{project_id}/policy", tags=["projects"])
-def put_policy(project: AProject, body: NewPolicy, state: At) -> ProjectOut:
+def put_policy(project: AProject, body: bodies.NewPolicy, state: At) -> bodies.ProjectOut:
     """Replace the policy. 422 names every problem with its line and column; 409: the version is not the present one."""
-    return ProjectOut.model_validate(policy_service.write(state, project, body.policy, version=body.version))
+    return bodies.ProjectOut.model_validate(policy_service.write(state, project, body.policy, version=body.version))
 
 
 @router.post("/projects/{project_id}/check", tags=["projects"])
-def check_project(project: AProject, state: At) -> CheckOut:
+def check_project(project: AProject, state: At) -> bodies.CheckOut:
     """Whether the goals can be reached; runs nothing."""
-    return CheckOut.model_validate(goals_service.check(state, project).to_dict())
+    return bodies.CheckOut.model_validate(goals_service.check(state, project).to_dict())
 
 
 @router.post("/projects/{project_id}/runs", status_code=202, tags=["runs"])
-def create_run(project: AProject, state: At, response: Response, body: NewRun | None = None) -> RunOut:
+def create_run(project: AProject, state: At, response: Response, body: bodies.NewRun | None = None) -> bodies.RunOut:
     """Put a run of the present policy in the queue."""
     run = run_service.begin(state, project, body.task if body else "run")
     response.headers["location"] = f"/api/v1/runs/{run.id}"
-    return RunOut.model_validate(run)
+    return bodies.RunOut.model_validate(run)
 
 
 @router.get("/projects/{project_id}/runs", tags=["runs"])
-def list_runs(project: AProject, state: At) -> list[RunOut]:
+def list_runs(project: AProject, state: At) -> list[bodies.RunOut]:
     """All runs of a project, newest first."""
-    return [RunOut.model_validate(r) for r in state.store.runs(project.id)]
+    return [bodies.RunOut.model_validate(r) for r in state.store.runs(project.id)]
 
 
 @router.post("/datasets", status_code=201, tags=["datasets"])
-def upload_dataset(file: Annotated[UploadFile, File(description="CSV, Parquet, Excel, ..")], state: At) -> DatasetOut:
+def upload_dataset(
+    file: Annotated[UploadFile, File(description="CSV, Parquet, Excel, ..")], state: At
+) -> bodies.DatasetOut:
     """Upload a table."""
-    return DatasetOut.model_validate(home_service.receive(state, file.file, file.filename or "data.csv"))
+    return bodies.DatasetOut.model_validate(home_service.receive(state, file.file, file.filename or "data.csv"))
 
 
 @router.post("/datasets/open", status_code=201, tags=["datasets"])
-def open_dataset(body: OpenSource, state: At) -> DatasetOut:
+def open_dataset(body: bodies.OpenSource, state: At) -> bodies.DatasetOut:
     """A copy of a file on this machine, of `sqlite:///FILE#TABLE`, or of a table of a PostgreSQL server.
 
     Passwords are named, never sent: `password=env:NAME` or `password=file:PATH`, as the server finds them.
     """
-    return DatasetOut.model_validate(home_service.open_source(state, body.source))
+    return bodies.DatasetOut.model_validate(home_service.open_source(state, body.source))
 
 
 @router.get("/records", tags=["datasets"])
@@ -134,21 +125,21 @@ def look_at_record(
     record: Annotated[str, Query(max_length=2000, description="address of a record, or its DOI")],
     state: At,
     token: Annotated[str | None, Query(max_length=1000, description="where a token is")] = None,
-) -> RecordOut:
+) -> bodies.RecordOut:
     """Files of a record on Zenodo or a Dataverse server, where the server was started with `--internet`."""
-    return RecordOut.model_validate(home_service.look_at_record(state, record, token).to_dict())
+    return bodies.RecordOut.model_validate(home_service.look_at_record(state, record, token).to_dict())
 
 
 @router.post("/datasets/fetch", status_code=201, tags=["datasets"])
-def fetch_dataset(body: FetchFile, state: At) -> DatasetOut:
+def fetch_dataset(body: bodies.FetchFile, state: At) -> bodies.DatasetOut:
     """A copy of a file of a record."""
-    return DatasetOut.model_validate(home_service.fetch_record(state, body.record, body.file, body.token))
+    return bodies.DatasetOut.model_validate(home_service.fetch_record(state, body.record, body.file, body.token))
 
 
 @router.get("/datasets", tags=["datasets"])
-def list_datasets(state: At) -> list[DatasetOut]:
+def list_datasets(state: At) -> list[bodies.DatasetOut]:
     """All datasets."""
-    return [DatasetOut.model_validate(d) for d in state.store.datasets()]
+    return [bodies.DatasetOut.model_validate(d) for d in state.store.datasets()]
 
 
 def _dataset(dataset_id: str, state: At) -> Dataset:
@@ -162,29 +153,29 @@ def profile(dataset: Annotated[Dataset, Depends(_dataset)], state: At) -> dict[s
 
 
 @router.get("/runs/{run_id}", tags=["runs"])
-def get_run(run: ARun) -> RunOut:
+def get_run(run: ARun) -> bodies.RunOut:
     """A run and what became of it."""
-    return RunOut.model_validate(run)
+    return bodies.RunOut.model_validate(run)
 
 
 @router.delete("/runs/{run_id}", status_code=202, tags=["runs"])
-def cancel_run(run: ARun, state: At) -> RunOut:
+def cancel_run(run: ARun, state: At) -> bodies.RunOut:
     """Cancel a run that waits or works; one that has ended stays as it is."""
     state.jobs.cancel(run.id)
-    return RunOut.model_validate(state.store.run(run.id))
+    return bodies.RunOut.model_validate(state.store.run(run.id))
 
 
 @router.post("/runs/{run_id}/resume", status_code=202, tags=["runs"])
-def resume_run(run: ARun, state: At) -> RunOut:
+def resume_run(run: ARun, state: At) -> bodies.RunOut:
     """Do a run again that was interrupted, cancelled or failed."""
-    return RunOut.model_validate(run_service.resume(state, run))
+    return bodies.RunOut.model_validate(run_service.resume(state, run))
 
 
 @router.post("/runs/{run_id}/stop", status_code=202, tags=["runs"])
-def stop_run(run: ARun, state: At) -> RunOut:
+def stop_run(run: ARun, state: At) -> bodies.RunOut:
     """Ask a run to publish the best it has found so far."""
     state.jobs.stop(run.id)
-    return RunOut.model_validate(state.store.run(run.id))
+    return bodies.RunOut.model_validate(state.store.run(run.id))
 
 
 @router.get("/runs/{run_id}/events", tags=["runs"], response_class=EventSourceResponse)
@@ -258,10 +249,10 @@ def verify(
     policy: Annotated[UploadFile, File(description="the policy whose goals must hold")],
     state: At,
     original: Annotated[UploadFile | None, File(description="the table it was made from, to compare cells")] = None,
-) -> Verified:
+) -> bodies.Verified:
     """Recount a finished table against a policy, and hold its cells against the original; nothing is kept."""
     tables = [(t.file, t.filename or "") for t in (release, original) if t is not None]
-    return Verified.model_validate(export_service.verify_upload(state, tables, policy.file).document)
+    return bodies.Verified.model_validate(export_service.verify_upload(state, tables, policy.file).document)
 
 
 @router.get("/schema/policy", tags=["policy"])

@@ -18,17 +18,9 @@ from tablecloak.report.blocks import Block, Document, Dot, Figure, Scatter, from
 from tablecloak.server.forms import goal_words
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
 from tablecloak.server.steps.compare import task as compare_task
-from tablecloak.server.steps.compare.task import (
-    AttackAnswer,
-    BesideRequest,
-    ComparisonAnswer,
-    ReleaseRequest,
-    RowsBeside,
-)
 from tablecloak.server.steps.load.service import PageNumbers
 from tablecloak.server.steps.policy import service as policy_service
 from tablecloak.server.steps.run import service as run_service
-from tablecloak.server.steps.run.service import NumberedRun
 from tablecloak.server.steps.run.task import SAID
 from tablecloak.server.store import Project, Run, Unknown
 
@@ -62,13 +54,13 @@ def goals_part(run: Run) -> list[Block]:
     return [verdicts_block(run.result["verdicts"], worst="worst group"), caption(COVERED[run.result["covers"]])]
 
 
-def _release_of(state: ServerState, run: Run) -> ReleaseRequest:
-    return ReleaseRequest(state.table_of(run), run_service.file_of(state, run, "release"))
+def _release_of(state: ServerState, run: Run) -> compare_task.ReleaseRequest:
+    return compare_task.ReleaseRequest(state.table_of(run), run_service.file_of(state, run, "release"))
 
 
-def attacks(state: ServerState, run: Run, *, is_wanted: bool = False) -> AttackAnswer | None:
+def attacks(state: ServerState, run: Run, *, is_wanted: bool = False) -> compare_task.AttackAnswer | None:
     """What every attack achieves on a release; None if nobody wanted that yet. It may take a while."""
-    memo = StoredAnswer(AttackAnswer, run.project, key_of("attack", run.id))
+    memo = StoredAnswer(compare_task.AttackAnswer, run.project, key_of("attack", run.id))
     answer = state.stored(memo)
     if answer is None and is_wanted:
         answer = state.fetch(compare_task.attack, _release_of(state, run))
@@ -76,12 +68,12 @@ def attacks(state: ServerState, run: Run, *, is_wanted: bool = False) -> AttackA
     return answer
 
 
-def points(state: ServerState, project: Project) -> list[NumberedRun]:
+def points(state: ServerState, project: Project) -> list[run_service.NumberedRun]:
     """Runs that ended well."""
     return [numbered for numbered in run_service.history(state, project) if numbered.run.status == "done"]
 
 
-def frontier(points_: Sequence[NumberedRun], chosen: Run) -> Scatter:
+def frontier(points_: Sequence[run_service.NumberedRun], chosen: Run) -> Scatter:
     """Runs by risk and loss: low and left is better. Every point is a link; those that no other beats are joined."""
     values = [(p.risk.get("highest"), p.run.result["loss"]) for p in points_]
     best = on_frontier(values)
@@ -112,7 +104,7 @@ class ComparedRow:
     about: str = ""
 
 
-def side_by_side(points_: Sequence[NumberedRun]) -> list[ComparedRow]:
+def side_by_side(points_: Sequence[run_service.NumberedRun]) -> list[ComparedRow]:
     """Rows of a table with one column per run: goals, risk, loss and utility; the best of each row is marked."""
     shown = points_[:MOST_BESIDE]
     results = [p.run.result for p in shown]
@@ -179,7 +171,7 @@ class PageBeside:
     """One page of an original and its release; without rows only where the pages are."""
 
     numbers: PageNumbers
-    rows: RowsBeside | None = None
+    rows: compare_task.RowsBeside | None = None
 
 
 def beside_page(state: ServerState, run: Run, page: int, n_rows: int, *, values: bool) -> PageBeside | None:
@@ -189,15 +181,15 @@ def beside_page(state: ServerState, run: Run, page: int, n_rows: int, *, values:
         return PageBeside(numbers)
     try:
         n_left_out = run.result["suppressed"]
-        request = BesideRequest(_release_of(state, run), numbers.offset, n_rows, n_left_out=n_left_out)
+        request = compare_task.BesideRequest(_release_of(state, run), numbers.offset, n_rows, n_left_out=n_left_out)
         return PageBeside(numbers, state.ask(compare_task.rows_beside, request))
     except (CloakError, Unknown):
         return None
 
 
-def metrics(state: ServerState, run: Run) -> ComparisonAnswer | None:
+def metrics(state: ServerState, run: Run) -> compare_task.ComparisonAnswer | None:
     """Every metric and the distances of columns; None where the release cannot be compared cell by cell."""
-    memo = StoredAnswer(ComparisonAnswer, run.project, key_of("compare", run.id))
+    memo = StoredAnswer(compare_task.ComparisonAnswer, run.project, key_of("compare", run.id))
     try:
         return state.ask_once(memo, compare_task.compare, _release_of(state, run))
     except (CloakError, Unknown):

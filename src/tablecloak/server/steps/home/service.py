@@ -15,18 +15,8 @@ from tablecloak.io.places import DatabaseTable, database_table, is_uri
 from tablecloak.io.repositories import Record, Remote, look_up, save_file
 from tablecloak.server.state import ServerState
 from tablecloak.server.steps.home import task as home_task
-from tablecloak.server.steps.home.task import (
-    FileToCheck,
-    ImagesToCopy,
-    SampleToWrite,
-    SqliteTable,
-    TableToCopy,
-    UploadLimits,
-    split_uri,
-)
 from tablecloak.server.steps.load import service as load_service
 from tablecloak.server.steps.policy import service as policy_service
-from tablecloak.server.steps.policy.service import policy_of
 from tablecloak.server.store import Dataset, Project, Unknown, inside, new_id, now, safe_name
 
 
@@ -74,8 +64,8 @@ def receive(state: ServerState, source: BinaryIO, name: str) -> Dataset:
 def open_source(state: ServerState, source: str) -> Dataset:
     """A copy of a file on this machine, of a table of an SQLite file on it, or of a table of a PostgreSQL server."""
     if source.startswith("sqlite://"):
-        database, table = split_uri(source)
-        return _from_database(state, table or database.stem, SqliteTable(allowed(state, database), table))
+        database, table = home_task.split_uri(source)
+        return _from_database(state, table or database.stem, home_task.SqliteTable(allowed(state, database), table))
     if is_uri(source):
         remote = _on_server(state, _table(source))
         return _from_database(state, remote.table or "query", remote)
@@ -91,7 +81,7 @@ def _of_images(state: ServerState, id_: str, name: str, source: Path) -> Dataset
     """The metadata of the images in a zip, which is not needed then, or in a folder."""
     path = state.files.dataset(id_) / home_task.TABLE
     limit = state.settings.expanded_limit_bytes
-    state.fetch(home_task.copy_images, ImagesToCopy(source, path, limit_bytes=limit))
+    state.fetch(home_task.copy_images, home_task.ImagesToCopy(source, path, limit_bytes=limit))
     if source.is_file():
         source.unlink()
     return keep(state, id_, f"{Path(name).stem}: metadata of images", path)
@@ -133,11 +123,11 @@ def _on_server(state: ServerState, table: DatabaseTable) -> DatabaseTable:
     return replace(table, password=password)
 
 
-def _from_database(state: ServerState, named: str, table: DatabaseTable | SqliteTable) -> Dataset:
+def _from_database(state: ServerState, named: str, table: DatabaseTable | home_task.SqliteTable) -> Dataset:
     name = f"{named}.parquet"
     with _new_dataset(state) as (id_, folder):
         target = folder / safe_name(name)
-        state.fetch(home_task.copy_table, TableToCopy(table, target, most_cells=state.settings.most_cells))
+        state.fetch(home_task.copy_table, home_task.TableToCopy(table, target, most_cells=state.settings.most_cells))
         return keep(state, id_, name, target)
 
 
@@ -149,8 +139,8 @@ def keep(state: ServerState, id_: str, name: str, path: Path) -> Dataset:
 
 def check_file(state: ServerState, path: Path) -> None:
     """Refuse a file that unpacks to more than is allowed or cannot be read."""
-    limits = UploadLimits(state.settings.expanded_limit_bytes, state.settings.most_cells)
-    state.ask(home_task.check_file, FileToCheck(path, limits))
+    limits = home_task.UploadLimits(state.settings.expanded_limit_bytes, state.settings.most_cells)
+    state.ask(home_task.check_file, home_task.FileToCheck(path, limits))
 
 
 OFF = "this server was started without the internet"
@@ -227,7 +217,7 @@ def add(state: ServerState, dataset: Dataset, name: str, policy: str, hierarchie
 
 def create_like(state: ServerState, other: Project, dataset: Dataset) -> Project:
     """A project on a dataset with the policy and the hierarchies of another; DataError if its columns are not there."""
-    policy = policy_of(state, other)
+    policy = policy_service.policy_of(state, other)
     assert policy.input is not None
     options = policy.input.model_dump(exclude_defaults=True, exclude={"path"})
     profile = load_service.dataset_profile(state, dataset, options)
@@ -244,6 +234,6 @@ def create_sample(state: ServerState, *, of_sets: bool = False) -> Project:
     if of_sets:
         file, name = ("baskets.txt", "Sample: 2,000 made-up shopping baskets")
     with _new_dataset(state) as (id_, folder):
-        policy = state.ask(home_task.write_sample, SampleToWrite(folder, of_sets=of_sets))
+        policy = state.ask(home_task.write_sample, home_task.SampleToWrite(folder, of_sets=of_sets))
         dataset = keep(state, id_, file, folder / file)
     return add(state, dataset, name, policy, folder)

@@ -13,7 +13,6 @@ from tablecloak.errors import CloakError, DataError
 from tablecloak.policy.schema import Policy
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
 from tablecloak.server.steps.load import task as load_task
-from tablecloak.server.steps.load.task import FileRequest, ProfileAnswer, ProfileRequest, RowsRequest
 from tablecloak.server.steps.policy import service as policy_service
 from tablecloak.server.store import Dataset, Project
 
@@ -33,15 +32,15 @@ _SEARCH = {"kind": "apriori", "suppression_limit": 0.01}
 
 def dataset_profile(
     state: ServerState, dataset: Dataset, options: Mapping[str, Any] | None = None, *, preset: str = "standard"
-) -> ProfileAnswer:
+) -> load_task.ProfileAnswer:
     """What a dataset looks like when it is read with these options, and a policy to start from."""
     options = options or {}
     key = key_of("profile", repr(sorted(options.items())), preset)
-    request = ProfileRequest(_path(state, dataset), options, preset, state.means)
-    return state.ask_once(StoredAnswer(ProfileAnswer, dataset.id, key), load_task.profile, request)
+    request = load_task.ProfileRequest(_path(state, dataset), options, preset, state.means)
+    return state.ask_once(StoredAnswer(load_task.ProfileAnswer, dataset.id, key), load_task.profile, request)
 
 
-def project_profile(state: ServerState, project: Project) -> ProfileAnswer:
+def project_profile(state: ServerState, project: Project) -> load_task.ProfileAnswer:
     """What the dataset looks like as the policy reads it."""
     dataset = state.store.dataset(project.dataset)
     policy = policy_service.policy_of(state, project)
@@ -110,11 +109,11 @@ def page_of(state: ServerState, project: Project, page: int, n_rows: int, *, val
     if not values:
         names = tuple(column.name for column in profile.columns)
         return TablePage(numbers, names, hidden=min(n_rows, numbers.total))
-    shown = state.ask(load_task.rows, RowsRequest(state.table_of(project), numbers.offset, n_rows))
+    shown = state.ask(load_task.rows, load_task.RowsRequest(state.table_of(project), numbers.offset, n_rows))
     return TablePage(numbers, shown.columns, shown.rows)
 
 
-def engine_of(state: ServerState, profile: ProfileAnswer) -> Choice:
+def engine_of(state: ServerState, profile: load_task.ProfileAnswer) -> Choice:
     """What will do the work on a table, and why."""
     return choose(Demand(state.settings.engine, state.settings.memory), profile.memory_bytes)
 
@@ -122,7 +121,7 @@ def engine_of(state: ServerState, profile: ProfileAnswer) -> Choice:
 def lines_of(state: ServerState, project: Project) -> tuple[str, ...]:
     """The first lines of the file as they are written; none if it is not text."""
     dataset = state.store.dataset(project.dataset)
-    return state.ask(load_task.first_lines, FileRequest(_path(state, dataset))).lines
+    return state.ask(load_task.first_lines, load_task.FileRequest(_path(state, dataset))).lines
 
 
 def columns_edit(form: Mapping[str, str], read: set[str]) -> policy_service.Change:
@@ -156,7 +155,7 @@ def looks_like_sets(state: ServerState, dataset: Dataset) -> bool:
     if Path(dataset.file).suffix.lower() not in TEXT:
         return False
     try:
-        return state.ask(load_task.file_of_sets, FileRequest(_path(state, dataset))).looks_like_sets
+        return state.ask(load_task.file_of_sets, load_task.FileRequest(_path(state, dataset))).looks_like_sets
     except CloakError:
         return False
 
@@ -183,7 +182,7 @@ def set_kind(state: ServerState, project: Project, kind: str, form: Mapping[str,
 
 def text_of_sets(state: ServerState, dataset: Dataset, form: Mapping[str, str]) -> str:
     """A policy on a file of sets."""
-    sets = state.ask(load_task.file_of_sets, FileRequest(_path(state, dataset)))
+    sets = state.ask(load_task.file_of_sets, load_task.FileRequest(_path(state, dataset)))
     delimiter = _mark(form.get("delimiter", "")) or sets.delimiter
 
     def change(document: policy_service.Document) -> None:
@@ -200,7 +199,7 @@ def _with_sets(state: ServerState, project: Project, form: Mapping[str, str], *,
     dataset = state.store.dataset(project.dataset)
     column, separator = form.get("column", ""), _mark(form.get("separator", ""))
     if not column:
-        guesses = state.ask(load_task.columns_of_sets, FileRequest(_path(state, dataset)))
+        guesses = state.ask(load_task.columns_of_sets, load_task.FileRequest(_path(state, dataset)))
         if not guesses:
             raise DataError(
                 "no column looks as if its cells held sets", hint="choose the column and what separates its items"
@@ -240,7 +239,7 @@ class KindForm:
     columns: tuple[str, ...]  # that could hold sets
 
 
-def kind_form(policy: Policy, profile: ProfileAnswer) -> KindForm:
+def kind_form(policy: Policy, profile: load_task.ProfileAnswer) -> KindForm:
     """What a form about the type shows: the type now, and columns that could hold sets."""
     column = next(iter(policy.columns_with(Role.ITEMS)), None)
     separator = policy.columns[column].separator if column else None

@@ -22,18 +22,8 @@ from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.starter import starter_policy
 from tablecloak.progress import Progress
 from tablecloak.release.plan import source_of
+from tablecloak.server import tables
 from tablecloak.server.steps.home import task as home_task
-from tablecloak.server.tables import (
-    DEFAULT_MEANS,
-    Means,
-    PolicyTable,
-    frame_of,
-    is_large,
-    looked_at,
-    nameless,
-    page_of,
-    with_header,
-)
 from tablecloak.values.cell_grammar import format_value
 
 MARKS = ("|", ";", ",", "/", "+", " ")
@@ -55,7 +45,7 @@ class ProfileRequest:
     path: Path
     options: Mapping[str, Any] = field(default_factory=dict)
     preset: str = "standard"
-    means: Means = DEFAULT_MEANS
+    means: tables.Means = tables.DEFAULT_MEANS
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +92,21 @@ class ProfileAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """What the API says of a dataset."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("inspected", "file")}
-        order = ("rows", "sampled", "file", "policy", "shapes", "memory_bytes")
-        plain = {**own, "file": asdict(self.file)}
-        return {**self.inspected, **{name: plain[name] for name in order}}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "inspected"}
+        return {**self.inspected, **own, "file": asdict(self.file)}
 
 
 def profile(request: ProfileRequest, _progress: Progress) -> ProfileAnswer:
     """What a table looks like, and a policy to start from."""
     source = Source(request.path, **{k: v for k, v in request.options.items() if v not in (None, "")})
     try:
-        source = with_header(source)
+        source = tables.with_header(source)
         layout = sniff(source)
-        frame, n_rows = looked_at(source, request.means)
+        frame, n_rows = tables.looked_at(source, request.means)
         inspected = image_profile(frame) if home_task.is_image_table(source.path) else inspect_frame(frame)
         suggested = starter_policy(inspected, source=source.path.name, preset=request.preset)
     except CloakError as error:
-        raise nameless(error, source) from None
+        raise tables.nameless(error, source) from None
     return ProfileAnswer(
         inspected.to_dict(),
         n_rows,
@@ -168,7 +156,7 @@ def _by_frequency(present: pl.Series) -> list[int]:
 class RowsRequest:
     """Which rows of a table."""
 
-    table: PolicyTable
+    table: tables.PolicyTable
     offset: int
     limit: int
 
@@ -184,10 +172,10 @@ class TextRows:
 def rows(request: RowsRequest, _progress: Progress) -> TextRows:
     """One page of a table as texts."""
     source = source_of(request.table.read_policy())
-    if is_large(source, request.table.means):
-        part = page_of(source, request.offset, request.limit)
+    if tables.is_large(source, request.table.means):
+        part = tables.page_of(source, request.offset, request.limit)
     else:
-        part = frame_of(source).slice(request.offset, request.limit)
+        part = tables.frame_of(source).slice(request.offset, request.limit)
     return text_rows(part)
 
 
@@ -236,7 +224,7 @@ class SetColumn:
 def columns_of_sets(request: FileRequest, _progress: Progress) -> tuple[SetColumn, ...]:
     """Text columns whose cells look like sets, the likeliest first, each with what separates its items."""
     source = Source(request.path)
-    frame = frame_of(source)
+    frame = tables.frame_of(source)
     text = [c.name for c in sniff(source).columns if c.type is ColumnType.TEXT]
     guesses = [guess for name in text if (guess := _guess(frame[name].cast(pl.String).drop_nulls()))]
     return tuple(sorted(guesses, key=lambda guess: -guess.share))
