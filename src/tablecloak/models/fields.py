@@ -146,3 +146,11 @@ def numbers_held(stats: ClassStats, sensitive: str | None, model_name: str) -> t
     ordered = by_number(held)
     assert ordered.domain.numbers is not None
     return ordered, ordered.domain.numbers
+
+
+def may_be_missed(name: str, *, then: str = ", and the finished table is recounted") -> str:
+    """What searching for a model means that a union of classes may break."""
+    return (
+        f"{name}: a union of classes that satisfy it may not, so the search never gives up a branch because "
+        f"of it{then}. A release may exist although none is found"
+    )

@@ -20,6 +20,10 @@ from tablecloak.progress import Progress
 Limit = Annotated[
     float, Field(ge=0, lt=1, description="share of records that may be left out because their class fails the goal")
 ]
+Suppress = Annotated[
+    Literal["records", "cells"],
+    Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
+]
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -31,10 +35,7 @@ class FullDomain(ABC):
     needs_hierarchies: ClassVar[bool] = True
     loss: LossName = "gcp"
     suppression_limit: Limit = 0.0
-    suppress: Annotated[
-        Literal["records", "cells"],
-        Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
-    ] = "records"
+    suppress: Suppress = "records"
     target: LossTarget = None
 
     @property
@@ -66,3 +67,13 @@ class FullDomain(ABC):
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         searched = self.explore(problem, progress)
         return publish(searched.judge, searched.choose().node, cells=self.suppress == "cells")
+
+
+class ForAnyGoal(FullDomain):
+    """What searches have in common that find their node without tags, whatever the goal."""
+
+    def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
+        return None
+
+    def visit(self, searched: SearchedLattice) -> None:
+        searched.choose()
