@@ -58,12 +58,7 @@ def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
 
 
 def counts(
-    domains: Sequence[Domain],
-    solution: Solution,
-    sizes: IntArray,
-    n_rows: int,
-    k: int,
-    look: Look | None,
+    domains: Sequence[Domain], solution: Solution, sizes: IntArray, n_rows: int, k: int, look: Look | None
 ) -> ReleaseCounts:
     """The counts of classes of the given sizes; what looks closer needs rows."""
     united = _united(solution, domains, sizes)

@@ -133,7 +133,4 @@ def _halves(judge: Judge, low: Node, high: Node) -> list[tuple[Node, Node]]:
         return []
     d = -max(gains)[2]
     middle = (low[d] + high[d]) // 2
-    return [
-        (low, (*high[:d], middle, *high[d + 1 :])),
-        ((*low[:d], middle + 1, *low[d + 1 :]), high),
-    ]
+    return [(low, (*high[:d], middle, *high[d + 1 :])), ((*low[:d], middle + 1, *low[d + 1 :]), high)]
