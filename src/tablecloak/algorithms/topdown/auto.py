@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak import rng
-from tablecloak.algorithms.base import Problem, Solution, TupleOrder, algorithm, if_not_monotone
+from tablecloak.algorithms.base import LoweringLimit, Problem, Solution, TupleOrder, algorithm, if_not_monotone
 from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
@@ -111,9 +111,7 @@ class Auto:
     time_limit: Annotated[
         float | None, Field(gt=0, description="seconds after which the best release found so far is taken")
     ] = None
-    suppression_limit: Annotated[
-        float, Field(ge=0, lt=1, description="share of records that may be left out where that lowers the loss")
-    ] = 0.0
+    suppression_limit: LoweringLimit = 0.0
     labels: Annotated[
         Literal["hierarchy", "set"],
         Field(description="hierarchy: publish its nodes; set: publish any set of values, whatever the hierarchy"),

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from tablecloak.algorithms.base import FINER, Problem, Solution, algorithm, if_not_monotone
+from tablecloak.algorithms.base import FINER, FailingLimit, Problem, Solution, algorithm, if_not_monotone
 from tablecloak.algorithms.merge_classes import released
 from tablecloak.algorithms.topdown._expose_siblings import Exposing, flat_tree
 from tablecloak.arrays import BoolArray, IntArray
@@ -38,9 +38,7 @@ class Suppression:
     unit: Annotated[
         Literal["cells", "values", "attributes", "records"], Field(description="what is hidden as a whole")
     ] = "cells"
-    suppression_limit: Annotated[
-        float, Field(ge=0, lt=1, description="share of records that may be left out because their class fails the goal")
-    ] = 0.0
+    suppression_limit: FailingLimit = 0.0
 
     def refuses(self, goal: Goal) -> str | None:
         return if_not_monotone(goal, FINER)

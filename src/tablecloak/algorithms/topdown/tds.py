@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from tablecloak.algorithms.base import FINER, Problem, Solution, algorithm, if_not_monotone
+from tablecloak.algorithms.base import FINER, FailingLimit, Problem, Solution, algorithm, if_not_monotone
 from tablecloak.algorithms.merge_classes import released
 from tablecloak.algorithms.topdown._expose_siblings import Exposing, ExposingStep, tree_of
 from tablecloak.algorithms.topdown._grid import Grid, Piece, Trial, children_of, whole_piece
@@ -42,9 +42,7 @@ class TopDownSpecialization:
     class_column: Annotated[
         str | None, Field(description="sensitive or quasi-identifying column that the release should help to predict")
     ] = None
-    suppression_limit: Annotated[
-        float, Field(ge=0, lt=1, description="share of records that may be left out because their class fails the goal")
-    ] = 0.0
+    suppression_limit: FailingLimit = 0.0
 
     @property
     def needs_sensitive(self) -> bool:
