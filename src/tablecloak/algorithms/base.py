@@ -177,9 +177,8 @@ class Solution:
         """Records of every class, suppressed ones not counted."""
         is_published = self.class_of_tuple >= 0
         weights = table.weights[is_published] if len(table.weights) else None
-        return np.bincount(self.class_of_tuple[is_published], weights=weights, minlength=self.n_classes).astype(
-            np.int64
-        )
+        sizes = np.bincount(self.class_of_tuple[is_published], weights=weights, minlength=self.n_classes)
+        return sizes.astype(np.int64)
 
     def stats(self, table: CodedTable) -> ClassStats:
         """Statistics of the classes as a reader of the release counts them: without suppressed records."""

@@ -84,9 +84,8 @@ def _united(solution: Solution, domains: Sequence[Domain], sizes: IntArray) -> U
     firsts, group = group_keys.sized(len(released))(_label_keys(solution, domains, released))
     is_first = np.zeros(len(released), np.bool_)
     is_first[firsts] = True
-    in_order = np.cumsum(is_first, dtype=np.uint32) - np.uint32(
-        1
-    )  # so that millions of classes are walked through once
+    # so that millions of classes are walked through once
+    in_order = np.cumsum(is_first, dtype=np.uint32) - np.uint32(1)
     number[released] = in_order[firsts][group]
     return United(number, released[is_first])
 

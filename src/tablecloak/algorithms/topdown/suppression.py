@@ -166,9 +166,8 @@ def _judged(problem: Problem, stars: Stars, among: BoolArray | None = None) -> t
         classes[part] = _numbered([column[part] for column in columns])
     stats = table.class_stats(classes, int(classes.max(initial=-1)) + 1)
     fails = ~problem.goal.admits(stats)
-    return np.where((classes >= 0) & fails[classes], -1, classes) if len(fails) else classes, int(
-        stats.size[fails].sum()
-    )
+    judged = np.where((classes >= 0) & fails[classes], -1, classes) if len(fails) else classes
+    return judged, int(stats.size[fails].sum())
 
 
 def _numbered(columns: list[IntArray]) -> IntArray:
