@@ -192,7 +192,8 @@ class Personalized:
 
     def margin(self, stats):
         hist = next(iter(stats.hist.values()))
-        shares = np.concatenate([part for _, part in hist.share_slices()])
+        shares = np.zeros((hist.n_classes, hist.domain.n_values))
+        shares[hist.entry_class(), hist.codes] = hist.shares()
         place = hist.domain.labels.index
         breach = [
             np.where(shares[:, place(who)] > 0, shares[:, [place(v) for v in node]].sum(axis=1), 0.0)

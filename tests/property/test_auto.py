@@ -15,7 +15,6 @@ from tablecloak.algorithms.base import Problem
 from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown.auto import Auto, _losses, share_out
 from tablecloak.algorithms.topdown.mondrian import Mondrian
-from tablecloak.data.class_labels import labels_of_classes
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
@@ -45,7 +44,7 @@ def goal_of(name):
 
 def published(table, solution, frame):
     """Released rows as dictionaries, with the originals they stand for."""
-    labels = labels_of_classes(table.domains, solution.lo, solution.hi, solution.nodes, solution.sets)
+    labels = solution.published(table.domains)
     classes = solution.class_of_row(table)
     columns = {q: labels[q].publish(q, classes).cast(pl.String) for q in QUASI}
     rows = frame.with_columns(**columns).rows(named=True)

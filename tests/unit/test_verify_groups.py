@@ -180,7 +180,7 @@ def test_a_run_that_exchanges_nothing_publishes_nothing(monkeypatch):
     def unmoved(problem, groups, columns):
         return ColumnBlock(columns, np.arange(len(groups)))
 
-    monkeypatch.setattr(swapping, "shuffled", unmoved)
+    monkeypatch.setattr(swapping.base, "shuffled", unmoved)
     with pytest.raises(tc.GoalNotMet, match="not exchanged inside groups"):
         tc.anonymize(PAIRS, pairs("swapping"))
 

@@ -17,7 +17,6 @@ from tablecloak.algorithms.fulldomain.incognito import Incognito
 from tablecloak.algorithms.fulldomain.lattice_view import minimal_nodes
 from tablecloak.algorithms.topdown.single_dimensional import SingleDimensional
 from tablecloak.algorithms.topdown.tds import igpl, information_gain
-from tablecloak.data.class_labels import labels_of_classes
 from tablecloak.models import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.l_diversity import LDiversity
@@ -64,7 +63,7 @@ def test_v_datafly_1():
     assert way == [(0, 0), (0, 1), (1, 1)]  # the tie of 8 ages and 8 post codes goes to the post code
     assert [[judge.rollups.distinct(d, n[d]) for d in (0, 1)] for n in way] == [[8, 8], [8, 4], [4, 4]]
     solution = Datafly().solve(problem, silent)
-    labels = labels_of_classes(table.domains, solution.lo, solution.hi, solution.nodes)
+    labels = solution.published(table.domains)
     published = [[str(c) for c in labels[n].publish(n, solution.class_of_row(table))] for n in ("age", "post_code")]
     sizes = {pair: sum(p == pair for p in zip(*published, strict=True)) for pair in zip(*published, strict=True)}
     assert sizes == {
@@ -164,7 +163,7 @@ def test_single_dimensional_b8(k, l, expected):  # noqa: E741
     run = SingleDimensional(width="maximum").run(problem, silent)
     assert run.steps == expected["steps"]
     table, solution = problem.table, run.grid.solution(run.closed)
-    labels = labels_of_classes(table.domains, solution.lo, solution.hi, solution.nodes)
+    labels = solution.published(table.domains)
     classes = solution.class_of_row(table)
     found = {
         tuple(int(i) + 1 for i in np.flatnonzero(classes == c)): [

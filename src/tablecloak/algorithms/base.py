@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.arrays import FloatArray, IntArray
@@ -29,6 +29,12 @@ A = TypeVar("A")
 BLOCK = 1 << 18  # classes whose losses are looked up at once: there may be millions
 # Why a search that goes from coarse to fine, and stops where the goal fails, refuses models.
 FINER = "a finer table can satisfy {models} where a coarser one does not, so it would be missed"
+FailingLimit = Annotated[
+    float, Field(ge=0, lt=1, description="share of records that may be left out because their class fails the goal")
+]
+LoweringLimit = Annotated[
+    float, Field(ge=0, lt=1, description="share of records that may be left out where that lowers the loss")
+]
 # What every algorithm must define.
 DEFINED = ("name", "refuses", "solve")
 
@@ -171,9 +177,8 @@ class Solution:
         """Records of every class, suppressed ones not counted."""
         is_published = self.class_of_tuple >= 0
         weights = table.weights[is_published] if len(table.weights) else None
-        return np.bincount(self.class_of_tuple[is_published], weights=weights, minlength=self.n_classes).astype(
-            np.int64
-        )
+        sizes = np.bincount(self.class_of_tuple[is_published], weights=weights, minlength=self.n_classes)
+        return sizes.astype(np.int64)
 
     def stats(self, table: CodedTable) -> ClassStats:
         """Statistics of the classes as a reader of the release counts them: without suppressed records."""

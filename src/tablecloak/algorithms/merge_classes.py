@@ -17,6 +17,13 @@ def renumbered(classes: IntArray) -> tuple[IntArray, int]:
     return new.reshape(-1).astype(np.int64), len(old)
 
 
+def released(classes: IntArray) -> tuple[IntArray, IntArray]:
+    """The same of classes of which those below 0 are suppressed, and the first tuple of every one that is published."""
+    old, firsts, new = np.unique(classes, return_index=True, return_inverse=True)
+    n_out = int(np.count_nonzero(old < 0))
+    return new.reshape(-1) - n_out, firsts[n_out:]
+
+
 def boxes_of(table: CodedTable, classes: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
     """Smallest and largest code of every class (-1: in none) in each quasi dimension, (n_classes, n_dims) each."""
     order = np.argsort(classes, kind="stable")

@@ -58,12 +58,7 @@ def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
 
 
 def counts(
-    domains: Sequence[Domain],
-    solution: Solution,
-    sizes: IntArray,
-    n_rows: int,
-    k: int,
-    look: Look | None,
+    domains: Sequence[Domain], solution: Solution, sizes: IntArray, n_rows: int, k: int, look: Look | None
 ) -> ReleaseCounts:
     """The counts of classes of the given sizes; what looks closer needs rows."""
     united = _united(solution, domains, sizes)
@@ -89,9 +84,8 @@ def _united(solution: Solution, domains: Sequence[Domain], sizes: IntArray) -> U
     firsts, group = group_keys.sized(len(released))(_label_keys(solution, domains, released))
     is_first = np.zeros(len(released), np.bool_)
     is_first[firsts] = True
-    in_order = np.cumsum(is_first, dtype=np.uint32) - np.uint32(
-        1
-    )  # so that millions of classes are walked through once
+    # so that millions of classes are walked through once
+    in_order = np.cumsum(is_first, dtype=np.uint32) - np.uint32(1)
     number[released] = in_order[firsts][group]
     return United(number, released[is_first])
 
@@ -227,47 +221,42 @@ def _tuples(table: CodedTable) -> OriginalTuples:
     return OriginalTuples(tuple(table.quasi_codes(i) for i in range(table.space.n_dims)), weights)
 
 
-def _records(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: IntArray) -> ComparedRecords:
-    """Originals and published records over quasi-identifiers and sensitive columns."""
-    published = np.flatnonzero(classes >= 0)
-    weights = table.weights if len(table.weights) else np.ones(table.n_tuples, np.int64)
-    record_columns = [
+def _record_columns(
+    table: CodedTable, columns: tuple[ColumnDetails, ...], classes: IntArray, shown: IntArray | slice
+) -> list[RecordColumn]:
+    """Originals, and what is shown of some of them, over quasi-identifiers and sensitive columns."""
+    quasi = [
         RecordColumn(
-            column.name, smallest_codes(table.quasi_codes(i), column.n_codes), column.cell[classes[published]],
+            column.name, smallest_codes(table.quasi_codes(i), column.n_codes), column.cell[classes[shown]],
             column.coverage, column.n_codes, column.places,
         )
         for i, column in enumerate(columns)
     ]  # fmt: skip
-    for domain, codes in table.attributes():
-        before = smallest_codes(codes, domain.n_values)
-        cells = exact_cells(domain.n_values)
-        places = unit_line(domain.numbers)
-        record_columns.append(
-            RecordColumn(domain.name, before, codes[published], cells, domain.n_values, places, is_quasi=False)
+    sensitive = [
+        RecordColumn(
+            domain.name, smallest_codes(codes, domain.n_values), codes[shown], exact_cells(domain.n_values),
+            domain.n_values, unit_line(domain.numbers), is_quasi=False,
         )
-    return ComparedRecords(tuple(record_columns), weights, weights[published])
+        for domain, codes in table.attributes()
+    ]  # fmt: skip
+    return [*quasi, *sensitive]
+
+
+def _records(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: IntArray) -> ComparedRecords:
+    """Originals and published records."""
+    published = np.flatnonzero(classes >= 0)
+    weights = table.weights if len(table.weights) else np.ones(table.n_tuples, np.int64)
+    return ComparedRecords(tuple(_record_columns(table, columns, classes, published)), weights, weights[published])
 
 
 def _paired(table: CodedTable, columns: tuple[ColumnDetails, ...], classes: IntArray, n_rows: int) -> ComparedRecords:
     """The same of rows drawn from so many, each beside what was published of it; of a suppressed one, nothing."""
-    is_left_out = classes < 0
-    record_columns = [
-        RecordColumn(
-            column.name, smallest_codes(table.quasi_codes(i), column.n_codes),
-            np.where(is_left_out, len(column.coverage.lo), column.cell[classes]),
-            with_star(column.coverage, column.n_codes), column.n_codes, column.places,
-        )
-        for i, column in enumerate(columns)
-    ]  # fmt: skip
-    for domain, codes in table.attributes():
-        n = domain.n_values
-        cells = np.where(is_left_out, n, codes)
-        exact = with_star(exact_cells(n), n)
-        record_columns.append(
-            RecordColumn(domain.name, smallest_codes(codes, n), cells, exact, n, unit_line(domain.numbers), False)
-        )
+    starred = tuple(
+        replace(c, cells=np.where(classes < 0, len(c.coverage.lo), c.cells), coverage=with_star(c.coverage, c.n_codes))
+        for c in _record_columns(table, columns, classes, slice(None))
+    )
     ones = np.ones(len(classes), np.int64)
-    return ComparedRecords(tuple(record_columns), ones, ones, n_rows if n_rows > len(classes) else None, is_paired=True)
+    return ComparedRecords(starred, ones, ones, n_rows if n_rows > len(classes) else None, is_paired=True)
 
 
 def best_by(metric: str, problem: Problem, solutions: Iterable[Solution], target: str | None) -> Solution:

@@ -25,6 +25,5 @@ def _homogeneity(case: Case, hist: Histogram) -> AttackSuccess:
     alone = (hist.distinct() == 1).astype(np.float64)
     n_victims = int(hist.records()[alone > 0].sum())
     whole = float(np.count_nonzero(hist.totals) == 1)
-    return finding_of_groups(
-        case, hist, alone, n_victims, baseline=whole, details={"homogeneous_classes": int(alone.sum())},
-    )  # fmt: skip
+    details = {"homogeneous_classes": int(alone.sum())}
+    return finding_of_groups(case, hist, alone, n_victims, baseline=whole, details=details)

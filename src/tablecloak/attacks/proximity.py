@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from tablecloak.attacks._sensitive_values import (
-    finding_of_groups,
-    near_shares,
-    numeric_histograms,
-    range_of,
-    united,
-    worst_column,
-)
+from tablecloak.attacks import _sensitive_values as sensitive
 from tablecloak.attacks.base import LIKELY, AttackSuccess, attack
 from tablecloak.attacks.case import Case
 from tablecloak.stats.classes import Histogram
@@ -26,15 +19,16 @@ def proximity(case: Case) -> AttackSuccess:
     Stopped by: (epsilon, m)-anonymity, worst group protection, t-closeness with the ordered distance.
     Reference: Li, Tao, Xiao, Preservation of proximity privacy in publishing numerical sensitive data, SIGMOD 2008.
     """
-    return worst_column(case, numeric_histograms(case), _proximity)
+    return sensitive.worst_column(case, sensitive.numeric_histograms(case), _proximity)
 
 
 def _proximity(case: Case, hist: Histogram) -> AttackSuccess:
     ordered = by_number(hist)
-    radius = case.attacker.radius * range_of(ordered)
-    near = near_shares(ordered, radius)
+    radius = case.attacker.radius * sensitive.range_of(ordered)
+    near = sensitive.near_shares(ordered, radius)
     n_victims = int(ordered.counts[near > LIKELY].sum())
-    whole = united(ordered)
-    baseline = float(whole.max_by_class(near_shares(whole, radius)).max(initial=0.0))
+    whole = sensitive.united(ordered)
+    baseline = float(whole.max_by_class(sensitive.near_shares(whole, radius)).max(initial=0.0))
     details = {"radius": radius, "exact_value": float(hist.shares().max(initial=0.0))}
-    return finding_of_groups(case, hist, ordered.max_by_class(near), n_victims, baseline=baseline, details=details)
+    top = ordered.max_by_class(near)
+    return sensitive.finding_of_groups(case, hist, top, n_victims, baseline=baseline, details=details)

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from tablecloak.attacks._sensitive_values import (
-    finding_of_groups,
-    n_numbers,
-    numeric_histograms,
-    range_of,
-    united,
-    window_share,
-    worst_column,
-)
+from tablecloak.attacks import _sensitive_values as sensitive
 from tablecloak.attacks.base import LIKELY, AttackSuccess, attack
 from tablecloak.attacks.case import Case
 from tablecloak.stats.classes import Histogram
@@ -27,13 +19,13 @@ def range_disclosure(case: Case) -> AttackSuccess:
     Stopped by: worst group protection, (k, e)-anonymity with a large e.
     Reference: Loukides, Shao, Preventing range disclosure in k-anonymised data, Expert Systems with Applications 2011.
     """
-    return worst_column(case, numeric_histograms(case), _range_disclosure)
+    return sensitive.worst_column(case, sensitive.numeric_histograms(case), _range_disclosure)
 
 
 def _range_disclosure(case: Case, hist: Histogram) -> AttackSuccess:
     ordered = by_number(hist)
-    width = 2 * case.attacker.radius * range_of(ordered)
-    inside = window_share(ordered, width)
-    whole = float(window_share(united(ordered), width).max(initial=0.0))
-    n_victims = int(n_numbers(hist)[inside > LIKELY].sum())
-    return finding_of_groups(case, hist, inside, n_victims, baseline=whole, details={"width": width})
+    width = 2 * case.attacker.radius * sensitive.range_of(ordered)
+    inside = sensitive.window_share(ordered, width)
+    whole = float(sensitive.window_share(sensitive.united(ordered), width).max(initial=0.0))
+    n_victims = int(sensitive.n_numbers(hist)[inside > LIKELY].sum())
+    return sensitive.finding_of_groups(case, hist, inside, n_victims, baseline=whole, details={"width": width})

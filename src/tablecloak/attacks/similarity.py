@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from tablecloak.attacks._sensitive_values import (
-    finding_of_groups,
-    histograms,
-    range_of,
-    spreads,
-    united,
-    window_share,
-    worst_column,
-)
+from tablecloak.attacks import _sensitive_values as sensitive
 from tablecloak.attacks.base import AttackSuccess, attack
 from tablecloak.attacks.case import Case
 from tablecloak.errors import DoesNotApplyError
@@ -31,10 +23,11 @@ def similarity(case: Case) -> AttackSuccess:
     Stopped by: t-closeness with a hierarchical or ordered distance, p+-sensitive k-anonymity, worst group protection.
     Reference: Li, Li, Venkatasubramanian, t-closeness: privacy beyond k-anonymity and l-diversity, ICDE 2007.
     """
-    usable = {n: h for n, h in histograms(case).items() if h.domain.hierarchy or h.domain.numbers is not None}
+    hists = sensitive.histograms(case)
+    usable = {n: h for n, h in hists.items() if h.domain.hierarchy or h.domain.numbers is not None}
     if not usable:
         raise DoesNotApplyError(NEEDS_CATEGORIES)
-    return worst_column(case, usable, _similarity)
+    return sensitive.worst_column(case, usable, _similarity)
 
 
 def _similarity(case: Case, hist: Histogram) -> AttackSuccess:
@@ -44,13 +37,13 @@ def _similarity(case: Case, hist: Histogram) -> AttackSuccess:
         top = kinds.max_by_class(kinds.shares())
         whole = float(kinds.total_shares().max(initial=0.0))
         n_alike = int(hist.records()[kinds.distinct() == 1].sum())
-        return finding_of_groups(case, hist, top, n_alike, baseline=whole, details={"level": level})
+        return sensitive.finding_of_groups(case, hist, top, n_alike, baseline=whole, details={"level": level})
     ordered = by_number(hist)
-    width = case.attacker.spread * range_of(ordered)
-    inside = window_share(ordered, width)
-    spread = spreads(ordered)
+    width = case.attacker.spread * sensitive.range_of(ordered)
+    inside = sensitive.window_share(ordered, width)
+    spread = sensitive.spreads(ordered)
     is_alike = (spread < width - 1e-12) & (hist.records() > 0)
-    whole = float(window_share(united(ordered), width).max(initial=0.0))
-    return finding_of_groups(
+    whole = float(sensitive.window_share(sensitive.united(ordered), width).max(initial=0.0))
+    return sensitive.finding_of_groups(
         case, hist, inside, int(hist.records()[is_alike].sum()), baseline=whole, details={"width": width}
     )

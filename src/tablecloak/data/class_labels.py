@@ -46,25 +46,10 @@ class ClassLabels:
         return shown.cast(pl.String).cast(pl.Float64) if self.are_numbers else shown
 
 
-def labels_of_classes(
-    domains: Sequence[Domain],
-    lo: IntArray,
-    hi: IntArray,
-    nodes: IntArray | None = None,
-    sets: NDArray[np.uint64] | None = None,
-) -> dict[str, ClassLabels]:
-    """Labels of classes given as boxes of codes, or as hierarchy nodes or sets of codes where these are given."""
-    columns = [
-        (lo[:, i], hi[:, i], None if nodes is None else nodes[:, i], None if sets is None else sets[:, i])
-        for i in range(len(domains))
-    ]
-    return {d.name: labels_of_column(d, *column) for d, column in zip(domains, columns, strict=True)}
-
-
 def labels_of_column(
     domain: Domain, lo: IntArray, hi: IntArray, nodes: IntArray | None, sets: NDArray[np.uint64] | None
 ) -> ClassLabels:
-    """The same in one column."""
+    """Labels of classes given as intervals of codes, or as hierarchy nodes or sets of codes where there are any."""
     if sets is not None and sets.any():
         return _listed(domain, sets)
     if nodes is not None and domain.hierarchy is not None:
@@ -74,22 +59,22 @@ def labels_of_column(
 
 def _listed(domain: Domain, sets: NDArray[np.uint64]) -> ClassLabels:
     distinct, of_class = np.unique(sets, return_inverse=True)
-    return _compact(domain.set_labels(distinct), of_class)
+    return united_labels(domain.set_labels(distinct), of_class)
 
 
 def _named(domain: Domain, nodes: IntArray) -> ClassLabels:
     assert domain.hierarchy is not None
     distinct, of_class = np.unique(nodes, return_inverse=True)
-    return _compact([domain.hierarchy.shown[node] for node in distinct.tolist()], of_class)
+    return united_labels([domain.hierarchy.shown[node] for node in distinct.tolist()], of_class)
 
 
 def _labels_of(domain: Domain, lo: IntArray, hi: IntArray) -> ClassLabels:
     # few classes differ in one column, so texts are made once for every different interval
     first, last, of_class = distinct_intervals(lo, hi, domain.n_codes)
     if domain.hierarchy is None:
-        return _compact(domain.labels(first, last), of_class)
+        return united_labels(domain.labels(first, last), of_class)
     nodes, place = _in_order(domain.nodes(first, last))  # many intervals share few nodes
-    labels = _compact([domain.hierarchy.shown[node] for node in nodes.tolist()], place)
+    labels = united_labels([domain.hierarchy.shown[node] for node in nodes.tolist()], place)
     return replace(labels, of_class=labels.of_class[of_class])
 
 
@@ -102,7 +87,7 @@ def _in_order(numbers: IntArray) -> tuple[IntArray, IntArray]:
     return distinct[order], rank[place]
 
 
-def _compact(labels: Sequence[str | None], of_class: NDArray[np.integer[Any]]) -> ClassLabels:
+def united_labels(labels: Sequence[str | None], of_class: NDArray[np.integer[Any]]) -> ClassLabels:
     """Different nodes may carry one label; a reader of the release cannot tell them apart."""
     names = tuple(dict.fromkeys(label for label in labels if label is not None))
     place = {name: i for i, name in enumerate(names)}

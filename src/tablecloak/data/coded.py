@@ -150,10 +150,7 @@ def _starts(parts: Sequence[NDArray[np.generic]]) -> IntArray:
 
 
 def code_table(
-    quasi: Sequence[tuple[Domain, Codes]],
-    sensitive: Sequence[tuple[SensitiveDomain, Codes]],
-    *,
-    by_row: bool = False,
+    quasi: Sequence[tuple[Domain, Codes]], sensitive: Sequence[tuple[SensitiveDomain, Codes]], *, by_row: bool = False
 ) -> CodedTable:
     """Pack coded columns and, where it pays, unite equal tuples.
 

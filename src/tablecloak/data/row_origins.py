@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tablecloak.arrays import IntArray
+from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coverage import Coverage
 from tablecloak.kernels.graph import transport
 from tablecloak.stats.classes import number_rows
@@ -203,8 +203,8 @@ class _Nodes:
     members: IntArray  # rows, node by node
 
     @classmethod
-    def of(cls, place: IntArray, key: IntArray) -> _Nodes:
-        members = np.lexsort((key, place))
+    def of(cls, rows: IntArray, place: IntArray, key: IntArray) -> _Nodes:
+        members = rows[np.lexsort((key[rows], place[rows]))]
         place, key = place[members], key[members]
         is_first = np.ones(len(place), bool)
         is_first[1:] = (place[1:] != place[:-1]) | (key[1:] != key[:-1])
@@ -214,6 +214,14 @@ class _Nodes:
     @property
     def starts(self) -> IntArray:
         return np.cumsum(self.count) - self.count
+
+    def find(self, place: IntArray, key: IntArray) -> tuple[IntArray, BoolArray]:
+        """The node with each place and key, and whether there is one."""
+        width = int(max(self.key.max(initial=0), key.max(initial=0))) + 1
+        names, wanted = self.place * width + self.key, place * width + key  # names ascend
+        at = np.searchsorted(names, wanted)
+        at[at == len(names)] = 0
+        return at, names[at] == wanted if len(names) else np.zeros(len(wanted), bool)
 
 
 def assigned(candidates: CoveredOriginals, equal: Sequence[Equal]) -> Origins:
@@ -228,15 +236,17 @@ def assigned(candidates: CoveredOriginals, equal: Sequence[Equal]) -> Origins:
     class_of_point = np.full(candidates.n_points, -1)
     class_of_point[candidates.points] = candidates.classes
     class_of_original = class_of_point[candidates.point_of_original]
-    is_plain = (class_of_original >= 0) & ~is_open[class_of_original]
     row_of = np.full(len(row_key), -1)
     rows = np.flatnonzero(~is_open[candidates.class_of_row])
-    originals = np.flatnonzero(is_plain)
-    is_certain = _counted(candidates.class_of_row, class_of_original, row_key, original_key, rows, originals, row_of)
+    originals = np.flatnonzero((class_of_original >= 0) & ~is_open[class_of_original])
+    published = _Nodes.of(rows, candidates.class_of_row, row_key)
+    is_certain = _counted(published, _Nodes.of(originals, class_of_original, original_key), row_of)
     rows = np.flatnonzero(is_open[candidates.class_of_row])
     if len(rows):
         originals = np.flatnonzero((class_of_original >= 0) & is_open[class_of_original])
-        is_certain &= _transported(candidates, row_key, original_key, rows, originals, row_of)
+        published = _Nodes.of(rows, candidates.class_of_row, row_key)
+        there = _Nodes.of(originals, candidates.point_of_original, original_key)
+        is_certain &= _transported(candidates, published, there, row_of)
     return Origins(row_of, is_certain)
 
 
@@ -268,31 +278,17 @@ def _keys(candidates: CoveredOriginals, equal: Sequence[Equal]) -> tuple[IntArra
     return keys[:n_rows], keys[n_rows:]
 
 
-def _counted(
-    class_of_row: IntArray,
-    class_of_original: IntArray,
-    row_key: IntArray,
-    original_key: IntArray,
-    rows: IntArray,
-    originals: IntArray,
-    row_of: IntArray,
-) -> bool:
+def _counted(published: _Nodes, there: _Nodes, row_of: IntArray) -> bool:
     """Fill in `row_of` where every original has one class: equal rows get originals of their class one by one.
 
     Whether that was the only choice: no original of a class that is published was left over.
     """
-    published = _Nodes.of(class_of_row[rows], row_key[rows])
-    there = _Nodes.of(class_of_original[originals], original_key[originals])
-    width = int(max(row_key.max(initial=0), original_key.max(initial=0))) + 1
-    names = there.place * width + there.key  # ascending
-    keys = published.place * width + published.key
-    at = np.searchsorted(names, keys)
-    at[at == len(names)] = 0
-    is_there = names[at] == keys if len(names) else np.zeros(len(keys), bool)
-    n_matched = np.where(is_there, np.minimum(published.count, there.count[at] if len(names) else 0), 0)
-    first, second = _side_by_side(published, there, np.arange(len(keys)), at, n_matched)
-    row_of[rows[first]] = originals[second]
-    return bool((n_matched == np.where(is_there, there.count[at] if len(names) else 0, 0)).all())
+    at, is_there = there.find(published.place, published.key)
+    n_there = np.where(is_there, there.count[at] if len(there.count) else 0, 0)
+    n_matched = np.minimum(published.count, n_there)
+    first, second = _side_by_side(published, there, np.arange(len(at)), at, n_matched)
+    row_of[first] = second
+    return bool((n_matched == n_there).all())
 
 
 def _side_by_side(
@@ -309,20 +305,11 @@ def _side_by_side(
     )
 
 
-def _transported(
-    candidates: CoveredOriginals,
-    row_key: IntArray,
-    original_key: IntArray,
-    rows: IntArray,
-    originals: IntArray,
-    row_of: IntArray,
-) -> bool:
+def _transported(candidates: CoveredOriginals, published: _Nodes, there: _Nodes, row_of: IntArray) -> bool:
     """Fill in `row_of` where originals may belong to several classes.
 
     Whether that was the only choice: other cells tell the class of every original that fits, and none is left over.
     """
-    published = _Nodes.of(candidates.class_of_row[rows], row_key[rows])
-    there = _Nodes.of(candidates.point_of_original[originals], original_key[originals])
     of_published, of_there = _arcs(candidates, published, there)
     amounts = transported(of_published, of_there, published.count, there.count)
     is_certain = bool((np.bincount(of_there) <= 1).all() and (amounts == there.count[of_there]).all())
@@ -332,7 +319,7 @@ def _transported(
         published, there, of_published, of_there, amounts,
         _used_before(of_published, amounts), _used_before(of_there, amounts),
     )  # fmt: skip
-    row_of[rows[first]] = originals[second]
+    row_of[first] = second
     return is_certain
 
 
@@ -354,12 +341,7 @@ def _arcs(candidates: CoveredOriginals, published: _Nodes, there: _Nodes) -> tup
     node = np.repeat(np.arange(len(there.place)), n_classes)
     step = np.arange(len(node)) - np.repeat(np.cumsum(n_classes) - n_classes, n_classes)
     class_of = candidates.classes[starts[node] + step]
-    width = int(max(published.key.max(initial=0), there.key.max(initial=0))) + 1
-    names = published.place * width + published.key  # ascending
-    keys = class_of * width + there.key[node]
-    at = np.searchsorted(names, keys)
-    at[at == len(names)] = 0
-    fits = names[at] == keys
+    at, fits = published.find(class_of, there.key[node])
     return at[fits].astype(np.int64), node[fits].astype(np.int64)
 
 

@@ -191,12 +191,7 @@ def _bayes(seed: int) -> Any:  # noqa: ARG001
     return GaussianNB(var_smoothing=1e-3)
 
 
-LEARNERS: dict[str, Callable[[int], Any]] = {
-    "forest": _forest,
-    "logistic": _logistic,
-    "tree": _tree,
-    "bayes": _bayes,
-}
+LEARNERS: dict[str, Callable[[int], Any]] = {"forest": _forest, "logistic": _logistic, "tree": _tree, "bayes": _bayes}
 
 
 def is_installed() -> bool:

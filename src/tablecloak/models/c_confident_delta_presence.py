@@ -11,6 +11,7 @@ from pydantic import Field
 from tablecloak.arrays import FloatArray
 from tablecloak.models.base import Monotone, PrivacyModel, model
 from tablecloak.models.delta_presence import DeltaMax, DeltaMin
+from tablecloak.models.fields import may_be_missed
 from tablecloak.stats.classes import ClassStats, Evidence
 
 EXACT_UP_TO = 10_000
@@ -38,10 +39,7 @@ class ConfidentDeltaPresence(PrivacyModel):
 
     @property
     def note(self) -> str | None:
-        return (
-            f"{self.name}: a union of classes that satisfy it may not, so the search never gives up a branch because "
-            "of it, and the finished table is recounted. A release may exist although none is found"
-        )
+        return may_be_missed(self.name)
 
     def levels(self, stats: ClassStats) -> FloatArray:
         sizes = stats.persons.astype(np.float64)

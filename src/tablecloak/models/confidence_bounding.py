@@ -11,17 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from tablecloak.arrays import FloatArray
 from tablecloak.data.table import Role
-from tablecloak.models.base import (
-    Condition,
-    Monotone,
-    NamedColumn,
-    PrivacyModel,
-    Sense,
-    grouped,
-    model,
-    named_as,
-    one_histogram,
-)
+from tablecloak.models import base
 from tablecloak.models.fields import Columns, OneSensitive, Strict, largest_share
 from tablecloak.stats.classes import ClassStats, Evidence
 
@@ -40,8 +30,8 @@ class Template:
         return f"{columns} -> {self.s}"
 
 
-@model("confidence-bounding", evidence=Evidence.SENSITIVE, monotone=Monotone.GENERALIZATION)
-class ConfidenceBounding(PrivacyModel):
+@base.model("confidence-bounding", evidence=Evidence.SENSITIVE, monotone=base.Monotone.GENERALIZATION)
+class ConfidenceBounding(base.PrivacyModel):
     """In every group of records that agree on the columns `x`, the share of the value `s` stays below `h`.
 
     Formula: n_g(s) / |g| < h for every group g of records with equal published values of x, for every template
@@ -81,8 +71,8 @@ class ConfidenceBounding(PrivacyModel):
         return (Template(x=self.x, s=self.s, h=self.h),)
 
     @property
-    def sense(self) -> Sense:
-        return Sense.BELOW if self.strict else Sense.AT_MOST
+    def sense(self) -> base.Sense:
+        return base.Sense.BELOW if self.strict else base.Sense.AT_MOST
 
     @property
     def required(self) -> float:
@@ -104,28 +94,28 @@ class ConfidenceBounding(PrivacyModel):
     def usual_limit(self) -> tuple[str, float] | None:
         return None if self.h is None else ("h", 0.5)
 
-    def named_columns(self) -> tuple[NamedColumn, ...]:
+    def named_columns(self) -> tuple[base.NamedColumn, ...]:
         by_template = (
-            NamedColumn(("templates", i, *named.place), named.column, named.roles)
+            base.NamedColumn(("templates", i, *named.place), named.column, named.roles)
             for i, template in enumerate(self.templates or ())
-            for named in named_as("x", template.x, Role.QUASI)
+            for named in base.named_as("x", template.x, Role.QUASI)
         )
         return (
-            *named_as("x", self.x, Role.QUASI),
+            *base.named_as("x", self.x, Role.QUASI),
             *by_template,
-            *named_as("sensitive", self.sensitive, Role.SENSITIVE),
+            *base.named_as("sensitive", self.sensitive, Role.SENSITIVE),
         )
 
     def levels(self, stats: ClassStats) -> FloatArray:
         return self._confidence(stats, self.rules[0])
 
-    def conditions(self, stats: ClassStats) -> list[Condition]:
-        return [Condition(rule.name, self._confidence(stats, rule), rule.h, self.sense) for rule in self.rules]
+    def conditions(self, stats: ClassStats) -> list[base.Condition]:
+        return [base.Condition(rule.name, self._confidence(stats, rule), rule.h, self.sense) for rule in self.rules]
 
     def named_values(self) -> tuple[str, ...]:
         return tuple(rule.s for rule in self.rules)
 
     def _confidence(self, stats: ClassStats, rule: Template) -> FloatArray:
-        united, group = grouped(stats, rule.x)
-        share = largest_share(one_histogram(united, self.sensitive, self.name), (rule.s,))
+        united, group = base.grouped(stats, rule.x)
+        share = largest_share(base.one_histogram(united, self.sensitive, self.name), (rule.s,))
         return np.asarray(share[group])

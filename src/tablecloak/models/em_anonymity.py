@@ -10,7 +10,7 @@ from pydantic import Field
 
 from tablecloak.arrays import FloatArray
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, model
-from tablecloak.models.fields import OneSensitive, numbers_held
+from tablecloak.models.fields import OneSensitive, may_be_missed, numbers_held
 from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.numeric import neighbors
 
@@ -40,11 +40,8 @@ class EMAnonymity(PrivacyModel):
 
     @property
     def note(self) -> str | None:
-        return (
-            f"{self.name}: a union of classes that satisfy it may not, so the search never gives up a branch because "
-            "of it: classes that violate it are cut further, and the finished table is recounted. "
-            "A release may exist although none is found"
-        )
+        cut_further = ": classes that violate it are cut further, and the finished table is recounted"
+        return may_be_missed(self.name, then=cut_further)
 
     def levels(self, stats: ClassStats) -> FloatArray:
         held, numbers = numbers_held(stats, self.sensitive, self.name)

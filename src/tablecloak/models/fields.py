@@ -34,8 +34,7 @@ OneSensitive: TypeAlias = Annotated[
     str | None, Field(description="the sensitive column it speaks of; needed where there are several")
 ]
 Columns: TypeAlias = Annotated[
-    tuple[str, ...] | None,
-    Field(min_length=1, description="quasi-identifiers an attacker knows; all if left out"),
+    tuple[str, ...] | None, Field(min_length=1, description="quasi-identifiers an attacker knows; all if left out")
 ]
 K: TypeAlias = Annotated[int, Field(ge=1, description="smallest class size, in persons; 3 to 20 is usual")]
 MissingCounts: TypeAlias = Annotated[
@@ -48,9 +47,7 @@ Values: TypeAlias = Annotated[
 Categories: TypeAlias = Annotated[
     Annotated[tuple[tuple[str, ...], ...], Field(min_length=2)] | None,
     BeforeValidator(_as_tuple),
-    Field(
-        description="values of each category, as lists or as {name: list}; from the column's hierarchy if left out",
-    ),
+    Field(description="values of each category, as lists or as {name: list}; from the column's hierarchy if left out"),
     WithJsonSchema(
         {
             "anyOf": [
@@ -146,3 +143,11 @@ def numbers_held(stats: ClassStats, sensitive: str | None, model_name: str) -> t
     ordered = by_number(held)
     assert ordered.domain.numbers is not None
     return ordered, ordered.domain.numbers
+
+
+def may_be_missed(name: str, *, then: str = ", and the finished table is recounted") -> str:
+    """What searching for a model means that a union of classes may break."""
+    return (
+        f"{name}: a union of classes that satisfy it may not, so the search never gives up a branch because "
+        f"of it{then}. A release may exist although none is found"
+    )

@@ -43,10 +43,7 @@ class KEAnonymity(PrivacyModel):
 
     def conditions(self, stats: ClassStats) -> list[Condition]:
         held, _ = self._present(stats)
-        return [
-            Condition("e", self.levels(stats), self.e),
-            Condition("k", held.different().astype(np.float64), self.k),
-        ]
+        return [Condition("e", self.levels(stats), self.e), Condition("k", held.different().astype(np.float64), self.k)]
 
     def _present(self, stats: ClassStats) -> tuple[Held, FloatArray]:
         """Who holds which number, without empty cells, and the numbers by code."""

@@ -8,14 +8,15 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, crowd, model, one_held
+from tablecloak.models.base import Condition, Monotone, crowd, model, one_held
 from tablecloak.models.fields import Categories, K, MissingCounts, OneSensitive, category_codes, named_in, present
+from tablecloak.models.p_sensitive_k_anonymity import PSensitive
 from tablecloak.stats.classes import ClassStats, Evidence, SensitiveDomain
 from tablecloak.stats.persons import Held
 
 
 @model("p-alpha-sensitive-k-anonymity", requires="alpha", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH)
-class PAlphaSensitiveKAnonymity(PrivacyModel):
+class PAlphaSensitiveKAnonymity(PSensitive):
     """Every class has `k` persons, `p` different sensitive values, and persons of weight `alpha` or more in total.
 
     Formula: |E| >= k, #{s in E} >= p and sum of w(category) over the persons of E >= alpha, where the categories 1..m
@@ -40,21 +41,14 @@ class PAlphaSensitiveKAnonymity(PrivacyModel):
     def monotone_in_persons(self) -> Monotone:
         return Monotone.NEITHER  # a person may weigh less in a union than in a part
 
-    @property
-    def min_size(self) -> int:
-        return max(self.k, self.p)
-
     def levels(self, stats: ClassStats) -> FloatArray:
         held = self._present(stats)
         return held.least(self._weights(held.domain))
 
     def conditions(self, stats: ClassStats) -> list[Condition]:
         distinct = self._present(stats).different().astype(np.float64)
-        return [
-            Condition("alpha", self.levels(stats), self.alpha),
-            Condition("p", distinct, self.p),
-            crowd(stats, self.k),
-        ]
+        weight = Condition("alpha", self.levels(stats), self.alpha)
+        return [weight, Condition("p", distinct, self.p), crowd(stats, self.k)]
 
     def named_values(self) -> tuple[str, ...]:
         return named_in(self.categories)

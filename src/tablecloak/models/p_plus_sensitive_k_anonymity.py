@@ -7,13 +7,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray
-from tablecloak.models.base import Condition, Monotone, PrivacyModel, crowd, model, one_held
+from tablecloak.models.base import Monotone, model, one_held
 from tablecloak.models.fields import Categories, K, MissingCounts, OneSensitive, by_category, named_in, present
+from tablecloak.models.p_sensitive_k_anonymity import PSensitive
 from tablecloak.stats.classes import ClassStats, Evidence
 
 
 @model("p-plus-sensitive-k-anonymity", requires="p", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH)
-class PPlusSensitiveKAnonymity(PrivacyModel):
+class PPlusSensitiveKAnonymity(PSensitive):
     """Every class has at least `k` persons and sensitive values of at least `p` different categories.
 
     Formula: |E| >= k and #{category(s) : s in E} >= p for every class E. Values named in no category share one. Where
@@ -33,16 +34,9 @@ class PPlusSensitiveKAnonymity(PrivacyModel):
     sensitive: OneSensitive = None
     missing_counts: MissingCounts = False
 
-    @property
-    def min_size(self) -> int:
-        return max(self.k, self.p)
-
     def levels(self, stats: ClassStats) -> FloatArray:
         held = present(one_held(stats, self.sensitive, self.name), missing_counts=self.missing_counts)
         return by_category(held, self.categories, self.level).different().astype(float)
 
     def named_values(self) -> tuple[str, ...]:
         return named_in(self.categories)
-
-    def conditions(self, stats: ClassStats) -> list[Condition]:
-        return [Condition("p", self.levels(stats), self.p), crowd(stats, self.k)]

@@ -15,8 +15,22 @@ from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.persons import Held
 
 
+class PSensitive(PrivacyModel):
+    """What models share that ask for `k` persons and `p` different values, or kinds of them, in every class."""
+
+    p: int
+    k: int
+
+    @property
+    def min_size(self) -> int:
+        return max(self.k, self.p)
+
+    def conditions(self, stats: ClassStats) -> list[Condition]:
+        return [Condition("p", self.levels(stats), self.p), crowd(stats, self.k)]
+
+
 @model("p-sensitive-k-anonymity", requires="p", evidence=Evidence.SENSITIVE, monotone=Monotone.BOTH)
-class PSensitiveKAnonymity(PrivacyModel):
+class PSensitiveKAnonymity(PSensitive):
     """Every class has at least `k` persons and at least `p` different values of each sensitive column.
 
     Formula: |E| >= k and #{s in E} >= p for every class E and every sensitive column; the same as k-anonymity with
@@ -37,16 +51,9 @@ class PSensitiveKAnonymity(PrivacyModel):
     sensitive: Sensitive = None
     missing_counts: MissingCounts = False
 
-    @property
-    def min_size(self) -> int:
-        return max(self.k, self.p)
-
     def levels(self, stats: ClassStats) -> FloatArray:
         fewest: FloatArray = np.min([h.different() for h in self._present(stats)], axis=0)
         return fewest.astype(np.float64)
-
-    def conditions(self, stats: ClassStats) -> list[Condition]:
-        return [Condition("p", self.levels(stats), self.p), crowd(stats, self.k)]
 
     def remarks(self, whole: ClassStats) -> Iterable[str]:
         most = min(most_classes(h.holders().totals, self.p) for h in self._present(whole))

@@ -10,7 +10,7 @@ from pydantic import Field
 from tablecloak.arrays import FloatArray
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model, one_held
-from tablecloak.models.fields import OneSensitive
+from tablecloak.models.fields import OneSensitive, may_be_missed
 from tablecloak.stats.classes import ClassStats, Counted, Evidence, SensitiveDomain
 from tablecloak.stats.persons import Held
 
@@ -41,10 +41,7 @@ class PersonalizedPrivacy(PrivacyModel):
 
     @property
     def note(self) -> str | None:
-        return (
-            f"{self.name}: a union of classes that satisfy it may not, so the search never gives up a branch because "
-            "of it, and the finished table is recounted. A release may exist although none is found"
-        )
+        return may_be_missed(self.name)
 
     @property
     def guard_columns(self) -> tuple[str, ...]:

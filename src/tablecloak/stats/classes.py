@@ -6,7 +6,7 @@ Histograms are stored by class in compressed rows, so a million small classes co
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -150,17 +150,6 @@ class Histogram:
         n = self.totals.sum() if self.n_crowd is None else self.n_crowd
         shares: FloatArray = self.totals / max(1, n)
         return shares
-
-    def share_slices(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Distributions of consecutive classes as dense matrices (slice of classes, n_values)."""
-        step = max(1, DENSE_CELLS // max(1, self.domain.n_values))
-        for begin in range(0, self.n_classes, step):
-            end = min(begin + step, self.n_classes)
-            entries = slice(int(self.indptr[begin]), int(self.indptr[end]))
-            rows = np.repeat(np.arange(end - begin), np.diff(self.indptr[begin : end + 1]))
-            dense = np.zeros((end - begin, self.domain.n_values))
-            dense[rows, self.codes[entries]] = self.counts[entries]
-            yield slice(begin, end), dense / np.maximum(dense.sum(axis=1, keepdims=True), 1.0)
 
     def rollup(self, group: IntArray, n_groups: int) -> Histogram:
         """The histogram after classes are united: class `c` becomes part of `group[c]`."""

@@ -9,25 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.buckets._v_klt_shared import (
-    Accepts,
-    Buckets,
-    ByRow,
-    Categories,
-    Spans,
-    Swap,
-    VariantField,
-    buckets_of,
-    classes_of,
-    finished,
-    keeps_diversity,
-    nearest_first,
-    own_spans,
-    sensitive_columns,
-    start_classes,
-    swap,
-    unite_flagged,
-)
+from tablecloak.algorithms.buckets import _v_klt_shared as shared
 from tablecloak.algorithms.buckets.base import GivenGroups, GroupsField
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded import CodedTable
@@ -37,7 +19,7 @@ from tablecloak.progress import Progress
 
 
 @algorithm("pm-hca", minimizes="repeated categories")
-class PmHca(GivenGroups, ByRow):
+class PmHca(GivenGroups, shared.ByRow):
     """Exchange rows between buckets whose sensitive values all belong to one category of their hierarchy.
 
     Sound: every such bucket exchanges a row with a near one of another category, and all rows of a bucket get common
@@ -46,38 +28,38 @@ class PmHca(GivenGroups, ByRow):
     Cost: O(buckets^2). Reference: El Ouazzani et al., Security and Communication Networks, 2021, 6612923.
     """
 
-    variant: VariantField = "sound"
+    variant: shared.VariantField = "sound"
     groups: GroupsField = None
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
-        columns = [c for c in sensitive_columns(problem.table) if c.has_categories]
+        columns = [c for c in shared.sensitive_columns(problem.table) if c.has_categories]
         if not columns:
             raise IncompatibleChoice(
                 "pm-hca mixes the categories of a sensitive column and none has two of them",
                 hint="give a sensitive column a hierarchy of two levels or more",
             )
-        classes = start_classes(problem, progress)
-        spans = own_spans(problem.table)
+        classes = shared.start_classes(problem, progress)
+        spans = shared.own_spans(problem.table)
         if self.variant == "published":
             after, notes = permuted_as_published(problem.table, classes)
             return numbers_united(problem.table, spans.united(classes), after).solution(tuple(notes))
         classes, notes = mixed_categories(problem, spans, classes)
-        return finished(problem, spans, classes, notes)
+        return shared.finished(problem, spans, classes, notes)
 
 
-def mixed_categories(problem: Problem, spans: Spans, classes: IntArray) -> tuple[IntArray, list[str]]:
+def mixed_categories(problem: Problem, spans: shared.Spans, classes: IntArray) -> tuple[IntArray, list[str]]:
     """PM-HCA, sound: buckets after exchanges for every column with categories, and what was done."""
-    columns = sensitive_columns(problem.table)
+    columns = shared.sensitive_columns(problem.table)
     notes = []
     for column in (c for c in columns if c.has_categories):
         assert column.category is not None
-        others = [c for c in columns if c is not column]
-        nearest = nearest_first(problem, spans, classes)
+        accepts = shared.keeps_diversity([c for c in columns if c is not column])
+        nearest = shared.nearest_first(problem, spans, classes)
         buckets, flagged, swaps = mix_categories(
-            buckets_of(classes), column.codes, column.category, nearest=nearest, accepts=keeps_diversity(others)
+            shared.buckets_of(classes), column.codes, column.category, nearest=nearest, accepts=accepts
         )
-        unite_flagged(buckets, flagged, column, nearest)
-        classes = np.unique(classes_of(buckets, len(classes)), return_inverse=True)[1].reshape(-1)
+        shared.unite_flagged(buckets, flagged, column, nearest)
+        classes = np.unique(shared.classes_of(buckets, len(classes)), return_inverse=True)[1].reshape(-1)
         united = f", {len(flagged):,} buckets united" if flagged else ""
         notes.append(f"'{column.name}': {len(swaps):,} exchanges mixed the categories of buckets{united}")
     return classes, notes
@@ -85,8 +67,8 @@ def mixed_categories(problem: Problem, spans: Spans, classes: IntArray) -> tuple
 
 def permuted_as_published(table: CodedTable, classes: IntArray) -> tuple[IntArray, list[str]]:
     """PM-HCA as published, column after column, and what it fails to protect."""
-    buckets, notes = buckets_of(classes), []
-    for column in sensitive_columns(table):
+    buckets, notes = shared.buckets_of(classes), []
+    for column in shared.sensitive_columns(table):
         if column.category is None or not column.has_categories:
             continue
         before = _leaf_sets(column, buckets)
@@ -99,10 +81,10 @@ def permuted_as_published(table: CodedTable, classes: IntArray) -> tuple[IntArra
             f"one category; NCP as the source weighs it {superset_ncp(before, [1] * len(before), n_leaves):.3f} → "
             f"{superset_ncp(after, [1] * len(after), n_leaves):.3f}; quasi-identifiers other than numbers stay apart"
         )
-    return classes_of(buckets, len(classes)), notes
+    return shared.classes_of(buckets, len(classes)), notes
 
 
-def _leaf_sets(column: Categories, buckets: Buckets) -> list[frozenset[int]]:
+def _leaf_sets(column: shared.Categories, buckets: shared.Buckets) -> list[frozenset[int]]:
     """The leaves under the lowest node that holds each bucket."""
     tree = column.domain.hierarchy
     assert tree is not None
@@ -110,7 +92,7 @@ def _leaf_sets(column: Categories, buckets: Buckets) -> list[frozenset[int]]:
     return [frozenset(tree.leaves_under(tree.lca_range(lo, hi))) for lo, hi in ranges]
 
 
-def numbers_united(table: CodedTable, spans: Spans, classes: IntArray) -> Spans:
+def numbers_united(table: CodedTable, spans: shared.Spans, classes: IntArray) -> shared.Spans:
     """As in the source's table: only numbers are made common in a bucket."""
     return spans.united(classes, [i for i, d in enumerate(table.domains) if d.kind is DomainKind.ORDERED])
 
@@ -130,8 +112,8 @@ def is_one_category(codes: Iterable[int], category: IntArray) -> bool:
 
 
 def permute_flagged(
-    buckets: Buckets, codes: IntArray, category: IntArray, *, pick: tuple[str, str] = ("max", "min")
-) -> tuple[Buckets, list[int], list[Swap]]:
+    buckets: shared.Buckets, codes: IntArray, category: IntArray, *, pick: tuple[str, str] = ("max", "min")
+) -> tuple[shared.Buckets, list[int], list[shared.Swap]]:
     """The published method: buckets after exchanges, labels that were flagged, and the exchanges.
 
     Flagged buckets are paired in order, or chained if their number is odd; each pair exchanges the row with the
@@ -143,7 +125,7 @@ def permute_flagged(
     swaps = []
     for first, second in zip(flagged[::step], flagged[1::step], strict=False):
         place = _pick(codes[buckets[first]], pick[0])
-        swaps.append(swap(buckets, first, place, second, _pick(codes[buckets[second]], pick[1])))
+        swaps.append(shared.swap(buckets, first, place, second, _pick(codes[buckets[second]], pick[1])))
     return buckets, flagged, swaps
 
 
@@ -152,13 +134,13 @@ def _pick(codes: IntArray, which: str) -> int:
 
 
 def mix_categories(
-    buckets: Buckets,
+    buckets: shared.Buckets,
     codes: IntArray,
     category: IntArray,
     *,
     nearest: Callable[[int, Sequence[int]], list[int]],
-    accepts: Accepts,
-) -> tuple[Buckets, list[int], list[Swap]]:
+    accepts: shared.Accepts,
+) -> tuple[shared.Buckets, list[int], list[shared.Swap]]:
     """The sound method: buckets after exchanges, labels still in one category, and the exchanges.
 
     A bucket of the largest category is paired with the nearest one of the second largest, what is left over with
@@ -205,12 +187,12 @@ def _pair_up(
 class _Mixer:
     """Buckets and the question which exchange mixes their categories."""
 
-    def __init__(self, buckets: Buckets, codes: IntArray, category: IntArray, accepts: Accepts) -> None:
+    def __init__(self, buckets: shared.Buckets, codes: IntArray, category: IntArray, accepts: shared.Accepts) -> None:
         self.buckets = buckets
         self.codes = codes
         self.category = category
         self.accepts = accepts
-        self.swaps: list[Swap] = []
+        self.swaps: list[shared.Swap] = []
 
     def is_flagged(self, label: int) -> bool:
         return is_one_category(self.codes[self.buckets[label]].tolist(), self.category)
@@ -228,7 +210,7 @@ class _Mixer:
             for place in np.argsort(self.codes[rows], kind="stable").tolist():
                 for other in np.argsort(self.codes[others], kind="stable").tolist():
                     if self._helps(rows, others, place, other) and self.accepts(rows, others, place, other):
-                        self.swaps.append(swap(self.buckets, label, place, partner, other))
+                        self.swaps.append(shared.swap(self.buckets, label, place, partner, other))
                         return partner
         return None
 

@@ -9,15 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.algorithms.base import Bucketing, Problem, Solution, algorithm
-from tablecloak.algorithms.buckets.base import (
-    GroupsField,
-    InGroups,
-    bucketed,
-    columns_of,
-    sensitive_names,
-    shuffled,
-    similar_groups,
-)
+from tablecloak.algorithms.buckets import base
 from tablecloak.algorithms.buckets.v_cold import association
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.coded import CodedTable
@@ -27,7 +19,7 @@ BINS = 10  # intervals of equal frequency that a column of numbers has when it i
 
 
 @algorithm("slicing", minimizes="nothing, its cells are exact")
-class Slicing(InGroups):
+class Slicing(base.InGroups):
     """Cut columns into blocks of related ones and shuffle every block independently inside groups of similar rows.
 
     Columns are related by their mean-square contingency and put into blocks by k-medoids; sensitive columns form
@@ -37,25 +29,25 @@ class Slicing(InGroups):
 
     chooses_blocks: ClassVar[bool] = True
     block_size: Annotated[int, Field(ge=1, description="columns in a block, on average")] = 2
-    groups: GroupsField = None
+    groups: base.GroupsField = None
 
     def moving(self, table: CodedTable) -> list[tuple[str, ...]]:
         return blocks_of(table, self.block_size)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
-        groups, notes = similar_groups(problem, progress)
-        blocks = tuple(shuffled(problem, groups, names) for names in self.moving(problem.table))
+        groups, notes = base.similar_groups(problem, progress)
+        blocks = tuple(base.shuffled(problem, groups, names) for names in self.moving(problem.table))
         shown = "; ".join(" + ".join(block.columns) for block in blocks)
-        return bucketed(problem, groups, Bucketing(blocks), (f"blocks: {shown}", *notes))
+        return base.bucketed(problem, groups, Bucketing(blocks), (f"blocks: {shown}", *notes))
 
 
 def blocks_of(table: CodedTable, block_size: int) -> list[tuple[str, ...]]:
     """Related columns together; quasi-identifiers and sensitive columns never share a block."""
-    codes = columns_of(table)
+    codes = base.columns_of(table)
     ordered = {d.name for d in table.domains if d.type.is_ordered and d.hierarchy is None}
     ordered |= {s.name for s, _ in table.attributes() if s.is_ordered and s.hierarchy is None}
     binned = {name: _binned(column) if name in ordered else column for name, column in codes.items()}
-    parts = ([d.name for d in table.domains], list(sensitive_names(table)))
+    parts = ([d.name for d in table.domains], list(base.sensitive_names(table)))
     return [block for names in parts for block in _related(names, binned, block_size)]
 
 

@@ -10,16 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak.algorithms.base import Bucketing, ColumnBlock, Problem, Solution, algorithm
-from tablecloak.algorithms.buckets.base import (
-    GroupsField,
-    InGroups,
-    bucketed,
-    columns_of,
-    paired,
-    sensitive_names,
-    shuffled,
-    similar_groups,
-)
+from tablecloak.algorithms.buckets import base
 from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import CodedTable
@@ -29,7 +20,7 @@ from tablecloak.rng import Stream
 
 
 @algorithm("swapping", minimizes="nothing, its cells are exact")
-class Swapping(InGroups):
+class Swapping(base.InGroups):
     """Exchange the sensitive values of the rows of a group at random, never into a combination that cannot be.
 
     Every row keeps its quasi-identifiers; every group keeps its sensitive values. A forbidden combination tells a
@@ -42,10 +33,10 @@ class Swapping(InGroups):
         tuple[dict[str, str], ...],
         Field(description="combinations that must not arise, as in {sex: female, illness: prostate cancer}"),
     ] = field(default=())
-    groups: GroupsField = None
+    groups: base.GroupsField = None
 
     def moving(self, table: CodedTable) -> list[tuple[str, ...]]:
-        return [sensitive_names(table)]
+        return [base.sensitive_names(table)]
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         table = problem.table
@@ -55,12 +46,12 @@ class Swapping(InGroups):
             raise DataError(
                 f"{n_broken:,} rows of the table hold a forbidden combination", hint="correct them, or allow it"
             )
-        groups, notes = similar_groups(problem, progress)
+        groups, notes = base.similar_groups(problem, progress)
         groups = _open_enough(problem, groups, rules)
-        names = sensitive_names(table)
-        block = shuffled(problem, groups, names)
+        names = base.sensitive_names(table)
+        block = base.shuffled(problem, groups, names)
         source = _repaired(block.source, groups, rules, problem.secret.stream("swapping"))
-        return bucketed(problem, groups, Bucketing((ColumnBlock(names, source),)), notes)
+        return base.bucketed(problem, groups, Bucketing((ColumnBlock(names, source),)), notes)
 
 
 class _Rule:
@@ -69,7 +60,7 @@ class _Rule:
     def __init__(self, table: CodedTable, combination: Mapping[str, str]) -> None:
         labels = {d.name: _code_labels(table, i) for i, d in enumerate(table.domains)}
         labels |= {s.name: list(s.labels) for s, _ in table.attributes()}
-        codes, quasi = columns_of(table), {d.name for d in table.domains}
+        codes, quasi = base.columns_of(table), {d.name for d in table.domains}
         for name in combination:
             if name not in codes:
                 raise IncompatibleChoice(
@@ -122,7 +113,7 @@ def _open_enough(problem: Problem, groups: IntArray, rules: Sequence[_Rule]) -> 
                 best=[],
                 relaxations=[],
             )
-        groups = paired(is_closed)[groups]
+        groups = base.paired(is_closed)[groups]
 
 
 def _fewest_values(rows: IntArray, rules: Sequence[_Rule], columns: Sequence[IntArray]) -> int:

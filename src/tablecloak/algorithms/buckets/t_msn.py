@@ -13,27 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.buckets._v_klt_shared import (
-    Accepts,
-    Buckets,
-    ByRow,
-    Categories,
-    Spans,
-    Swap,
-    TField,
-    VariantField,
-    both,
-    buckets_of,
-    classes_of,
-    finished,
-    keeps_closeness,
-    keeps_diversity,
-    nearest_first,
-    own_spans,
-    sensitive_columns,
-    start_classes,
-    swap,
-)
+from tablecloak.algorithms.buckets import _v_klt_shared as shared
 from tablecloak.algorithms.buckets.base import GivenGroups, GroupsField
 from tablecloak.algorithms.buckets.v_cold import pearson
 from tablecloak.arrays import FloatArray, IntArray
@@ -46,7 +26,7 @@ CORRELATED = 0.7
 
 
 @algorithm("t-msn", minimizes="distances from the table")
-class TMsn(GivenGroups, ByRow):
+class TMsn(GivenGroups, shared.ByRow):
     """Exchange rows between buckets until the numbers in a bucket are spread like those of the table.
 
     Sound: the bucket farthest from the table by the ordered earth mover's distance exchanges rows with a near one
@@ -55,62 +35,61 @@ class TMsn(GivenGroups, ByRow):
     Cost: O(buckets^2). Reference: El Ouazzani, thesis, Mohammed V University, Rabat, 2021.
     """
 
-    variant: VariantField = "sound"
-    t: TField = 0.0
+    variant: shared.VariantField = "sound"
+    t: shared.TField = 0.0
     groups: GroupsField = None
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
-        columns = [c for c in sensitive_columns(problem.table) if c.is_ordered]
+        columns = [c for c in shared.sensitive_columns(problem.table) if c.is_ordered]
         if not columns:
             raise IncompatibleChoice(
                 "t-msn exchanges rows by a sensitive column of numbers or dates and there is none",
                 hint="use pm-hca for a column with a hierarchy",
             )
-        classes = start_classes(problem, progress, by_distance=False)
-        spans = own_spans(problem.table)
+        classes = shared.start_classes(problem, progress, by_distance=False)
+        spans = shared.own_spans(problem.table)
         if self.variant == "published":
             _, notes = exchanged_as_published(problem.table, classes)
             return spans.united(classes).solution(tuple(notes))
         classes, notes = closer_to_table(problem, spans, classes, self.t)
-        return finished(problem, spans, classes, notes)
+        return shared.finished(problem, spans, classes, notes)
 
 
-def closer_to_table(problem: Problem, spans: Spans, classes: IntArray, t: float) -> tuple[IntArray, list[str]]:
+def closer_to_table(problem: Problem, spans: shared.Spans, classes: IntArray, t: float) -> tuple[IntArray, list[str]]:
     """T-MSN, sound: buckets after exchanges for every column of numbers, and what was done."""
-    columns = sensitive_columns(problem.table)
+    columns = shared.sensitive_columns(problem.table)
     notes: list[str] = []
-    kept_close: list[Accepts] = []
+    kept_close: list[shared.Accepts] = []
     for column in (c for c in columns if c.is_ordered):
         others = [c for c in columns if c is not column]
-        nearest = nearest_first(problem, spans, classes)
-        start = buckets_of(classes)
+        nearest = shared.nearest_first(problem, spans, classes)
+        start = shared.buckets_of(classes)
         buckets, swaps = lower_distances(
             start,
             column.codes,
             target=t,
             partners=cache(partial(nearest, others=list(start))),
-            accepts=both(keeps_diversity(others), *kept_close),
+            accepts=shared.both(shared.keeps_diversity(others), *kept_close),
         )
-        kept_close.append(keeps_closeness(column.codes))
+        kept_close.append(shared.keeps_closeness(column.codes))
         before, after = (_largest_distance(column, b) for b in (start, buckets))
         notes.append(f"'{column.name}': {len(swaps):,} exchanges, largest distance {before:.4f} → {after:.4f}")
-        classes = classes_of(buckets, len(classes))
+        classes = shared.classes_of(buckets, len(classes))
     return classes, notes
 
 
-def _largest_distance(column: Categories, buckets: Buckets) -> float:
+def _largest_distance(column: shared.Categories, buckets: shared.Buckets) -> float:
     distances = BucketDistances(buckets, column.codes).of
     return max(distances.values(), default=0.0)
 
 
 def exchanged_as_published(table: CodedTable, classes: IntArray) -> tuple[IntArray, list[str]]:
     """T-MSN as published: columns one after the other, one alone where all are highly correlated."""
-    ordered = [
-        c.domain.numbers[c.codes] for c in sensitive_columns(table) if c.is_ordered and c.domain.numbers is not None
-    ]
+    columns = [c for c in shared.sensitive_columns(table) if c.is_ordered]
+    ordered = [c.domain.numbers[c.codes] for c in columns if c.domain.numbers is not None]
     if len(ordered) > 1 and all(abs(pearson(a, b)) >= CORRELATED for a in ordered for b in ordered):
         ordered = ordered[:1]
-    buckets, n_swaps = buckets_of(classes), 0
+    buckets, n_swaps = shared.buckets_of(classes), 0
     for values in ordered:
         buckets, rounds = exchange_minima(buckets, values.tolist())
         n_swaps += sum(len(r.swaps) for r in rounds)
@@ -118,7 +97,7 @@ def exchanged_as_published(table: CodedTable, classes: IntArray) -> tuple[IntArr
         f"published variant: {n_swaps:,} exchanges leave quasi-identifiers as they were, so grouping by these "
         "restores the old buckets: nothing more is protected than before"
     )
-    return classes_of(buckets, len(classes)), [note] if ordered else []
+    return shared.classes_of(buckets, len(classes)), [note] if ordered else []
 
 
 Distance: TypeAlias = Callable[[Sequence[float], Sequence[float]], Fraction]
@@ -149,12 +128,12 @@ class Round:
 
     distances: dict[int, Fraction]
     selected: int
-    swaps: tuple[Swap, ...]
+    swaps: tuple[shared.Swap, ...]
 
 
 def exchange_minima(
-    buckets: Buckets, values: Sequence[float], distance: Distance = printed_distance, *, passes_for_two: int = 2
-) -> tuple[Buckets, list[Round]]:
+    buckets: shared.Buckets, values: Sequence[float], distance: Distance = printed_distance, *, passes_for_two: int = 2
+) -> tuple[shared.Buckets, list[Round]]:
     """The published method: set the bucket nearest to the rest aside, pass the least rows of the others on, repeat.
 
     Args:
@@ -179,13 +158,13 @@ def _known(values: Sequence[float], rows: Sequence[int]) -> list[float]:
     return [values[row] for row in rows if values[row] == values[row]]
 
 
-def _pass_on(buckets: Buckets, labels: Sequence[int], values: Sequence[float]) -> list[Swap]:
+def _pass_on(buckets: shared.Buckets, labels: Sequence[int], values: Sequence[float]) -> list[shared.Swap]:
     """Exchange the least rows of neighbouring buckets, left to right, on what they hold at that moment."""
     swaps = []
     for first, second in pairwise(labels):
         place, other = _least(buckets[first], values), _least(buckets[second], values)
         if place is not None and other is not None:
-            swaps.append(swap(buckets, first, place, second, other))
+            swaps.append(shared.swap(buckets, first, place, second, other))
     return swaps
 
 
@@ -197,7 +176,7 @@ def _least(rows: Sequence[int], values: Sequence[float]) -> int | None:
 class BucketDistances:
     """Ordered distance of every bucket from the table, and the gaps between their cumulative shares."""
 
-    def __init__(self, buckets: Buckets, codes: IntArray) -> None:
+    def __init__(self, buckets: shared.Buckets, codes: IntArray) -> None:
         self.codes = codes
         n_values = int(codes.max()) + 1
         self.table = np.cumsum(np.bincount(codes, minlength=n_values)) / len(codes)
@@ -215,14 +194,14 @@ class BucketDistances:
 
 
 def lower_distances(
-    buckets: Buckets,
+    buckets: shared.Buckets,
     codes: IntArray,
     *,
     target: float,
     partners: Callable[[int], Sequence[int]],
-    accepts: Callable[[list[int], list[int], int, int], bool],
+    accepts: shared.Accepts,
     compiled: bool | None = None,
-) -> tuple[Buckets, list[Swap]]:
+) -> tuple[shared.Buckets, list[shared.Swap]]:
     """The sound method: exchange rows of the bucket farthest from the table while that brings both below its distance.
 
     The distances, sorted downwards, shrink with every exchange, so the largest never grows.
@@ -236,7 +215,7 @@ def lower_distances(
     buckets = {label: list(rows) for label, rows in buckets.items()}
     distances = BucketDistances(buckets, codes)
     best = best_pairs.sized(len(codes)) if compiled is None else best_pairs.form(compiled=compiled)
-    swaps: list[Swap] = []
+    swaps: list[shared.Swap] = []
     waiting = [(-distance, label) for label, distance in distances.of.items()]
     heapq.heapify(waiting)
     while waiting and len(swaps) < SWAPS_PER_BUCKET * len(buckets):
@@ -256,13 +235,13 @@ def lower_distances(
 
 
 def _best_exchange(
-    buckets: Buckets,
+    buckets: shared.Buckets,
     distances: BucketDistances,
     worst: int,
     partners: Sequence[int],
-    accepts: Callable[[list[int], list[int], int, int], bool],
+    accepts: shared.Accepts,
     best: Callable[..., IntArray],
-) -> Swap | None:
+) -> shared.Swap | None:
     """Carry out the best accepted exchange with the first partner that has one."""
     limit = (distances.of[worst] - TINY) * distances.scale
     for partner in partners[:MAX_PARTNERS]:
@@ -273,5 +252,5 @@ def _best_exchange(
         )  # fmt: skip
         for place, other in pairs.tolist():
             if accepts(rows, others, place, other):
-                return swap(buckets, worst, place, partner, other)
+                return shared.swap(buckets, worst, place, partner, other)
     return None

@@ -6,23 +6,14 @@ from dataclasses import field
 from typing import ClassVar
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.buckets._v_klt_shared import (
-    LevelsField,
-    Spans,
-    VariantField,
-    Variants,
-    finished,
-    first_seen,
-    refusal,
-    spans_at,
-)
+from tablecloak.algorithms.buckets import _v_klt_shared as shared
 from tablecloak.arrays import IntArray
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
 
 @algorithm("v-kan", minimizes="the levels of its columns, one step after the other")
-class VKan(Variants):
+class VKan(shared.Variants):
     """Generalise every quasi-identifier to one level and group equal rows; classes that fail the goal join a neighbour.
 
     The published variant leaves them as they are: its k is whatever the smallest class happens to have.
@@ -30,20 +21,20 @@ class VKan(Variants):
     """
 
     needs_hierarchies: ClassVar[bool] = True
-    variant: VariantField = "sound"
-    levels: LevelsField = field(default_factory=dict)
+    variant: shared.VariantField = "sound"
+    levels: shared.LevelsField = field(default_factory=dict)
 
     def refuses(self, goal: Goal) -> str | None:
-        return refusal(goal, needs_sensitive=False)
+        return shared.refusal(goal, needs_sensitive=False)
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         progress.start("solve", problem.table.n_tuples)
-        spans = spans_at(problem.table, self.levels)
+        spans = shared.spans_at(problem.table, self.levels)
         if self.variant == "published":
             return spans.solution(("published variant: classes are as large as the chosen levels make them",))
-        return finished(problem, spans, grouped_at_levels(spans), [])
+        return shared.finished(problem, spans, grouped_at_levels(spans), [])
 
 
-def grouped_at_levels(spans: Spans) -> IntArray:
+def grouped_at_levels(spans: shared.Spans) -> IntArray:
     """Rows with equal spans in one class, numbered as they come."""
-    return first_seen([*spans.lo.T, *spans.hi.T])
+    return shared.first_seen([*spans.lo.T, *spans.hi.T])

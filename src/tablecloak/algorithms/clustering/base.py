@@ -12,19 +12,7 @@ from tablecloak.algorithms.clustering._record_distances import lines_of
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain
-from tablecloak.kernels.clustering import (
-    COMPILED_FROM,
-    FAR,
-    Centroids,
-    Lines,
-    box_costs,
-    candidates,
-    grow,
-    interval_costs,
-    joined,
-    nearest,
-    unions,
-)
+from tablecloak.kernels import clustering as kernels
 from tablecloak.kernels.dispatch import pays
 
 Codes = NDArray[np.int32]
@@ -33,7 +21,7 @@ Codes = NDArray[np.int32]
 class Costs:
     """What boxes of codes that occur cost."""
 
-    def __init__(self, lines: Lines, unit: int, *, is_compiled: bool) -> None:
+    def __init__(self, lines: kernels.Lines, unit: int, *, is_compiled: bool) -> None:
         self.lines, self.unit, self.is_compiled = lines, unit, is_compiled
 
     @property
@@ -42,24 +30,24 @@ class Costs:
 
     def joined(self, codes: Codes, lo: Codes, hi: Codes) -> IntArray:
         """Cost of one box after each point joins it, (n_points,)."""
-        return joined.form(compiled=self.is_compiled)(self.lines, codes, lo, hi)
+        return kernels.joined.form(compiled=self.is_compiled)(self.lines, codes, lo, hi)
 
     def unions(self, lo: Codes, hi: Codes, box_lo: Codes, box_hi: Codes) -> IntArray:
         """Cost of the union of every box with one box, (n_boxes,)."""
-        return unions.form(compiled=self.is_compiled)(self.lines, lo, hi, box_lo, box_hi)
+        return kernels.unions.form(compiled=self.is_compiled)(self.lines, lo, hi, box_lo, box_hi)
 
     def box_costs(self, lo: Codes, hi: Codes) -> IntArray:
         """Cost of every box, (n_boxes,)."""
-        return box_costs(self.lines, lo, hi)
+        return kernels.box_costs(self.lines, lo, hi)
 
     def interval_costs(self, dim: int, lo: Codes, hi: Codes) -> IntArray:
         """Cost of intervals of one dimension, (n_intervals,)."""
-        return interval_costs(self.lines, dim, lo, hi)
+        return kernels.interval_costs(self.lines, dim, lo, hi)
 
     def nearest(
         self,
         codes: Codes,
-        centroids: Centroids,
+        centroids: kernels.Centroids,
         *,
         weight: FloatArray | None = None,
         handicap: FloatArray | None = None,
@@ -72,7 +60,7 @@ class Costs:
         """
         weight = np.ones(self.n_dims) if weight is None else weight
         handicap = np.ones(centroids.n) if handicap is None else handicap
-        return nearest.form(compiled=self.is_compiled)(self.lines, codes, centroids, weight, handicap)
+        return kernels.nearest.form(compiled=self.is_compiled)(self.lines, codes, centroids, weight, handicap)
 
 
 class Points(Costs):
@@ -89,7 +77,7 @@ class Points(Costs):
     ) -> None:
         self.present, codes = zip(*(np.unique(c, return_inverse=True) for c in columns), strict=True)
         self.codes: Codes = np.ascontiguousarray(np.stack(codes).astype(np.int32))  # (n_dims, n)
-        is_compiled = pays(self.n, COMPILED_FROM) if compiled is None else compiled
+        is_compiled = pays(self.n, kernels.COMPILED_FROM) if compiled is None else compiled
         super().__init__(*lines_of(domains, self.present, distance, beta), is_compiled=is_compiled)
 
     @property
@@ -144,7 +132,7 @@ class Pool:
     def nearest_others(self, row: int, n: int) -> IntArray:
         """The `n` other records nearest to one that is here, nearest first."""
         here = np.ascontiguousarray(self.points.codes[:, [row]])
-        places, _ = candidates.form(compiled=self.points.is_compiled)(
+        places, _ = kernels.candidates.form(compiled=self.points.is_compiled)(
             self.points.lines, self.codes, self.is_gone, here, here, n + 1
         )
         rows = self.rows[places[0][places[0] >= 0]]
@@ -152,11 +140,11 @@ class Pool:
         return others
 
     def grow(
-        self, seed: int, size: int, *, limit: int = FAR // 2, target: Codes | None = None, penalty: int = 0
+        self, seed: int, size: int, *, limit: int = kernels.FAR // 2, target: Codes | None = None, penalty: int = 0
     ) -> IntArray:
         """Take a cluster grown from a seed, each new member the one that costs least."""
         chosen = np.zeros(0, np.int32) if target is None else target[self.rows]
-        members = grow.form(compiled=self.points.is_compiled)(
+        members = kernels.grow.form(compiled=self.points.is_compiled)(
             self.points.lines, self.codes, self.is_gone, self.place(seed),
             size=size, limit=limit, target=chosen, penalty=penalty,
         )  # fmt: skip
@@ -204,20 +192,20 @@ class Clusters:
         return self._size[: len(self)]
 
     @property
-    def centroids(self) -> Centroids:
+    def centroids(self) -> kernels.Centroids:
         """Box and mean places of every cluster."""
-        return Centroids(self._lo, self._hi, self._mean, len(self))
+        return kernels.Centroids(self._lo, self._hi, self._mean, len(self))
 
-    def centroid(self, cluster: int) -> Centroids:
+    def centroid(self, cluster: int) -> kernels.Centroids:
         """Box and mean places of one cluster."""
         one = [cluster]
-        return Centroids(self._lo[:, one], self._hi[:, one], self._mean[:, one], 1)
+        return kernels.Centroids(self._lo[:, one], self._hi[:, one], self._mean[:, one], 1)
 
     def nearest(self, row: int, among: IntArray | None = None, *, handicap: FloatArray | None = None) -> int:
         """The cluster (among some) whose centroid is nearest to a record."""
         centroids = self.centroids
         if among is not None:
-            centroids = Centroids(self._lo[:, among], self._hi[:, among], self._mean[:, among], len(among))
+            centroids = kernels.Centroids(self._lo[:, among], self._hi[:, among], self._mean[:, among], len(among))
         nearest, _ = self.points.nearest(self.points.codes[:, [row]], centroids, handicap=handicap)
         return int(nearest[0]) if among is None else int(among[nearest[0]])
 

@@ -13,6 +13,7 @@ from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.algorithms.fulldomain._lattice import Lattice, Node, heights_of, ladder_of
 from tablecloak.algorithms.fulldomain._losses import at_node, make_loss
 from tablecloak.algorithms.fulldomain._rollup import NodeGroups, Rollups, group_ranks
+from tablecloak.algorithms.merge_classes import released
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.errors import Infeasible
 from tablecloak.models.base import Goal, Monotone
@@ -179,9 +180,7 @@ def _grouped(judge: Judge, node: Node, tuples: IntArray | None = None) -> tuple[
 def _solution(judge: Judge, levels: IntArray, classes: IntArray) -> Solution:
     """Number the classes that occur and name what each publishes."""
     table = judge.problem.table
-    occurring, firsts, numbers = np.unique(classes, return_index=True, return_inverse=True)
-    n_out = int(np.count_nonzero(occurring < 0))
-    firsts = firsts[n_out:]
+    numbers, firsts = released(classes)
     lo, hi, nodes = (np.zeros((len(firsts), len(judge.ladders)), np.int64) for _ in range(3))
     for d, ladder in enumerate(judge.ladders):
         codes, level = table.quasi_codes(d)[firsts], levels[d, firsts]
@@ -189,7 +188,7 @@ def _solution(judge: Judge, levels: IntArray, classes: IntArray) -> Solution:
             rows, rung = level == at, ladder.rungs[at]
             rank = rung.rank_of_code[codes[rows]]
             lo[rows, d], hi[rows, d], nodes[rows, d] = rung.lo[rank], rung.hi[rank], rung.node[rank]
-    return Solution(numbers - n_out, lo, hi, nodes=nodes)
+    return Solution(numbers, lo, hi, nodes=nodes)
 
 
 def _rescue(judge: Judge, node: Node, levels: IntArray, classes: IntArray, keeps: BoolArray) -> Solution:

@@ -28,8 +28,7 @@ from tablecloak.metrics.release_details import column_of_boxes
 from tablecloak.metrics.target_column import class_entropies, entropy, minorities
 
 LossName: TypeAlias = Annotated[
-    AnyLoss,
-    Field(description="the metric of cells or classes that is kept best; precision and igpl as high as can be"),
+    AnyLoss, Field(description="the metric of cells or classes that is kept best; precision and igpl as high as can be")
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.base import FailingLimit, Problem, Solution
 from tablecloak.algorithms.fulldomain._judge import Judge, publish, why_no_pruning
 from tablecloak.algorithms.fulldomain._losses import LossName
 from tablecloak.algorithms.fulldomain._searched_lattice import SearchedLattice
@@ -17,8 +17,9 @@ from tablecloak.algorithms.loss_target import TARGET_LOSSES, LossTarget
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
-Limit = Annotated[
-    float, Field(ge=0, lt=1, description="share of records that may be left out because their class fails the goal")
+Suppress = Annotated[
+    Literal["records", "cells"],
+    Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
 ]
 
 
@@ -30,11 +31,8 @@ class FullDomain(ABC):
     searches_lattice: ClassVar[bool] = True
     needs_hierarchies: ClassVar[bool] = True
     loss: LossName = "gcp"
-    suppression_limit: Limit = 0.0
-    suppress: Annotated[
-        Literal["records", "cells"],
-        Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
-    ] = "records"
+    suppression_limit: FailingLimit = 0.0
+    suppress: Suppress = "records"
     target: LossTarget = None
 
     @property
@@ -66,3 +64,13 @@ class FullDomain(ABC):
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         searched = self.explore(problem, progress)
         return publish(searched.judge, searched.choose().node, cells=self.suppress == "cells")
+
+
+class ForAnyGoal(FullDomain):
+    """What searches have in common that find their node without tags, whatever the goal."""
+
+    def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
+        return None
+
+    def visit(self, searched: SearchedLattice) -> None:
+        searched.choose()

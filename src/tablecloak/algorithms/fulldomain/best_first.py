@@ -13,15 +13,14 @@ from pydantic import Field
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict, publish
 from tablecloak.algorithms.fulldomain._lattice import Node
-from tablecloak.algorithms.fulldomain._searched_lattice import ROUNDING, BestNode, SearchedLattice
-from tablecloak.algorithms.fulldomain.base import FullDomain
+from tablecloak.algorithms.fulldomain._searched_lattice import ROUNDING, BestNode
+from tablecloak.algorithms.fulldomain.base import ForAnyGoal
 from tablecloak.algorithms.fulldomain.lattice_view import LatticeView, view_of_best
-from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, tell_better
 
 
 @algorithm("best-first")
-class BestFirst(FullDomain):
+class BestFirst(ForAnyGoal):
     """Best full-domain node within a time limit, for lattices of any size, with a bound on what was missed.
 
     Sublattices that could hold the best node are cut in two until time is up or nothing better is left.
@@ -32,12 +31,6 @@ class BestFirst(FullDomain):
         30.0
     )
     checks: Annotated[int | None, Field(ge=1, description="nodes counted at most; the same on every machine")] = None
-
-    def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
-        return None
-
-    def visit(self, searched: SearchedLattice) -> None:
-        searched.choose()
 
     def find(self, problem: Problem, progress: Progress) -> tuple[Judge, BestNode]:
         """Search, and say how good the best node is."""
@@ -140,7 +133,4 @@ def _halves(judge: Judge, low: Node, high: Node) -> list[tuple[Node, Node]]:
         return []
     d = -max(gains)[2]
     middle = (low[d] + high[d]) // 2
-    return [
-        (low, (*high[:d], middle, *high[d + 1 :])),
-        ((*low[:d], middle + 1, *low[d + 1 :]), high),
-    ]
+    return [(low, (*high[:d], middle, *high[d + 1 :])), ((*low[:d], middle + 1, *low[d + 1 :]), high)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict, publish
+from tablecloak.algorithms.fulldomain.base import Suppress
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
@@ -26,10 +27,7 @@ class Datafly:
         float | None,
         Field(ge=0, lt=1, description="share of records that may be left out; if not given, as many as a class needs"),
     ] = None
-    suppress: Annotated[
-        Literal["records", "cells"],
-        Field(description="cells: of the records that would be left out, only as many cells as needed are hidden"),
-    ] = "records"
+    suppress: Suppress = "records"
 
     def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
         return None

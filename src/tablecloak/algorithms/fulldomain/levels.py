@@ -9,15 +9,13 @@ from pydantic import Field
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.fulldomain._judge import publish
 from tablecloak.algorithms.fulldomain._lattice import Node
-from tablecloak.algorithms.fulldomain._searched_lattice import SearchedLattice
-from tablecloak.algorithms.fulldomain.base import FullDomain
+from tablecloak.algorithms.fulldomain.base import ForAnyGoal
 from tablecloak.errors import IncompatibleChoice, did_you_mean
-from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 
 
 @algorithm("levels")
-class Levels(FullDomain):
+class Levels(ForAnyGoal):
     """Full-domain generalisation to the levels given, such as a node that was chosen in the lattice.
 
     Columns that are not named stay as they are. Fails where the levels do not satisfy the goal within the limit.
@@ -27,12 +25,6 @@ class Levels(FullDomain):
         dict[str, Annotated[int, Field(ge=0)]],
         Field(description="level of each quasi-identifier, 0 as it is; beyond the top of its hierarchy means the top"),
     ] = Field(default_factory=dict)
-
-    def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
-        return None
-
-    def visit(self, searched: SearchedLattice) -> None:
-        searched.choose()
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         judge = self.judge(problem)

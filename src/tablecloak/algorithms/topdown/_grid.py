@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution
+from tablecloak.algorithms.merge_classes import released
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.errors import Infeasible
@@ -113,16 +114,14 @@ class Grid:
 
     def solution(self, pieces: list[Piece]) -> Solution:
         """The classes with what each publishes; classes that fail the goal are suppressed."""
-        classes = np.where(self.failing[self.classes] > 0, -1, self.classes)
-        occurring, firsts, numbers = np.unique(classes, return_index=True, return_inverse=True)
-        n_out = int(np.count_nonzero(occurring < 0))
-        lo, hi, nodes = (np.full((len(firsts) - n_out, len(self.codes)), -1, np.int64) for _ in range(3))
+        numbers, firsts = released(np.where(self.failing[self.classes] > 0, -1, self.classes))
+        lo, hi, nodes = (np.full((len(firsts), len(self.codes)), -1, np.int64) for _ in range(3))
         for d, codes in enumerate(self.codes):
             own = sorted((p for p in pieces if p.dim == d), key=lambda p: p.lo)
-            at = np.searchsorted(np.array([p.lo for p in own]), codes[firsts[n_out:]], side="right") - 1
+            at = np.searchsorted(np.array([p.lo for p in own]), codes[firsts], side="right") - 1
             for values, name in ((lo, "lo"), (hi, "hi"), (nodes, "node")):
                 values[:, d] = np.array([getattr(p, name) for p in own])[at]
-        return Solution(numbers - n_out, lo, hi, nodes=nodes)
+        return Solution(numbers, lo, hi, nodes=nodes)
 
 
 def degrees(goal: Goal, stats: ClassStats) -> FloatArray:

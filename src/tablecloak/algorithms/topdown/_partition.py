@@ -161,12 +161,7 @@ class _PartitionSearch:
         return leaves, jobs
 
     def _one_wave(
-        self,
-        starts: IntArray,
-        ends: IntArray,
-        is_tried: BoolArray,
-        leaves: _Leaves,
-        pool: ThreadPoolExecutor | None,
+        self, starts: IntArray, ends: IntArray, is_tried: BoolArray, leaves: _Leaves, pool: ThreadPoolExecutor | None
     ) -> tuple[IntArray, IntArray, BoolArray]:
         if len(starts) == 0:
             return starts, ends, is_tried

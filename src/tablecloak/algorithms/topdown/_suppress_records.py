@@ -81,10 +81,7 @@ def _best_trims(table: CodedTable, solution: Solution, min_size: int, budget: in
     weights = table.weights[released] if len(table.weights) else np.ones(len(classes), np.int64)
     size = np.bincount(classes, weights=weights, minlength=n_classes).astype(np.int64)
     losses = solution.losses(table.domains) * table.space.weight  # (n_classes, n_dims)
-    best = _Trims(
-        np.full(n_classes, -np.inf),
-        *(np.zeros(n_classes, np.int64) for _ in range(4)),
-    )
+    best = _Trims(np.full(n_classes, -np.inf), *(np.zeros(n_classes, np.int64) for _ in range(4)))
     for dim in range(table.space.n_dims):
         codes = table.quasi_codes(dim)[released]
         for trims in _trims_of_dim(table, solution, dim, classes, codes, weights, size, losses, min_size, budget):

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from tablecloak.algorithms.base import Problem, Solution, algorithm
+from tablecloak.algorithms.base import LoweringLimit, Problem, Solution, algorithm
 from tablecloak.algorithms.loss_target import TARGET_LOSSES, AnyLoss, LossTarget
 from tablecloak.algorithms.solution_metrics import best_by
 from tablecloak.algorithms.topdown._cut_costs import chooser_of, node_prices
@@ -50,9 +50,7 @@ class Mondrian:
         Field(description="the metric that cuts by loss improve; those of levels give every column a hierarchy"),
     ] = "ncp"
     target: LossTarget = None
-    suppression_limit: Annotated[
-        float, Field(ge=0, lt=1, description="share of records that may be left out where that lowers the loss")
-    ] = 0.0
+    suppression_limit: LoweringLimit = 0.0
 
     @property
     def needs_rows(self) -> bool:

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from tablecloak.algorithms.base import FINER, Problem, Solution, algorithm, if_not_monotone
+from tablecloak.algorithms.base import FINER, FailingLimit, Problem, Solution, algorithm, if_not_monotone
+from tablecloak.algorithms.merge_classes import released
 from tablecloak.algorithms.topdown._expose_siblings import Exposing, flat_tree
 from tablecloak.arrays import BoolArray, IntArray
-from tablecloak.data.class_labels import ClassLabels
+from tablecloak.data.class_labels import ClassLabels, united_labels
 from tablecloak.data.domain import ANYTHING
 from tablecloak.errors import Infeasible
 from tablecloak.models.base import Goal
@@ -37,9 +38,7 @@ class Suppression:
     unit: Annotated[
         Literal["cells", "values", "attributes", "records"], Field(description="what is hidden as a whole")
     ] = "cells"
-    suppression_limit: Annotated[
-        float, Field(ge=0, lt=1, description="share of records that may be left out because their class fails the goal")
-    ] = 0.0
+    suppression_limit: FailingLimit = 0.0
 
     def refuses(self, goal: Goal) -> str | None:
         return if_not_monotone(goal, FINER)
@@ -167,9 +166,8 @@ def _judged(problem: Problem, stars: Stars, among: BoolArray | None = None) -> t
         classes[part] = _numbered([column[part] for column in columns])
     stats = table.class_stats(classes, int(classes.max(initial=-1)) + 1)
     fails = ~problem.goal.admits(stats)
-    return np.where((classes >= 0) & fails[classes], -1, classes) if len(fails) else classes, int(
-        stats.size[fails].sum()
-    )
+    judged = np.where((classes >= 0) & fails[classes], -1, classes) if len(fails) else classes
+    return judged, int(stats.size[fails].sum())
 
 
 def _numbered(columns: list[IntArray]) -> IntArray:
@@ -189,21 +187,17 @@ def _n_rows(problem: Problem, part: BoolArray) -> int:
 def _solution(problem: Problem, stars: Stars, classes: IntArray) -> Solution:
     """Classes with exact values where nothing is hidden."""
     table = problem.table
-    occurring, firsts, numbers = np.unique(classes, return_index=True, return_inverse=True)
-    n_out = int(np.count_nonzero(occurring < 0))
-    firsts = firsts[n_out:]
+    numbers, firsts = released(classes)
     hidden = stars[:, firsts].T  # (n_classes, n_dims)
     codes = np.stack([table.quasi_codes(d)[firsts] for d in range(table.space.n_dims)], axis=1)
     lo, hi = np.where(hidden, 0, codes), np.where(hidden, table.space.n_codes - 1, codes)
     labels = {d.name: _labels(d.labels(codes[:, i], codes[:, i]), hidden[:, i]) for i, d in enumerate(table.domains)}
-    return Solution(numbers.reshape(-1) - n_out, lo, hi, centers=labels)
+    return Solution(numbers, lo, hi, centers=labels)
 
 
 def _labels(texts: list[str | None], hidden: BoolArray) -> ClassLabels:
     shown = [ANYTHING if star else text for text, star in zip(texts, hidden.tolist(), strict=True)]
-    names = tuple(dict.fromkeys(text for text in shown if text is not None))
-    place = {name: i for i, name in enumerate(names)}
-    return ClassLabels(names, np.array([len(names) if t is None else place[t] for t in shown], np.uint32))
+    return united_labels(shown, np.arange(len(shown)))
 
 
 def _infeasible(problem: Problem, n_failing: int) -> Infeasible:

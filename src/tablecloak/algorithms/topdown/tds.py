@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from tablecloak.algorithms.base import FINER, Problem, Solution, algorithm, if_not_monotone
+from tablecloak.algorithms.base import FINER, FailingLimit, Problem, Solution, algorithm, if_not_monotone
+from tablecloak.algorithms.merge_classes import released
 from tablecloak.algorithms.topdown._expose_siblings import Exposing, ExposingStep, tree_of
 from tablecloak.algorithms.topdown._grid import Grid, Piece, Trial, children_of, whole_piece
 from tablecloak.arrays import FloatArray, IntArray
@@ -41,9 +42,7 @@ class TopDownSpecialization:
     class_column: Annotated[
         str | None, Field(description="sensitive or quasi-identifying column that the release should help to predict")
     ] = None
-    suppression_limit: Annotated[
-        float, Field(ge=0, lt=1, description="share of records that may be left out because their class fails the goal")
-    ] = 0.0
+    suppression_limit: FailingLimit = 0.0
 
     @property
     def needs_sensitive(self) -> bool:
@@ -86,15 +85,13 @@ def _siblings(problem: Problem, limit: float, target: IntArray | None, progress:
         return igpl(information_gain(cells.astype(np.float64)), smallest - after)
 
     search.run(progress, None if target is None else score)
-    classes, n_dims = search.released(), len(table.domains)
-    occurring, firsts, numbers = np.unique(classes, return_index=True, return_inverse=True)
-    n_out = int(np.count_nonzero(occurring < 0))
-    nodes = search.node_of[:, firsts[n_out:]].T
+    numbers, firsts = released(search.released())
+    nodes = search.node_of[:, firsts].T
     lo, hi = (
-        np.stack([getattr(search.trees[d], side)[nodes[:, d]] for d in range(n_dims)], axis=1)
+        np.stack([getattr(search.trees[d], side)[nodes[:, d]] for d in range(len(table.domains))], axis=1)
         for side in ("first", "last")
     )
-    return Solution(numbers.reshape(-1) - n_out, lo, hi, nodes=nodes)
+    return Solution(numbers, lo, hi, nodes=nodes)
 
 
 class _SpecializationSearch:
