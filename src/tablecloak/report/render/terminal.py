@@ -107,7 +107,7 @@ def styled(text: blocks.Text) -> Line:
     return line
 
 
-class _Grid(grid.Table):
+class _TableOfNumbers(grid.Table):
     """A table whose numbers stand on one line each; where there is no room for that, they are broken, never cut."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -120,7 +120,7 @@ class _Grid(grid.Table):
 
 @_lines.register
 def _table(block: blocks.TextTable) -> Iterator[RenderableType]:
-    shown = _Grid(
+    shown = _TableOfNumbers(
         title=block.title or None, title_justify="left", title_style="bold", box=None, pad_edge=False,
         header_style="bold",
     )  # fmt: skip
