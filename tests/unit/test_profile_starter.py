@@ -22,7 +22,7 @@ def starter(frame, tmp_path, **options):
 
 def test_patients_get_hierarchies_that_fit(tmp_path):
     _, policy = starter(tc.sample.patients(), tmp_path)
-    kinds = {name: getattr(policy.hierarchy_of(name), "kind", None) for name in policy.columns}
+    kinds = {name: getattr(policy.hierarchy_of(name), "name", None) for name in policy.columns}
     assert kinds["birth_date"] == kinds["admission"] == "dates"
     assert kinds["zip"] == "mask"
     assert policy.hierarchy_of("birth_date").levels[-1] == "decade"
@@ -91,7 +91,7 @@ def test_a_zip_read_as_a_number_is_masked_as_text(tmp_path):
     frame = pl.DataFrame({"zip": [10115 + i % 30 for i in range(90)], "sex": ["f", "m"] * 45})
     text, policy = starter(frame, tmp_path)
     assert policy.columns["zip"].type == "text"
-    assert policy.hierarchy_of("zip").kind == "mask"
+    assert policy.hierarchy_of("zip").name == "mask"
     assert "10115" not in text
 
 
