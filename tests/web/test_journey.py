@@ -33,6 +33,9 @@ def test_from_a_file_to_a_release_that_verifies(pages, tmp_path):
     made = pages.send(pages.get(f"{here}/hierarchies?column=age"), f"{here}/hierarchies",
                       action="kind", column="age", kind="intervals", **{"intervals:width": "5"})  # fmt: skip
     assert "[20, 25)" in made.text
+    again = pages.get(f"{here}/hierarchies?column=age").text  # the form knows what was chosen
+    assert re.search(r'value="intervals" required checked', again)
+    assert re.search(r'name="intervals:width"[^>]* value="5"', again)
 
     goals = pages.get(f"{here}/goals")
     changed = pages.send(goals, f"{here}/goals", action="goal", at="0", k="8")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response
 
 from tablecloak.errors import CloakError
+from tablecloak.hierarchy.kinds.base import HierarchySpec
 from tablecloak.server.forms import KINDS
 from tablecloak.server.shell import AtProject, ProjectVisit, Sent, SentForm, render, tried
 from tablecloak.server.steps.hierarchies import service as hierarchies_service
@@ -31,14 +31,15 @@ def hierarchies(at: AtProject, column: str = "", level: int = -1) -> Response:
         view = hierarchies_service.look(at.state, at.project, column)
     except CloakError as error:
         view, at = HierarchyView("text", 0), at.warned(error)
-    written: Any = policy.columns[column].hierarchy
+    written = policy.columns[column].hierarchy
+    spec = written if isinstance(written, HierarchySpec) else None
     is_file = isinstance(policy.hierarchy_of(column), Path)
     return render(
         at, "hierarchies.html", step="hierarchies", policy=policy, columns=columns, column=column, view=view,
-        kind="file" if is_file else getattr(written, "kind", ""),
+        kind="file" if is_file else spec.name if spec else "",
         kinds=hierarchies_service.fitting_kinds(view.type), fields=hierarchies_service.fields_by_kind(), words=KINDS,
         level=min(max(level, -1), len(view.levels) - 1), picture=tree_picture(view.tree) if view.tree else None,
-        values=written.model_dump(by_alias=True) if hasattr(written, "model_dump") else {},
+        values=spec.model_dump(by_alias=True) if spec else {},
         shared=[c for c in columns if c != column and policy.columns[c].hierarchy is not None],
     )  # fmt: skip
 
