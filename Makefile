@@ -11,6 +11,7 @@ demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
 test: $(STAMP) postgres chromium
+	$(BIN)/python tests/compile_kernels.py
 	$(BIN)/python -m pytest -q -n 2
 
 # With four times as many random searches.

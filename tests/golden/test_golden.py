@@ -14,9 +14,13 @@ from cases import all_cases
 from observing import said
 from verbs import BASIC, observe, verbs_of
 
+import effort
+
 pytestmark = pytest.mark.fresh_secrets  # the corpus has a secret of its own
 CASES = {case.name: case for case in all_cases()}
 EXPECTED = record.load()
+# Engines differ in how they read, code, publish and recount, which the wide cases cover; of the others every fourth.
+ON_DISK = [name for i, (name, case) in enumerate(CASES.items()) if effort.IS_THOROUGH or case.is_wide or i % 4 == 0]
 
 
 def changes(name, engine, verbs, folder):
@@ -33,8 +37,9 @@ def test_everyday_outputs_are_those_recorded(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["local", "duckdb"])
-@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize(
+    ("name", "engine"), [*((name, "local") for name in CASES), *((name, "duckdb") for name in ON_DISK)]
+)
 def test_outputs_are_those_recorded(name, engine, tmp_path):
     assert changes(name, engine, verbs_of(CASES[name], engine), tmp_path) == []
 
