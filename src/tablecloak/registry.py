@@ -1,4 +1,4 @@
-"""Names to things: models, algorithms, metrics, attacks, detectors, findings, formats and hierarchies register here.
+"""Names to things: models, algorithms, metrics, attacks, transforms, detectors, findings, formats, hierarchies.
 
 Ours and those of others alike: a third-party package offers its classes through the entry-point groups
 `tablecloak.models`, `tablecloak.algorithms` and so on; loading the entry point must register the class, function or
@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from tablecloak.errors import PolicyError, did_you_mean
 
 T = TypeVar("T")
-KINDS = ("models", "algorithms", "metrics", "attacks", "detectors", "findings", "formats", "hierarchies")
+KINDS = ("models", "algorithms", "metrics", "attacks", "detectors", "findings", "formats", "hierarchies", "transforms")
 # Packages that are not called after their kind.
 _PACKAGES = {"detectors": "profile.detectors", "formats": "io.formats", "hierarchies": "hierarchy.kinds"}
 # Names that people should read before others, in this order; all others follow in that of the alphabet.

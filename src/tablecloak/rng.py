@@ -55,6 +55,10 @@ class Secret:
         """32 bytes for one named use; they tell nothing about those of another."""
         return hmac.digest(self.key, name.encode() + b"\x01", "sha256")
 
+    def child(self, name: str) -> Secret:
+        """A secret for one named use, from which others are derived."""
+        return Secret(self.derived(name))
+
     @property
     def certificate_key(self) -> bytes:
         """The key behind digests that a certificate states about files that are not published."""

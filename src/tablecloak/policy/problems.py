@@ -84,6 +84,12 @@ def relabel(error: ValidationError, keys: Iterable[str]) -> ValidationError:
     return invalid(error.title, [_again(details, names) for details in error.errors()])
 
 
+def located(error: ValidationError, place: str | int) -> list[InitErrorDetails]:
+    """The faults of a part, as those of the whole in which it has this place."""
+    faults = [_again(details, ()) for details in error.errors()]
+    return [InitErrorDetails(type=f["type"], loc=(place, *f["loc"]), input=f["input"]) for f in faults]
+
+
 def _again(details: ErrorDetails, keys: Sequence[str]) -> InitErrorDetails:
     path = details["loc"]
     if len(path) == 1 and details["type"] in ("extra_forbidden", "unexpected_keyword_argument"):

@@ -26,15 +26,21 @@ def secret_of(policy: Policy) -> Secret:
     """
     if policy.secret is None:
         return Secret.fresh()
-    place = str(policy.secret)
-    material = _material(policy)
+    return Secret.of(checked_material(_material(policy), str(policy.secret)))
+
+
+def checked_material(material: bytes, place: str) -> bytes:
+    """What was found in the place of a secret, if it can be one.
+
+    Raises: PolicyError that shows the place, never what is there.
+    """
     material = material.strip() if material.isascii() else material  # a line end of text; raw bytes may look like one
     n_bytes = len(material) // 2 if _is_hexadecimal(material) else len(material)
     if n_bytes < SECRET_BYTES:
         raise PolicyError(f"the secret in {place} has {n_bytes} bytes, {SECRET_BYTES} are needed", hint=HINT)
     if len(set(material)) < FEWEST_BYTES:
         raise PolicyError(f"the secret in {place} is not random: few characters over and over", hint=HINT)
-    return Secret.of(material)
+    return material
 
 
 def is_public(policy: Policy) -> bool:
@@ -52,15 +58,22 @@ def _path(policy: Policy) -> Path | None:
 
 
 def _material(policy: Policy) -> bytes:
+    assert policy.secret is not None
     path = _path(policy)
-    if path is not None:
+    return read_material(f"env:{policy.secret.env}" if path is None else f"file:{path}", policy.base)
+
+
+def read_material(place: str, base: Path) -> bytes:
+    """What lies in a place that is named as env:NAME or file:PATH."""
+    kind, _, name = place.partition(":")
+    if kind == "file":
+        path = (base / name).expanduser()
         try:
             return path.read_bytes()
         except OSError as exc:
             raise PolicyError(
-                f"the file of the secret cannot be read: {exc.strerror}", hint="check secret.file", location=str(path)
+                f"the file of the secret cannot be read: {exc.strerror}", hint="check its path", location=str(path)
             ) from None
-    name = str(policy.secret and policy.secret.env)
     value = os.environ.get(name)
     if value is None:
         raise PolicyError(f"the variable {name} is not set", hint=f"export {name}=... before the command; {HINT}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
@@ -20,9 +20,10 @@ from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.io.places import Place, database_table, is_uri, named, place_of
 from tablecloak.metrics.distributions import DISTRIBUTION_METRICS
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of, relabel
-from tablecloak.policy.tagged import Tagged
+from tablecloak.policy.tagged import Several, Tagged
 
 DEFAULT_ALGORITHM = "auto"
+DROP, STAR = "drop", "star"  # transforms of whole columns, for which no cell is read
 SECRET_HINT = "say where it is: secret: {env: NAME} or {file: PATH}; without it every run draws a new one"
 
 
@@ -32,13 +33,6 @@ class Missing(StrEnum):
     VALUE = "value"  # a value like any other: it matches only other empty cells
     DROP = "drop"  # its record is left out
     ERROR = "error"  # the data is refused
-
-
-class Transform(StrEnum):
-    """What happens to an identifier."""
-
-    DROP = "drop"  # the column is not published
-    STAR = "star"  # the column is published with `*` in every cell
 
 
 class Suppressed(StrEnum):
@@ -73,10 +67,12 @@ _ALGORITHM = Tagged(
     "kind", "algorithm", lambda: registry.named("algorithms"), has_shorthand=True, refuses=_refused_loss
 )
 _HIERARCHY = Tagged("kind", "hierarchy kind", lambda: registry.named("hierarchies"), has_path=True)
+_TRANSFORM = Tagged("kind", "transform", lambda: registry.named("transforms"), has_shorthand=True)
 
 AnyGoal = Annotated[Any, _GOAL]
 AnyAlgorithm = Annotated[Any, _ALGORITHM]
 AnyHierarchy = Annotated[Any, _HIERARCHY]
+AnyTransforms = Annotated[tuple[Any, ...], Several(_TRANSFORM)]
 
 
 def hierarchy_from(written: Mapping[str, Any]) -> Any:
@@ -258,8 +254,8 @@ class ColumnSpec(Spec):
     """how dates are written, as in %d/%m/%Y"""
     hierarchy: AnyHierarchy | None = None
     """how values become coarser: a file, a name under `hierarchies`, or a kind with its parameters"""
-    transform: Transform | None = None
-    """what happens to an identifier; drop unless given"""
+    transform: AnyTransforms = ()
+    """what its cells become, one transform or several after each other; identifiers are dropped unless given one"""
     missing: Missing | None = None
     """what empty cells mean in this column"""
     weight: Annotated[float, Field(gt=0)] = 1.0
@@ -270,9 +266,7 @@ class ColumnSpec(Spec):
     @model_validator(mode="after")
     def _fits_role(self) -> Self:
         faults = []
-        if self.transform is not None and self.role is not Role.IDENTIFIER:
-            message = f"only identifiers have one, and this column has the role {self.role}"
-            faults.append(fault(("transform",), message, hint="remove it, or use role: identifier"))
+        faults += self._transform_faults()
         if self.separator is not None and self.role is not Role.ITEMS:
             message = f"only sets of items have one, and this column has the role {self.role}"
             faults.append(fault(("separator",), message, hint="remove it, or use role: items"))
@@ -281,6 +275,37 @@ class ColumnSpec(Spec):
         if faults:
             raise invalid("ColumnSpec", faults)
         return self
+
+    def _transform_faults(self) -> Iterator[InitErrorDetails]:
+        """Transforms that mean nothing for a column of this role."""
+        names = [each.name for each in self.transform]
+        if not names:
+            return
+        whole = next((name for name in names if name in (DROP, STAR)), None)
+        if whole and len(names) > 1:
+            message = f"after {whole} nothing is left to change"
+            yield fault(("transform",), message, hint=f"transform: {whole}, or the other ones")
+        elif whole and self.role is not Role.IDENTIFIER:
+            message = f"only identifiers are left out or hidden wholly, and this column has the role {self.role}"
+            yield fault(("transform",), message, hint=f"role: {'drop' if whole == DROP else 'identifier'}")
+        if self.role in (Role.DROP, Role.ITEMS):
+            message = f"a column with the role {self.role} has none"
+            yield fault(("transform",), message, hint="remove it, or give the column another role")
+        if self.role is Role.QUASI:
+            named = next((each.name for each in self.transform if each.family == "pseudonym"), None)
+            if named:
+                message = f"{named} leaves nothing that could be generalised"
+                yield fault(("transform",), message, hint="role: identifier, or a transform that makes values coarser")
+
+    @property
+    def is_left_out(self) -> bool:
+        """An identifier that is not published."""
+        return self.role is Role.IDENTIFIER and (not self.transform or self.transform[0].name == DROP)
+
+    @property
+    def is_starred(self) -> bool:
+        """An identifier of which every cell is published as `*`."""
+        return self.role is Role.IDENTIFIER and bool(self.transform) and self.transform[0].name == STAR
 
 
 class OutputSpec(_PlaceSpec):

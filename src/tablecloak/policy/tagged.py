@@ -11,7 +11,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, core_schema
 
 from tablecloak.errors import did_you_mean
-from tablecloak.policy.problems import fault, invalid, relabel
+from tablecloak.policy.problems import fault, invalid, located, relabel
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,43 @@ class Tagged:
         properties = {self.tag: tag, **branch.get("properties", {})}
         required = [self.tag, *branch.get("required", [])]
         return {**branch, "title": name, "properties": properties, "required": required, "additionalProperties": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Annotation of a field that holds several such values; one alone need not be written as a list."""
+
+    each: Tagged
+
+    def validate(self, value: Any) -> tuple[Any, ...]:
+        """The instances that the value describes."""
+        if value is None:
+            return ()
+        if not isinstance(value, list | tuple):
+            return (self.each.validate(value),)
+        made, faults = [], []
+        for index, item in enumerate(value):
+            try:
+                made.append(self.each.validate(item))
+            except ValidationError as error:
+                faults += located(error, index)
+        if faults:
+            raise invalid(self.each.noun, faults)
+        return tuple(made)
+
+    def serialize(self, values: tuple[Any, ...]) -> Any:
+        """The values as they are written in a policy."""
+        plain = [self.each.serialize(value) for value in values]
+        return plain[0] if len(plain) == 1 else plain
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self.validate, serialization=core_schema.plain_serializer_function_ser_schema(self.serialize)
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        one = self.each.__get_pydantic_json_schema__(schema, handler)
+        return {"anyOf": [*one["anyOf"], {"type": "array", "items": one}]}
 
 
 def _keys(cls: type) -> list[str]:

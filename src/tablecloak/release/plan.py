@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -22,11 +22,12 @@ from tablecloak.io.sources import Source
 from tablecloak.metrics.learning import is_installed
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import Suppressed, Transform
+from tablecloak.policy.sections import Suppressed
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Counted, Evidence
 from tablecloak.stats.joint import JOINT_NAME
 from tablecloak.stats.persons import HOLDING_NAME
+from tablecloak.transforms.base import Stage, Transform
 from tablecloak.values.amounts import most_of
 from tablecloak.values.cell_grammar import format_value
 
@@ -53,6 +54,7 @@ class Plan:
     is_reported: bool = False  # a report may be asked for, which speaks of every sensitive attribute
     secret: Secret = field(default_factory=Secret.fresh)  # hides people; all of a run derives from this one
     source: Source | None = None  # where the rows come from, opened already; None: a frame
+    changed: Mapping[str, Sequence[Transform]] = field(default_factory=dict)  # published columns that are not as read
 
     @property
     def quasi(self) -> list[str]:
@@ -94,8 +96,22 @@ class Plan:
     @property
     def needs_memory(self) -> bool:
         """Methods that move rows about, guards and a population need all rows at hand."""
-        is_moved = self.algorithm.publishes.is_bucketing
+        is_moved = self.algorithm.publishes.is_bucketing or bool(self.judged_before)
         return is_moved or bool(self.goal.evidence & (Evidence.POPULATION | Evidence.GUARDS))
+
+    def stage_of(self, column: str) -> Stage:
+        """When a column is changed: what a goal looks at is judged as it was, unless the change only makes it coarser.
+
+        Quasi-identifiers are changed before the search, for classes are formed of what is published.
+        """
+        is_late = any(each.stage is Stage.PUBLISHING for each in self.changed[column])
+        is_judged = column in self.counted or column == self.person
+        return Stage.PUBLISHING if is_late and is_judged else Stage.BEFORE
+
+    @property
+    def judged_before(self) -> tuple[str, ...]:
+        """Columns that goals judge as they were, and that are published as something else."""
+        return tuple(name for name in self.changed if self.stage_of(name) is Stage.PUBLISHING)
 
     @property
     def is_blind(self) -> bool:
@@ -274,12 +290,18 @@ def make_plan(
     algorithm = _algorithm_for(policy, replace(goal, counts_persons=False))
     _refuse_groups_of_published_values(policy, algorithm)
     starred = starred_of(policy)
-    shown = {*policy.columns_with(*PUBLISHED), *starred}
+    changed = {name: c.transform for name, c in policy.columns.items() if c.transform and not c.is_left_out}
+    changed = {name: chain for name, chain in changed.items() if name not in starred}
+    made = [name for name, chain in changed.items() if name not in columns and chain[0].makes_column]
+    columns = [*columns, *made]
+    shown = {*policy.columns_with(*PUBLISHED), *starred, *replaced_of(policy)}
     if policy.others == "keep":
         shown |= {c for c in columns if c not in policy.columns}
     _refuse_leaks(policy, goal, algorithm)
     _refuse_target(policy)
     read = shown.difference(starred) | set(policy.columns_with(Role.PERSON)) | set(goal.guard_columns)
+    person = next(iter(policy.columns_with(Role.PERSON)), None)
+    read |= {need for chain in changed.values() for each in chain for need in each.needs(person)}
     output = policy.output
     return Plan(
         policy=policy,
@@ -292,7 +314,8 @@ def make_plan(
             labelled=tuple(c for c in columns if c in policy.columns_with(Role.QUASI)),
             order=output.order if output else Order.CONTENT,
         ),
-        read_columns=tuple(c for c in columns if c in read),
+        read_columns=tuple(c for c in columns if c in read and c not in made),
+        changed=changed,
         is_reported=policy.report_path is not None if is_reported is None else is_reported,
         secret=secret or Secret.fresh(),
     )
@@ -311,7 +334,13 @@ def _algorithm_for(policy: Policy, goal: Goal) -> Algorithm:
 
 def starred_of(policy: Policy) -> list[str]:
     """Identifiers that are published as `*`."""
-    return [n for n in policy.columns_with(Role.IDENTIFIER) if policy.columns[n].transform is Transform.STAR]
+    return [n for n, column in policy.columns.items() if column.is_starred]
+
+
+def replaced_of(policy: Policy) -> list[str]:
+    """Columns that no release shows as they are, and that are published as what transforms make of them."""
+    hidden = policy.columns_with(Role.IDENTIFIER, Role.PERSON)
+    return [n for n in hidden if policy.columns[n].transform and not policy.columns[n].is_left_out]
 
 
 def _refuse_leaks(policy: Policy, goal: Goal, algorithm: Algorithm) -> None:
@@ -349,7 +378,9 @@ def _refuse_target(policy: Policy) -> None:
 def refuse_unknown_columns(policy: Policy, columns: Sequence[str], location: str | None) -> None:
     """Raise DataError for a column that a policy names and a table does not have."""
     names = set(columns)
-    require_columns((n for n, column in policy.columns.items() if column.role is not Role.DROP), columns, location)
+    asked = [n for n, column in policy.columns.items() if column.role is not Role.DROP]
+    made = [n for n in asked if policy.columns[n].transform and policy.columns[n].transform[0].makes_column]
+    require_columns((n for n in asked if n not in made), columns, location)
     for accepted in policy.accepted:
         column_name = accepted.column
         if (
@@ -393,3 +424,10 @@ def _refuse_two_persons(policy: Policy) -> None:
         raise IncompatibleChoice(
             f"{len(persons)} columns have the role person", hint="keep the one that tells people apart best"
         )
+
+
+def texts_made(plan: Plan) -> dict[str, ColumnType]:
+    """Columns that transforms make texts of, which may look like something else."""
+    made = {name: chain[-1].result(ColumnType.TEXT) for name, chain in plan.changed.items()}
+    always = {name: {chain[-1].result(t) for t in chain[-1].types} for name, chain in plan.changed.items()}
+    return {name: type_ for name, type_ in made.items() if always[name] == {ColumnType.TEXT}}

@@ -28,6 +28,7 @@ from tablecloak.policy.sections import Missing
 from tablecloak.progress import Timed
 from tablecloak.release.plan import Plan
 from tablecloak.release.shapes.base import Shape, shape_of
+from tablecloak.release.transform import published, transformed
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -105,6 +106,9 @@ def read(
         plan = plan if source.is_frame else replace(plan, source=source)  # a release does not hold its originals
         key = ("table", repr(table_source), plan.read_columns, plan.categorical)
         table = memo(key, lambda: engine.read(table_source, columns=plan.read_columns, categorical=plan.categorical))
+        if plan.changed:
+            key = ("changed", *key, policy.model_dump_json(include=OF_ROWS, by_alias=True), plan.judged_before)
+            table = memo(key, lambda: transformed(engine, table, plan))
         if not source.is_frame:  # of a frame without rows, the preparation says so
             refuse_empty(table.n_rows, source.location)
         notes.append(f"{table.n_rows:,} rows")
@@ -119,7 +123,7 @@ def _letter_by_letter(source: Source, layout: Layout, plan: Plan) -> Source:
     """
     if layout.format not in ("csv", "tsv") or not plan.policy.writes_text or plan.publication.keeps_suppressed:
         return source
-    used = {*plan.quasi, *plan.sensitive, *plan.publication.starred, plan.person, plan.target}
+    used = {*plan.quasi, *plan.sensitive, *plan.publication.starred, *plan.changed, plan.person, plan.target}
     text_columns = {name for name in plan.publication.columns if name not in used | {plan.algorithm.group_column}}
     formats = {name: f for name, f in source.date_formats.items() if name not in text_columns}
     return replace(source, types={**source.types, **dict.fromkeys(text_columns, ColumnType.TEXT)}, date_formats=formats)
@@ -159,7 +163,8 @@ def prepare(
         notes.append(f"{coding.n_tuples:,} distinct tuples{_in_shards(coding)}")
         look_result = look(engine, rows, plan)
         rest = [c for c in plan.publication.columns if c not in plan.coded and c not in plan.publication.starred]
-        prepared = Prepared(shape, engine, plan, engine.select(rows, rest), coding, groups, n_dropped, look_result)
+        remaining = published(engine, rows, rest, plan)
+        prepared = Prepared(shape, engine, plan, remaining, coding, groups, n_dropped, look_result)
     shape.require_feasible(prepared, tries_relaxations=tries_relaxations)
     return prepared
 

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import IntArray
+from tablecloak.data.changed_columns import Change, made_columns, read_by
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.table import Order
 from tablecloak.engines.base import (
@@ -176,6 +177,19 @@ class DuckEngine:
 
         n_rows = sum(batch.height for batch in batches(needed))
         return replace(stream, types=types, n_rows=n_rows, open=batches)
+
+    def changed(self, table: Table, changes: Sequence[Change]) -> StreamTable:
+        stream = _stream(table)
+
+        def batches(names: Sequence[str]) -> Iterator[pl.DataFrame]:
+            wanted, read = read_by(changes, names)
+            begin = 0
+            for batch in stream.batches(read):
+                numbers = np.arange(begin, begin + batch.height)
+                yield batch.with_columns(made_columns(batch, numbers, wanted)).select(names)
+                begin += batch.height
+
+        return replace(stream, types={**stream.types, **{c.name: c.type for c in changes}}, open=batches)
 
     def without_hidden(self, table: Table, hidden: Hidden) -> StreamTable:
         stream = _stream(table)

@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from tablecloak.arrays import IntArray
+from tablecloak.data.changed_columns import Change
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import (
@@ -140,7 +141,9 @@ class SparkEngine:
             return {"rows": n_rows, "missing": missing}
 
         return self.phases.facts(
-            f"count {[*columns]} {[*table.rows.drops]} {table.rows.hidden}", count, is_input=self._is_input(table)
+            f"count {[*columns]} {[*table.rows.drops]} {table.rows.hidden} {len(table.rows.changes)}",
+            count,
+            is_input=self._is_input(table),
         )
 
     def _is_input(self, table: SparkTable) -> bool:
@@ -154,6 +157,13 @@ class SparkEngine:
             return chosen
         chosen = replace(chosen, rows=replace(spark.rows, drops=(*spark.rows.drops, *without_missing)))
         return replace(chosen, n_rows=self._n_rows(chosen))
+
+    def changed(self, table: Table, changes: Sequence[Change]) -> SparkTable:
+        spark = spark_table(table)
+        rows = replace(spark.rows, changes=(*spark.rows.changes, tuple(changes)))
+        if isinstance(rows, TableRows):
+            rows = replace(rows, types={**spark.types, **rows.types})
+        return replace(spark, types={**spark.types, **{c.name: c.type for c in changes}}, rows=rows)
 
     def without_hidden(self, table: Table, hidden: Hidden) -> SparkTable:
         original = spark_table(table)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import polars as pl
 
+from tablecloak.data.changed_columns import Change, made_columns, read_by
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import Table
 from tablecloak.engines.equal_rows import Hidden
@@ -76,6 +77,7 @@ class FileRows:
     slices: tuple[Slice, ...]
     drops: tuple[str, ...] = ()  # rows with an empty cell here are left out
     hidden: Hidden | None = None  # and rows that look so
+    changes: tuple[tuple[Change, ...], ...] = ()  # columns that are made, each level of those before it
 
     def frames(
         self, batches: Iterator[Any], columns: Sequence[str], *, numbered: bool = False
@@ -88,7 +90,7 @@ class FileRows:
         names = wanted_of(self, columns) or [self.layout.names[0]]
         rows = None if one.rows is None else slice(*one.rows)
         frame = read_slice(self.source, self.layout, one.part, names, rows)
-        if numbered:
+        if numbered or self.changes:
             frame = frame.with_columns(pl.Series(ROW, np.arange(frame.height) + one.begin))
         return _kept(frame, self, [*columns, *([ROW] if numbered else [])])
 
@@ -99,6 +101,8 @@ class TableRows:
 
     drops: tuple[str, ...] = ()
     hidden: Hidden | None = None
+    changes: tuple[tuple[Change, ...], ...] = ()
+    types: Mapping[str, ColumnType] = field(default_factory=dict)  # of columns that were changed, before that
 
     def frames(
         self, batches: Iterator[Any], columns: Sequence[str], *, numbered: bool = False
@@ -111,10 +115,29 @@ class TableRows:
 
 def wanted_of(rows: FileRows | TableRows, columns: Sequence[str]) -> list[str]:
     """The columns that must be read to get some of them, and to know which rows are left out."""
+    wanted = _asked(rows, columns)
+    for level in reversed(rows.changes):
+        wanted = read_by(level, wanted)[1]
+    return wanted
+
+
+def _asked(rows: FileRows | TableRows, columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*columns, *rows.drops, *(rows.hidden.columns if rows.hidden else ())]))
 
 
+def _changed(frame: pl.DataFrame, rows: FileRows | TableRows, columns: Sequence[str]) -> pl.DataFrame:
+    """Rows with the columns that changes make, as far as these are asked for."""
+    levels, wanted = [], list(columns)
+    for level in reversed(rows.changes):
+        made, wanted = read_by(level, wanted)
+        levels.append(made)
+    for made in reversed(levels):
+        frame = frame.with_columns(made_columns(frame, frame[ROW].to_numpy(), made)) if made else frame
+    return frame
+
+
 def _kept(frame: pl.DataFrame, rows: FileRows | TableRows, columns: Sequence[str]) -> pl.DataFrame:
+    frame = _changed(frame, rows, _asked(rows, [name for name in columns if name != ROW]))
     frame = frame.drop_nulls(list(rows.drops)) if rows.drops else frame
     frame = frame.filter(~rows.hidden.rows(frame)) if rows.hidden else frame
     return frame.select(columns)

@@ -158,6 +158,7 @@ def mapped(session: Any, table: SparkTable, task: Callable[..., Any], schema: st
 
     names = wanted_of(table.rows, columns)
     types = table.publish.types if table.publish else table.types  # of the original
+    types = {**types, **table.rows.types}
     casts = [quoted(f, n).cast(SPARK_TYPES[types[n]]).alias(n) for n in names if n in types]
     casts += [quoted(f, n) for n in names if n not in types]
     chosen = session.table(table.table).select(*casts, f.monotonically_increasing_id().alias(ROW))

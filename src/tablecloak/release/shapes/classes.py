@@ -29,7 +29,7 @@ from tablecloak.release.documents import Documents, settings_of
 from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
 from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.outcome import counts_of, loss_of
-from tablecloak.release.plan import Plan, make_plan, source_of
+from tablecloak.release.plan import Plan, make_plan, source_of, texts_made
 from tablecloak.release.population import with_population
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.classes import Recoding
@@ -100,7 +100,8 @@ class Classes:
         if not plan.policy.writes_text:
             return Spelling()
         source = plan.source or source_of(plan.policy)
-        columns = [name for name in plan.publication.columns if name in plan.quasi or name in plan.sensitive]
+        as_read = [name for name in plan.publication.columns if name not in plan.changed]
+        columns = [name for name in as_read if name in plan.quasi or name in plan.sensitive]
         is_local = engine.name == LocalEngine.name
         return spelling_of(source, engine.layout(source), columns, plan.quasi, in_memory=is_local)
 
@@ -256,8 +257,9 @@ def read_release(
 ) -> Table:
     """Everything that says something, quasi-identifiers as text whatever they look like."""
     columns = [name for name in plan.publication.columns if name not in plan.publication.starred]
-    types = {name: c.type for name, c in plan.policy.columns.items() if c.type is not None and name in plan.sensitive}
-    formats = {name: c.format for name, c in plan.policy.columns.items() if c.format and name in types}
+    asked = {n: c.type for n, c in plan.policy.columns.items() if n in plan.sensitive and n not in plan.changed}
+    types = {name: type_ for name, type_ in asked.items() if type_ is not None} | texts_made(plan)
+    formats = {name: c.format for name, c in plan.policy.columns.items() if c.format and name in asked}
     types |= dict.fromkeys(plan.quasi, ColumnType.TEXT)
     source = Source.of(place, format=kind, types=types, date_formats=formats)
     try:

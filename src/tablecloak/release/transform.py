@@ -1,0 +1,114 @@
+"""Columns as transforms make them: right after reading, so that everything behind sees what is published.
+
+Where a goal must judge a column as it was, what is published of it lies beside it under a name of its own until the
+release is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tablecloak.data.changed_columns import Change, Rows, plain_texts
+from tablecloak.engines.base import Engine, Table
+from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.release.plan import Plan
+from tablecloak.transforms._keys import key_of
+from tablecloak.transforms.base import Fitting, Stage, Transform, fitted
+
+SHOWN = "\0published "  # before the name of a column: what is published of it
+
+
+@dataclass(frozen=True, slots=True)
+class _AsItIs:
+    """Another column."""
+
+    def __call__(self, cells: pl.Series, rows: Rows) -> pl.Series:  # noqa: ARG002
+        return cells
+
+
+def transformed(engine: Engine, table: Table, plan: Plan) -> Table:
+    """A table as it was read, with the columns that the transforms of a policy make of it.
+
+    Every transform sees the other columns as they were.
+
+    Raises: IncompatibleChoice, DataError.
+    """
+    if not plan.changed:
+        return table
+    names = list(table.types)
+    for name, chain in plan.changed.items():
+        for index, each in enumerate(chain):
+            table = engine.changed(table, [_change(engine, table, plan, name, index, each)])
+    early = [name for name in plan.changed if plan.stage_of(name) is Stage.BEFORE]
+    table = engine.changed(table, [Change(n, table.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in early])
+    made = [name for name in early if name not in names]
+    return engine.select(table, [*names, *made, *(SHOWN + name for name in plan.changed if name not in early)])
+
+
+def published(engine: Engine, table: Table, columns: Sequence[str], plan: Plan) -> Table:
+    """Some columns of a table as they are published."""
+    late = [name for name in plan.judged_before if name in columns]
+    if not late:
+        return engine.select(table, columns)
+    shown = engine.select(table, [SHOWN + name if name in late else name for name in columns])
+    shown = engine.changed(shown, [Change(n, shown.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in late])
+    return engine.select(shown, columns)
+
+
+def _change(engine: Engine, table: Table, plan: Plan, name: str, index: int, chosen: Transform) -> Change:
+    source = SHOWN + name if index else _source(table, name, chosen, plan.person)
+    needs = chosen.needs(plan.person)
+    absent = [need for need in needs if need not in table.types]
+    if absent:
+        raise DataError(
+            f"{chosen.name} of '{name}' needs the column '{absent[0]}', which the table does not have",
+            hint=f"columns.{name}.transform", location=table.name,
+        )  # fmt: skip
+    type_ = table.types[source]
+    fitting = Fitting(
+        column=name,
+        type=type_,
+        secret=plan.secret.child(f"transform {name} {index} {chosen.name}"),
+        shared=plan.secret.child("transforms"),
+        n_rows=table.n_rows,
+        counts=lambda: value_counts(engine, table, source),
+        rows=lambda columns: _whole(engine, table, [*columns], {source: name}),
+        smallest=plan.goal.min_size,
+        key=key_of(plan.policy, chosen, plan.secret),
+        person=plan.person if plan.person in table.types else None,
+        resolve=plan.policy.resolve,
+    )
+    return Change(SHOWN + name, chosen.result(type_), fitted(chosen, fitting), source, needs)
+
+
+def _whole(engine: Engine, table: Table, columns: list[str], name_of: dict[str, str]) -> pl.DataFrame:
+    """Whole columns in memory, under the names that a policy has for them."""
+    source_of = {name: source for source, name in name_of.items()}
+    frame = engine.frame(table, [source_of.get(name, name) for name in columns])
+    return plain_texts(frame.rename({source: name for source, name in name_of.items() if source in frame.columns}))
+
+
+def _source(table: Table, name: str, chosen: Transform, person: str | None) -> str:
+    """The column whose cells a transform is given: that of its name or, where it makes one, the first that it needs."""
+    if name in table.types:
+        return name
+    needs = chosen.needs(person)
+    if chosen.makes_column and needs and needs[0] in table.types:
+        return needs[0]
+    raise IncompatibleChoice(f"there is no column '{name}' to change", hint=f"remove columns.{name}")
+
+
+def value_counts(engine: Engine, table: Table, column: str) -> pl.DataFrame:
+    """The different values of a column, missing ones left out, sorted, and how many records have each."""
+    counts: pl.DataFrame | None = None
+    for batch in engine.batches(table, [column]):
+        cells = batch[column]
+        values = cells.cast(pl.String) if isinstance(cells.dtype, pl.Categorical | pl.Enum) else cells
+        here = pl.DataFrame({"value": values}).drop_nulls().group_by("value").agg(pl.len().cast(pl.Int64).alias("n"))
+        both = here if counts is None else pl.concat([counts, here])
+        counts = both.group_by("value").agg(pl.col("n").sum())
+    assert counts is not None
+    return counts.sort("value")
