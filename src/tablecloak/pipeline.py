@@ -139,6 +139,7 @@ class _Made:
             prepared.n_missing_dropped,
             solved.shape.notes(solved),
             engine_reason=choice.why if is_chosen else f"{choice.name} was chosen, and all rows are needed in memory",
+            transforms=solved.plan.made,
         )
 
 
@@ -221,6 +222,7 @@ def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[Engi
         loss=loss,
         notes=(*(shape.notes(solved) if solved else plan.notes), *shape.remarks(prepared)),
         findings=prepared.look_result,
+        transforms=plan.made,
     )
 
 

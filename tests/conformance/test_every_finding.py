@@ -61,6 +61,7 @@ PLANTED = {
     "identifying-column": {"outside": ("ward", "mail")},
     "idle-goal": {"goal": Goal((TCloseness(t=0.9),))},
     "kept-order": {"keeps_order": True},
+    "pseudonymised": {"pseudonyms": {"serial": "hmac"}},
     "public-secret": {"has_public_secret": True},
     "repeated-key": {"outside": ("ward", "family", "region", "rooms")},
     "standing-alone": {"outside": ("ward", "serial")},

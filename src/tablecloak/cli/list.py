@@ -21,6 +21,7 @@ class ListedKind(StrEnum):
     METRICS = "metrics"
     ATTACKS = "attacks"
     HIERARCHIES = "hierarchies"
+    TRANSFORMS = "transforms"
     DETECTORS = "detectors"
     FINDINGS = "findings"
     PRESETS = "presets"
@@ -33,7 +34,7 @@ def list_things(
     *,
     settings: Settings,
 ) -> None:
-    """List models, algorithms, metrics, attacks, hierarchies, detectors, findings, presets, formats and engines."""
+    """List models, algorithms, transforms, hierarchies, metrics, attacks, detectors, findings, presets, engines .."""
     kinds = list(ListedKind) if kind is None else [kind]
     entries = {str(k): [_entry(name, thing) for name, thing in things_of(k).items()] for k in kinds}
     from tablecloak.report.about.things import available

@@ -32,10 +32,11 @@ def repeated_key(shown: Shown) -> Iterator[Finding]:
     if rows agree on every other one, or on two or more that are at least half of them; where values have few rows, as
     households have, a third of them is enough.
     """
-    if not shown.linked:
+    candidates = (*shown.linked, *shown.pseudonyms)
+    if not candidates:
         return
-    counted = dict(zip(shown.linked, shown.count([(name,) for name in shown.linked]), strict=True))
-    for name in shown.linked:
+    counted = dict(zip(candidates, shown.count([(name,) for name in candidates]), strict=True))
+    for name in candidates:
         if _repeats(counted[name]) and _is_key(shown, name, counted[name]):
             yield _found(shown, name, counted[name])
 

@@ -22,6 +22,7 @@ from tablecloak.findings.base import Finding, Recounted, Shown, find_all, protec
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import is_public
 from tablecloak.release.plan import Plan, make_plan
+from tablecloak.transforms.base import is_pseudonym
 
 # Detectors, and the search for keys that repeat, look at so many rows.
 MOST_ROWS = 50_000
@@ -160,6 +161,9 @@ def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
         if name not in (*publication.starred, *plan.itemised) and (name in table.types or name in apart)
     ]  # fmt: skip
     protected = protected_columns(plan.goal, plan.sensitive)
+    # nobody knows the pseudonym of a person, so it singles out no one by itself
+    pseudonyms = {n: chain[-1].name for n, chain in plan.changed.items() if n in columns and is_pseudonym(chain)}
+    columns = [name for name in columns if name not in pseudonyms]
     quasi = tuple(name for name in plan.quasi if name in table.types)
     return Shown(
         plan.policy,
@@ -168,7 +172,8 @@ def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
         is_released=True,
         quasi=quasi,
         outside=tuple(name for name in columns if name not in quasi and name not in protected),
-        protected=protected,
+        protected=tuple(name for name in protected if name not in pseudonyms),
+        pseudonyms=pseudonyms,
         apart=tuple(apart),
         has_exact_groups=plan.algorithm.publishes.is_bucketing,
         keeps_order=publication.order is Order.KEEP,

@@ -23,7 +23,7 @@ from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.release import looks
 from tablecloak.release.facts.subject import Subject
-from tablecloak.release.plan import Plan, side_output_path
+from tablecloak.release.plan import MadeColumn, Plan, side_output_path
 from tablecloak.release.recount import Verification
 from tablecloak.stats.classes import ClassStats, Counted, Histogram
 
@@ -64,6 +64,7 @@ class RunReport:
     engine_reason: str = ""  # why this engine
     learning: Learning | None = None  # what models learn from the release, where a target was chosen
     peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
+    transforms: tuple[MadeColumn, ...] = ()  # columns that are published as transforms make them
     subject: Subject | None = field(default=None, repr=False)  # what its documents say, where any were written
 
     @property
@@ -89,6 +90,7 @@ class RunReport:
             "loss": self.loss,
             "metrics": {m.name: m.to_dict() for m in self.measurements},
             **({"learning": self.learning.to_dict()} if self.learning else {}),
+            **({"transforms": [made.to_dict() for made in self.transforms]} if self.transforms else {}),
             "dropped_for_missing": self.n_missing_dropped,
             "goals": self.goals,
             "algorithm": self.algorithm,
@@ -128,10 +130,13 @@ class CheckReport:
     loss: float | None = None
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()  # those that do not need a release
+    transforms: tuple[MadeColumn, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         plain = {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in self.__slots__}
-        return {**plain, "findings": [finding.to_dict() for finding in self.findings]}
+        transforms = plain.pop("transforms")
+        changed = {"transforms": [made.to_dict() for made in transforms]} if transforms else {}
+        return {**plain, **changed, "findings": [finding.to_dict() for finding in self.findings]}
 
 
 def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:

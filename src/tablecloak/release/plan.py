@@ -43,6 +43,29 @@ BY_VALUES = (
 
 
 @dataclass(frozen=True, slots=True)
+class MadeColumn:
+    """A column as transforms made it, for people to read."""
+
+    column: str
+    kinds: tuple[str, ...]
+    stage: Stage
+    means: str  # for the goals
+    key: str | None = None  # what the key of its pseudonyms is called
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """An entry of `transforms` in `--json`."""
+        return {
+            "column": self.column,
+            "kinds": list(self.kinds),
+            "stage": str(self.stage),
+            "means": self.means,
+            **({"key": self.key} if self.key else {}),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a run does, settled before any search."""
 
@@ -55,6 +78,7 @@ class Plan:
     secret: Secret = field(default_factory=Secret.fresh)  # hides people; all of a run derives from this one
     source: Source | None = None  # where the rows come from, opened already; None: a frame
     changed: Mapping[str, Sequence[Transform]] = field(default_factory=dict)  # published columns that are not as read
+    made: tuple[MadeColumn, ...] = ()  # the same, once it is known what became of them
 
     @property
     def quasi(self) -> list[str]:
@@ -107,6 +131,20 @@ class Plan:
         is_late = any(each.stage is Stage.PUBLISHING for each in self.changed[column])
         is_judged = column in self.counted or column == self.person
         return Stage.PUBLISHING if is_late and is_judged else Stage.BEFORE
+
+    def told_stage(self, column: str) -> Stage:
+        """The same as people would say it: what no goal looks at is changed at publishing, whenever that is done."""
+        is_late = any(each.stage is Stage.PUBLISHING for each in self.changed[column])
+        return Stage.PUBLISHING if is_late and column not in self.quasi else Stage.BEFORE
+
+    def means(self, column: str) -> str:
+        """What the change of a column means for the goals."""
+        if column not in (*self.quasi, *self.sensitive, self.person):
+            return "no goal looks at it"
+        if self.stage_of(column) is Stage.PUBLISHING:
+            return "goals judge the values as they were"
+        is_unasked = column in self.sensitive and column not in self.counted
+        return "no goal looks at it" if is_unasked else "goals judge what is published"
 
     @property
     def judged_before(self) -> tuple[str, ...]:

@@ -108,7 +108,8 @@ def read(
         table = memo(key, lambda: engine.read(table_source, columns=plan.read_columns, categorical=plan.categorical))
         if plan.changed:
             key = ("changed", *key, policy.model_dump_json(include=OF_ROWS, by_alias=True), plan.judged_before)
-            table = memo(key, lambda: transformed(engine, table, plan))
+            table, made = memo(key, lambda: transformed(engine, table, plan))
+            plan = replace(plan, made=made)
         if not source.is_frame:  # of a frame without rows, the preparation says so
             refuse_empty(table.n_rows, source.location)
         notes.append(f"{table.n_rows:,} rows")

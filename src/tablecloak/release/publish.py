@@ -15,6 +15,7 @@ from tablecloak.release.plan import Plan
 from tablecloak.release.recount import Verification, require, require_ready
 from tablecloak.release.search import Solved
 from tablecloak.release.shapes.base import RecountResult, Release, Shape
+from tablecloak.release.transform import wrong_cells
 from tablecloak.values.amounts import show_size
 
 
@@ -55,6 +56,9 @@ def recounted(solved: Solved, timed: Timed, files: Documents | None = None) -> P
         release = write_release(engine, release, files, shape=shape, plan=plan, timed=timed)
     release = replace(release, labels=None)  # of millions of classes, before these are counted
     counted = recount(engine, release, shape=shape, plan=plan, timed=timed, files=files)
+    failures = wrong_cells(engine, release.main, plan)
+    if failures:
+        require(replace(counted.verification, failures=(*counted.verification.failures, *failures)))
     verification = replace(counted.verification, notes=(*counted.verification.notes, *solved.remarks))
     return Published(release, replace(counted, verification=verification))
 

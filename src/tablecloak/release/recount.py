@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -161,6 +161,15 @@ class Originals:
             return None
         return lambda name: codes[name] if rows is None else codes[name][rows]
 
+    def published(self, of_tuple: IntArray, recount: Recount) -> IntArray | None:
+        """Codes of tuples, by the published record whose original they belong to; None: they are not as many."""
+        tuples = self.coding.table.tuple_of_row
+        of_row = of_tuple if tuples is None else of_tuple[tuples]
+        of_row = of_row if self.row_of is None else of_row[self.row_of]
+        if recount.is_suppressed is not None and len(of_row) == len(recount.is_suppressed):
+            of_row = of_row[~recount.is_suppressed]
+        return of_row if recount.classes is not None and len(of_row) == len(recount.classes) else None
+
     @property
     def n_rows(self) -> int:
         return self.coding.n_rows
@@ -206,6 +215,8 @@ def _recount(engine: Engine, release: Table, plan: Plan, originals: Originals | 
         originals=originals.coding if originals else None, progress=progress,
     )  # fmt: skip
     recount = with_people(recount, plan)
+    if originals is not None and plan.judged_before and recount.classes is not None:
+        recount = _as_judged(recount, plan.judged_before, originals)
     return recount if originals is None or not originals.unpublished else _with_unpublished(recount, originals)
 
 
@@ -398,6 +409,21 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
 
     is_one = len(parts) == 1
     return replace(recount, parts=(change(parts[0]),) if is_one else OnDemand(len(parts), lambda i: change(parts[i])))
+
+
+def _as_judged(recount: Recount, columns: Collection[str], originals: Originals) -> Recount:
+    """The recount with the values as they were of columns that are published as something else."""
+    assert recount.classes is not None
+    table = originals.coding.table
+    hists, codes = dict(recount.stats.hist), dict(recount.codes)
+    for i, domain in enumerate(table.sensitive):
+        if domain.name not in columns and not set(columns) & set(domain.parts or ()):
+            continue
+        of_row = originals.published(table.sensitive_codes(i), recount)
+        if domain.kind in (Counted.SENSITIVE, Counted.JOINT) and of_row is not None:
+            codes[domain.name] = of_row
+            hists[domain.name] = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
+    return replace(recount, parts=(replace(recount.stats, hist=hists),), codes=codes)
 
 
 def _with_unpublished(recount: Recount, originals: Originals) -> Recount:

@@ -6,15 +6,18 @@ release is made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from tablecloak.data.changed_columns import Change, Rows, plain_texts
+from tablecloak.data.domain import ANYTHING
 from tablecloak.engines.base import Engine, Table
 from tablecloak.errors import DataError, IncompatibleChoice
-from tablecloak.release.plan import Plan
+from tablecloak.release.plan import MadeColumn, Plan
+from tablecloak.release.recount import ROWS_NAMED, Failure
 from tablecloak.transforms._keys import key_of
 from tablecloak.transforms.base import Fitting, Stage, Transform, fitted
 
@@ -29,23 +32,29 @@ class _AsItIs:
         return cells
 
 
-def transformed(engine: Engine, table: Table, plan: Plan) -> Table:
-    """A table as it was read, with the columns that the transforms of a policy make of it.
+def transformed(engine: Engine, table: Table, plan: Plan) -> tuple[Table, tuple[MadeColumn, ...]]:
+    """A table as it was read, with the columns that the transforms of a policy make of it, and what is said of these.
 
     Every transform sees the other columns as they were.
 
     Raises: IncompatibleChoice, DataError.
     """
-    if not plan.changed:
-        return table
-    names = list(table.types)
+    names, made_columns = list(table.types), []
     for name, chain in plan.changed.items():
+        fittings = []
         for index, each in enumerate(chain):
-            table = engine.changed(table, [_change(engine, table, plan, name, index, each)])
+            change, fitting = _change(engine, table, plan, name, index, each)
+            table = engine.changed(table, [change])
+            fittings.append(fitting)
+        key = next((fitting.key.id for fitting in fittings if fitting.key), None)
+        warnings = tuple(text for each, f in zip(chain, fittings, strict=True) for text in each.warnings(f))
+        kinds = tuple(each.name for each in chain)
+        made_columns.append(MadeColumn(name, kinds, plan.told_stage(name), plan.means(name), key, warnings))
     early = [name for name in plan.changed if plan.stage_of(name) is Stage.BEFORE]
     table = engine.changed(table, [Change(n, table.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in early])
     made = [name for name in early if name not in names]
-    return engine.select(table, [*names, *made, *(SHOWN + name for name in plan.changed if name not in early)])
+    late = [SHOWN + name for name in plan.changed if name not in early]
+    return engine.select(table, [*names, *made, *late]), tuple(made_columns)
 
 
 def published(engine: Engine, table: Table, columns: Sequence[str], plan: Plan) -> Table:
@@ -58,7 +67,9 @@ def published(engine: Engine, table: Table, columns: Sequence[str], plan: Plan) 
     return engine.select(shown, columns)
 
 
-def _change(engine: Engine, table: Table, plan: Plan, name: str, index: int, chosen: Transform) -> Change:
+def _change(
+    engine: Engine, table: Table, plan: Plan, name: str, index: int, chosen: Transform
+) -> tuple[Change, Fitting]:
     source = SHOWN + name if index else _source(table, name, chosen, plan.person)
     needs = chosen.needs(plan.person)
     absent = [need for need in needs if need not in table.types]
@@ -81,7 +92,7 @@ def _change(engine: Engine, table: Table, plan: Plan, name: str, index: int, cho
         person=plan.person if plan.person in table.types else None,
         resolve=plan.policy.resolve,
     )
-    return Change(SHOWN + name, chosen.result(type_), fitted(chosen, fitting), source, needs)
+    return Change(SHOWN + name, chosen.result(type_), fitted(chosen, fitting), source, needs), fitting
 
 
 def _whole(engine: Engine, table: Table, columns: list[str], name_of: dict[str, str]) -> pl.DataFrame:
@@ -99,6 +110,39 @@ def _source(table: Table, name: str, chosen: Transform, person: str | None) -> s
     if chosen.makes_column and needs and needs[0] in table.types:
         return needs[0]
     raise IncompatibleChoice(f"there is no column '{name}' to change", hint=f"remove columns.{name}")
+
+
+def wrong_cells(engine: Engine, release: Table, plan: Plan) -> list[Failure]:
+    """Published cells that the transforms of their columns cannot have made; of quasi-identifiers, labels are shown."""
+    failures = []
+    for name, chain in plan.changed.items():
+        if name in release.types and name not in plan.quasi:
+            failures += _faults(engine, release, name, chain[-1], plan)
+    return failures
+
+
+def _faults(engine: Engine, release: Table, name: str, chosen: Transform, plan: Plan) -> Iterator[Failure]:
+    n_wrong, rows, begin = 0, [], 0
+    for cells in _cells(engine, release, name):
+        faults = chosen.faults(cells)
+        if faults is None:
+            return
+        hidden = cells.cast(pl.String).eq_missing(ANYTHING) if plan.stars_are_suppressed else False
+        is_wrong = (faults & ~hidden if plan.stars_are_suppressed else faults).to_numpy()
+        n_wrong += int(is_wrong.sum())
+        rows += (np.flatnonzero(is_wrong)[: ROWS_NAMED - len(rows)] + 1 + begin).tolist()
+        begin += len(cells)
+    if n_wrong:
+        yield Failure(f"a cell is not what {chosen.name} makes", name, n_wrong, tuple(rows))
+
+
+def _cells(engine: Engine, table: Table, name: str) -> Iterator[pl.Series]:
+    """The cells of a column in their order; where rows stay with workers, its different cells."""
+    if not engine.tells_rows_apart:
+        yield engine.class_stats(table, [name], (), stars_are_suppressed=False).labels[name]
+        return
+    for batch in engine.batches(table, [name]):
+        yield plain_texts(batch)[name]
 
 
 def value_counts(engine: Engine, table: Table, column: str) -> pl.DataFrame:

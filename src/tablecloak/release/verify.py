@@ -46,6 +46,7 @@ from tablecloak.release.match_originals import (
 )
 from tablecloak.release.plan import PUBLISHED, Plan, make_plan, side_path, starred_of
 from tablecloak.release.recount import ROWS_NAMED, Failure, Originals, Verification, verify
+from tablecloak.release.remade import Remade
 from tablecloak.release.shapes.groups import COUNT, GROUP, Separated, read_separated, unexchanged, verify_separated
 from tablecloak.stats.classes import Evidence, number_rows
 
@@ -85,13 +86,15 @@ def verify_release(
     before = None if original is None else source_of_original(original, policy)
     if policy.algorithm.publishes.is_bucketing:
         choice = choose_memory(demand, bytes_of(source, before), verb="verify of a release in groups")
-        verification = _read_groups(source, side, policy, before, timed)
+        made = Remade.of(LocalEngine(), before, policy, timed)
+        verification = _read_groups(source, side, made, timed)
     else:
         with working_engine(demand, bytes_of(source, before)) as (engine, choice):
+            made = Remade.of(engine, before, policy, timed)
             with timed.phase("read"):
-                plan = _plan_of(source, policy, engine.layout(source).names)
+                plan = _plan_of(source, made.policy, engine.layout(source).names)
                 finished = FinishedRelease.read(engine, source, labelled=plan.quasi)
-            verification = _verified(finished, plan, policy, before, timed)
+            verification = _verified(finished, plan, made, timed)
     return verification if source.is_frame else replace(verification, choice=choice)
 
 
@@ -154,11 +157,9 @@ def _of_rows(what: str, column: str | None, is_wrong: BoolArray) -> list[Failure
 # Releases in classes --------------------------------------------------------------------------------------------------
 
 
-def _verified(
-    release: FinishedRelease, plan: Plan, policy: Policy, original: Source | None, timed: Timed
-) -> Verification:
+def _verified(release: FinishedRelease, plan: Plan, made: Remade, timed: Timed) -> Verification:
     """The recount, and what the whole published table says."""
-    engine = release.engine
+    engine, policy, original = release.engine, made.policy, made.original
     if engine.room is not None and policy.population is not None and Evidence.POPULATION in plan.goal.evidence:
         raise IncompatibleChoice(
             f"classes are held against a population in memory, which the engine {engine.name} does not do",
@@ -169,15 +170,18 @@ def _verified(
         with timed.phase("original"):
             before = Original.read(engine, original, policy, plan)
     with timed.phase("verify"):
-        verification = _verify(release, plan, policy, before)
-        handover = appraise_finished(engine, release.table, policy, verification.evidence)
+        verification = made.judged(_verify(release, plan, policy, before, made.unknown), plan.goal)
+        verification = with_failures(verification, made.faults(engine, release.table))
+        handover = appraise_finished(engine, release.table, made.asked, verification.evidence)
     return verification.with_handover(handover)
 
 
-def _verify(release: FinishedRelease, plan: Plan, policy: Policy, before: Original | None) -> Verification:
+def _verify(
+    release: FinishedRelease, plan: Plan, policy: Policy, before: Original | None, unknown: Collection[str]
+) -> Verification:
     engine = release.engine
     published = published_columns(policy, release.names)
-    equal = [n for n in published if n not in plan.quasi and n not in starred_of(policy)]
+    equal = [n for n in published if n not in plan.quasi and n not in starred_of(policy) and n not in unknown]
     failures = [*wrong_columns(policy, release.names), *_unstarred(release, policy)]
     # where nothing else is published, rows of * are a class
     hidden = Hidden(tuple(plan.quasi), tuple(n for n in published if n not in plan.quasi))
@@ -308,9 +312,9 @@ def _texts(source: Source) -> pl.DataFrame:
     return engine.frame(texts_of(engine, source, engine.layout(source).names))
 
 
-def _read_groups(source: Source, side: Any, policy: Policy, original: Source | None, timed: Timed) -> Verification:
+def _read_groups(source: Source, side: Any, made: Remade, timed: Timed) -> Verification:
     """Recount the groups of a finished release and, where there is one, of the table beside it."""
-    engine = LocalEngine()
+    engine, policy, original = LocalEngine(), made.policy, made.original
     with timed.phase("read"):
         if not source.is_frame:
             source = replace(source, expected=source.expected | {GROUP})
@@ -324,9 +328,10 @@ def _read_groups(source: Source, side: Any, policy: Policy, original: Source | N
         with timed.phase("original"):
             before = Original.read(engine, original, policy, plan)
     with timed.phase("verify"):
-        verification = _verify_groups(engine, grouped, plan, policy, before)
+        verification = made.judged(_verify_groups(engine, grouped, plan, policy, before), plan.goal)
         whole = FinishedRelease.read(engine, source, labelled=plan.quasi)
-        handover = appraise_finished(engine, whole.table, policy, verification.evidence)
+        verification = with_failures(verification, made.faults(engine, whole.table))
+        handover = appraise_finished(engine, whole.table, made.asked, verification.evidence)
     return verification.with_handover(handover)
 
 

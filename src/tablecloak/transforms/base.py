@@ -115,9 +115,18 @@ class Transform(BaseModel):
         """Which published cells it cannot have made, as booleans; None: every cell could be one."""
         return None
 
+    def warnings(self, fitting: Fitting) -> list[str]:  # noqa: ARG002
+        """What is likely to be a mistake, in words that show no cell."""
+        return []
+
     def says(self) -> str:
         """What is published instead of a value, in a few words."""
         return (type(self).__doc__ or "").partition("\n")[0].rstrip(".")
+
+
+def is_pseudonym(chain: Sequence[Transform]) -> bool:
+    """Whether what a chain of transforms makes stands for the value it was."""
+    return any(each.family is Family.PSEUDONYM for each in chain)
 
 
 T = TypeVar("T", bound=type[Transform])

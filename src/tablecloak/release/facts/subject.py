@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tablecloak.release.facts.collect import Facts
@@ -36,5 +36,6 @@ class Subject:
     facts: Facts | None  # None: of sets, whose counts are in the run
     kept: Sequence[str] = ()  # published as they are, judged by no model
     starred: Sequence[str] = ()
+    changed: Mapping[str, str] = field(default_factory=dict)  # published as transforms make them, by column
     left_out: Sequence[str] = ()  # named in the policy and not published
     blocks: Sequence[Sequence[str]] = ()  # of releases in groups: columns whose cells still belong together

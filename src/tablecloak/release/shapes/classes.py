@@ -181,8 +181,9 @@ class Classes:
             certificate=certificate,
             models=[Step(m.name, type(m), parameters(m), m.sense.value) for m in plan.goal.models],
             algorithm=Step(plan.algorithm.name, type(plan.algorithm), settings_of(plan.algorithm)),
-            kept=[c for c in shown if c not in judged],
+            kept=[c for c in shown if c not in judged and c not in plan.changed],
             starred=starred,
+            changed={name: ", ".join(each.name for each in chain) for name, chain in plan.changed.items()},
             left_out=[c for c in plan.policy.columns if c not in shown],
             blocks=blocks,
         )

@@ -93,6 +93,8 @@ def verified(report: Mapping[str, Any]) -> list[Block]:
 def ran(report: Mapping[str, Any]) -> list[Block]:
     """What a run did: the recount, loss, engine, files."""
     entries = list(_verified(report))
+    if report.get("transforms"):
+        entries.append(blocks.Entry("columns", tuple(_transformed(report))))
     if report["loss"] is not None:
         entries.append(blocks.Entry("utility", (f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)",)))
     if report.get("engine_reason") and report["engine"] != "local":
@@ -192,6 +194,14 @@ def _measured(sides: Mapping[str, Any], name: str, key: str, form: str) -> str:
     return f"{name} {' → '.join(values)}"
 
 
+def _transformed(report: Mapping[str, Any]) -> Iterator[str]:
+    """What transforms make of columns, what that means for the goals, and what may be a mistake."""
+    for made in report.get("transforms", ()):
+        key = f" (key {made['key']})" if made.get("key") else ""
+        yield f"{made['column']}: {', '.join(made['kinds'])}{key} {made['stage']}; {made['means']}"
+        yield from (f"  {made['column']}: {warning}" for warning in made.get("warnings", ()))
+
+
 def checked(report: Mapping[str, Any]) -> list[Block]:
     """Whether a policy is sound and its goals can be reached."""
     chosen = f"goals {', '.join(report['goals'])}   algorithm {report['algorithm']}   engine {report['engine']}"
@@ -204,7 +214,7 @@ def checked(report: Mapping[str, Any]) -> list[Block]:
         loss = "" if report["loss"] is None else f"; expected loss {report['loss']:.3f}"
         unknown = "not known whether it is feasible: the search found no release"
         lines.append(f"feasible{loss}" if report["feasible"] else unknown)
-    lines += report["notes"]
+    lines += [*_transformed(report), *report["notes"]]
     findings = () if report["rows"] is None else report["findings"]
     return [blocks.Labelled((blocks.Entry("ok", (*lines, findings_block(findings))),), "ok")]
 

@@ -142,6 +142,7 @@ def _made(subject: Subject) -> str:
 
 def _other_columns(subject: Subject) -> Iterator[tuple[str, str]]:
     """Columns that no goal looks at, and what became of them."""
+    yield from ((name, f"changed by {kinds}") for name, kinds in subject.changed.items())
     for names, what in ((subject.kept, "kept as it is"), (subject.starred, "starred"), (subject.left_out, "left out")):
         yield from ((name, what) for name in names)
 

@@ -1,0 +1,125 @@
+"""Finished releases whose columns were transformed: the original is transformed again, and the rest is as without.
+
+Where a transform is drawn and the secret behind it is not known, nobody can make its cells again: they are looked at as
+far as the transform says what they may be, and that they could not be held against the original is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tablecloak.data.table import Role
+from tablecloak.engines.base import Engine, Table
+from tablecloak.findings.base import protected_columns
+from tablecloak.io.sources import Source
+from tablecloak.models.base import Goal
+from tablecloak.policy.schema import Policy
+from tablecloak.progress import Timed
+from tablecloak.release.plan import Plan, make_plan, replaced_of
+from tablecloak.release.prepare import read
+from tablecloak.release.recount import Failure, Verification
+from tablecloak.release.transform import published, wrong_cells
+
+UNKNOWN = (
+    "{columns} could not be held against the original: transforms drew what is published, from a secret that the "
+    "policy does not name"
+)
+JUDGED = "the goal judged '{column}' as it was, and what is published of it was changed: only the run itself can tell"
+
+
+@dataclass(frozen=True)
+class Remade:
+    """What verifying a release begins with: a policy without transforms, and the original as these change it."""
+
+    asked: Policy  # with its transforms
+    policy: Policy
+    original: Source | None
+    unknown: tuple[str, ...] = ()  # columns that cannot be made again
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, engine: Engine, original: Source | None, policy: Policy, timed: Timed) -> Remade:
+        """The original as a release shows it, where that can be known."""
+        changed = transformed_columns(policy)
+        plain = without_transforms(policy)
+        if original is None or not changed:
+            return cls(policy, plain, original)
+        unknown = tuple(name for name in changed if _is_lost(policy, name))
+        notes = (UNKNOWN.format(columns=", ".join(f"'{n}'" for n in unknown)),) if unknown else ()
+        if set(unknown) & set(policy.columns_with(Role.QUASI)):
+            return cls(policy, plain, None, unknown, notes)
+        plan, table = read(engine, original, _without(policy, unknown), timed)
+        hidden = [n for n in (plan.person, *plan.goal.guard_columns) if n in table.types and n not in plan.changed]
+        columns = [n for n in plan.publication.columns if n in table.types or n in plan.changed]
+        shown = published(engine, table, list(dict.fromkeys([*columns, *hidden])), plan)
+        return cls(policy, plain, _kept(engine, shown, original), unknown, notes)
+
+    @cached_property
+    def _changed(self) -> list[str]:
+        return transformed_columns(self.asked)
+
+    def faults(self, engine: Engine, release: Table) -> list[Failure]:
+        """Published cells that the transforms of their columns cannot have made."""
+        return wrong_cells(engine, release, self._plan(release)) if self._changed else []
+
+    def judged(self, verification: Verification, goal: Goal) -> Verification:
+        """Without a yes to what only values tell that are not published."""
+        verification = replace(verification, unchecked=(*verification.unchecked, *self.notes))
+        late = self._late
+        if not late:
+            return verification
+        verdicts = []
+        for verdict, model in zip(verification.verdicts, goal.models, strict=True):
+            spoken = [
+                n for n in protected_columns(Goal((model,)), self.policy.columns_with(Role.SENSITIVE)) if n in late
+            ]
+            why = JUDGED.format(column=spoken[0]) if spoken else None
+            verdicts.append(replace(verdict, holds=False, unchecked=why) if why else verdict)
+        return replace(verification, verdicts=verdicts)
+
+    @property
+    def _late(self) -> tuple[str, ...]:
+        if not self._changed:
+            return ()
+        return make_plan(self.asked, list(self.asked.columns)).judged_before
+
+    def _plan(self, release: Table) -> Plan:
+        there = {name: spec for name, spec in self.asked.columns.items() if name in release.types}
+        return make_plan(self.asked.model_copy(update={"columns": there, "accepted": ()}), list(release.types))
+
+
+def transformed_columns(policy: Policy) -> list[str]:
+    """Columns whose published cells are made by transforms, those that are starred or left out not among them."""
+    return [n for n, c in policy.columns.items() if c.transform and not c.is_left_out and not c.is_starred]
+
+
+def without_transforms(policy: Policy) -> Policy:
+    """The policy of someone who was given the columns as transforms make them."""
+    columns, hidden = dict(policy.columns), replaced_of(policy)
+    for name in transformed_columns(policy):
+        role = Role.KEEP if name in hidden else columns[name].role
+        columns[name] = columns[name].model_copy(update={"transform": (), "role": role, "type": None, "format": None})
+    return policy.model_copy(update={"columns": columns})
+
+
+def _without(policy: Policy, columns: tuple[str, ...]) -> Policy:
+    """The policy without columns that cannot be made again."""
+    rest = {name: spec for name, spec in policy.columns.items() if name not in columns or spec.role is Role.PERSON}
+    rest = {n: s.model_copy(update={"transform": ()}) if n in columns else s for n, s in rest.items()}
+    goals = policy.goals
+    return policy.model_copy(update={"columns": rest, "goals": goals, "accepted": ()})
+
+
+def _is_lost(policy: Policy, column: str) -> bool:
+    """Whether nobody can make the cells of a column again."""
+    return any(t.is_drawn and t.key_place is None for t in policy.columns[column].transform) and policy.secret is None
+
+
+def _kept(engine: Engine, table: Table, original: Source) -> Source:
+    """A table as a source that can be read again and again."""
+    if engine.scratch is None:
+        return Source.in_memory(engine.frame(table))
+    path = engine.scratch / "original-as-published.parquet"
+    engine.write(table, path, kind="parquet", delimiter=None)
+    return replace(Source.of(path), expected=original.expected)
