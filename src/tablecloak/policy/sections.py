@@ -265,8 +265,7 @@ class ColumnSpec(Spec):
 
     @model_validator(mode="after")
     def _fits_role(self) -> Self:
-        faults = []
-        faults += self._transform_faults()
+        faults = [*self._transform_faults()]
         if self.separator is not None and self.role is not Role.ITEMS:
             message = f"only sets of items have one, and this column has the role {self.role}"
             faults.append(fault(("separator",), message, hint="remove it, or use role: items"))

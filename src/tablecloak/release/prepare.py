@@ -107,8 +107,8 @@ def read(
         key = ("table", repr(table_source), plan.read_columns, plan.categorical)
         table = memo(key, lambda: engine.read(table_source, columns=plan.read_columns, categorical=plan.categorical))
         if plan.changed:
-            key = ("changed", *key, policy.model_dump_json(include=OF_ROWS, by_alias=True), plan.judged_before)
-            table, made = memo(key, lambda: transformed(engine, table, plan))
+            chosen = policy.model_dump_json(include=OF_ROWS, by_alias=True)
+            table, made = memo(("changed", *key, chosen, plan.judged_before), lambda: transformed(engine, table, plan))
             plan = replace(plan, made=made)
         if not source.is_frame:  # of a frame without rows, the preparation says so
             refuse_empty(table.n_rows, source.location)

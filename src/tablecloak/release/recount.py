@@ -415,13 +415,14 @@ def _as_judged(recount: Recount, columns: Collection[str], originals: Originals)
     """The recount with the values as they were of columns that are published as something else."""
     assert recount.classes is not None
     table = originals.coding.table
-    hists, codes = dict(recount.stats.hist), dict(recount.codes)
+    hists: dict[str, Histogram] = dict(recount.stats.hist)
+    codes: dict[str, Codes] = dict(recount.codes)
     for i, domain in enumerate(table.sensitive):
         if domain.name not in columns and not set(columns) & set(domain.parts or ()):
             continue
         of_row = originals.published(table.sensitive_codes(i), recount)
         if domain.kind in (Counted.SENSITIVE, Counted.JOINT) and of_row is not None:
-            codes[domain.name] = of_row
+            codes[domain.name] = of_row.astype(np.uint64)
             hists[domain.name] = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
     return replace(recount, parts=(replace(recount.stats, hist=hists),), codes=codes)
 

@@ -50,7 +50,8 @@ class Remade:
         if set(unknown) & set(policy.columns_with(Role.QUASI)):
             return cls(policy, plain, None, unknown, notes)
         plan, table = read(engine, original, _without(policy, unknown), timed)
-        hidden = [n for n in (plan.person, *plan.goal.guard_columns) if n in table.types and n not in plan.changed]
+        unpublished = [*policy.columns_with(Role.PERSON), *plan.goal.guard_columns]
+        hidden = [n for n in unpublished if n in table.types and n not in plan.changed]
         columns = [n for n in plan.publication.columns if n in table.types or n in plan.changed]
         shown = published(engine, table, list(dict.fromkeys([*columns, *hidden])), plan)
         return cls(policy, plain, _kept(engine, shown, original), unknown, notes)

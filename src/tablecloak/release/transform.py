@@ -114,7 +114,7 @@ def _source(table: Table, name: str, chosen: Transform, person: str | None) -> s
 
 def wrong_cells(engine: Engine, release: Table, plan: Plan) -> list[Failure]:
     """Published cells that the transforms of their columns cannot have made; of quasi-identifiers, labels are shown."""
-    failures = []
+    failures: list[Failure] = []
     for name, chain in plan.changed.items():
         if name in release.types and name not in plan.quasi:
             failures += _faults(engine, release, name, chain[-1], plan)
@@ -122,7 +122,8 @@ def wrong_cells(engine: Engine, release: Table, plan: Plan) -> list[Failure]:
 
 
 def _faults(engine: Engine, release: Table, name: str, chosen: Transform, plan: Plan) -> Iterator[Failure]:
-    n_wrong, rows, begin = 0, [], 0
+    n_wrong, begin = 0, 0
+    rows: list[int] = []
     for cells in _cells(engine, release, name):
         faults = chosen.faults(cells)
         if faults is None:

@@ -7,8 +7,9 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
+from tablecloak.data.changed_columns import Step
 from tablecloak.data.table import ColumnType
-from tablecloak.transforms.base import Family, Fitting, Same, Step, Transform, transform
+from tablecloak.transforms.base import Family, Fitting, Same, Transform, transform
 
 
 @transform("constant", Family.COVER)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tablecloak.transforms.base import Family, Fitting, Same, Step, Transform, transform
+from tablecloak.data.changed_columns import Step
+from tablecloak.transforms.base import Family, Fitting, Same, Transform, transform
 
 
 @transform("drop", Family.COVER)

@@ -10,9 +10,10 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
+from tablecloak.data.changed_columns import Step
 from tablecloak.data.table import ColumnType
 from tablecloak.transforms._pseudonyms import Pseudonym, key_for
-from tablecloak.transforms.base import ByValue, Family, Fitting, Step, texts_of, transform
+from tablecloak.transforms.base import ByValue, Family, Fitting, texts_of, transform
 
 
 @transform("hmac", Family.PSEUDONYM)

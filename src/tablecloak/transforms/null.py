@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tablecloak.transforms.base import Family, Fitting, Same, Step, Transform, transform
+from tablecloak.data.changed_columns import Step
+from tablecloak.transforms.base import Family, Fitting, Same, Transform, transform
 
 
 @transform("null", Family.COVER)

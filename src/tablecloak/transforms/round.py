@@ -8,8 +8,9 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
+from tablecloak.data.changed_columns import Step
 from tablecloak.data.table import ColumnType
-from tablecloak.transforms.base import NUMBERS, ByValue, Family, Fitting, Step, Transform, transform
+from tablecloak.transforms.base import NUMBERS, ByValue, Family, Fitting, Transform, transform
 
 
 @transform("round", Family.COARSEN, types=NUMBERS)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from tablecloak.data.changed_columns import Step
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
-from tablecloak.transforms.base import Family, Fitting, Same, Step, Transform, transform
+from tablecloak.transforms.base import Family, Fitting, Same, Transform, transform
 
 
 @transform("star", Family.COVER)
