@@ -21,6 +21,7 @@ TITLES = {
     ListedKind.METRICS: "Information metrics",
     ListedKind.ATTACKS: "Attacks",
     ListedKind.FINDINGS: "Findings",
+    ListedKind.TRANSFORMS: "Transforms",
     ListedKind.HIERARCHIES: "Hierarchies",
     ListedKind.DETECTORS: "Detectors",
     ListedKind.PRESETS: "Presets",
@@ -39,6 +40,7 @@ ABOUT = {
     "A metric that does not apply, because a column has no hierarchy or nothing is sensitive, says why.",
     ListedKind.ATTACKS: "What attackers reach, before and after: [attacks](../concepts/attacks.md).",
     ListedKind.FINDINGS: "What besides the goals singles people out: [ready to hand over](../concepts/ready.md).",
+    ListedKind.TRANSFORMS: "What single columns become, whatever their role: [transforms](../concepts/transforms.md).",
     ListedKind.HIERARCHIES: "How values become coarser: [hierarchy](policy.md#hierarchy) has their parameters. "
     "Or a file: CSV from leaf to root, `parent: child` lists, JSON.",
     ListedKind.DETECTORS: "What `inspect` and `init` recognize in a column. A suggestion, not a verdict.",
@@ -47,10 +49,14 @@ ABOUT = {
     ListedKind.ENGINES: "What does the work: [engines](../concepts/engines.md).",
 }
 # Kinds whose things have a page each.
-WITH_PAGES = (ListedKind.MODELS, ListedKind.ALGORITHMS, ListedKind.METRICS, ListedKind.ATTACKS, ListedKind.FINDINGS)
+WITH_PAGES = (
+    ListedKind.MODELS, ListedKind.ALGORITHMS, ListedKind.METRICS, ListedKind.ATTACKS, ListedKind.FINDINGS,
+    ListedKind.TRANSFORMS,
+)  # fmt: skip
 USE = {
     ListedKind.MODELS: "goals:\n  - {{model: {inside}}}",
     ListedKind.ALGORITHMS: "algorithm: {{kind: {inside}}}",
+    ListedKind.TRANSFORMS: "columns:\n  a_column: {{role: keep, transform: {{kind: {inside}}}}}",
     ListedKind.FINDINGS: 'accepted:\n  - {{finding: {inside}, because: "..."}}',
 }
 MADE = "<!-- Made by `make docs` from the docstring in {module}; change it there. -->"

@@ -28,6 +28,7 @@ from tablecloak.release.recount import require_ready
 from tablecloak.release.shapes.base import Applied, Release, shape_of
 from tablecloak.release.shapes.classes import arranged
 from tablecloak.release.shapes.sets.apply import apply_to_sets
+from tablecloak.release.transform import published
 from tablecloak.release.verified import documents_of
 from tablecloak.release.verify import code_originals
 from tablecloak.values.amounts import most_of
@@ -88,7 +89,9 @@ def _apply_to_classes(
         most = plan.most_left_out(n_rows) if suppression_limit is None else most_of(n_rows, suppression_limit)
         counted = engine.contingency(table, [], plan.sensitive_columns(table), by_row=True)
         classes = _without_weak_classes(counted, plan, classes, stored, most)
-        release, rows = engine.publish(table, classes, stored.labels(), plan.publication)
+        kept = [c for c in plan.publication.columns if c not in (*plan.quasi, *plan.publication.starred)]
+        shown = published(engine, table, kept, plan)
+        release, rows = engine.publish(shown, classes, stored.labels(), plan.publication)
         notes.append(f"{int((classes < 0).sum()):,} of {len(classes):,} rows suppressed")
     ordered, rows = arranged(engine, release, rows, plan, timed)
     originals = replace(code_originals(engine, table, plan, rows), unpublished=counted.table.unpublished())

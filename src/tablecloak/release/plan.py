@@ -328,8 +328,7 @@ def make_plan(
     algorithm = _algorithm_for(policy, replace(goal, counts_persons=False))
     _refuse_groups_of_published_values(policy, algorithm)
     starred = starred_of(policy)
-    changed = {name: c.transform for name, c in policy.columns.items() if c.transform and not c.is_left_out}
-    changed = {name: chain for name, chain in changed.items() if name not in starred}
+    changed = changed_of(policy)
     made = [name for name, chain in changed.items() if name not in columns and chain[0].makes_column]
     columns = [*columns, *made]
     shown = {*policy.columns_with(*PUBLISHED), *starred, *replaced_of(policy)}
@@ -338,8 +337,7 @@ def make_plan(
     _refuse_leaks(policy, goal, algorithm)
     _refuse_target(policy)
     read = shown.difference(starred) | set(policy.columns_with(Role.PERSON)) | set(goal.guard_columns)
-    person = next(iter(policy.columns_with(Role.PERSON)), None)
-    read |= {need for chain in changed.values() for each in chain for need in each.needs(person)}
+    read |= needed_by(changed, policy)
     output = policy.output
     return Plan(
         policy=policy,
@@ -373,6 +371,17 @@ def _algorithm_for(policy: Policy, goal: Goal) -> Algorithm:
 def starred_of(policy: Policy) -> list[str]:
     """Identifiers that are published as `*`."""
     return [n for n, column in policy.columns.items() if column.is_starred]
+
+
+def changed_of(policy: Policy) -> dict[str, Sequence[Transform]]:
+    """Published columns whose cells transforms make; none is read of those that are starred or left out."""
+    return {n: c.transform for n, c in policy.columns.items() if c.transform and not c.is_left_out and not c.is_starred}
+
+
+def needed_by(changed: Mapping[str, Sequence[Transform]], policy: Policy) -> set[str]:
+    """Other columns that transforms read."""
+    person = next(iter(policy.columns_with(Role.PERSON)), None)
+    return {name for chain in changed.values() for each in chain for name in each.needs(person)}
 
 
 def replaced_of(policy: Policy) -> list[str]:

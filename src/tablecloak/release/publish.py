@@ -56,7 +56,7 @@ def recounted(solved: Solved, timed: Timed, files: Documents | None = None) -> P
         release = write_release(engine, release, files, shape=shape, plan=plan, timed=timed)
     release = replace(release, labels=None)  # of millions of classes, before these are counted
     counted = recount(engine, release, shape=shape, plan=plan, timed=timed, files=files)
-    failures = wrong_cells(engine, release.main, plan)
+    failures = wrong_cells(engine, release.main, plan.policy)
     if failures:
         require(replace(counted.verification, failures=(*counted.verification.failures, *failures)))
     verification = replace(counted.verification, notes=(*counted.verification.notes, *solved.remarks))

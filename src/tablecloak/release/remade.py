@@ -7,7 +7,6 @@ far as the transform says what they may be, and that they could not be held agai
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from tablecloak.data.table import Role
 from tablecloak.engines.base import Engine, Table
@@ -16,10 +15,12 @@ from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
-from tablecloak.release.plan import Plan, make_plan, replaced_of
+from tablecloak.release.plan import changed_of, replaced_of
 from tablecloak.release.prepare import read
 from tablecloak.release.recount import Failure, Verification
+from tablecloak.release.shapes.base import shape_of
 from tablecloak.release.transform import published, wrong_cells
+from tablecloak.rng import Secret
 
 UNKNOWN = (
     "{columns} could not be held against the original: transforms drew what is published, from a secret that the "
@@ -28,7 +29,7 @@ UNKNOWN = (
 JUDGED = "the goal judged '{column}' as it was, and what is published of it was changed: only the run itself can tell"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Remade:
     """What verifying a release begins with: a policy without transforms, and the original as these change it."""
 
@@ -41,7 +42,7 @@ class Remade:
     @classmethod
     def of(cls, engine: Engine, original: Source | None, policy: Policy, timed: Timed) -> Remade:
         """The original as a release shows it, where that can be known."""
-        changed = transformed_columns(policy)
+        changed = list(changed_of(policy))
         plain = without_transforms(policy)
         if original is None or not changed:
             return cls(policy, plain, original)
@@ -56,13 +57,9 @@ class Remade:
         shown = published(engine, table, list(dict.fromkeys([*columns, *hidden])), plan)
         return cls(policy, plain, _kept(engine, shown, original), unknown, notes)
 
-    @cached_property
-    def _changed(self) -> list[str]:
-        return transformed_columns(self.asked)
-
     def faults(self, engine: Engine, release: Table) -> list[Failure]:
         """Published cells that the transforms of their columns cannot have made."""
-        return wrong_cells(engine, release, self._plan(release)) if self._changed else []
+        return wrong_cells(engine, release, self.asked)
 
     def judged(self, verification: Verification, goal: Goal) -> Verification:
         """Without a yes to what only values tell that are not published."""
@@ -81,24 +78,19 @@ class Remade:
 
     @property
     def _late(self) -> tuple[str, ...]:
-        if not self._changed:
+        if not changed_of(self.asked):
             return ()
-        return make_plan(self.asked, list(self.asked.columns)).judged_before
-
-    def _plan(self, release: Table) -> Plan:
-        there = {name: spec for name, spec in self.asked.columns.items() if name in release.types}
-        return make_plan(self.asked.model_copy(update={"columns": there, "accepted": ()}), list(release.types))
-
-
-def transformed_columns(policy: Policy) -> list[str]:
-    """Columns whose published cells are made by transforms, those that are starred or left out not among them."""
-    return [n for n, c in policy.columns.items() if c.transform and not c.is_left_out and not c.is_starred]
+        names, secret = list(self.asked.columns), Secret.fresh()
+        plan = shape_of(self.asked).plan(
+            self.asked, names, delimiter=None, location=None, is_reported=None, secret=secret
+        )
+        return plan.judged_before
 
 
 def without_transforms(policy: Policy) -> Policy:
     """The policy of someone who was given the columns as transforms make them."""
     columns, hidden = dict(policy.columns), replaced_of(policy)
-    for name in transformed_columns(policy):
+    for name in list(changed_of(policy)):
         role = Role.KEEP if name in hidden else columns[name].role
         columns[name] = columns[name].model_copy(update={"transform": (), "role": role, "type": None, "format": None})
     return policy.model_copy(update={"columns": columns})

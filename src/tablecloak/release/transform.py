@@ -14,9 +14,12 @@ import polars as pl
 
 from tablecloak.data.changed_columns import Change, Rows, plain_texts
 from tablecloak.data.domain import ANYTHING
+from tablecloak.data.table import Role
 from tablecloak.engines.base import Engine, Table
 from tablecloak.errors import DataError, IncompatibleChoice
-from tablecloak.release.plan import MadeColumn, Plan
+from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import Suppressed
+from tablecloak.release.plan import MadeColumn, Plan, changed_of
 from tablecloak.release.recount import ROWS_NAMED, Failure
 from tablecloak.transforms._keys import key_of
 from tablecloak.transforms.base import Fitting, Stage, Transform, fitted
@@ -112,29 +115,28 @@ def _source(table: Table, name: str, chosen: Transform, person: str | None) -> s
     raise IncompatibleChoice(f"there is no column '{name}' to change", hint=f"remove columns.{name}")
 
 
-def wrong_cells(engine: Engine, release: Table, plan: Plan) -> list[Failure]:
+def wrong_cells(engine: Engine, release: Table, policy: Policy) -> list[Failure]:
     """Published cells that the transforms of their columns cannot have made; of quasi-identifiers, labels are shown."""
-    failures: list[Failure] = []
-    for name, chain in plan.changed.items():
-        if name in release.types and name not in plan.quasi:
-            failures += _faults(engine, release, name, chain[-1], plan)
-    return failures
+    has_stars = bool(policy.output and policy.output.suppressed is Suppressed.STAR)
+    chains = {n: chain for n, chain in changed_of(policy).items() if policy.columns[n].role is not Role.QUASI}
+    failures = [_faults(engine, release, n, chain[-1], has_stars) for n, chain in chains.items() if n in release.types]
+    return [failure for failure in failures if failure is not None]
 
 
-def _faults(engine: Engine, release: Table, name: str, chosen: Transform, plan: Plan) -> Iterator[Failure]:
+def _faults(engine: Engine, release: Table, name: str, chosen: Transform, has_stars: bool) -> Failure | None:
     n_wrong, begin = 0, 0
     rows: list[int] = []
     for cells in _cells(engine, release, name):
         faults = chosen.faults(cells)
         if faults is None:
-            return
-        hidden = cells.cast(pl.String).eq_missing(ANYTHING) if plan.stars_are_suppressed else False
-        is_wrong = (faults & ~hidden if plan.stars_are_suppressed else faults).to_numpy()
+            return None
+        is_wrong = faults.to_numpy()
+        if has_stars:
+            is_wrong = is_wrong & ~cells.cast(pl.String).eq_missing(ANYTHING).to_numpy()
         n_wrong += int(is_wrong.sum())
         rows += (np.flatnonzero(is_wrong)[: ROWS_NAMED - len(rows)] + 1 + begin).tolist()
         begin += len(cells)
-    if n_wrong:
-        yield Failure(f"a cell is not what {chosen.name} makes", name, n_wrong, tuple(rows))
+    return Failure(f"a cell is not what {chosen.name} makes", name, n_wrong, tuple(rows)) if n_wrong else None
 
 
 def _cells(engine: Engine, table: Table, name: str) -> Iterator[pl.Series]:

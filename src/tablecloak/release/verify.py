@@ -107,7 +107,8 @@ def _plan_of(source: Source, policy: Policy, names: Sequence[str]) -> Plan:
 
 def code_originals(engine: Engine, table: Table, plan: Plan, rows: IntArray | None = None) -> Originals:
     """What a recount needs of the originals of a release, coded again; `rows` are those that were published."""
-    coding = engine.contingency(table, plan.quasi_columns(table), plan.guard_columns(table), by_row=True)
+    counted = plan.sensitive_columns(table) if plan.judged_before else plan.guard_columns(table)
+    coding = engine.contingency(table, plan.quasi_columns(table), counted, by_row=True)
     return Originals(coding, rows, unpublished=coding.table.unpublished())
 
 

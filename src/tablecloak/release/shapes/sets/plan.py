@@ -15,7 +15,7 @@ from tablecloak.errors import IncompatibleChoice
 from tablecloak.models.base import Goal, PrivacyModel
 from tablecloak.models.km_anonymity import KmAnonymity
 from tablecloak.policy.schema import Policy
-from tablecloak.release.plan import Plan, refuse_unknown_columns, starred_of
+from tablecloak.release.plan import Plan, changed_of, needed_by, refuse_unknown_columns, replaced_of, starred_of
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Evidence
 
@@ -67,7 +67,8 @@ class SetPlan(Plan):
     @property
     def kept_columns(self) -> tuple[str, ...]:
         """Columns that are published as they are."""
-        return tuple(c for c in self.read_columns if c != self.column)
+        names = [c for c in self.publication.columns if c not in self.publication.starred]
+        return tuple(c for c in names if c != self.column and c not in self.changed)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -98,7 +99,12 @@ def make_set_plan(
     column = _column(policy)
     _refuse_roles(policy)
     starred = starred_of(policy)
-    shown = {*policy.columns_with(*PUBLISHED), *starred}
+    changed = changed_of(policy)
+    made = [name for name, chain in changed.items() if name not in columns and chain[0].makes_column]
+    columns = [*columns, *made]
+    needed = needed_by(changed, policy)
+    read = [c for c in columns if c in needed]
+    shown = {*policy.columns_with(*PUBLISHED), *starred, *replaced_of(policy)}
     if policy.others == "keep":
         shown |= {c for c in columns if c not in policy.columns}
     separator = policy.columns[column].separator or delimiter or _of_tables(policy, column)
@@ -111,7 +117,8 @@ def make_set_plan(
         goal,
         algorithm,
         Publication(columns, tuple(starred), order=policy.output.order if policy.output else Order.CONTENT),
-        tuple(c for c in columns if c not in starred),
+        tuple(dict.fromkeys(c for c in [*columns, *read] if c not in starred and c not in made)),
+        changed=changed,
         secret=secret or Secret.fresh(),
         column=column,
         separator=separator,

@@ -213,6 +213,7 @@ class SetsOfItems:
             algorithm=Step("apriori", type(plan.algorithm), settings_of(plan.algorithm)),
             facts=None,
             kept=planned.kept_columns,
+            changed={name: ", ".join(each.name for each in chain) for name, chain in plan.changed.items()},
             starred=plan.publication.starred,
             left_out=planned.left_out,
         )

@@ -14,10 +14,12 @@ from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.io.frames import column_type
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
+from tablecloak.release.finished import source_of_original
 from tablecloak.release.handover import appraise
 from tablecloak.release.match_originals import NO_ORIGINAL, NOT_EQUAL, equal_cells
-from tablecloak.release.plan import starred_of
+from tablecloak.release.plan import changed_of, starred_of
 from tablecloak.release.recount import Failure, Verification
+from tablecloak.release.remade import Remade
 from tablecloak.release.shapes.sets.finished import FinishedSets, finished_sets
 from tablecloak.release.shapes.sets.matching import Beside
 from tablecloak.release.shapes.sets.plan import SetPlan, make_set_plan
@@ -29,27 +31,35 @@ from tablecloak.stats.classes import number_rows
 def verify_sets(release: Any, policy: Policy, *, original: Any = None, progress: Progress = silent) -> Verification:
     """Recount published sets; with the original, also check that every record has one of its own that it covers."""
     timed = Timed(progress)
-    finished = finished_sets(release, policy, original=original, timed=timed)
+    made = Remade(policy, policy, None)
+    if changed_of(policy):
+        before = None if original is None else source_of_original(original, policy)
+        made = Remade.of(LocalEngine(), before, policy, timed)
+        original = made.original and made.original.frame
+    finished = finished_sets(release, made.policy, original=original, timed=timed)
     with timed.phase("verify"):
-        return _verified(finished, policy)
+        return _verified(finished, made)
 
 
-def _verified(finished: FinishedSets, policy: Policy) -> Verification:
+def _verified(finished: FinishedSets, made: Remade) -> Verification:
     plan, release, before, cells = finished.plan, finished.release, finished.original, finished.cells
+    policy = made.policy
     failures = [*wrong_columns(policy, release.columns), *unstarred_cells(release, policy)]
     if before is None:
         verification = recount(cells, plan, None)
     else:
         originals = finished.originals
         assert originals is not None
-        columns = _kept(release, plan, policy)
+        columns = [name for name in _kept(release, plan, policy) if name not in made.unknown]
         failures += [Failure("the original has no such column", n) for n in columns if n not in before.columns]
         equal = [_equal(release[n], before[n], policy) for n in columns if n in before.columns]
         verification = recount(cells, plan, originals, beside=_beside(equal))
         if verification.covers is False and recount(cells, plan, originals).covers:
             alone = [c.name for c in equal if recount(cells, plan, originals, beside=_beside([c])).covers is False]
             failures += [Failure(NOT_EQUAL, name) for name in alone] or [Failure(NO_ORIGINAL)]
-    return _appraised(replace(verification, failures=(*verification.failures, *failures)), release, policy)
+    failures += made.faults(LocalEngine(), table_of(release))
+    verification = replace(verification, failures=(*verification.failures, *failures))
+    return _appraised(made.judged(verification, plan.goal), release, made.asked)
 
 
 def _kept(release: pl.DataFrame, plan: SetPlan, policy: Policy) -> list[str]:
