@@ -156,7 +156,7 @@ def set_role(name: str, role: str) -> Change:
     def change(document: Document) -> None:
         column = _column(document, name)
         column["role"] = role
-        if role != Role.IDENTIFIER:
+        if role in (Role.DROP, Role.ITEMS) or column.get("transform") in ("drop", "star"):
             column.pop("transform", None)
         if role != Role.QUASI:
             column.pop("weight", None)

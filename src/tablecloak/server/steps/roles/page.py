@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from tablecloak.data.table import Role
+from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.presets import presets
 from tablecloak.server.forms import FIXED_ROLES, ROLES
 from tablecloak.server.shell import AtProject, SentForm, render, tried, tried_edit
 from tablecloak.server.steps.load import service as load_service
 from tablecloak.server.steps.policy import service as policy_service
 from tablecloak.server.steps.roles import service as roles_service
+from tablecloak.server.store import Unknown
 
 router = APIRouter(include_in_schema=False)
 
@@ -33,6 +36,41 @@ def roles(at: AtProject) -> Response:
 def set_roles(sent: SentForm, at: AtProject) -> Response:
     """New roles, transforms and weights."""
     return tried_edit(at, sent, lambda: (roles_service.roles_edit(sent.texts), "roles"), page=roles, then="roles")
+
+
+@router.get("/projects/{project_id}/transforms")
+def transforms(at: AtProject, column: str = "") -> Response:
+    """What becomes of the values of a column."""
+    policy = policy_service.policy_of(at.state, at.project)
+    spec = policy.columns.get(column)
+    if spec is None or spec.role in (Role.DROP, Role.ITEMS):
+        raise Unknown
+    profile = load_service.project_profile(at.state, at.project)
+    type_ = spec.type or next((c.type for c in profile.columns if c.name == column), ColumnType.TEXT)
+    chosen = spec.transform[0] if len(spec.transform) == 1 else None
+    families = roles_service.fitting_transforms(ColumnType(type_), spec.role)
+    return render(
+        at, "transforms.html", step="roles", policy=policy, column=column, role=spec.role, type=type_,
+        families=families, fields=roles_service.fields_by_transform(families), kind=chosen.name if chosen else "",
+        values=chosen.model_dump(by_alias=True, mode="json") if chosen else {},
+        several=[each.name for each in spec.transform] if len(spec.transform) > 1 else [],
+        meaning=roles_service.MEANING.get(spec.role, ""),
+    )  # fmt: skip
+
+
+@router.post("/projects/{project_id}/transforms")
+def set_transform(sent: SentForm, at: AtProject) -> Response:
+    """A transform of a column, or none."""
+    column = sent.text("column")
+    query = "?" + urlencode({"column": column})
+    return tried(
+        at,
+        lambda: roles_service.choose_transform(at.state, at.project, column, sent.texts, version=sent.version),
+        transforms,
+        "transforms",
+        query,
+        column=column,
+    )
 
 
 @router.post("/projects/{project_id}/preset")
