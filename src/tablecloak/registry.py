@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import entry_points
@@ -29,6 +30,8 @@ _PACKAGES = {"detectors": "profile.detectors", "formats": "io.formats", "hierarc
 _FIRST = {"hierarchies": ("intervals", "quantiles", "mask", "dates", "order", "tree", "auto")}
 _known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 _loaded: set[str] = set()
+_loading: set[str] = set()  # by the thread that holds the lock
+_lock = threading.RLock()
 
 
 def register(kind: str, name: str) -> Callable[[T], T]:
@@ -72,11 +75,18 @@ class _Things(Mapping[str, Any]):
     def _load_all(self) -> None:
         if self._kind in _loaded:
             return
-        _loaded.add(self._kind)
-        for module in _modules(self._package):
-            importlib.import_module(module)
-        for point in entry_points(group=f"tablecloak.{self._kind}"):
-            point.load()
+        with _lock:  # another thread may be loading them, and must not be overtaken
+            if self._kind in _loaded or self._kind in _loading:
+                return
+            _loading.add(self._kind)
+            try:
+                for module in _modules(self._package):
+                    importlib.import_module(module)
+                for point in entry_points(group=f"tablecloak.{self._kind}"):
+                    point.load()
+                _loaded.add(self._kind)
+            finally:
+                _loading.discard(self._kind)
 
 
 @cache

@@ -48,3 +48,22 @@ def test_all_names_are_listed_in_order(kind: str) -> None:
 @pytest.mark.parametrize("name", tablecloak.__all__)
 def test_every_public_name_is_found(name: str) -> None:
     assert getattr(tablecloak, name) is not None
+
+
+def test_threads_that_ask_at_once_all_find_everything() -> None:
+    """The first one loads; the others must not go on with the half of it."""
+    program = """
+import threading
+from tablecloak import registry
+counts = []
+begin = threading.Barrier(8)
+def ask():
+    begin.wait()
+    counts.append(len(registry.known("attacks")))
+threads = [threading.Thread(target=ask) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(*sorted(set(counts)))
+"""
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert answer.split() == [str(len(registry.known("attacks")))]

@@ -6,21 +6,26 @@ far as the transform says what they may be, and that they could not be held agai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import polars as pl
 
 from tablecloak.data.table import Role
 from tablecloak.engines.base import Engine, Table
+from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.findings.base import protected_columns
 from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
-from tablecloak.release.plan import changed_of, replaced_of
+from tablecloak.release.plan import changed_of, make_plan, replaced_of
 from tablecloak.release.prepare import read
 from tablecloak.release.recount import Failure, Verification
 from tablecloak.release.shapes.base import shape_of
-from tablecloak.release.transform import published, wrong_cells
+from tablecloak.release.transform import published, transformed, wrong_cells
 from tablecloak.rng import Secret
+from tablecloak.transforms.base import Transform
 
 UNKNOWN = (
     "{columns} could not be held against the original: transforms drew what is published, from a secret that the "
@@ -85,6 +90,30 @@ class Remade:
             self.asked, names, delimiter=None, location=None, is_reported=None, secret=secret
         )
         return plan.judged_before
+
+
+def as_attackers_know(frame: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, Policy]:
+    """What is known of people, as it would be published: who knows an age and the policy rounds it as the policy does.
+
+    Only quasi-identifiers, and only where nothing was drawn; other columns stay as they are.
+    """
+    changed = changed_of(policy)
+    if not changed:
+        return frame, policy
+    names = [n for n, chain in changed.items() if policy.columns[n].role is Role.QUASI and not _is_drawn(chain)]
+    quasi = {n: policy.columns[n] for n in names}
+    known = without_transforms(policy)
+    needed = {need for n in names for each in changed[n] for need in each.needs(None)}
+    if not names or not (needed | {n for n in names if not changed[n][0].makes_column}) <= set(frame.columns):
+        return frame, known
+    asked = policy.model_copy(update={"columns": quasi, "others": "keep", "accepted": ()})
+    engine = LocalEngine()
+    table, _ = transformed(engine, table_of(frame), make_plan(asked, frame.columns))
+    return engine.frame(table), known
+
+
+def _is_drawn(chain: Sequence[Transform]) -> bool:
+    return any(each.is_drawn for each in chain)
 
 
 def without_transforms(policy: Policy) -> Policy:

@@ -30,6 +30,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.release.finished import bytes_of, original_frame, release_frame
 from tablecloak.release.plan import side_path
 from tablecloak.release.population import read_population
+from tablecloak.release.remade import as_attackers_know
 from tablecloak.release.shapes.groups import GROUP
 
 IN_ORDER = "cells do not cover the original; rows are in its order, so that says whose they are"
@@ -79,6 +80,8 @@ def attack(
         source = Source.of(release, expected=frozenset([*quasi, *(policy.columns if policy else ())]))
         choice = choose_memory(demand or Demand(), bytes_of(source), verb="attack")
     before = None if original is None else original_frame(original, policy)
+    if before is not None and policy is not None:
+        before, policy = as_attackers_know(before, policy)
     labelled = list(quasi) or (policy.columns_with(Role.QUASI) if policy else [])
     after = _read_release(release, labelled, before)
     beside = side_of(release) if side is None else _read_release(side, [], None)
