@@ -129,7 +129,7 @@ class Recompute(Transform):
 
     def warnings(self, fitting: Fitting) -> list[str]:
         formula = Formula.of(self.expression)
-        frame = fitting.rows([fitting.column, *formula.needs])
+        frame = fitting.rows(list(dict.fromkeys([fitting.column, *formula.needs])))
         before = frame[fitting.column].cast(pl.Float64).to_numpy()
         made = formula({name: _numbers(frame[name], name) for name in formula.needs})
         both = np.isfinite(before) & np.isfinite(made)

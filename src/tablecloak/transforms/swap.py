@@ -64,7 +64,14 @@ class Swap(Transform):
                 f"column '{fitting.column}': each forbidden pair must name it, or moving its cells changes nothing",
                 hint=f"forbidden: [[{{{fitting.column}: ..}}, {{other column: ..}}]]",
             )
-        frame = fitting.rows(list(dict.fromkeys([fitting.column, *self.needs(None)])))
+        others = [name for name in self.needs(None) if name != fitting.column]
+        moving = [n for n in others if any(each.family is Family.PERTURB for each in fitting.changed.get(n, ()))]
+        if moving:
+            raise IncompatibleChoice(
+                f"column '{fitting.column}': forbidden names '{moving[0]}', whose cells change by chance, too",
+                hint=f"another transform for '{moving[0]}', or no forbidden pair with it",
+            )
+        frame = fitting.rows([fitting.column, *others])
         cells = frame[fitting.column]
         present = np.flatnonzero(cells.is_not_null().to_numpy())
         source_of = np.arange(len(cells))
@@ -148,6 +155,8 @@ class _Exchange:
             n_found += len(taken)
             if n_found == n_pairs:
                 return np.concatenate(found)
+            if not len(taken):
+                break
             left = np.setdiff1d(left, taken)
             left = left[stream.permutation(len(left))]
         return np.concatenate([*found, self._matched(left, n_pairs - n_found)])
