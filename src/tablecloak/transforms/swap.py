@@ -18,11 +18,10 @@ from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
 from tablecloak.rng import Stream
 from tablecloak.transforms._moves import group_codes, moved
+from tablecloak.transforms._row_pairs import ALONE, Matching
 from tablecloak.transforms.base import Family, Fitting, Transform, texts_of, transform
 
 Value = bool | int | float | str
-_ROUNDS = 40  # of pairing by chance before pairs are looked for where they can be
-_TRIES = 20  # early pairs may be in the way of others, in small tables
 
 
 def _plain(value: Any) -> Any:
@@ -134,32 +133,44 @@ class _Exchange:
         return cls(class_of.astype(np.int64), np.logical_and(lands, lands.T))
 
     def pairs(self, n_pairs: int, stream: Stream) -> IntArray:
-        """(up to n_pairs, 2) rows that exchange cells, each in one pair."""
-        best = self._paired(n_pairs, stream)
-        for _ in range(_TRIES if len(self.class_of) < 10_000 else 1):
-            if len(best) == n_pairs:
-                break
-            best = max(best, self._paired(n_pairs, stream), key=len)
-        return best
-
-    def _paired(self, n_pairs: int, stream: Stream) -> IntArray:
-        """Pairs by chance, then wherever two are left."""
+        """(n_pairs, 2) rows that exchange cells, each in one pair: by chance, or as many as there can be."""
         left = stream.permutation(len(self.class_of))
         found: list[IntArray] = []
         n_found = 0
-        for _ in range(_ROUNDS):
+        while n_found < n_pairs:
             both = left[: len(left) // 2 * 2].reshape(-1, 2)
-            is_pair = self.goes[self.class_of[both[:, 0]], self.class_of[both[:, 1]]]
-            taken = both[is_pair][: n_pairs - n_found]
-            found.append(taken)
-            n_found += len(taken)
-            if n_found == n_pairs:
-                return np.concatenate(found)
+            taken = both[self.goes[self.class_of[both[:, 0]], self.class_of[both[:, 1]]]][: n_pairs - n_found]
             if not len(taken):
                 break
+            found.append(taken)
+            n_found += len(taken)
             left = np.setdiff1d(left, taken)
             left = left[stream.permutation(len(left))]
-        return np.concatenate([*found, self._matched(left, n_pairs - n_found)])
+        pairs = np.concatenate([*found, self._matched(left, n_pairs - n_found)])
+        while len(pairs) < n_pairs and len(more := self._improved(pairs)) > len(pairs):
+            pairs = more[:n_pairs]
+        return pairs
+
+    def _improved(self, pairs: IntArray) -> IntArray:
+        """More pairs, if there can be more: then two rows that are left, and a few of the pairs, are enough to see it.
+
+        Rows of one class go with the same others, so a shortest way to one pair more passes no two pairs of one kind in
+        the same direction.
+        """
+        classes = np.sort(self.class_of[pairs], axis=1)
+        kinds = classes[:, 0] * len(self.goes) + classes[:, 1]
+        some = np.concatenate([np.flatnonzero(kinds == kind)[:2] for kind in np.unique(kinds)] or [np.zeros(0, int)])
+        left = np.setdiff1d(np.arange(len(self.class_of)), pairs)
+        of_left = self.class_of[left]
+        alone = [left[of_left == each][:2] for each in np.unique(of_left)]
+        rows = np.concatenate([pairs[some].ravel(), *alone]).astype(np.int64)
+        n_paired = 2 * len(some)
+        goes = self.goes[self.class_of[rows][:, None], self.class_of[rows][None, :]] & ~np.eye(len(rows), dtype=bool)
+        paired = [place ^ 1 for place in range(n_paired)]  # 0 with 1, 2 with 3
+        matching = Matching([np.flatnonzero(row).tolist() for row in goes], paired + [ALONE] * (len(rows) - n_paired))
+        matching.grow()
+        made = [(rows[a], rows[b]) for a, b in enumerate(matching.partner) if a < b]
+        return np.concatenate([np.delete(pairs, some, axis=0), np.array(made, np.int64).reshape(-1, 2)])
 
     def _matched(self, left: IntArray, n_pairs: int) -> IntArray:
         """Pairs among rows in random order; classes that go with the fewest others choose first."""
