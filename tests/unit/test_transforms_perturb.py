@@ -548,7 +548,7 @@ def test_shuffled_cells_are_the_same_in_every_group(seed):
 
 def test_every_order_of_three_cells_is_equally_likely():
     frame = pl.DataFrame({"x": [1, 2, 3]})
-    n = 500
+    n = 300
     orders = Counter(
         tuple(made(chosen("shuffle"), frame, "x", secret=SECRET.child(str(i))).to_list()) for i in range(n)
     )
