@@ -61,6 +61,8 @@ def policy_of(kind, column, params, role="keep"):
     columns = {"age": "quasi", column: {"role": role, "transform": chosen}}
     if column != "who":
         columns["who"] = "person"
+    for need in KINDS[kind].model_validate(params).needs("who"):
+        columns.setdefault(need, "keep")
     return tc.Policy.model_validate({"columns": columns, "goals": [{"model": "k-anonymity", "k": 2}]})
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tablecloak.data.changed_columns import Change, Rows, plain_texts
+from tablecloak.data.changed_columns import Change, Rows, Step, plain_texts
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import Role
 from tablecloak.engines.base import Engine, Table
@@ -38,13 +38,14 @@ class _AsItIs:
 def transformed(engine: Engine, table: Table, plan: Plan) -> tuple[Table, tuple[MadeColumn, ...]]:
     """A table as it was read, with the columns that the transforms of a policy make of it, and what is said of these.
 
-    Every transform sees the other columns as they were.
+    Every transform sees the other columns as they were, but those that compute a column from what is published of
+    others: they come last.
 
     Raises: IncompatibleChoice, DataError.
     """
     names, made_columns = list(table.types), []
-    for name, chain in plan.changed.items():
-        fittings = []
+    for name in _order(plan):
+        chain, fittings = plan.changed[name], []
         for index, each in enumerate(chain):
             change, fitting = _change(engine, table, plan, name, index, each)
             table = engine.changed(table, [change])
@@ -70,6 +71,41 @@ def published(engine: Engine, table: Table, columns: Sequence[str], plan: Plan) 
     return engine.select(shown, columns)
 
 
+def _order(plan: Plan) -> list[str]:
+    """Columns in the order in which they are changed: one that is computed from published ones comes after these.
+
+    Raises: IncompatibleChoice where two are computed from each other.
+    """
+    waiting = {n: _read_published(plan, n) & plan.changed.keys() for n in plan.changed}
+    order: list[str] = []
+    while waiting:
+        ready = [name for name, needs in waiting.items() if needs.isdisjoint(waiting)]
+        if not ready:
+            raise IncompatibleChoice(
+                f"the columns {', '.join(waiting)} are computed from each other", hint="compute one of them otherwise"
+            )
+        order += ready
+        waiting = {name: needs for name, needs in waiting.items() if name not in ready}
+    return order
+
+
+def _read_published(plan: Plan, name: str) -> set[str]:
+    """Other columns that transforms of a column read as they are published."""
+    needs = {need for each in plan.changed[name] if each.reads_published for need in each.needs(plan.person)}
+    return needs - {name}
+
+
+@dataclass(frozen=True, slots=True)
+class _OfPublished:
+    """A step that is given other columns as they are published, under their names."""
+
+    step: Step
+
+    def __call__(self, cells: pl.Series, rows: Rows) -> pl.Series:
+        names = {column: column.removeprefix(SHOWN) for column in rows.beside.columns}
+        return self.step(cells, Rows(rows.numbers, rows.beside.rename(names)))
+
+
 def _change(
     engine: Engine, table: Table, plan: Plan, name: str, index: int, chosen: Transform
 ) -> tuple[Change, Fitting]:
@@ -81,10 +117,38 @@ def _change(
             f"{chosen.name} of '{name}' needs the column '{absent[0]}', which the table does not have",
             hint=f"columns.{name}.transform", location=table.name,
         )  # fmt: skip
-    type_ = table.types[source]
-    fitting = Fitting(
+    fitting = _fitting(engine, table, plan, name, index, chosen, source)
+    step, type_ = fitted(chosen, fitting), chosen.result(table.types[source])
+    if not chosen.reads_published:
+        return Change(SHOWN + name, type_, step, source, needs), fitting
+    _refuse_unpublished(plan, name, needs)
+    shown = tuple(SHOWN + need if need in plan.changed else need for need in needs)
+    return Change(SHOWN + name, type_, _OfPublished(step), source, shown), fitting
+
+
+def _refuse_unpublished(plan: Plan, name: str, needs: Sequence[str]) -> None:
+    """Raise IncompatibleChoice where a published cell would tell more of another column than is published of it."""
+    apart = plan.sensitive if plan.algorithm.publishes.is_bucketing else []
+    reasons = {
+        "is not published": [n for n in needs if n not in plan.publication.columns],
+        "is published coarser than it is": [n for n in needs if n in plan.quasi],
+        "is published apart from its row": [n for n in needs if n in apart],
+    }
+    for reason, columns in reasons.items():
+        if columns:
+            raise IncompatibleChoice(
+                f"column '{name}' is computed from '{columns[0]}', which {reason}",
+                hint=f"leave '{columns[0]}' out of it, or use another transform for '{name}'",
+            )
+
+
+def _fitting(
+    engine: Engine, table: Table, plan: Plan, name: str, index: int, chosen: Transform, source: str
+) -> Fitting:
+    """What a transform may know of its column."""
+    return Fitting(
         column=name,
-        type=type_,
+        type=table.types[source],
         secret=plan.secret.child(f"transform {name} {index} {chosen.name}"),
         shared=plan.secret.child("transforms"),
         n_rows=table.n_rows,
@@ -94,8 +158,8 @@ def _change(
         key=key_of(plan.policy, chosen, plan.secret),
         person=plan.person if plan.person in table.types else None,
         resolve=plan.policy.resolve,
+        changed=plan.changed,
     )
-    return Change(SHOWN + name, chosen.result(type_), fitted(chosen, fitting), source, needs), fitting
 
 
 def _whole(engine: Engine, table: Table, columns: list[str], name_of: dict[str, str]) -> pl.DataFrame:

@@ -15,7 +15,7 @@ def key_of(policy: Policy, chosen: Transform, secret: Secret) -> Key | None:
 
     Raises: PolicyError that shows the place, never what is there.
     """
-    if chosen.family is not Family.PSEUDONYM:
+    if chosen.family is not Family.PSEUDONYM and "key" not in type(chosen).model_fields:
         return None
     place = chosen.key_place
     if place is None:

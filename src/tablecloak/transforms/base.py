@@ -9,7 +9,7 @@ row is met.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -72,6 +72,7 @@ class Fitting:
     key: Key | None = None
     person: str | None = None  # the column that says whose a row is
     resolve: Callable[[str], Path] = Path  # paths of a policy
+    changed: Mapping[str, Sequence[Transform]] = field(default_factory=dict)  # columns, and what changes each of them
 
 
 class Transform(BaseModel):
@@ -84,6 +85,7 @@ class Transform(BaseModel):
     types: ClassVar[tuple[ColumnType, ...]]  # of the columns that it changes
     is_reversible: ClassVar[bool] = False  # its key leads back to every value
     is_drawn: ClassVar[bool] = False  # what it makes depends on the secret
+    reads_published: ClassVar[bool] = False  # other columns that it needs are given as they are published
 
     @property
     def stage(self) -> Stage:
