@@ -7,6 +7,7 @@ import hmac
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import checked_material, read_material
 from tablecloak.rng import Secret
+from tablecloak.transforms._pseudonyms import Pseudonym
 from tablecloak.transforms.base import Family, Key, Transform
 
 
@@ -15,7 +16,7 @@ def key_of(policy: Policy, chosen: Transform, secret: Secret) -> Key | None:
 
     Raises: PolicyError that shows the place, never what is there.
     """
-    if chosen.family is not Family.PSEUDONYM:
+    if chosen.family is not Family.PSEUDONYM and not isinstance(chosen, Pseudonym):
         return None
     place = chosen.key_place
     if place is None:
