@@ -21,7 +21,7 @@ _TEXT = """
     sergei sharon sophia stefan stephanie stephen steven sunita susan svetlana sylvie tatiana thomas thorsten
     timothy ursula uwe victoria virginia wei werner william wolfgang yan yuki zoe
 """
-_NAMES = frozenset(_TEXT.split())
+NAMES = frozenset(_TEXT.split())
 
 
 def has_given_name(text: str) -> bool:
@@ -31,4 +31,4 @@ def has_given_name(text: str) -> bool:
     (True, False)
     """
     words = text.replace(",", " ").lower().split()
-    return 0 < len(words) <= 4 and any(word in _NAMES for word in words)
+    return 0 < len(words) <= 4 and any(word in NAMES for word in words)

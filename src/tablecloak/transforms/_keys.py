@@ -7,6 +7,7 @@ import hmac
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import checked_material, read_material
 from tablecloak.rng import Secret
+from tablecloak.transforms._pseudonyms import Pseudonym
 from tablecloak.transforms.base import Family, Key, Transform
 
 

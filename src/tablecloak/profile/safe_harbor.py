@@ -1,0 +1,242 @@
+"""HIPAA Safe Harbor: whether a table has any of the 18 kinds of identifiers, by the names and cells of its columns.
+
+Reference: 45 CFR 164.514(b)(2)(i), (A) to (R); guidance of HHS on de-identification, 2012. That nothing is found is no
+proof: nicknames and stories of a person have no pattern, and by (ii) the publisher must know of no way to identify one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from tablecloak.profile.column import words_of
+from tablecloak.profile.detectors import address, birth_date, birth_year, person_name, phone, place, postcode, ssn
+from tablecloak.profile.text_patterns import every_pattern
+
+# First three digits of ZIP codes where 20,000 people or fewer lived by the census of 2000 (guidance of HHS, 2012).
+SPARSE_ZIPS = (
+    "036", "059", "063", "102", "203", "556", "692", "790", "821", "823", "830", "831", "878", "879", "884", "890",
+    "893",
+)  # fmt: skip
+HIDDEN_ZIP = "000"
+OLDEST = 89  # the last age that may be told
+RULES = {
+    "A": "names",
+    "B": "places smaller than a state",
+    "C": "dates other than years, and ages over 89",
+    "D": "telephone numbers",
+    "E": "fax numbers",
+    "F": "e-mail addresses",
+    "G": "social security numbers",
+    "H": "medical record numbers",
+    "I": "health plan beneficiary numbers",
+    "J": "account numbers",
+    "K": "certificate and license numbers",
+    "L": "vehicle identifiers and license plates",
+    "M": "device identifiers and serial numbers",
+    "N": "web addresses",
+    "O": "internet addresses",
+    "P": "biometric identifiers",
+    "Q": "photographs",
+    "R": "other unique numbers and codes",
+}
+# By the words of a header, whatever the cells are.
+_NAMED = {
+    "A": person_name.WORDS,
+    "B": (*address.WORDS, *place.WORDS, "precinct", "parish", "latitude", "longitude", "lat", "lon", "geocode"),
+    "E": ("fax", "faxnumber"),
+    "D": tuple(word for word in phone.WORDS if word not in ("fax", "cell")),
+    "F": ("email", "mail", "emailaddress"),
+    "G": ssn.WORDS,
+    "N": ("url", "website", "homepage", "web"),
+    "O": ("ip", "ipaddress"),
+    "P": ("biometric", "biometrics", "fingerprint", "voiceprint", "retina", "iris", "faceprint"),
+    "Q": ("photo", "photograph", "picture", "portrait", "headshot", "image"),
+}
+# The same, where the cells are many: a few values are groups, such as kinds of insurance.
+_NUMBERED = {
+    "H": ("mrn", "medicalrecord", "medicalrecordnumber", "chart", "patientid", "patientnumber"),
+    "I": (
+        "beneficiary",
+        "insurance",
+        "subscriber",
+        "member",
+        "memberid",
+        "healthplan",
+        "policy",
+        "medicare",
+        "medicaid",
+    ),
+    "J": ("account", "accountnumber", "acct", "iban", "card", "creditcard"),
+    "K": ("license", "licence", "certificate", "passport", "npi", "dea"),
+    "L": ("vin", "vehicle", "plate", "licenseplate", "licenceplate", "registration"),
+    "M": ("device", "deviceid", "serial", "imei", "imsi", "udi", "implant", "mac"),
+    "R": ("id", "ids", "uuid", "guid", "key", "identifier", "username", "userid", "login", "code", "number"),
+}
+_FOUND = {
+    "URL": "N", "EMAIL": "F", "ID": "R", "DEVICE": "M", "IP": "O", "IBAN": "J", "CARD": "J", "SSN": "G", "PLACE": "B",
+    "DATE": "C", "PHONE": "D", "ADDRESS": "B", "AGE": "C", "NAME": "A",
+}  # fmt: skip
+_DATED = ("date", "dob", "birthdate", "birthday", "timestamp", "datetime", "admission", "discharge", "death", "birth")
+_AGED = ("age", "ages", "alter")
+_STATES = (
+    "Virginia",
+    "West Virginia",
+    "VIRGINIA",
+    "WEST VIRGINIA",
+)  # of all names of states only these are given names
+MANY, MANY_VALUES = 0.2, 20  # from here on values are numbers of records or people, not of groups
+ENOUGH_ROWS = 20  # below this many it says nothing that all values differ
+NEARLY = 0.9
+_VISIBLE = r"[\p{L}\p{N}]"
+_NUMBER = r"\d+(?:\.\d+)?"
+_COMPACT = (  # 19330209, 09021933 and 02091933; numbers have lost the first zero
+    r"^(?:1[89]|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$",
+    r"^(?:0?[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:19|20)\d\d$",
+    r"^(?:0?[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:19|20)\d\d$",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Cells of a column that Safe Harbor does not let be published."""
+
+    rule: str  # letter of the list
+    column: str
+    n_cells: int
+    why: str  # without a value
+
+    def __str__(self) -> str:
+        return f"({self.rule}) {self.column}: {self.why} in {self.n_cells:,} cells"
+
+
+def violations(frame: pl.DataFrame, *, year: int | None = None) -> list[Violation]:
+    """What a table has that Safe Harbor does not let be published, column by column.
+
+    Args:
+        year: of publication, from which ages of birth years are counted; this year unless given.
+    """
+    now = dt.datetime.now(tz=dt.UTC).year if year is None else year
+    return [each for name in frame.columns for each in violations_of(frame[name], year=now)]
+
+
+def violations_of(series: pl.Series, *, year: int) -> list[Violation]:
+    """The same for one column; for every letter the rule that most cells break."""
+    cells = series.drop_nulls()
+    texts = _texts(cells)
+    texts = texts.filter(texts.str.contains(_VISIBLE))
+    if not len(texts):
+        return []
+    found = [*_by_name(series.name, texts), *_dates(series.name, cells, texts, year), *_by_content(cells, texts)]
+    if not found:
+        found = [*_unique(cells, texts)]
+    worst: dict[str, tuple[int, str]] = {}
+    for rule, n, why in found:
+        if n > worst.get(rule, (0, ""))[0]:
+            worst[rule] = (n, why)
+    return [Violation(rule, series.name, n, why) for rule, (n, why) in sorted(worst.items())]
+
+
+_Found = Iterator[tuple[str, int, str]]
+
+
+def _texts(cells: pl.Series) -> pl.Series:
+    if cells.dtype.is_float():
+        whole = cells.cast(pl.Int64, strict=False)
+        return cells.cast(pl.String) if (whole != cells).any() or whole.has_nulls() else whole.cast(pl.String)
+    return cells.cast(pl.String)
+
+
+def _by_name(name: str, texts: pl.Series) -> _Found:
+    """Headers that say what a column is, unless one value stands for all."""
+    words, n_values = words_of(name), texts.n_unique()
+    if n_values < 2:
+        return
+    is_many = n_values > max(MANY_VALUES, MANY * len(texts)) or n_values > MANY * len(texts) > 1
+    if words & set(postcode.WORDS):
+        yield from _zips(texts)
+    for rule, said in _NAMED.items():
+        is_thing = rule == "A" and words & set(person_name.THINGS)
+        if words & set(said) and not is_thing:
+            yield rule, len(texts), f"{RULES[rule]}, as the header says,"
+    for rule, said in _NUMBERED.items():
+        if is_many and words & set(said):
+            yield rule, len(texts), f"{RULES[rule]}, as the header says,"
+
+
+def _zips(texts: pl.Series) -> _Found:
+    runs = texts.str.extract_all(r"\d+").to_frame("run").with_row_index().explode("run")
+    long = runs.filter(pl.col("run").str.len_chars() > 3)["index"].n_unique()
+    if long:
+        yield "B", long, "more than three digits of a ZIP code"
+    # three digits that were read as numbers have lost their zeros, and masks such as 03* show fewer
+    whole = texts.filter(~texts.str.contains(r"\*")).str.zfill(3)
+    masked = texts.str.extract(r"^(\d{3})\**$")
+    sparse = int(whole.is_in(SPARSE_ZIPS).sum()) + int(
+        masked.filter(texts.str.contains(r"\*")).is_in(SPARSE_ZIPS).sum()
+    )
+    inner = runs.filter(pl.col("run").is_in(SPARSE_ZIPS))["index"].n_unique()
+    if sparse or inner:
+        yield "B", max(sparse, inner), "three digits of a ZIP code where 20,000 people or fewer live"
+
+
+def _dates(name: str, cells: pl.Series, texts: pl.Series, year: int) -> _Found:
+    """Days, months and times, however they are written; birth years and ages of people over 89."""
+    words = words_of(name)
+    if cells.dtype in (pl.Date, pl.Datetime):
+        is_year = cells.dt.strftime("%m%d%H%M%S") == "0101000000"
+        if not is_year.all():
+            yield "C", len(cells), "dates other than years"
+        if words & set(birth_date.WORDS):
+            yield "C", int((cells.dt.year() < year - OLDEST).sum()), "birth years of people over 89"
+        return
+    for written in _COMPACT:
+        fits = texts.str.contains(written)
+        if fits.sum() >= NEARLY * len(texts) and len(texts) > 1:
+            yield "C", int(fits.sum()), "dates other than years"
+    numbers = _numbers(texts)
+    if words & set(_DATED):
+        n = numbers.filter(pl.col("number") >= 10_000)["index"].n_unique()
+        yield "C", n, "numbers that stand for days or moments"
+    if words & {*birth_date.WORDS, *birth_year.WORDS}:
+        is_old = pl.col("number").is_between(1600, year - OLDEST - 1)
+        told = numbers.filter(is_old & ~pl.col("is_open"))["index"].n_unique()
+        yield "C", told, "birth years of people over 89"
+    if words & set(_AGED):
+        n = numbers.filter((pl.col("number") > OLDEST + 1) & ~pl.col("is_open"))["index"].n_unique()
+        yield "C", n, "ages over 89"
+
+
+def _numbers(texts: pl.Series) -> pl.DataFrame:
+    """Every number of a cell, and whether the cell names one open group, such as 90+ or <1937."""
+    frame = pl.DataFrame({"text": texts}).with_row_index()
+    is_open = pl.col("text").str.contains(r"^(?:[<>]=?\s*\d+(?:\.\d+)?|\d+(?:\.\d+)?\+)$")
+    found = frame.with_columns(is_open=is_open, number=pl.col("text").str.extract_all(_NUMBER)).explode("number")
+    return found.with_columns(pl.col("number").cast(pl.Float64, strict=False)).drop_nulls("number")
+
+
+def _by_content(cells: pl.Series, texts: pl.Series) -> _Found:
+    """What patterns find in texts; of numbers only what a checksum or a telling length would say is not looked for."""
+    if cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype == pl.Boolean:
+        return
+    counted = texts.value_counts(name="n")
+    values = counted.to_series(0)
+    for label, pattern in every_pattern():
+        fits = values.str.contains(pattern)
+        if label == "NAME":
+            fits &= ~values.is_in(_STATES)
+        n = int(counted.filter(fits)["n"].sum())
+        if n:
+            yield _FOUND[label], n, RULES[_FOUND[label]]
+
+
+def _unique(cells: pl.Series, texts: pl.Series) -> _Found:
+    """Columns without a meaning of their own in which nearly every record has its own value."""
+    if len(texts) < ENOUGH_ROWS or cells.dtype.is_float() or cells.dtype == pl.Boolean:
+        return
+    share = texts.n_unique() / len(texts)
+    if share == 1 or (cells.dtype == pl.String and share >= NEARLY):
+        yield "R", len(texts), RULES["R"]
