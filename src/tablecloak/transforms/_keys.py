@@ -1,13 +1,25 @@
-"""Keys of pseudonyms: where they are, and what they are called in public."""
+"""Keys of pseudonyms: where they are, and what they are called in public.
+
+A place holds one key a line, as `ID: HEX` or as HEX alone; the last one is in use. Who wants a new key adds a line:
+what was published before is restored with the old one, by its ID.
+"""
 
 from __future__ import annotations
 
 import hmac
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
+from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.secrets import checked_material, read_material
-from tablecloak.rng import Secret
+from tablecloak.policy.secrets import FEWEST_BYTES, read_material, split_place
+from tablecloak.rng import SECRET_BYTES, Secret
 from tablecloak.transforms.base import Family, Key, Transform
+
+HINT = "draw one: tablecloak key new FILE"
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"  # of a key
+_LINE = re.compile(rf"(?:({NAME})\s*:)?\s*([0-9a-fA-F]+)")
 
 
 def key_of(policy: Policy, chosen: Transform, secret: Secret) -> Key | None:
@@ -18,13 +30,65 @@ def key_of(policy: Policy, chosen: Transform, secret: Secret) -> Key | None:
     if chosen.family is not Family.PSEUDONYM:
         return None
     place = chosen.key_place
-    if place is None:
-        material = secret.derived("pseudonyms")
-    else:
-        material = Secret.of(checked_material(read_material(place, policy.base), place)).key
+    if place is not None:
+        return read_key(place, policy.base)
+    material = secret.derived("pseudonyms")
     return Key(material, key_id(material))
 
 
 def key_id(material: bytes) -> str:
-    """What a key is called in public; it tells nothing about the key."""
+    """What a key is called in public unless it was given a name; it tells nothing about the key."""
     return hmac.digest(material, b"tablecloak key id", "sha256").hex()[:8]
+
+
+def read_key(place: str, base: Path) -> Key:
+    """The key that is named as env:NAME or file:PATH, the last one there; with #ID behind it, the one of that name.
+
+    Raises: PolicyError that shows the place, never what is there.
+    """
+    where, wanted = split_place(place)
+    keys = read_keys(where, base)
+    if wanted is None:
+        return keys[-1]
+    for key in keys:
+        if key.id == wanted:
+            return key
+    ids = [key.id for key in keys]
+    hint = did_you_mean(wanted, ids) or f"it has: {', '.join(ids)}"
+    raise PolicyError(f"no key in {where} is called '{wanted}'", hint=hint)
+
+
+def read_keys(place: str, base: Path) -> list[Key]:
+    """All keys in a place, in the order of its lines.
+
+    Raises: PolicyError that shows the place, never what is there.
+    """
+    try:
+        text = read_material(place, base, noun="key", hint=HINT).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise PolicyError(f"{place} holds no keys: it is no text", hint=HINT) from None
+    keys = list(_keys_in(text, place))
+    if not keys:
+        raise PolicyError(f"there is no key in {place}", hint=HINT)
+    for index, key in enumerate(keys):
+        if key.id in [other.id for other in keys[:index]]:
+            raise PolicyError(f"two keys in {place} are called '{key.id}'", hint="give one of them another name")
+    return keys
+
+
+def _keys_in(text: str, place: str) -> Iterator[Key]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        where = f"line {number} of {place}"
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise PolicyError(f"{where} is no key", hint="a line is ID: HEX, or HEX alone, with 64 hexadecimal digits")
+        name, digits = match.groups()
+        if len(digits) != 2 * SECRET_BYTES:
+            n_bytes = f"{len(digits) / 2:g}"
+            raise PolicyError(f"the key in {where} has {n_bytes} bytes, {SECRET_BYTES} are needed", hint=HINT)
+        material = bytes.fromhex(digits)
+        if len(set(material)) < FEWEST_BYTES:
+            raise PolicyError(f"the key in {where} is not random: few bytes over and over", hint=HINT)
+        yield Key(material, name or key_id(material))

@@ -1,0 +1,122 @@
+"""aes-siv: encrypted values, equal ones alike, which the key leads back to."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from tablecloak.data.table import ColumnType
+from tablecloak.errors import DataError
+from tablecloak.rng import Secret
+from tablecloak.transforms._pseudonyms import LETTERS, Replaced, Reversible, key_for
+from tablecloak.transforms.base import Family, Fitting, Key, Step, transform
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+BLOCK_BYTES = 16
+FEWEST_LETTERS = 52  # of a pseudonym: the seal and a block, five bits each
+_END = [b"\x80" + bytes(BLOCK_BYTES - 1 - n) for n in range(BLOCK_BYTES)]  # behind texts of n bytes too many
+
+
+@transform("aes-siv", Family.PSEUDONYM)
+class AesSiv(Reversible):
+    """An encrypted value stands for a value: equal ones get equal pseudonyms, and who has the key finds the values.
+
+    Pseudonyms tell the length of a value only in steps of 16 bytes. Another key, or a changed pseudonym, is refused.
+
+    Reference: AES-SIV with 256-bit keys, RFC 5297; the domain is its associated data. Base32, RFC 4648.
+    """
+
+    knows_its_key = True
+
+    def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
+        return ColumnType.TEXT
+
+    def fit(self, fitting: Fitting) -> Step:
+        return Replaced(_Sealed(*self._secrets(fitting.column, fitting.key)), fitting.type)
+
+    def undo(self, column: str, key: Key) -> Step:
+        return Replaced(_Opened(*self._secrets(column, key)), ColumnType.TEXT)
+
+    def _secrets(self, column: str, key: Key | None) -> tuple[bytes, bytes]:
+        domain = self.domain or column
+        secret = Secret(key_for(key, "aes-siv", domain))
+        return secret.derived("mac") + secret.derived("encryption"), domain.encode()
+
+    def faults(self, cells: pl.Series) -> pl.Series | None:
+        is_own = cells.cast(pl.String).str.contains(f"^[{LETTERS}]{{{FEWEST_LETTERS},}}$")
+        return ~is_own.fill_null(value=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    key: bytes = field(repr=False)
+    domain: bytes
+
+    def __call__(self, texts: pl.Series) -> pl.Series:
+        from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+        siv, about = AESSIV(self.key), [self.domain]
+        plain = (text.encode() for text in texts.to_list())
+        sealed = [siv.encrypt(each + _END[len(each) % BLOCK_BYTES], about) for each in plain]
+        return pl.Series(texts.name, base32(sealed), pl.String)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    key: bytes = field(repr=False)
+    domain: bytes
+
+    def __call__(self, texts: pl.Series) -> pl.Series:
+        from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+        siv = AESSIV(self.key)
+        opened = [self._opened(siv, text) for text in texts.to_list()]
+        n_failed = opened.count(None)
+        if n_failed:
+            raise DataError(
+                f"{n_failed:,} of {len(texts):,} different pseudonyms cannot be opened: "
+                "the key or the domain is another, or they were changed",
+                hint="--key PLACE#ID names the key that was used then",
+            )
+        return pl.Series(texts.name, opened, pl.String)
+
+    def _opened(self, siv: AESSIV, text: str) -> str | None:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            sealed = base64.b32decode(text.upper() + "=" * (-len(text) % 8))
+            plain = siv.decrypt(sealed, [self.domain])
+        except (ValueError, InvalidTag):
+            return None
+        # bits behind the last byte are not sealed
+        return plain.rstrip(b"\0")[:-1].decode() if base32([sealed]) == [text] else None
+
+
+def base32(values: Sequence[bytes]) -> list[str]:
+    """Bytes as letters and digits, five bits each, without padding."""
+    texts = [""] * len(values)
+    lengths = np.array([len(value) for value in values], np.int64)
+    for length in np.unique(lengths).tolist():
+        rows = np.flatnonzero(lengths == length).tolist()
+        n_letters = -(-8 * length // 5)
+        joined = _letters(b"".join(values[row] for row in rows), length, n_letters)
+        for place, row in enumerate(rows):
+            texts[row] = joined[place * n_letters : (place + 1) * n_letters]
+    return texts
+
+
+def _letters(joined: bytes, length: int, n_letters: int) -> str:
+    """The letters of values of one length, one after the other."""
+    values = np.frombuffer(joined, np.uint8).reshape(-1, length)
+    fives = np.pad(values, ((0, 0), (0, -length % 5))).reshape(len(values), -1, 5).astype(np.uint64)
+    words = sum(fives[:, :, i] << np.uint64(8 * (4 - i)) for i in range(5))  # of 40 bits
+    digits = (words[:, :, None] >> np.arange(35, -1, -5).astype(np.uint64)) & np.uint64(31)
+    letters = np.frombuffer(LETTERS.encode(), np.uint8)[digits.reshape(len(values), -1)[:, :n_letters]]
+    return letters.tobytes().decode()
