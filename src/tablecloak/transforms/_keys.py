@@ -7,13 +7,15 @@ what was published before is restored with the old one, by its ID.
 from __future__ import annotations
 
 import hmac
+import os
 import re
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.secrets import FEWEST_BYTES, read_material, split_place
+from tablecloak.policy.secrets import FEWEST_BYTES, others_may_read, read_material, split_place
 from tablecloak.rng import SECRET_BYTES, Secret
 from tablecloak.transforms.base import Family, Key, Transform
 
@@ -92,3 +94,42 @@ def _keys_in(text: str, place: str) -> Iterator[Key]:
         if len(set(material)) < FEWEST_BYTES:
             raise PolicyError(f"the key in {where} is not random: few bytes over and over", hint=HINT)
         yield Key(material, name or key_id(material))
+
+
+def add_key(path: Path, name: str | None = None) -> Key:
+    """A new key in a file that only its owner may read, behind those that are there.
+
+    Raises: PolicyError for a file that others may read, that holds something else, or a key of this name.
+    """
+    if name is not None and not re.fullmatch(NAME, name):
+        raise PolicyError("this cannot be the name of a key", hint="letters, digits, dots and dashes, up to 64")
+    if "#" in path.name:
+        raise PolicyError("a file of keys has no # in its name", hint="what comes behind # names a key")
+    is_new = not path.exists() or path.stat().st_size == 0
+    if others_may_read(path):
+        raise PolicyError("others may read the file of keys", hint=f"chmod 600 {path}", location=str(path))
+    known = [] if is_new else read_keys(f"file:{path}", Path())
+    material = secrets.token_bytes(SECRET_BYTES)
+    key = Key(material, name or key_id(material))
+    if key.id in [other.id for other in known]:
+        raise PolicyError(
+            f"a key is called '{key.id}' already", hint="give the new one another name", location=str(path)
+        )
+    try:
+        _append(path, f"{key.id}: {material.hex()}")
+    except OSError as exc:
+        raise PolicyError(
+            f"the key cannot be written: {exc.strerror}", hint="check the path", location=str(path)
+        ) from None
+    return key
+
+
+def _append(path: Path, line: str) -> None:
+    """Write a line behind those of a file, which is for its owner only if it is new."""
+    before = path.read_bytes() if path.exists() else b""
+    separator = "\n" if before and not before.endswith(b"\n") else ""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "a", encoding="ascii") as file:
+        file.write(f"{separator}{line}\n")
+        file.flush()
+        os.fsync(file.fileno())

@@ -131,6 +131,11 @@ def group_texts(columns: Sequence[pl.Series]) -> pl.Series:
     return pl.DataFrame(texts).select(pl.when(~is_missing).then(pl.concat_str(parts)).alias("text"))["text"]
 
 
+def equal_parts(text: str, length: int) -> list[str]:
+    """A text cut into parts of one length."""
+    return [text[start : start + length] for start in range(0, len(text), length)]
+
+
 def key_for(key: Key | None, use: str, domain: str) -> bytes:
     """32 bytes for the pseudonyms of one kind and domain; they tell nothing about those of another."""
     assert key is not None

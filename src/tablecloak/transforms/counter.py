@@ -7,10 +7,11 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
+from tablecloak.data.changed_columns import Step
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.transforms._pseudonyms import Grouping, Listed
-from tablecloak.transforms.base import Family, Fitting, Step, transform
+from tablecloak.transforms.base import Family, Fitting, transform
 
 
 @transform("counter", Family.PSEUDONYM)

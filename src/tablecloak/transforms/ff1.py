@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from tablecloak.arrays import IntArray
+from tablecloak.data.changed_columns import Step
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.transforms._ff1 import FEWEST_NUMERALS, FF1, shortest
 from tablecloak.transforms._pseudonyms import Replaced, Reversible, key_for
-from tablecloak.transforms.base import Family, Fitting, Key, Step, by_value, texts_of, transform
+from tablecloak.transforms.base import Family, Fitting, Key, by_value, texts_of, transform
 
 DIGITS = "0123456789"
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -10,13 +10,14 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
+from tablecloak.data.changed_columns import Step
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import PolicyError
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.policy.secrets import others_may_read
 from tablecloak.rng import Stream
-from tablecloak.transforms._pseudonyms import LETTERS, Grouping, Listed
-from tablecloak.transforms.base import Family, Fitting, Step, transform
+from tablecloak.transforms._pseudonyms import LETTERS, Grouping, Listed, equal_parts
+from tablecloak.transforms.base import Family, Fitting, transform
 
 IN_A_WORD = 12  # letters of 5 bits
 SHORTEST, LONGEST = 8, 32
@@ -90,7 +91,7 @@ def _tokens(stream: Stream, n: int, length: int) -> pl.Series:
     shifts = np.arange(IN_A_WORD, dtype=np.uint64) * np.uint64(5)
     digits = ((words >> shifts) & np.uint64(31)).reshape(n, n_words * IN_A_WORD)[:, :length]
     letters: NDArray[np.uint8] = np.frombuffer(LETTERS.encode(), np.uint8)[digits]
-    return pl.Series("token", letters.reshape(-1).view(f"S{length}").astype(str), pl.String)
+    return pl.Series("token", equal_parts(letters.tobytes().decode(), length), pl.String)
 
 
 def read_vault(path: Path) -> pl.DataFrame:
@@ -105,7 +106,7 @@ def read_vault(path: Path) -> pl.DataFrame:
         raise PolicyError("others than its owner may read the vault", hint=hint, location=str(path))
     hint = "name another file; a vault is made by the first run"
     try:
-        known = pl.read_csv(path, infer_schema=False, missing_utf8_is_empty_string=True)
+        known = pl.read_csv(path, infer_schema=False, empty_string_is_null=False)
     except (OSError, pl.exceptions.PolarsError):  # which may quote what is in the file
         raise PolicyError("the vault cannot be read", hint=hint, location=str(path)) from None
     if known.columns != list(VAULT):
