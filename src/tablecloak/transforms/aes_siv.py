@@ -104,7 +104,7 @@ class _Opened:
 
 
 def base32(values: Sequence[bytes]) -> list[str]:
-    """Bytes as letters and digits, five bits each, without padding."""
+    """Values of one byte or more as letters and digits, five bits each, without padding."""
     texts = [""] * len(values)
     lengths = np.array([len(value) for value in values], np.int64)
     for length in np.unique(lengths).tolist():
