@@ -92,13 +92,12 @@ def _ways(policy: Policy, frame: pl.DataFrame, columns: str | None, key: str | N
 
 
 def _key_files(policy: Policy, key: str | None) -> list[Path]:
-    """The files of keys, which nothing may be written over."""
-    from tablecloak.policy.secrets import split_place
+    """Keys and vaults, which nothing may be written over."""
+    from tablecloak.transforms._pseudonyms import files_of_place
 
-    named = [(key, Path())] if key is not None else []
-    named += [(t.key_place, policy.base) for c in policy.columns.values() for t in c.transform if t.key_place]
-    places = [(split_place(place)[0].partition(":"), base) for place, base in named]
-    return [(base / path).expanduser() for (kind, _, path), base in places if kind == "file"]
+    named = [policy.base / file for c in policy.columns.values() for each in c.transform for file in each.files]
+    named += [Path(file) for file in (files_of_place(key) if key is not None else ())]
+    return [path.expanduser() for path in named]
 
 
 def _unchecked(ways: list[Return]) -> list[str]:

@@ -65,6 +65,8 @@ def read_keys(place: str, base: Path) -> list[Key]:
 
     Raises: PolicyError that shows the place, never what is there.
     """
+    if not place.startswith(("env:", "file:")):  # it may be a key, so it is not shown
+        raise PolicyError("this is no place of a key", hint="name it as env:NAME or file:PATH")
     try:
         text = read_material(place, base, noun="key", hint=HINT).decode("utf-8-sig")
     except UnicodeDecodeError:

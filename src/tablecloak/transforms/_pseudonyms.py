@@ -15,6 +15,7 @@ from tablecloak.data.changed_columns import Rows, Step
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
+from tablecloak.policy.secrets import split_place
 from tablecloak.rng import Secret
 from tablecloak.transforms.base import Fitting, Key, Transform, by_value, texts_of
 
@@ -42,6 +43,10 @@ class Keyed(Transform):
         if value is not None and not (isinstance(value, str) and _is_place(value)):
             raise ValueError("a key must not be written in a policy; say where it is: env:NAME or file:PATH")
         return value
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return () if self.key is None else files_of_place(self.key)
 
 
 class Reversible(Keyed):
@@ -134,6 +139,12 @@ def group_texts(columns: Sequence[pl.Series]) -> pl.Series:
 def equal_parts(text: str, length: int) -> list[str]:
     """A text cut into parts of one length."""
     return [text[start : start + length] for start in range(0, len(text), length)]
+
+
+def files_of_place(place: str) -> tuple[str, ...]:
+    """The file that a place of keys is, if it is one."""
+    kind, _, name = split_place(place)[0].partition(":")
+    return (name,) if kind == "file" else ()
 
 
 def key_for(key: Key | None, use: str, domain: str) -> bytes:

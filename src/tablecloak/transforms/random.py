@@ -39,6 +39,10 @@ class Random(Grouping):
         Field(min_length=1, description="file of values and their tokens, for its owner only; new values are added"),
     ] = None
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        return () if self.vault is None else (self.vault,)
+
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
