@@ -62,7 +62,7 @@ class Ff1(Reversible):
     def fit(self, fitting: Fitting) -> Step:
         counts = fitting.counts()
         texts = texts_of(counts["value"], fitting.type)
-        self._form.refuse(texts, f"column '{fitting.column}'", counts["n"])
+        self._form.refuse(self._form.unfit(texts), f"column '{fitting.column}'", counts["n"].to_numpy())
         return Replaced(self._permuted(fitting.column, fitting.key, is_undone=False), fitting.type)
 
     def undo(self, column: str, key: Key) -> Step:
@@ -95,10 +95,11 @@ class _Form:
 
     def unfit(self, texts: pl.Series) -> NDArray[np.bool_]:
         """(3, n) texts that are too short, hold letters that would stay as they are, have a wrong check digit."""
-        unfit = [self._unfit(_Numerals.of(part, self.characters)) for part in _parts(texts)]
+        unfit = [self.unfit_of(_Numerals.of(part, self.characters)) for part in _parts(texts)]
         return np.hstack([np.zeros((3, 0), bool), *unfit])
 
-    def _unfit(self, numerals: _Numerals) -> NDArray[np.bool_]:
+    def unfit_of(self, numerals: _Numerals) -> NDArray[np.bool_]:
+        """(3, n) the same of texts that were looked at."""
         is_short = numerals.n_digits < self.fewest
         is_wrong = np.zeros_like(is_short)
         if self.has_check:
@@ -107,12 +108,11 @@ class _Form:
                     is_wrong[rows] = digits[:, -1] != check_digits(digits[:, :-1])
         return np.stack([is_short, numerals.has_letters, is_wrong])
 
-    def refuse(self, texts: pl.Series, whose: str, n: pl.Series | None = None) -> None:
-        """Raise DataError for texts that cannot be changed, saying how many; `n` is how often each occurs."""
-        unfit = self.unfit(texts)
+    def refuse(self, unfit: NDArray[np.bool_], whose: str, times: IntArray | None = None) -> None:
+        """Raise DataError for texts that cannot be changed, saying how many; `times` is how often each occurs."""
         if not unfit.any():
             return
-        times = np.ones(len(texts), np.int64) if n is None else n.to_numpy()
+        times = np.ones(unfit.shape[1], np.int64) if times is None else times
         few = f"have fewer than {self.fewest} characters of the alphabet: fewer than {FEWEST_NUMERALS:,} are soon tried"
         reasons = [
             (few, "hmac or aes-siv; or alphabet: alphanumeric, if they hold letters"),
@@ -137,9 +137,14 @@ class _Permuted:
     is_undone: bool
 
     def __call__(self, texts: pl.Series) -> pl.Series:
-        self.form.refuse(texts, "ff1")
-        made = [self._made(_Numerals.of(part, self.form.characters)) for part in _parts(texts)]
-        return pl.Series(texts.name, [text for part in made for text in part], pl.String)
+        made: list[str] = []
+        unfit = [np.zeros((3, 0), bool)]
+        for part in _parts(texts):
+            numerals = _Numerals.of(part, self.form.characters)
+            unfit.append(self.form.unfit_of(numerals))
+            made += [] if unfit[-1].any() else self._made(numerals)
+        self.form.refuse(np.hstack(unfit), "ff1")
+        return pl.Series(texts.name, made, pl.String)
 
     def _made(self, numerals: _Numerals) -> list[str]:
         change = self.cipher.decrypted if self.is_undone else self.cipher.encrypted
@@ -168,6 +173,7 @@ class _Numerals:
     characters: str
     codes: NDArray[np.uint32]  # (n_characters,) of all texts, one after the other
     ends: IntArray  # (n_texts,) where each of them ends
+    is_digit: NDArray[np.bool_]  # (n_characters,) whether it is in the alphabet
     digits: IntArray  # (n_all_digits,) those of all texts
     n_digits: IntArray  # (n_texts,)
     has_letters: NDArray[np.bool_]  # (n_texts,) or digits that the alphabet does not have
@@ -179,11 +185,11 @@ class _Numerals:
         digit_of = np.full(0x110000, -1, np.int32)
         digit_of[_codes(characters)] = np.arange(len(characters))
         digits = digit_of[codes]
-        others = codes[digits < 0]
-        letters = [code for code in np.unique(others).tolist() if chr(code).isalnum()]
-        is_letter = np.isin(codes, letters) & (digits < 0) if letters else np.zeros(len(codes), bool)
-        n_digits = _sums(digits >= 0, ends)
-        return cls(characters, codes, ends, digits[digits >= 0].astype(np.int64), n_digits, _sums(is_letter, ends) > 0)
+        is_digit = digits >= 0
+        letters = [code for code in np.unique(codes[~is_digit]).tolist() if chr(code).isalnum()]
+        has_letters = _sums(np.isin(codes, letters), ends) > 0 if letters else np.zeros(len(ends), bool)
+        n_digits = _sums(is_digit, ends)
+        return cls(characters, codes, ends, is_digit, digits[is_digit].astype(np.int64), n_digits, has_letters)
 
     def by_length(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Texts with equally many digits: which ones, and (n, length) their digits."""
@@ -200,8 +206,7 @@ class _Numerals:
     def written(self, digits: IntArray) -> list[str]:
         """The same texts with other digits."""
         codes = self.codes.copy()
-        alphabet = _codes(self.characters)
-        codes[np.isin(codes, alphabet)] = alphabet[digits]
+        codes[self.is_digit] = _codes(self.characters)[digits]
         joined, ends = codes.tobytes().decode("utf-32-le"), self.ends.tolist()
         return [joined[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
