@@ -47,6 +47,9 @@ EXPECTED = {
     ("explain",): set(),
     ("schema",): set(),
     ("fetch",): set(),
+    ("reidentify",): set(),
+    ("key", "new"): set(),
+    ("key", "show-id"): set(),
 }  # fmt: skip
 
 

@@ -30,7 +30,9 @@ from tablecloak.cli import (
     fetch,
     hierarchy,
     init,
+    key,
     lattice,
+    reidentify,
     risk,
     run,
     schema,
@@ -64,12 +66,13 @@ app = typer.Typer(
 _COMMANDS: tuple[Callable[..., None], ...] = (
     demo.demo, inspect_data.inspect_data, init.init, check.check, run.run, verify.verify, risk.risk, compare.compare,
     explore.explore, attack.attack, apply.apply, lattice.lattice, list_things.list_things, explain.explain,
-    schema.schema, serve.serve, fetch.fetch,
+    schema.schema, serve.serve, fetch.fetch, reidentify.reidentify,
 )  # fmt: skip
 for _command in _COMMANDS:
     app.command(_command.__module__.rpartition(".")[2])(accepting_settings(_command))
 app.add_typer(hierarchy.app, name="hierarchy")
 app.add_typer(dicom.app, name="dicom")
+app.add_typer(key.app, name="key")
 
 
 def _show_version(wanted: bool) -> None:

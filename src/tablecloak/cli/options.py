@@ -46,13 +46,13 @@ Page: TypeAlias = Annotated[
 Force: TypeAlias = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
 
 
-def column_names(text: str | None) -> list[str]:
+def column_names(text: str | None, option: str = "--quasi") -> list[str]:
     """The columns of a list such as `age,sex,zip`; a name with a comma is written in double quotes."""
     if text is None:
         return []
     names = [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row]
     if not names or not all(names):
-        raise PolicyError(f"--quasi '{text}' is not a list of columns", hint="write --quasi age,sex,zip")
+        raise PolicyError(f"{option} '{text}' is not a list of columns", hint=f"write {option} age,sex,zip")
     return list(dict.fromkeys(names))
 
 

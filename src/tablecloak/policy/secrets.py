@@ -46,10 +46,33 @@ def checked_material(material: bytes, place: str) -> bytes:
 def is_public(policy: Policy) -> bool:
     """Whether others than its owner may read the file that holds the secret."""
     path = _path(policy)
+    return path is not None and others_may_read(path)
+
+
+def public_keys(policy: Policy) -> list[str]:
+    """The files of pseudonyms' keys that others than their owner may read, as the policy names them."""
+    places = [each.key_place for column in policy.columns.values() for each in column.transform]
+    return [place for place in dict.fromkeys(places) if place is not None and is_public_place(place, policy.base)]
+
+
+def is_public_place(place: str, base: Path) -> bool:
+    """Whether others than its owner may read what lies in a place that is named as env:NAME or file:PATH."""
+    kind, _, name = split_place(place)[0].partition(":")
+    return kind == "file" and others_may_read((base / name).expanduser())
+
+
+def others_may_read(path: Path) -> bool:
+    """Whether a file is there that others than its owner may read."""
     try:
-        return path is not None and bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
+        return bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
     except OSError:
         return False
+
+
+def split_place(place: str) -> tuple[str, str | None]:
+    """Where keys are, and which of them is meant: file:PATH#ID."""
+    where, mark, id_ = place.rpartition("#")
+    return (where, id_) if mark else (place, None)
 
 
 def _path(policy: Policy) -> Path | None:
@@ -63,8 +86,11 @@ def _material(policy: Policy) -> bytes:
     return read_material(f"env:{policy.secret.env}" if path is None else f"file:{path}", policy.base)
 
 
-def read_material(place: str, base: Path) -> bytes:
-    """What lies in a place that is named as env:NAME or file:PATH."""
+def read_material(place: str, base: Path, *, noun: str = "secret", hint: str = HINT) -> bytes:
+    """What lies in a place that is named as env:NAME or file:PATH.
+
+    Raises: PolicyError that shows the place, never what is there.
+    """
     kind, _, name = place.partition(":")
     if kind == "file":
         path = (base / name).expanduser()
@@ -72,9 +98,11 @@ def read_material(place: str, base: Path) -> bytes:
             return path.read_bytes()
         except OSError as exc:
             raise PolicyError(
-                f"the file of the secret cannot be read: {exc.strerror}", hint="check its path", location=str(path)
+                f"the file of the {noun} cannot be read: {exc.strerror}",
+                hint=f"check its path; {hint}",
+                location=str(path),
             ) from None
     value = os.environ.get(name)
     if value is None:
-        raise PolicyError(f"the variable {name} is not set", hint=f"export {name}=... before the command; {HINT}")
+        raise PolicyError(f"the variable {name} is not set", hint=f"export {name}=... before the command; {hint}")
     return os.fsencode(value)

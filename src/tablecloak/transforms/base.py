@@ -105,6 +105,11 @@ class Transform(BaseModel):
         """Where its key is, as env:NAME or file:PATH; None: it has none, or takes it from the secret."""
         return getattr(self, "key", None)
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files that it reads or adds to, as the policy names them: no output may be written over one."""
+        return ()
+
     def result(self, type_: ColumnType) -> ColumnType:
         """The type of what it makes of a column of one of its types."""
         return type_

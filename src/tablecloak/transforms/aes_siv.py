@@ -1,0 +1,128 @@
+"""aes-siv: encrypted values, equal ones alike, which the key leads back to."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from tablecloak.data.changed_columns import Step
+from tablecloak.data.table import ColumnType
+from tablecloak.errors import DataError
+from tablecloak.rng import Secret
+from tablecloak.transforms._pseudonyms import LETTERS, Replaced, Reversible, equal_parts, key_for
+from tablecloak.transforms.base import Family, Fitting, Key, transform
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+BLOCK_BYTES = 16
+AT_ONCE = 1 << 14  # values whose letters are looked up together: so many stay near the processor
+# The two letters of every ten bits.
+_PAIRS = np.frombuffer("".join(a + b for a in LETTERS for b in LETTERS).encode(), np.uint16)
+FEWEST_LETTERS = 52  # of a pseudonym: the seal and a block, five bits each
+_END = [b"\x80" + bytes(BLOCK_BYTES - 1 - n) for n in range(BLOCK_BYTES)]  # behind texts of n bytes too many
+
+
+@transform("aes-siv", Family.PSEUDONYM)
+class AesSiv(Reversible):
+    """An encrypted value stands for a value: equal ones get equal pseudonyms, and who has the key finds the values.
+
+    Pseudonyms tell the length of a value only in steps of 16 bytes. Another key, or a changed pseudonym, is refused.
+
+    Reference: AES-SIV with 256-bit keys, RFC 5297; the domain is its associated data. Base32, RFC 4648.
+    """
+
+    knows_its_key = True
+
+    def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
+        return ColumnType.TEXT
+
+    def fit(self, fitting: Fitting) -> Step:
+        return Replaced(_Sealed(*self._secrets(fitting.column, fitting.key)), fitting.type)
+
+    def undo(self, column: str, key: Key) -> Step:
+        return Replaced(_Opened(*self._secrets(column, key)), ColumnType.TEXT)
+
+    def _secrets(self, column: str, key: Key | None) -> tuple[bytes, bytes]:
+        domain = self.domain or column
+        secret = Secret(key_for(key, "aes-siv", domain))
+        return secret.derived("mac") + secret.derived("encryption"), domain.encode()
+
+    def faults(self, cells: pl.Series) -> pl.Series | None:
+        is_own = cells.cast(pl.String).str.contains(f"^[{LETTERS}]{{{FEWEST_LETTERS},}}$")
+        return ~is_own.fill_null(value=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    key: bytes = field(repr=False)
+    domain: bytes
+
+    def __call__(self, texts: pl.Series) -> pl.Series:
+        from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+        siv, about = AESSIV(self.key), [self.domain]
+        plain = (text.encode() for text in texts.to_list())
+        sealed = [siv.encrypt(each + _END[len(each) % BLOCK_BYTES], about) for each in plain]
+        return pl.Series(texts.name, base32(sealed), pl.String)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    key: bytes = field(repr=False)
+    domain: bytes
+
+    def __call__(self, texts: pl.Series) -> pl.Series:
+        from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+        siv = AESSIV(self.key)
+        opened = [self._opened(siv, text) for text in texts.to_list()]
+        n_failed = opened.count(None)
+        if n_failed:
+            raise DataError(
+                f"{n_failed:,} of {len(texts):,} different pseudonyms cannot be opened: "
+                "the key or the domain is another, or they were changed",
+                hint="--key PLACE#ID names the key that was used then",
+            )
+        return pl.Series(texts.name, opened, pl.String)
+
+    def _opened(self, siv: AESSIV, text: str) -> str | None:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            sealed = base64.b32decode(text.upper() + "=" * (-len(text) % 8))
+            plain = siv.decrypt(sealed, [self.domain])
+        except (ValueError, InvalidTag):
+            return None
+        # bits behind the last byte are not sealed
+        return plain.rstrip(b"\0")[:-1].decode() if base32([sealed]) == [text] else None
+
+
+def base32(values: Sequence[bytes]) -> list[str]:
+    """Values of one byte or more as letters and digits, five bits each, without padding."""
+    texts = [""] * len(values)
+    lengths = np.array([len(value) for value in values], np.int64)
+    for length in np.unique(lengths).tolist():
+        rows = np.flatnonzero(lengths == length).tolist()
+        for start in range(0, len(rows), AT_ONCE):
+            part = rows[start : start + AT_ONCE]
+            for row, text in zip(part, _base32(b"".join(values[row] for row in part), length), strict=True):
+                texts[row] = text
+    return texts
+
+
+def _base32(joined: bytes, length: int) -> list[str]:
+    """The letters of values of one length, which lie one after the other."""
+    values = np.frombuffer(joined, np.uint8).reshape(-1, length)
+    fives = np.pad(values, ((0, 0), (0, -length % 5))).reshape(len(values), -1, 5).astype(np.uint64)
+    words = np.zeros(fives.shape[:2], np.uint64)  # of 40 bits
+    for i in range(5):
+        words = (words << np.uint64(8)) | fives[:, :, i]
+    pairs = np.stack([_PAIRS[(words >> np.uint64(shift)) & np.uint64(1023)] for shift in (30, 20, 10, 0)], axis=2)
+    letters = pairs.view(np.uint8).reshape(len(values), -1)[:, : -(-8 * length // 5)]
+    return equal_parts(letters.tobytes().decode(), letters.shape[1])
