@@ -17,14 +17,14 @@ from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
 from tablecloak.rng import Secret
 from tablecloak.transforms._line import DAYS
-from tablecloak.transforms._pseudonyms import Pseudonym, key_for
+from tablecloak.transforms._pseudonyms import Keyed, key_for
 from tablecloak.transforms.base import DATES, Family, Fitting, by_value, random_of, texts_of, transform
 
 _EVEN = 2**64  # numbers that a digest is read as, of which any remainder is as likely as the others
 
 
 @transform("shift-dates", Family.PERTURB, types=DATES)
-class ShiftDates(Pseudonym):
+class ShiftDates(Keyed):
     """All dates of a person move by the same secret number of days, so that the time between two of them stays.
 
     Every date column of a person moves alike, in each table that has the same key and domain. Who knows one true date
@@ -56,7 +56,7 @@ class ShiftDates(Pseudonym):
                 f"column '{fitting.column}': no column says whose a date is",
                 hint="role: person for the one that does, or shift-dates with per: COLUMN",
             )
-        key = key_for(fitting, self.domain or f"dates of {owner}")
+        key = key_for(fitting.key, "shift-dates", self.domain or f"dates of {owner}")
         return _Shifted(fitting.column, fitting.type, owner, _Offsets(key, self.days, self.weeks, self.may_stay))
 
 

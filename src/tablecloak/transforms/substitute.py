@@ -16,7 +16,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.extras import require_package
 from tablecloak.rng import Secret
-from tablecloak.transforms._pseudonyms import Pseudonym, key_for
+from tablecloak.transforms._pseudonyms import Keyed, key_for
 from tablecloak.transforms.base import ByValue, Family, Fitting, texts_of, transform
 
 Fake: TypeAlias = Literal["name", "first_name", "last_name", "city", "street", "company", "email", "phone"]
@@ -26,7 +26,7 @@ MOST_DRAWS = 20  # for each unique value that is needed
 
 
 @transform("substitute", Family.COVER)
-class Substitute(Pseudonym):
+class Substitute(Keyed):
     """Another value of a list, or a made-up one, stands for a value; equal values get equal ones, and never themselves.
 
     The key decides which, so that the same key and domain give the same substitutes in other tables. With `unique`,
@@ -55,7 +55,7 @@ class Substitute(Pseudonym):
         return ColumnType.TEXT
 
     def fit(self, fitting: Fitting) -> Step:
-        key = key_for(fitting, self.domain)
+        key = key_for(fitting.key, "substitute", self.domain or fitting.column)
         if not self.unique:
             return ByValue(_Chosen(key, self._offered(fitting, POOL), fitting.type))
         texts = texts_of(fitting.counts()["value"], fitting.type).unique().sort().to_list()
