@@ -392,10 +392,30 @@ def test_noise_warns_of_the_mistakes_that_are_common():
     assert "little is hidden" in warned(scale=0.01, clip=[0, 110])[0]
     assert "leave the range" in chosen("noise", scale=20).warnings(fitting_of(ages - 45, "age"))[0]
     few = pl.DataFrame({"age": [30, 40, 50]})
-    assert chosen("noise", scale=1, clip=[0, 110]).warnings(fitting_of(few, "age")) == [
+    assert chosen("noise", scale=5, clip=[0, 110]).warnings(fitting_of(few, "age")) == [
         "3 cells with 3 different values are too sparse for noise to hide any of them"
     ]
     assert chosen("noise").warnings(fitting_of(pl.DataFrame({"age": [None, None]}, {"age": pl.Int64}), "age")) != []
+
+
+def test_noise_warns_of_cells_that_stay():
+    frame = pl.DataFrame({"x": [*range(100)] * 10, "y": [0.0, 5.0] * 500})
+    (text,) = (t for t in chosen("noise", scale=0.8).warnings(fitting_of(frame, "x")) if "stay as they are" in t)
+    expected = 2 * statistics.NormalDist(0, 0.8).cdf(0.5) - 1
+    assert text == f"about {expected:.0%} of the cells stay as they are: the noise rounds to nothing"
+    after = made(chosen("noise", scale=0.8), frame, "x")
+    assert abs((after == frame["x"]).mean() - expected) < 5 * math.sqrt(expected * (1 - expected) / 1000)
+    texts = chosen("noise", mode="multiplicative").warnings(fitting_of(frame, "y"))
+    assert "about 50% of the cells stay as they are: the noise rounds to nothing" in texts
+    assert not any("stay" in t for t in chosen("noise").warnings(fitting_of(frame, "y")))
+
+
+@pytest.mark.parametrize("kind", ["noise", "blur"])
+def test_values_that_a_person_has_twice_are_told_by_the_mean(kind):
+    frame = pl.DataFrame({"who": ["a", "a", "b", "b", None, None, "c"], "x": [70, 70, 80, 90, 60, 60, 50]})
+    texts = chosen(kind).warnings(fitting_of(frame, "x", person="who"))
+    assert "1 persons have the same value in several rows: the mean of these tells it" in texts
+    assert not any("persons" in t for t in chosen(kind).warnings(fitting_of(frame, "x")))
 
 
 def test_other_kinds_warn_where_little_is_hidden():
