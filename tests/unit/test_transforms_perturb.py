@@ -418,6 +418,31 @@ def test_values_that_a_person_has_twice_are_told_by_the_mean(kind):
     assert not any("persons" in t for t in chosen(kind).warnings(fitting_of(frame, "x")))
 
 
+ODD = {
+    "none": pl.Series([None] * 5, dtype=pl.Int64),
+    "same": pl.Series([7_654_321] * 40),
+    "one": pl.Series([7_654_321]),
+    "infinite": pl.Series([math.inf] * 3),
+    "mixed": pl.Series([math.inf, 7_654_321.5, None, -7_654_321.5] * 20),
+    "days": pl.Series([dt.date(1776, 7, 4), None] * 20),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_warnings_of_odd_columns_show_no_cell(name):
+    cells = ODD[name]
+    frame = pl.DataFrame({"x": cells, "g": ["a"] * len(cells), "h": [7_654_321] * len(cells)})
+    kinds = [("noise", {}), ("noise", {"scale": 3}), ("noise", {"distribution": "discrete"}), ("blur", {}),
+             ("shuffle", {}), ("shuffle", {"within": "g"}), ("rank-swap", {}),
+             ("swap", {"forbidden": [[{"x": 7_654_321}, {"g": "a"}]]}),
+             ("pram", {"invariant": True}), ("shift-dates", {})]  # fmt: skip
+    if name != "days":
+        kinds += [("noise", {"mode": "multiplicative"}), ("recompute", {"expression": "h * 2"})]
+    for kind, params in kinds:
+        for text in chosen(kind, **params).warnings(fitting_of(frame, "x", person="h")):
+            assert not any(part in text for part in ("7654321", "7,654,321", "7.65", "1776", "inf"))
+
+
 def test_other_kinds_warn_where_little_is_hidden():
     frame = pl.DataFrame({"x": [0, 0, 2, 50, 60], "g": ["a", "a", "b", "c", "c"], "y": [1, 1, 4, 100, 121]})
 

@@ -130,10 +130,10 @@ class Noise(Transform):
         found = []
         if n < FEW_ROWS or n_values < FEW_VALUES:
             found.append(f"{n} cells with {n_values} different values are too sparse for noise to hide any of them")
-        if self.distribution is Distribution.DISCRETE or not n:
-            return found
         values, weights = _finite_counts(counts, fitting.type)
         spread = _spread(values, weights)
+        if self.distribution is Distribution.DISCRETE or not spread:
+            return found
         scale = self._scale(fitting, spread)
         compared = 1.0 if self.mode == "multiplicative" else spread
         if scale > compared:
