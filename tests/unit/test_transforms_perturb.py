@@ -392,10 +392,55 @@ def test_noise_warns_of_the_mistakes_that_are_common():
     assert "little is hidden" in warned(scale=0.01, clip=[0, 110])[0]
     assert "leave the range" in chosen("noise", scale=20).warnings(fitting_of(ages - 45, "age"))[0]
     few = pl.DataFrame({"age": [30, 40, 50]})
-    assert chosen("noise", scale=1, clip=[0, 110]).warnings(fitting_of(few, "age")) == [
+    assert chosen("noise", scale=5, clip=[0, 110]).warnings(fitting_of(few, "age")) == [
         "3 cells with 3 different values are too sparse for noise to hide any of them"
     ]
     assert chosen("noise").warnings(fitting_of(pl.DataFrame({"age": [None, None]}, {"age": pl.Int64}), "age")) != []
+
+
+def test_noise_warns_of_cells_that_stay():
+    frame = pl.DataFrame({"x": [*range(100)] * 10, "y": [0.0, 5.0] * 500})
+    (text,) = (t for t in chosen("noise", scale=0.8).warnings(fitting_of(frame, "x")) if "stay as they are" in t)
+    expected = 2 * statistics.NormalDist(0, 0.8).cdf(0.5) - 1
+    assert text == f"about {expected:.0%} of the cells stay as they are: the noise rounds to nothing"
+    after = made(chosen("noise", scale=0.8), frame, "x")
+    assert abs((after == frame["x"]).mean() - expected) < 5 * math.sqrt(expected * (1 - expected) / 1000)
+    texts = chosen("noise", mode="multiplicative").warnings(fitting_of(frame, "y"))
+    assert "about 50% of the cells stay as they are: the noise rounds to nothing" in texts
+    assert not any("stay" in t for t in chosen("noise").warnings(fitting_of(frame, "y")))
+
+
+@pytest.mark.parametrize("kind", ["noise", "blur"])
+def test_values_that_a_person_has_twice_are_told_by_the_mean(kind):
+    frame = pl.DataFrame({"who": ["a", "a", "b", "b", None, None, "c"], "x": [70, 70, 80, 90, 60, 60, 50]})
+    texts = chosen(kind).warnings(fitting_of(frame, "x", person="who"))
+    assert "1 persons have the same value in several rows: the mean of these tells it" in texts
+    assert not any("persons" in t for t in chosen(kind).warnings(fitting_of(frame, "x")))
+
+
+ODD = {
+    "none": pl.Series([None] * 5, dtype=pl.Int64),
+    "same": pl.Series([7_654_321] * 40),
+    "one": pl.Series([7_654_321]),
+    "infinite": pl.Series([math.inf] * 3),
+    "mixed": pl.Series([math.inf, 7_654_321.5, None, -7_654_321.5] * 20),
+    "days": pl.Series([dt.date(1776, 7, 4), None] * 20),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_warnings_of_odd_columns_show_no_cell(name):
+    cells = ODD[name]
+    frame = pl.DataFrame({"x": cells, "g": ["a"] * len(cells), "h": [7_654_321] * len(cells)})
+    kinds = [("noise", {}), ("noise", {"scale": 3}), ("noise", {"distribution": "discrete"}), ("blur", {}),
+             ("shuffle", {}), ("shuffle", {"within": "g"}), ("rank-swap", {}),
+             ("swap", {"forbidden": [[{"x": 7_654_321}, {"g": "a"}]]}),
+             ("pram", {"invariant": True}), ("shift-dates", {})]  # fmt: skip
+    if name != "days":
+        kinds += [("noise", {"mode": "multiplicative"}), ("recompute", {"expression": "h * 2"})]
+    for kind, params in kinds:
+        for text in chosen(kind, **params).warnings(fitting_of(frame, "x", person="h")):
+            assert not any(part in text for part in ("7654321", "7,654,321", "7.65", "1776", "inf"))
 
 
 def test_other_kinds_warn_where_little_is_hidden():

@@ -111,7 +111,8 @@ def _change(
 ) -> tuple[Change, Fitting]:
     source = SHOWN + name if index else _source(table, name, chosen, plan.person)
     needs = chosen.needs(plan.person)
-    absent = [need for need in needs if need not in table.types]
+    made = {other for other in plan.changed if SHOWN + other in table.types} if chosen.reads_published else set()
+    absent = [need for need in needs if need not in table.types and need not in made]
     if absent:
         raise DataError(
             f"{chosen.name} of '{name}' needs the column '{absent[0]}', which the table does not have",

@@ -102,6 +102,16 @@ def whole_amounts(amounts: FloatArray, secret: Secret, numbers: IntArray) -> Int
     return whole(amounts, fill)
 
 
+def repeated(fitting: Fitting) -> list[str]:
+    """A warning where persons have one value in several rows, each with noise of its own: their mean tells it."""
+    if fitting.person is None or fitting.person == fitting.column:
+        return []
+    rows = fitting.rows([fitting.person, fitting.column]).rename({fitting.person: "who", fitting.column: "cell"})
+    cells = rows.drop_nulls().group_by("who").agg(pl.len().alias("n"), pl.col("cell").n_unique().alias("n_values"))
+    n = int((cells["n"] > cells["n_values"]).sum())
+    return [f"{n} persons have the same value in several rows: the mean of these tells it"] if n else []
+
+
 def balanced(fitting: Fitting, draw: Draw) -> Balance:
     """What brings the sum of the noise of all cells that are not missing to 0: for whole numbers and dates exactly."""
     n_present = int(fitting.counts()["n"].sum())

@@ -11,7 +11,7 @@ from tablecloak.data.changed_columns import Step
 from tablecloak.data.table import ColumnType
 from tablecloak.transforms._draws import Alone, Distribution
 from tablecloak.transforms._line import PER_DAY
-from tablecloak.transforms._noisy import Noisy
+from tablecloak.transforms._noisy import Noisy, repeated
 from tablecloak.transforms.base import DATES, LINE, Family, Fitting, Transform, transform
 
 
@@ -32,7 +32,7 @@ class Blur(Transform):
 
     def warnings(self, fitting: Fitting) -> list[str]:
         if fitting.type in DATES:
-            return []
+            return repeated(fitting)
         counts = fitting.counts()
         n_zeros = int(counts.filter(counts["value"] == 0)["n"].sum())
         found = [f"{n_zeros} cells are 0, which no percentage changes"] if n_zeros else []
@@ -42,7 +42,7 @@ class Blur(Transform):
             )
             if n_small:
                 found.append(f"{n_small} cells are so small that {self.percent:g} % of them rounds to nothing")
-        return found
+        return found + repeated(fitting)
 
 
 def _half_width(days: int, type_: ColumnType) -> float:

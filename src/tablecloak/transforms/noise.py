@@ -19,7 +19,7 @@ from tablecloak.io.frames import column_type
 from tablecloak.rng import Secret
 from tablecloak.transforms._draws import Alone, Distribution, Draw, Together, correlated_weights, share_below
 from tablecloak.transforms._line import PER_DAY, Bounds, bounds_of, outside, to_units
-from tablecloak.transforms._noisy import Balance, Noisy, balanced
+from tablecloak.transforms._noisy import Balance, Noisy, balanced, repeated
 from tablecloak.transforms.base import DATES, LINE, Family, Fitting, Transform, random_of, transform
 
 End = int | float | dt.date
@@ -130,10 +130,10 @@ class Noise(Transform):
         found = []
         if n < FEW_ROWS or n_values < FEW_VALUES:
             found.append(f"{n} cells with {n_values} different values are too sparse for noise to hide any of them")
-        if self.distribution is Distribution.DISCRETE or not n:
-            return found
         values, weights = _finite_counts(counts, fitting.type)
         spread = _spread(values, weights)
+        if self.distribution is Distribution.DISCRETE or not spread:
+            return found
         scale = self._scale(fitting, spread)
         compared = 1.0 if self.mode == "multiplicative" else spread
         if scale > compared:
@@ -142,7 +142,18 @@ class Noise(Transform):
             found.append(f"the scale is {scale / compared:.2%} of the spread of the values: little is hidden")
         if self.clip is None:
             found += self._implausible(values, weights, scale)
-        return found
+        return found + self._unchanged(values, weights, scale, fitting.type) + repeated(fitting)
+
+    def _unchanged(self, values: FloatArray, weights: IntArray, scale: float, type_: ColumnType) -> list[str]:
+        """Whole numbers and days that noise rounds back to what they were, and zeros that no factor changes."""
+        sizes = scale * np.abs(values) if self.mode == "multiplicative" else np.full(len(values), scale)
+        reach = 0.0 if type_ is ColumnType.FLOAT else 0.5
+        points = np.where(sizes > 0, reach / np.maximum(sizes, 1e-300), np.inf)
+        stays = 2 * share_below(self.distribution, points) - 1
+        share = float(np.average(stays, weights=weights))
+        return (
+            [f"about {share:.0%} of the cells stay as they are: the noise rounds to nothing"] if share >= 0.25 else []
+        )
 
     def _implausible(self, values: FloatArray, weights: IntArray, scale: float) -> list[str]:
         """Numbers that the noise will bring where no value was."""
