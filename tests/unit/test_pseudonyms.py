@@ -49,7 +49,7 @@ def made(frame, base=None, secret=b"s" * 32, **transforms):
     plan = make_plan(policy_of(frame, base, **transforms), frame.columns, secret=Secret(secret))
     engine = LocalEngine()
     table = engine.read(Source.in_memory(frame), columns=plan.read_columns, categorical=plan.categorical)
-    return engine.frame(transformed(engine, table, plan)).select(list(transforms))
+    return engine.frame(transformed(engine, table, plan)[0]).select(list(transforms))
 
 
 def one(values, kind, dtype=None, **params):

@@ -65,7 +65,7 @@ def run(engine, frame, columns, secret=SECRET):
     policy = tc.Policy.model_validate({"columns": columns, "goals": [{"model": "k-anonymity", "k": 2}]})
     plan = make_plan(policy, frame.columns, secret=secret)
     table = engine.read(Source.in_memory(frame), columns=plan.read_columns, categorical=plan.categorical)
-    return engine.frame(transformed(engine, table, plan))
+    return engine.frame(transformed(engine, table, plan)[0])
 
 
 # --- noise: what is drawn -------------------------------------------------------------------------------------------
