@@ -151,7 +151,17 @@ def test_a_parameter_that_a_variant_needs_is_named():
     assert found["goals[0].c"][0] == "goals[0].c is needed by the variant 'recursive'"
 
 
-def test_only_identifiers_are_transformed():
+def test_files_of_transforms_are_found_from_another_folder(tmp_path):
+    chain = [{"kind": "hmac", "key": "file:keys/all.txt#a"}, {"kind": "random", "vault": "vault.csv"}]
+    columns = {"age": "quasi", "id": {"role": "identifier", "transform": chain}}
+    policy = Policy(**minimal(columns=columns)).at(tmp_path / "here").rebased(tmp_path / "there")
+    first, second = policy.columns["id"].transform
+    assert first.key == "file:../here/keys/all.txt#a"
+    assert second.vault == "../here/vault.csv"
+    assert {path.name for path in policy.reads if path} >= {"all.txt", "vault.csv"}
+
+
+def test_only_identifiers_are_starred():
     found = problems(**minimal(columns={"age": {"role": "quasi", "transform": "star"}}))
     assert "columns.age.transform" in found
 

@@ -6,7 +6,6 @@ import datetime as dt
 import math
 import random
 import statistics
-import time
 from collections import Counter, defaultdict
 from itertools import combinations
 
@@ -550,7 +549,7 @@ def test_dates_at_the_end_of_the_calendar_are_refused():
 
 
 def test_shifted_dates_take_the_key_that_the_policy_names(monkeypatch):
-    monkeypatch.setenv("SHIFT_KEY", "a key of forty different letters, nearly!")
+    monkeypatch.setenv("SHIFT_KEY", "0123456789abcdef" * 4)
     frame = visits(4).drop_nulls().with_columns(age=1)
     shift = {"kind": "shift-dates", "key": "env:SHIFT_KEY"}
     columns = {"age": "quasi", "who": "person", "seen": {"role": "keep", "transform": shift}}
@@ -875,32 +874,6 @@ def test_what_would_tell_more_than_is_published_is_refused(columns, message):
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "column", "params"),
-    [
-        ("noise", "x", {}),
-        ("noise", "x", {"zero_sum": True}),
-        ("rank-swap", "x", {}),
-        ("shuffle", "x", {"within": "c"}),
-        ("pram", "c", {"invariant": True}),
-        ("swap", "c", {"share": 0.5, "forbidden": [[{"c": "1"}, {"x": 0}]]}),
-    ],
-)
-def test_many_rows_cost_less_than_sorting_them_in_python_ten_times(kind, column, params):
-    n = 200_000
-    numbers = np.random.default_rng(11)
-    frame = pl.DataFrame({"x": numbers.normal(0, 1, n), "c": numbers.integers(0, 50, n).astype(str)})
-
-    def seconds(work):
-        start = time.process_time()
-        work()
-        return time.process_time() - start
-
-    cells = frame["x"].to_list()
-    one_sort = min(seconds(lambda: sorted(cells)) for _ in range(3))
-    assert min(seconds(lambda: made(chosen(kind, **params), frame, column)) for _ in range(2)) < 10 * one_sort
 
 
 def test_pairs_of_kinds_go_after_each_other():

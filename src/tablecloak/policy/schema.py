@@ -131,6 +131,7 @@ class Policy(sections.Spec):
         chosen = [*(self.hierarchy_of(name) for name in self.columns), *self.hierarchies.values()]
         hierarchies = [self.resolve(h) if isinstance(h, str) else h for h in chosen if isinstance(h, str | Path)]
         others = [self.population and self.population.path, self.secret and self.secret.file]
+        others += [path for column in self.columns.values() for each in column.transform for path in each.files]
         named = [self.resolve(path).expanduser() for path in others if path]
         password = password_file(self.output_place)
         return [self._file, self.input_place, *hierarchies, *named, password]
@@ -165,12 +166,17 @@ class Policy(sections.Spec):
         def moved_all(spec: Any, *keys: str) -> Any:
             return spec and spec.model_copy(update={key: moved(getattr(spec, key)) for key in keys})
 
+        def moved_column(column: sections.ColumnSpec) -> Any:
+            rebased_column = moved_all(column, "hierarchy")
+            transforms = tuple(each.with_paths(moved) for each in column.transform)
+            return rebased_column.model_copy(update={"transform": transforms}) if transforms else rebased_column
+
         update = {
             "input": moved_place(self.input),
             "output": moved_place(self.output, "recoding", "report", "certificate"),
             "population": moved_all(self.population, "path"),
             "secret": moved_all(self.secret, "file"),
-            "columns": {name: moved_all(column, "hierarchy") for name, column in self.columns.items()},
+            "columns": {name: moved_column(column) for name, column in self.columns.items()},
             "hierarchies": {name: moved(chosen) for name, chosen in self.hierarchies.items()},
         }
         return self.model_copy(update=update).at(base)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -109,6 +109,15 @@ class Transform(BaseModel):
     def files(self) -> tuple[str, ...]:
         """Files that it reads or adds to, as the policy names them: no output may be written over one."""
         return ()
+
+    def with_paths(self, moved: Callable[[str], str]) -> Self:
+        """The same with its files named from another folder."""
+        update = {key: moved(path) for key in ("vault", "file") if (path := getattr(self, key, None)) is not None}
+        kind, _, name = (self.key_place or "").partition(":")
+        if kind == "file":
+            path, mark, key_id = name.partition("#")
+            update["key"] = f"file:{moved(path)}{mark}{key_id}"
+        return self.model_copy(update=update) if update else self
 
     def result(self, type_: ColumnType) -> ColumnType:
         """The type of what it makes of a column of one of its types."""
