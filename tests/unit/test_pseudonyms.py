@@ -231,6 +231,15 @@ def test_a_vault_keeps_tokens_and_new_values_are_added(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["vault.csv"]
 
 
+def test_a_vault_holds_whatever_a_cell_can_hold(tmp_path):
+    values = ["a\rb", "a\r\nb", "a\nb", '"', '""', ",", "'", " a ", "\0", "", "NA", "007", "王芳", "#", "\ufeff"]
+    chosen = {"vault": "v[1]*.csv", "base": tmp_path}
+    first = one(values, "random", **chosen)
+    assert len(set(first)) == len(values)
+    assert one(values, "random", **chosen, secret=b"t" * 32) == first
+    assert [file.name for file in tmp_path.iterdir()] == ["v[1]*.csv"]
+
+
 def test_a_vault_that_knows_all_values_is_not_written_again(tmp_path):
     first = one(["a", "b"], "random", vault="v", base=tmp_path)
     before = (tmp_path / "v").stat()

@@ -110,7 +110,7 @@ def read_vault(path: Path) -> pl.DataFrame:
         raise PolicyError("others than its owner may read the vault", hint=hint, location=str(path))
     hint = "name another file; a vault is made by the first run"
     try:
-        known = pl.read_csv(path, infer_schema=False, empty_string_is_null=False)
+        known = pl.read_csv(path, infer_schema=False, empty_string_is_null=False, glob=False)
     except (OSError, pl.exceptions.PolarsError):  # which may quote what is in the file
         raise PolicyError("the vault cannot be read", hint=hint, location=str(path)) from None
     if known.columns != list(VAULT):
