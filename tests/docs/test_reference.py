@@ -84,9 +84,16 @@ def keys_of(schema):
     return [key for value in schema for key in keys_of(value)] if isinstance(schema, list) else []
 
 
+def without_transforms(schema):
+    """The schema without parameters of transforms: each kind has a page of its own, made of them."""
+    properties = {**schema["$defs"]["ColumnSpec"]["properties"], "transform": {}}
+    column = {**schema["$defs"]["ColumnSpec"], "properties": properties}
+    return {**schema, "$defs": {**schema["$defs"], "ColumnSpec": column}}
+
+
 def test_every_key_of_the_json_schema_is_described():
     described = rows(POLICY.read_text(encoding="utf-8"))
-    keys = set(keys_of(json_schema()))
+    keys = set(keys_of(without_transforms(json_schema())))
     assert {"version", "role", "k", "suppression_limit", "width", "recoding"} <= keys
     assert keys <= set(described)
 

@@ -22,6 +22,7 @@ from tablecloak.findings.base import Finding, Recounted, Shown, find_all, protec
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import is_public
 from tablecloak.release.plan import Plan, make_plan
+from tablecloak.release.transform import published, with_copy
 from tablecloak.transforms.base import is_pseudonym
 
 # Detectors, and the search for keys that repeat, look at so many rows.
@@ -107,11 +108,13 @@ def appraise_finished(engine: Engine, release: Table, policy: Policy, evidence: 
 
 def findings_before(engine: Engine, table: Table, plan: Plan) -> tuple[Finding, ...]:
     """The findings that a release of a table would have whatever its classes are; nothing is written or changed."""
-    published = [name for name in plan.publication.columns if name in table.types]
-    shown = replace(_shown(plan, table, ()), is_released=False, n_records=table.n_rows)
-    person = plan.person if plan.person in table.types else None
-    whose = None if person is None else engine.select(table, [*published, person])
-    return find_all(look_at(engine, engine.select(table, published), shown, whose=whose, person=person))
+    names = [name for name in plan.publication.columns if name in table.types or name in plan.changed]
+    as_shown = published(engine, table, names, plan)
+    shown = replace(_shown(plan, as_shown, ()), is_released=False, n_records=table.n_rows)
+    whose = None
+    if plan.person is not None and plan.person in table.types:
+        whose = published(engine, with_copy(engine, table, plan.person, PERSON), [*names, PERSON], plan)
+    return find_all(look_at(engine, as_shown, shown, whose=whose))
 
 
 def look_at(
@@ -191,8 +194,9 @@ def _stars(plan: Plan, release: Table) -> tuple[str, ...]:
 def risk_before(engine: Engine, original: Table, plan: Plan) -> Attackers:
     """What both attackers could do with the columns that a plan publishes, as they were."""
     publication = plan.publication
-    others = [n for n in publication.columns if n not in (*publication.starred, *plan.quasi) and n in original.types]
     person = plan.person if plan.person in original.types else None
+    unknown = (*publication.starred, *plan.quasi, person)
+    others = [n for n in publication.columns if n not in unknown and n in original.types]
     on_all, *on_quasi = engine.alike(
         original, [[*plan.quasi, *others], *([plan.quasi] if plan.quasi else [])], person=person
     )

@@ -9,13 +9,13 @@ from tablecloak.engines.base import Engine
 from tablecloak.engines.spelling import Spelling
 from tablecloak.io.parts import size_of
 from tablecloak.progress import Timed
+from tablecloak.release.changed_cells import wrong_cells
 from tablecloak.release.documents import Documents
 from tablecloak.release.handover import appraise
 from tablecloak.release.plan import Plan
 from tablecloak.release.recount import Verification, require, require_ready
 from tablecloak.release.search import Solved
 from tablecloak.release.shapes.base import RecountResult, Release, Shape
-from tablecloak.release.transform import wrong_cells
 from tablecloak.values.amounts import show_size
 
 

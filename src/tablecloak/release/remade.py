@@ -19,11 +19,12 @@ from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
+from tablecloak.release.changed_cells import wrong_cells
 from tablecloak.release.plan import changed_of, make_plan, replaced_of
 from tablecloak.release.prepare import read
 from tablecloak.release.recount import Failure, Verification
 from tablecloak.release.shapes.base import shape_of
-from tablecloak.release.transform import published, transformed, wrong_cells
+from tablecloak.release.transform import published, transformed
 from tablecloak.rng import Secret
 from tablecloak.transforms.base import Transform
 
