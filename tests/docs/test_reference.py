@@ -86,9 +86,9 @@ def keys_of(schema):
 
 def without_transforms(schema):
     """The schema without parameters of transforms: each kind has a page of its own, made of them."""
-    properties = {**schema["$defs"]["ColumnSpec"]["properties"], "transform": {}}
-    column = {**schema["$defs"]["ColumnSpec"], "properties": properties}
-    return {**schema, "$defs": {**schema["$defs"], "ColumnSpec": column}}
+    if isinstance(schema, dict):
+        return {key: {} if key == "transform" else without_transforms(value) for key, value in schema.items()}
+    return [without_transforms(value) for value in schema] if isinstance(schema, list) else schema
 
 
 def test_every_key_of_the_json_schema_is_described():
