@@ -158,7 +158,10 @@ def test_compare_shows_both_sides(cloak, data):
 def test_list_shows_detectors_presets_and_hierarchies(cloak):
     found = cloak("list", "--json").data
     assert {"email", "iban", "postcode"} <= {entry["name"] for entry in found["detectors"]}
-    assert {"standard", "strict", "k-only", "hipaa-safe-harbor"} == {entry["name"] for entry in found["presets"]}
+    assert {entry["name"] for entry in found["presets"]} == {
+        "standard", "strict", "k-only", "hipaa-safe-harbor", "gdpr-pseudonymised", "public-use-file",
+        "scientific-use-file",
+    }  # fmt: skip
     assert {"mask", "dates", "intervals"} <= {entry["name"] for entry in found["hierarchies"]}
     assert all(entry["summary"] for entries in found.values() for entry in entries)
 

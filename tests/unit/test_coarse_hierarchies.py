@@ -91,5 +91,5 @@ def test_safe_harbor_publishes_years_and_three_digits():
     wanted = tc.suggest_policy(patients, preset="hipaa-safe-harbor")
     found = tc.anonymize(patients, wanted).frame
     assert all(YEARS(cell) for name in ("birth_date", "admission") for cell in found[name].cast(pl.String).to_list())
-    assert all(DIGITS(cell) for cell in found["zip"].cast(pl.String).to_list())
+    assert all(re.fullmatch(r"\d{3}|\d{0,2}\*+", cell) for cell in found["zip"].cast(pl.String).to_list())
     assert not {"name", "ssn"} & set(found.columns)

@@ -43,7 +43,9 @@ def test_every_preset_can_be_carried_out(preset):
     frame = tc.sample.patients(600)
     release = tc.anonymize(frame, tc.suggest_policy(frame, preset=preset))
     assert release.report.verification.holds
-    assert not {"name", "ssn"} & set(release.frame.columns)
+    assert "name" not in release.frame.columns
+    numbers = release.frame["ssn"].to_list() if "ssn" in release.frame.columns else []  # pseudonyms
+    assert not set(numbers) & set(frame["ssn"].to_list())
 
 
 def test_census_can_be_carried_out():
@@ -57,8 +59,10 @@ def test_safe_harbor_publishes_no_day_and_no_place(tmp_path):
     frame = tc.sample.patients().with_columns(date_of_birth=written, city=pl.lit("Springfield"))
     _, policy = starter(frame, tmp_path, preset="hipaa-safe-harbor")
     roles = {name: str(column.role) for name, column in policy.columns.items()}
-    assert [policy.columns[name].hierarchy.exact for name in ("birth_date", "admission")] == [False, False]
-    assert policy.columns["zip"].hierarchy.hide == 2
+    kinds = {
+        name: [each.name for each in policy.columns[name].transform] for name in ("birth_date", "admission", "zip")
+    }
+    assert kinds == {"birth_date": ["truncate", "bottom-code"], "admission": ["truncate"], "zip": ["zip3"]}
     assert [roles[name] for name in ("birth_date", "admission", "zip")] == ["quasi"] * 3
     assert roles["date_of_birth"] in ("drop", "identifier")
     assert [roles[name] for name in ("name", "ssn")] == ["identifier"] * 2

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from ruamel.yaml import YAML
@@ -13,8 +15,10 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.profile.profile import ColumnProfile
 from tablecloak.profile.roles import Advice
+from tablecloak.profile.safe_harbor import broken_by
 
 STANDARD = "standard"
+PUBLISHED = (Role.QUASI, Role.SENSITIVE, Role.WEIGHT, Role.KEEP)
 
 
 class _Data(BaseModel):
@@ -27,13 +31,16 @@ class RoleChange(_Data):
     role: Role
     why: str
     hierarchy: dict[str, Any] | None = None  # how it is generalized, for a role quasi
-    types: tuple[ColumnType, ...] = ()  # only for columns of these types; otherwise they are dropped
-    looks_like: str | None = None  # only for columns that look so; otherwise they are dropped
+    transform: tuple[dict[str, Any], ...] = ()  # what its cells become; `year - 89` stands for that year
+    types: tuple[ColumnType, ...] = ()  # only for columns that are read as these types
+    looks_like: str | None = None  # only for columns that look so
+    otherwise: Literal["drop", "as suggested"] = "drop"  # what happens to other columns
 
     def fits(self, column: ColumnProfile) -> bool:
-        """Whether the column is such that its hierarchy can be built."""
-        looks = self.looks_like is None or column.advice.looks_like.startswith(self.looks_like)
-        return looks and (not self.types or column.column.type in self.types)
+        """Whether the column is such that its hierarchy can be built, and its cells be changed."""
+        advice = column.advice
+        looks = self.looks_like is None or advice.looks_like.startswith(self.looks_like)
+        return looks and (not self.types or advice.reading.get("type", column.column.type) in self.types)
 
 
 class Preset(_Data):
@@ -45,25 +52,54 @@ class Preset(_Data):
     l: int | None = None  # noqa: E741
     t: float | None = None
     strict: bool = False  # findings that the policy does not accept are errors
+    rule: Literal["safe-harbor"] | None = None  # columns that are published unchanged and break it are left out
     roles: dict[Role, RoleChange] = Field(default_factory=dict)
-    looks: dict[str, RoleChange] = Field(default_factory=dict)
+    looks: dict[str, RoleChange] = Field(default_factory=dict)  # by detector, or by detector/what it looks like
 
-    def advise(self, column: ColumnProfile) -> Advice:
-        """The role of a column under this preset: by its detector, else by its suggested role, else as suggested."""
-        advice = column.advice
-        change = self._change(column)
-        if change is None:
+    def advise(self, column: ColumnProfile, year: int) -> Advice:
+        """The role of a column under this preset: by its detector, else by its suggested role, else as suggested.
+
+        Args:
+            year: of publication.
+        """
+        advice, change = column.advice, self._change(column)
+        if change is not None:
+            fits = change.fits(column)
+            reason = change.why if fits else f"{change.why}; cells as these cannot be changed so"
+            advice = replace(advice, role=change.role if fits else Role.DROP, reason=reason)
+        is_safe = change is not None and bool(change.transform)
+        if self.rule is None or is_safe or advice.role not in PUBLISHED:
             return advice
-        role = change.role if change.fits(column) else Role.DROP
-        return Advice(role, change.why, advice.looks_like, advice.detector, advice.reading)
+        broken = broken_by(column.column, year)
+        return replace(advice, role=Role.DROP, reason=broken) if broken else advice
 
     def hierarchy(self, column: ColumnProfile) -> dict[str, Any] | None:
         """How a column has to be generalized, if this preset says so."""
         change = self._change(column)
         return change.hierarchy if change is not None and change.fits(column) else None
 
+    def transform(self, column: ColumnProfile, year: int) -> list[dict[str, Any]]:
+        """What becomes of the cells of a column, if this preset says so.
+
+        Args:
+            year: of publication.
+        """
+        change = self._change(column)
+        chain = change.transform if change is not None and change.fits(column) else ()
+        return [{key: _in_year(value, year) for key, value in each.items()} for each in chain]
+
     def _change(self, column: ColumnProfile) -> RoleChange | None:
-        return self.looks.get(column.advice.detector or "") or self.roles.get(column.advice.role)
+        advice = column.advice
+        names = (f"{advice.detector}/{advice.looks_like}", advice.detector or "")
+        change = next((self.looks[name] for name in names if name in self.looks), self.roles.get(advice.role))
+        if change is not None and change.otherwise == "as suggested" and not change.fits(column):
+            return None
+        return change
+
+
+def _in_year(value: Any, year: int) -> Any:
+    match = re.fullmatch(r"year - (\d+)", value) if isinstance(value, str) else None
+    return year - int(match[1]) if match else value
 
 
 @cache

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tablecloak.profile.column import words_of
+from tablecloak.profile.column import Column, words_of
 from tablecloak.profile.detectors import address, birth_date, birth_year, person_name, phone, place, postcode, ssn
 from tablecloak.profile.text_patterns import every_pattern
 
@@ -45,7 +45,7 @@ RULES = {
 }
 # By the words of a header, whatever the cells are.
 _NAMED = {
-    "A": person_name.WORDS,
+    "A": (*person_name.WORDS, "employer"),
     "B": (*address.WORDS, *place.WORDS, "precinct", "parish", "latitude", "longitude", "lat", "lon", "geocode"),
     "E": ("fax", "faxnumber"),
     "D": tuple(word for word in phone.WORDS if word not in ("fax", "cell")),
@@ -123,14 +123,22 @@ def violations(frame: pl.DataFrame, *, year: int | None = None) -> list[Violatio
     return [each for name in frame.columns for each in violations_of(frame[name], year=now)]
 
 
-def violations_of(series: pl.Series, *, year: int) -> list[Violation]:
-    """The same for one column; for every letter the rule that most cells break."""
+def violations_of(series: pl.Series, *, year: int, n_rows: int | None = None) -> list[Violation]:
+    """The same for one column; for every letter the rule that most cells break.
+
+    Args:
+        n_rows: where the series has different values only: how many cells have one.
+    """
     cells = series.drop_nulls()
     texts = _texts(cells)
     texts = texts.filter(texts.str.contains(_VISIBLE))
     if not len(texts):
         return []
-    found = [*_by_name(series.name, texts), *_dates(series.name, cells, texts, year), *_by_content(cells, texts)]
+    found = [
+        *_by_name(series.name, texts, n_rows or len(texts)),
+        *_dates(series.name, cells, texts, year),
+        *_by_content(cells, texts),
+    ]
     if not found:
         found = [*_unique(cells, texts)]
     worst: dict[str, tuple[int, str]] = {}
@@ -138,6 +146,15 @@ def violations_of(series: pl.Series, *, year: int) -> list[Violation]:
         if n > worst.get(rule, (0, ""))[0]:
             worst[rule] = (n, why)
     return [Violation(rule, series.name, n, why) for rule, (n, why) in sorted(worst.items())]
+
+
+def broken_by(column: Column, year: int) -> str | None:
+    """Why the sampled values of a column may not be published as they are; None: the patterns find nothing."""
+    series = pl.Series(column.name, column.sample, pl.String)
+    if column.is_number:
+        series = series.cast(pl.Float64, strict=False)
+    found = [each for each in violations_of(series, year=year, n_rows=column.n_present) if each.rule != "R"]
+    return f"({found[0].rule}) {found[0].why}" if found else None
 
 
 _Found = Iterator[tuple[str, int, str]]
@@ -150,12 +167,12 @@ def _texts(cells: pl.Series) -> pl.Series:
     return cells.cast(pl.String)
 
 
-def _by_name(name: str, texts: pl.Series) -> _Found:
+def _by_name(name: str, texts: pl.Series, n_rows: int) -> _Found:
     """Headers that say what a column is, unless one value stands for all."""
     words, n_values = words_of(name), texts.n_unique()
     if n_values < 2:
         return
-    is_many = n_values > max(MANY_VALUES, MANY * len(texts)) or n_values > MANY * len(texts) > 1
+    is_many = n_values > max(MANY_VALUES, MANY * n_rows)
     if words & set(postcode.WORDS):
         yield from _zips(texts)
     for rule, said in _NAMED.items():
@@ -187,7 +204,7 @@ def _dates(name: str, cells: pl.Series, texts: pl.Series, year: int) -> _Found:
     """Days, months and times, however they are written; birth years and ages of people over 89."""
     words = words_of(name)
     if cells.dtype in (pl.Date, pl.Datetime):
-        is_year = cells.dt.strftime("%m%d%H%M%S") == "0101000000"
+        is_year = cells.dt.truncate("1y") == cells
         if not is_year.all():
             yield "C", len(cells), "dates other than years"
         if words & set(birth_date.WORDS):
@@ -231,6 +248,7 @@ def _by_content(cells: pl.Series, texts: pl.Series) -> _Found:
         n = int(counted.filter(fits)["n"].sum())
         if n:
             yield _FOUND[label], n, RULES[_FOUND[label]]
+            values = values.str.replace_all(pattern, "[]")  # what is an SSN is not a date as well
 
 
 def _unique(cells: pl.Series, texts: pl.Series) -> _Found:

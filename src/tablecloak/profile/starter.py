@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tablecloak.io.formats import format_and_compression, writable_formats
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.profile.column import Column
-from tablecloak.profile.presets import STANDARD, Preset, preset_named
+from tablecloak.profile.presets import PUBLISHED, STANDARD, Preset, preset_named
 from tablecloak.profile.profile import ColumnProfile, Profile, inspect_frame
 from tablecloak.profile.roles import UNKNOWN_NUMBER, Advice
 
@@ -54,20 +55,27 @@ class _Line:
 
 
 def starter_policy(
-    profile: Profile, *, source: str | None = None, output: str | None = None, preset: str = STANDARD
+    profile: Profile,
+    *,
+    source: str | None = None,
+    output: str | None = None,
+    preset: str = STANDARD,
+    year: int | None = None,
 ) -> Starter:
     """The starter policy of a profiled table.
 
     Args:
         source: the data, as the policy should name it.
         output: the release, as the policy should name it.
+        year: of publication, from which presets count ages; this year unless given.
 
     Raises: DataError if no column can be generalized.
     """
     chosen = preset_named(preset)
+    now = datetime.now(tz=UTC).year if year is None else year
     columns = [
-        _line(column.column, advice, chosen.hierarchy(column) if advice.role is Role.QUASI else None)
-        for column, advice in _advised(profile, chosen)
+        _line(column.column, advice, chosen.hierarchy(column), chosen.transform(column, now))
+        for column, advice in _advised(profile, chosen, now)
     ]
     lines = [
         f"# yaml-language-server: $schema=./{SCHEMA_FILE}",
@@ -106,10 +114,10 @@ def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
     return parse_policy(text, name="the suggested policy", base=Path())
 
 
-def _advised(profile: Profile, preset: Preset) -> list[tuple[ColumnProfile, Advice]]:
+def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnProfile, Advice]]:
     """Roles under the preset; if none is quasi, numbers that would be left out are generalised instead."""
     is_typed = profile.file is None or profile.file.delimiter is None
-    advised = [(column, _as_read(preset.advise(column), is_typed=is_typed)) for column in profile.columns]
+    advised = [(column, _as_read(preset.advise(column, year), is_typed=is_typed)) for column in profile.columns]
     if any(advice.role is Role.QUASI for _, advice in advised):
         return advised
     numbers = [
@@ -135,9 +143,14 @@ def _as_read(advice: Advice, *, is_typed: bool) -> Advice:
     return replace(advice, role=Role.DROP, reason="dates that are not stored as dates; store them so", reading={})
 
 
-def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None) -> _Line:
-    spec: dict[str, Any] = {"role": str(advice.role), **(advice.reading if advice.role is Role.QUASI else {})}
+def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None, transform: list[dict[str, Any]]) -> _Line:
+    is_read = advice.role is Role.QUASI or (transform and advice.role in PUBLISHED)
+    spec: dict[str, Any] = {"role": str(advice.role), **(advice.reading if is_read else {})}
     why = " ".join(f"{advice.looks_like}: {advice.reason}".split())
+    if transform and advice.role is not Role.DROP:
+        spec["transform"] = transform[0] if len(transform) == 1 else transform
+        hierarchy = hierarchy if advice.role is Role.QUASI else None
+        return _Line(column, advice, {**spec, **({"hierarchy": hierarchy} if hierarchy else {})}, why)
     if advice.role is Role.IDENTIFIER:
         return _Line(column, advice, {**spec, "transform": "drop"}, f"{why}; star shows * instead")
     if advice.role is not Role.QUASI:
