@@ -81,7 +81,10 @@ def run(
         files = None if dry_run else reserve(outputs, policy)
         made = _made(worker, source, policy, timed=timed, threads=threads, files=files)
         report = made.report(choice, timed)
-        return report if made.files is None else _documented(made, report, made.files, policy, timed)
+        if made.files is not None:
+            report = _documented(made, report, made.files, policy, timed)
+            made.solved.plan.keep_what_was_made()
+        return report
 
 
 def anonymize(
@@ -110,6 +113,7 @@ def anonymize(
     with _engine_for(shape, source, demand) as (worker, choice):
         made = _made(worker, source, policy, timed=timed, threads=threads, is_reported=True)
         solved, release = made.solved, made.published.release
+        solved.plan.keep_what_was_made()
         return VerifiedRelease(
             solved.engine.frame(release.main), made.report(choice, timed), shape.recoding(solved), shape, solved.plan,
             release.originals, shape.counts(solved), solved.engine.frame(release.side) if release.side else None,

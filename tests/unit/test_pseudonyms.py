@@ -9,12 +9,14 @@ import itertools
 import json
 import random
 import stat
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
 import tablecloak as tc
+from tablecloak import pipeline
 from tablecloak.data.changed_columns import Rows
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import DataError, IncompatibleChoice, PolicyError
@@ -49,7 +51,9 @@ def made(frame, base=None, secret=b"s" * 32, **transforms):
     plan = make_plan(policy_of(frame, base, **transforms), frame.columns, secret=Secret(secret))
     engine = LocalEngine()
     table = engine.read(Source.in_memory(frame), columns=plan.read_columns, categorical=plan.categorical)
-    return engine.frame(transformed(engine, table, plan)[0]).select(list(transforms))
+    table, columns = transformed(engine, table, plan)
+    replace(plan, made=columns).keep_what_was_made()
+    return engine.frame(table).select(list(transforms))
 
 
 def one(values, kind, dtype=None, **params):
@@ -229,6 +233,23 @@ def test_a_vault_keeps_tokens_and_new_values_are_added(tmp_path):
         assert len(set(vault_of(vault).values())) == len(vault_of(vault))
     assert len(vault_of(vault)) == 7
     assert [file.name for file in tmp_path.iterdir()] == ["vault.csv"]
+
+
+def test_only_a_release_that_holds_adds_to_a_vault(tmp_path):
+    frame = pl.DataFrame({"age": [30, 31] * 10, "id": [f"P{i}" for i in range(20)]})
+    columns = {"age": "quasi", "id": {"role": "identifier", "transform": {"kind": "random", "vault": "v"}}}
+    frame.write_csv(tmp_path / "people.csv")
+    written = {"input": "people.csv", "columns": columns, "output": "release.csv"}
+    policy = tc.Policy.model_validate({**written, "goals": [{"model": "k-anonymity", "k": 2}]}).at(tmp_path)
+    pipeline.check(policy)
+    pipeline.run(policy, dry_run=True)
+    strict = policy.model_copy(update={"strict": True})
+    with pytest.raises(tc.GoalNotMet):
+        pipeline.run(strict)
+    assert not (tmp_path / "v").exists()
+    pipeline.run(policy)
+    assert set(vault_of(tmp_path / "v")) == set(frame["id"])
+    assert set(pl.read_csv(tmp_path / "release.csv")["id"]) == set(vault_of(tmp_path / "v").values())
 
 
 def test_a_vault_holds_whatever_a_cell_can_hold(tmp_path):

@@ -72,6 +72,7 @@ def apply_file(
         before = risk_before(engine, made.table, plan)
         handover = appraise(engine, written.main, plan, before=before, evidence=verification.evidence)
         verification = require_ready(verification.with_handover(handover), policy)
+        plan.keep_what_was_made()
     return RunReport(
         verification, made.measurements, timed.seconds, [sentence(m) for m in plan.goal.models], "recoding",
         engine.name, table.n_rows - made.table.n_rows, made.notes, str(place),

@@ -20,7 +20,7 @@ from tablecloak.engines.equal_rows import Alike
 from tablecloak.engines.local.engine import LocalTable
 from tablecloak.findings.base import Finding, Recounted, Shown, find_all, protected_columns, unmatched_acceptances
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.secrets import is_public
+from tablecloak.policy.secrets import is_public, public_keys
 from tablecloak.release.plan import Plan, make_plan
 from tablecloak.release.transform import published, with_copy
 from tablecloak.transforms.base import is_pseudonym
@@ -180,7 +180,7 @@ def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
         apart=tuple(apart),
         has_exact_groups=plan.algorithm.publishes.is_bucketing,
         keeps_order=publication.order is Order.KEEP,
-        has_public_secret=is_public(plan.policy),
+        has_public_secret=is_public(plan.policy) or bool(public_keys(plan.policy)),
     )
 
 

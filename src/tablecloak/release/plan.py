@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -52,6 +52,7 @@ class MadeColumn:
     means: str  # for the goals
     key: str | None = None  # what the key of its pseudonyms is called
     warnings: tuple[str, ...] = ()
+    afterwards: tuple[Callable[[], None], ...] = field(default=(), repr=False)  # what is kept of it once it is released
 
     def to_dict(self) -> dict[str, Any]:
         """An entry of `transforms` in `--json`."""
@@ -131,6 +132,12 @@ class Plan:
         is_late = any(each.stage is Stage.PUBLISHING for each in self.changed[column])
         is_judged = column in self.counted or column == self.person
         return Stage.PUBLISHING if is_late and is_judged else Stage.BEFORE
+
+    def keep_what_was_made(self) -> None:
+        """Write what transforms keep for later, such as tokens in a vault; only a release that holds comes so far."""
+        for made in self.made:
+            for keep in made.afterwards:
+                keep()
 
     def told_stage(self, column: str) -> Stage:
         """The same as people would say it: what no goal looks at is changed at publishing, whenever that is done."""

@@ -136,7 +136,8 @@ def _without(policy: Policy, columns: tuple[str, ...]) -> Policy:
 
 def _is_lost(policy: Policy, column: str) -> bool:
     """Whether nobody can make the cells of a column again."""
-    return any(t.is_drawn and t.key_place is None for t in policy.columns[column].transform) and policy.secret is None
+    drawn = [t for t in policy.columns[column].transform if t.is_drawn and t.key_place is None]
+    return policy.secret is None and any(getattr(t, "vault", None) is None for t in drawn)
 
 
 def _kept(engine: Engine, table: Table, original: Source) -> Source:

@@ -7,7 +7,8 @@ release is made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
@@ -38,16 +39,18 @@ def transformed(engine: Engine, table: Table, plan: Plan) -> tuple[Table, tuple[
     Raises: IncompatibleChoice, DataError.
     """
     names, made_columns = list(table.types), []
+    run: dict[str, Any] = {}
     for name in _order(plan):
         chain, fittings = plan.changed[name], []
         for index, each in enumerate(chain):
-            change, fitting = _change(engine, table, plan, name, index, each)
+            change, fitting = _change(engine, table, plan, name, index, each, run)
             table = engine.changed(table, [change])
             fittings.append(fitting)
         key = next((fitting.key.id for fitting in fittings if fitting.key), None)
         warnings = tuple(text for each, f in zip(chain, fittings, strict=True) for text in each.warnings(f))
         kinds = tuple(each.name for each in chain)
-        made_columns.append(MadeColumn(name, kinds, plan.told_stage(name), plan.means(name), key, warnings))
+        afterwards = tuple(keep for fitting in fittings for keep in fitting.afterwards)
+        made_columns.append(MadeColumn(name, kinds, plan.told_stage(name), plan.means(name), key, warnings, afterwards))
     early = [name for name in plan.changed if plan.stage_of(name) is Stage.BEFORE]
     table = engine.changed(table, [Change(n, table.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in early])
     made = [name for name in early if name not in names]
@@ -106,7 +109,7 @@ class _OfPublished:
 
 
 def _change(
-    engine: Engine, table: Table, plan: Plan, name: str, index: int, chosen: Transform
+    engine: Engine, table: Table, plan: Plan, name: str, index: int, chosen: Transform, run: dict[str, Any]
 ) -> tuple[Change, Fitting]:
     source = SHOWN + name if index else _source(table, name, chosen, plan.person)
     needs = chosen.needs(plan.person)
@@ -117,7 +120,7 @@ def _change(
             f"{chosen.name} of '{name}' needs the column '{absent[0]}', which the table does not have",
             hint=f"columns.{name}.transform", location=table.name,
         )  # fmt: skip
-    fitting = _fitting(engine, table, plan, name, index, chosen, source)
+    fitting = replace(_fitting(engine, table, plan, name, index, chosen, source), run=run)
     step, type_ = fitted(chosen, fitting), chosen.result(table.types[source])
     if not chosen.reads_published:
         return Change(SHOWN + name, type_, step, source, needs), fitting

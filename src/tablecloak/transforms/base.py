@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -72,6 +72,8 @@ class Fitting:
     key: Key | None = None
     person: str | None = None  # the column that says whose a row is
     resolve: Callable[[str], Path] = Path  # paths of a policy
+    run: dict[str, Any] = field(default_factory=dict)  # what transforms of one run tell each other
+    afterwards: list[Callable[[], None]] = field(default_factory=list)  # what is to be kept once the release holds
     changed: Mapping[str, Sequence[Transform]] = field(default_factory=dict)  # columns, and what changes each of them
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -55,27 +57,50 @@ class Random(Grouping):
         return self.step(Listed(known["value"], known["token"]), fitting)
 
     def _kept(self, path: Path, texts: pl.Series, fitting: Fitting) -> pl.DataFrame:
-        """What a vault holds, after tokens for new values were added to it."""
-        outputs = Outputs(reads=[], force=True)
-        partial = outputs.add(path, is_private=True)  # until it is in place, no other run adds to this vault
-        try:
-            known = read_vault(path)
-            new = texts.filter(~texts.is_in(known["value"].implode()))
-            stream = fitting.secret.stream(f"tokens after {known.height}")
-            tokens = drawn_tokens(stream, len(new), self.length, known["token"])
-            known = pl.concat([known, pl.DataFrame({"value": new, "token": tokens})])
-            if len(new):
-                with writing(path):
-                    known.sort("token").write_csv(partial, quote_style="always")
-                outputs.commit()
-        finally:
-            outputs.discard()
-        return known
+        """What a vault holds, and tokens for new values, which are added to it once the release holds."""
+        before = read_vault(path)
+        pending = fitting.run.setdefault(f"vault {path}", _Pending(before.height, before.clear()))
+        known = pl.concat([before, pending.added])
+        new = texts.filter(~texts.is_in(known["value"].implode()))
+        if not len(new):
+            return known
+        stream = fitting.secret.stream(f"tokens after {known.height}")
+        tokens = drawn_tokens(stream, len(new), self.length, known["token"])
+        if pending.added.is_empty():
+            fitting.afterwards.append(partial(extend_vault, path, pending))
+        pending.added = pl.concat([pending.added, pl.DataFrame({"value": new, "token": tokens})])
+        return pl.concat([before, pending.added])
 
     def faults(self, cells: pl.Series) -> pl.Series | None:
         # a vault may have tokens of another length, from a time when the policy asked for that
         length = str(self.length) if self.vault is None else f"{SHORTEST},{LONGEST}"
         return ~cells.cast(pl.String).str.contains(f"^[{LETTERS}]{{{length}}}$").fill_null(value=True)
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    """Tokens of a run that are not in the vault yet."""
+
+    n_known: int  # how many it had
+    added: pl.DataFrame
+
+
+def extend_vault(path: Path, pending: _Pending) -> None:
+    """Add the tokens of a run to a vault.
+
+    Raises: PolicyError where another run added to it meanwhile, which may have given other tokens to the same values.
+    """
+    outputs = Outputs(reads=[], force=True)
+    written = outputs.add(path, is_private=True)  # until it is in place, no other run adds to this vault
+    try:
+        known = read_vault(path)
+        if known.height != pending.n_known:
+            raise PolicyError("another run added to the vault meanwhile", hint="run again", location=str(path))
+        with writing(path):
+            pl.concat([known, pending.added]).sort("token").write_csv(written, quote_style="always")
+        outputs.commit()
+    finally:
+        outputs.discard()
 
 
 def drawn_tokens(stream: Stream, n: int, length: int, taken: pl.Series) -> pl.Series:
