@@ -265,6 +265,9 @@ class Engine(Protocol):
         Steps see the table as it is given, not what other steps make of it.
         """
 
+    def settled(self, table: Table, columns: Sequence[str]) -> Table:
+        """The same table, with columns kept as they are now, where else every pass would make them again."""
+
     def without_hidden(self, table: Table, hidden: Hidden) -> Table:
         """The rows that show something; the table itself where all or none do."""
 

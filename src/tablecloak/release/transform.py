@@ -51,6 +51,7 @@ def transformed(engine: Engine, table: Table, plan: Plan) -> tuple[Table, tuple[
         kinds = tuple(each.name for each in chain)
         afterwards = tuple(keep for fitting in fittings for keep in fitting.afterwards)
         made_columns.append(MadeColumn(name, kinds, plan.told_stage(name), plan.means(name), key, warnings, afterwards))
+    table = engine.settled(table, [SHOWN + name for name in plan.changed])
     early = [name for name in plan.changed if plan.stage_of(name) is Stage.BEFORE]
     table = engine.changed(table, [Change(n, table.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in early])
     made = [name for name in early if name not in names]

@@ -59,7 +59,7 @@ class Random(Grouping):
     def _kept(self, path: Path, texts: pl.Series, fitting: Fitting) -> pl.DataFrame:
         """What a vault holds, and tokens for new values, which are added to it once the release holds."""
         before = read_vault(path)
-        pending = fitting.run.setdefault(f"vault {path}", _Pending(before.height, before.clear()))
+        pending: _Pending = fitting.run.setdefault(f"vault {path}", _Pending(before.height, before.clear()))
         known = pl.concat([before, pending.added])
         new = texts.filter(~texts.is_in(known["value"].implode()))
         if not len(new):

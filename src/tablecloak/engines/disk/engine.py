@@ -9,6 +9,7 @@ import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,7 @@ from tablecloak.engines.disk.search import places_of
 from tablecloak.engines.disk.stream import (
     Batches,
     StreamTable,
+    beside,
     from_frame,
     open_parquet,
     stream_source,
@@ -190,6 +192,15 @@ class DuckEngine:
                 begin += batch.height
 
         return replace(stream, types={**stream.types, **{c.name: c.type for c in changes}}, open=batches)
+
+    def settled(self, table: Table, columns: Sequence[str]) -> StreamTable:
+        stream = _stream(table)
+        path = self.folder.path / f"changed-{next(self._read)}.parquet"
+        rows, schema = _begun(replace(stream, types={name: stream.types[name] for name in columns}))
+        write_stream(rows, schema, path, kind="parquet", delimiter=None, total=0, progress=silent)
+        source = Source(path)
+        stored = self._opened(source, sniff(source), list(columns))
+        return replace(stream, open=partial(beside, stream, stored))
 
     def without_hidden(self, table: Table, hidden: Hidden) -> StreamTable:
         stream = _stream(table)

@@ -49,6 +49,24 @@ class StreamTable:
         return replace(self, open=lambda columns: map(spelling.written, self.open(columns)))
 
 
+def beside(stream: StreamTable, stored: StreamTable, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Columns of two tables of the same rows, each from the second one where that has it."""
+    kept = [name for name in columns if name in stored.types]
+    rest = [name for name in columns if name not in stored.types]
+    if not kept or not rest:
+        yield from (stored if kept else stream).batches(columns)
+        return
+    others, waiting = stored.batches(kept), pl.DataFrame()
+    for batch in stream.batches(rest):
+        parts, n_rows = [waiting] if waiting.height else [], waiting.height
+        while n_rows < batch.height:
+            parts.append(next(others))
+            n_rows += parts[-1].height
+        together = pl.concat(parts) if parts else waiting
+        yield batch.with_columns(together.head(batch.height)).select(columns)
+        waiting = together.slice(batch.height)
+
+
 def from_frame(frame: pl.DataFrame, n_rows: int, name: str = "the table") -> StreamTable:
     """A frame in memory as a stream."""
     types = {c: column_type(c, dtype) for c, dtype in frame.schema.items()}

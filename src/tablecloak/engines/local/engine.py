@@ -116,6 +116,9 @@ class LocalEngine:
         types = {**local.types, **{change.name: change.type for change in changes}}
         return LocalTable(local.frame.with_columns(made), types, local.name)
 
+    def settled(self, table: Table, columns: Sequence[str]) -> LocalTable:
+        return _local(table)
+
     def without_hidden(self, table: Table, hidden: Hidden) -> LocalTable:
         whole = _local(table)
         is_hidden = hidden.rows(whole.frame)

@@ -165,6 +165,9 @@ class SparkEngine:
             rows = replace(rows, types={**spark.types, **rows.types})
         return replace(spark, types={**spark.types, **{c.name: c.type for c in changes}}, rows=rows)
 
+    def settled(self, table: Table, columns: Sequence[str]) -> SparkTable:
+        return spark_table(table)  # workers make them where they need them
+
     def without_hidden(self, table: Table, hidden: Hidden) -> SparkTable:
         original = spark_table(table)
         shown = replace(original, rows=replace(original.rows, hidden=hidden))
