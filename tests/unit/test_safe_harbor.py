@@ -278,3 +278,26 @@ def _profile():
     from tablecloak.profile.profile import inspect_frame
 
     return inspect_frame(patients().select(pl.col("birth_date").str.to_date(), "sex", "diagnosis"))
+
+
+def test_rows_of_a_person_stay_together_under_a_pseudonym():
+    """A key of persons stays one under a preset that makes pseudonyms of numbers: goals count persons."""
+    draw = random.Random(4)
+    people = {
+        f"P{i:04}": (draw.choice("fm"), draw.randrange(20, 90), draw.choice(list("abcdefghijkl"))) for i in range(90)
+    }
+    rows = [draw.choice(list(people)) for _ in range(360)]
+    frame = pl.DataFrame(
+        {"patient_id": rows, "sex": [people[r][0] for r in rows], "age": [people[r][1] for r in rows],
+         "region": [people[r][2] for r in rows], "diagnosis": [draw.choice(["flu", "asthma"]) for _ in rows]}
+    )  # fmt: skip
+    policy = tc.suggest_policy(frame, preset="gdpr-pseudonymised")
+    assert (str(policy.columns["patient_id"].role), policy.columns["patient_id"].transform[0].name) == (
+        "person",
+        "hmac",
+    )
+    release = tc.anonymize(frame, policy).frame
+    assert release["patient_id"].n_unique() == len(set(rows))
+    assert not set(release["patient_id"]) & set(rows)
+    of_class = release.group_by("sex", "age", "region").agg(pl.col("patient_id").n_unique())
+    assert of_class["patient_id"].min() >= 3

@@ -98,6 +98,8 @@ class Preset(_Data):
 
     def _change(self, column: ColumnProfile) -> RoleChange | None:
         advice = column.advice
+        if advice.role is Role.PERSON:  # whose a row is decides how goals count, whatever the column looks like
+            return self.roles.get(Role.PERSON)
         names = (f"{advice.detector}/{advice.looks_like}", advice.detector or "")
         change = next((self.looks[name] for name in names if name in self.looks), self.roles.get(advice.role))
         if change is not None and change.otherwise == "as suggested" and not change.fits(column):
