@@ -16,7 +16,7 @@ def series(values, dtype=None):
     return values.alias("x") if isinstance(values, pl.Series) else pl.Series("x", values, dtype)
 
 
-def applied(kind, values, *, smallest=2, beside=None, person=None, key=b"k" * 32, secret=b"s" * 32, **params):
+def applied(kind, values, /, *, smallest=2, beside=None, person=None, key=b"k" * 32, secret=b"s" * 32, **params):
     """The column as a kind of transform makes it, and the transform."""
     cells = series(values)
     chosen = registry.known("transforms")[kind].model_validate(params)
@@ -40,7 +40,7 @@ def applied(kind, values, *, smallest=2, beside=None, person=None, key=b"k" * 32
     return made, chosen
 
 
-def cells_of(kind, values, **options):
+def cells_of(kind, values, /, **options):
     return applied(kind, values, **options)[0].to_list()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -15,7 +16,7 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.profile.profile import ColumnProfile
 from tablecloak.profile.roles import Advice
-from tablecloak.profile.safe_harbor import broken_by
+from tablecloak.profile.safe_harbor import broken_rules
 
 STANDARD = "standard"
 PUBLISHED = (Role.QUASI, Role.SENSITIVE, Role.WEIGHT, Role.KEEP)
@@ -56,22 +57,29 @@ class Preset(_Data):
     roles: dict[Role, RoleChange] = Field(default_factory=dict)
     looks: dict[str, RoleChange] = Field(default_factory=dict)  # by detector, or by detector/what it looks like
 
-    def advise(self, column: ColumnProfile, year: int) -> Advice:
-        """The role of a column under this preset: by its detector, else by its suggested role, else as suggested.
+    def advise(self, columns: Sequence[ColumnProfile], year: int) -> list[Advice]:
+        """The roles of columns under this preset: by detector, else by the suggested role, else as suggested.
 
         Args:
             year: of publication.
         """
-        advice, change = column.advice, self._change(column)
-        if change is not None:
-            fits = change.fits(column)
-            reason = change.why if fits else f"{change.why}; cells as these cannot be changed so"
-            advice = replace(advice, role=change.role if fits else Role.DROP, reason=reason)
-        is_safe = change is not None and bool(change.transform)
-        if self.rule is None or is_safe or advice.role not in PUBLISHED:
+        advice = [self._advise(column) for column in columns]
+        if self.rule is None:
             return advice
-        broken = broken_by(column.column, year)
-        return replace(advice, role=Role.DROP, reason=broken) if broken else advice
+        both = list(zip(columns, advice, strict=True))
+        unchanged = [each.column for each, to in both if to.role in PUBLISHED and not self.transform(each, year)]
+        broken = broken_rules(unchanged, year=year)
+        return [
+            replace(to, role=Role.DROP, reason=broken[each.name]) if each.name in broken else to for each, to in both
+        ]
+
+    def _advise(self, column: ColumnProfile) -> Advice:
+        advice, change = column.advice, self._change(column)
+        if change is None:
+            return advice
+        fits = change.fits(column)
+        reason = change.why if fits else f"{change.why}; cells as these cannot be changed so"
+        return replace(advice, role=change.role if fits else Role.DROP, reason=reason)
 
     def hierarchy(self, column: ColumnProfile) -> dict[str, Any] | None:
         """How a column has to be generalized, if this preset says so."""
@@ -90,6 +98,8 @@ class Preset(_Data):
 
     def _change(self, column: ColumnProfile) -> RoleChange | None:
         advice = column.advice
+        if advice.role is Role.PERSON:  # whose a row is decides how goals count, whatever the column looks like
+            return self.roles.get(Role.PERSON)
         names = (f"{advice.detector}/{advice.looks_like}", advice.detector or "")
         change = next((self.looks[name] for name in names if name in self.looks), self.roles.get(advice.role))
         if change is not None and change.otherwise == "as suggested" and not change.fits(column):

@@ -7,7 +7,7 @@ proof: nicknames and stories of a person have no pattern, and by (ii) the publis
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -82,12 +82,10 @@ _FOUND = {
 }  # fmt: skip
 _DATED = ("date", "dob", "birthdate", "birthday", "timestamp", "datetime", "admission", "discharge", "death", "birth")
 _AGED = ("age", "ages", "alter")
-_STATES = (
-    "Virginia",
-    "West Virginia",
-    "VIRGINIA",
-    "WEST VIRGINIA",
-)  # of all names of states only these are given names
+# Of all names of states only this one is a given name; alone or in a set of states it is none.
+_STATES = r"(?i)\b(?:west )?virginia\b"
+_IS_STATES = pl.col("text").str.contains(rf"^(?:{_STATES}|\{{.*\}})$")
+_STATELESS = pl.col("text").str.replace_all(_STATES, "[]")
 MANY, MANY_VALUES = 0.2, 20  # from here on values are numbers of records or people, not of groups
 ENOUGH_ROWS = 20  # below this many it says nothing that all values differ
 NEARLY = 0.9
@@ -120,44 +118,49 @@ def violations(frame: pl.DataFrame, *, year: int | None = None) -> list[Violatio
         year: of publication, from which ages of birth years are counted; this year unless given.
     """
     now = dt.datetime.now(tz=dt.UTC).year if year is None else year
-    return [each for name in frame.columns for each in violations_of(frame[name], year=now)]
+    return _violations([frame[name] for name in frame.columns], year=now)
 
 
-def violations_of(series: pl.Series, *, year: int, n_rows: int | None = None) -> list[Violation]:
-    """The same for one column; for every letter the rule that most cells break.
+def broken_rules(columns: Sequence[Column], *, year: int) -> dict[str, str]:
+    """Why the sampled values of columns may not be published as they are, by column; the others are left out."""
+    samples = [pl.Series(column.name, column.sample, pl.String) for column in columns]
+    samples = [
+        sample.cast(pl.Float64, strict=False) if column.is_number else sample
+        for column, sample in zip(columns, samples, strict=True)
+    ]
+    found = _violations(samples, year=year, n_rows={column.name: column.n_present for column in columns})
+    # a sample of different values says nothing about how many records share them
+    return {each.column: f"({each.rule}) {each.why}" for each in reversed(found) if each.why != RULES["R"]}
+
+
+def _violations(columns: Sequence[pl.Series], *, year: int, n_rows: Mapping[str, int] | None = None) -> list[Violation]:
+    """What columns break; for every letter the rule that most cells break.
 
     Args:
-        n_rows: where the series has different values only: how many cells have one.
+        n_rows: where columns hold different values only: how many cells there are.
     """
-    cells = series.drop_nulls()
-    texts = _texts(cells)
-    texts = texts.filter(texts.str.contains(_VISIBLE))
-    if not len(texts):
-        return []
-    found = [
-        *_by_name(series.name, texts, n_rows or len(texts)),
-        *_dates(series.name, cells, texts, year),
-        *_by_content(cells, texts),
-    ]
-    if not found:
-        found = [*_unique(cells, texts)]
-    worst: dict[str, tuple[int, str]] = {}
-    for rule, n, why in found:
-        if n > worst.get(rule, (0, ""))[0]:
-            worst[rule] = (n, why)
-    return [Violation(rule, series.name, n, why) for rule, (n, why) in sorted(worst.items())]
-
-
-def broken_by(column: Column, year: int) -> str | None:
-    """Why the sampled values of a column may not be published as they are; None: the patterns find nothing."""
-    series = pl.Series(column.name, column.sample, pl.String)
-    if column.is_number:
-        series = series.cast(pl.Float64, strict=False)
-    found = [each for each in violations_of(series, year=year, n_rows=column.n_present) if each.rule != "R"]
-    return f"({found[0].rule}) {found[0].why}" if found else None
+    cells = {column.name: column.drop_nulls() for column in columns}
+    texts = {name: _texts(column) for name, column in cells.items()}
+    texts = {name: column.filter(column.str.contains(_VISIBLE)) for name, column in texts.items()}
+    texts = {name: column for name, column in texts.items() if len(column)}
+    content = _by_content({name: column for name, column in texts.items() if _is_text(cells[name])})
+    violations = []
+    for name, column in texts.items():
+        n_cells = (n_rows or {}).get(name, len(column))
+        found = [*_by_name(name, column, n_cells), *_dates(name, cells[name], column, year), *content.get(name, [])]
+        worst: dict[str, tuple[int, str]] = {}
+        for rule, n, why in found or _unique(cells[name], column):
+            if n > worst.get(rule, (0, ""))[0]:
+                worst[rule] = (n, why)
+        violations += [Violation(rule, name, n, why) for rule, (n, why) in sorted(worst.items())]
+    return violations
 
 
 _Found = Iterator[tuple[str, int, str]]
+
+
+def _is_text(cells: pl.Series) -> bool:
+    return not (cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype == pl.Boolean)
 
 
 def _texts(cells: pl.Series) -> pl.Series:
@@ -185,19 +188,13 @@ def _by_name(name: str, texts: pl.Series, n_rows: int) -> _Found:
 
 
 def _zips(texts: pl.Series) -> _Found:
-    runs = texts.str.extract_all(r"\d+").to_frame("run").with_row_index().explode("run")
+    whole = pl.col("text").str.contains(r"^\d+$")  # three digits that were read as a number have lost their zeros
+    padded = pl.when(whole).then(pl.col("text").str.zfill(3)).otherwise("text")
+    runs = texts.to_frame("text").select(run=padded.str.extract_all(r"\d+")).with_row_index().explode("run")
     long = runs.filter(pl.col("run").str.len_chars() > 3)["index"].n_unique()
-    if long:
-        yield "B", long, "more than three digits of a ZIP code"
-    # three digits that were read as numbers have lost their zeros, and masks such as 03* show fewer
-    whole = texts.filter(~texts.str.contains(r"\*")).str.zfill(3)
-    masked = texts.str.extract(r"^(\d{3})\**$")
-    sparse = int(whole.is_in(SPARSE_ZIPS).sum()) + int(
-        masked.filter(texts.str.contains(r"\*")).is_in(SPARSE_ZIPS).sum()
-    )
-    inner = runs.filter(pl.col("run").is_in(SPARSE_ZIPS))["index"].n_unique()
-    if sparse or inner:
-        yield "B", max(sparse, inner), "three digits of a ZIP code where 20,000 people or fewer live"
+    yield "B", long, "more than three digits of a ZIP code"
+    sparse = runs.filter(pl.col("run").is_in(SPARSE_ZIPS))["index"].n_unique()
+    yield "B", sparse, "three digits of a ZIP code where 20,000 people or fewer live"
 
 
 def _dates(name: str, cells: pl.Series, texts: pl.Series, year: int) -> _Found:
@@ -220,35 +217,35 @@ def _dates(name: str, cells: pl.Series, texts: pl.Series, year: int) -> _Found:
         yield "C", n, "numbers that stand for days or moments"
     if words & {*birth_date.WORDS, *birth_year.WORDS}:
         is_old = pl.col("number").is_between(1600, year - OLDEST - 1)
-        told = numbers.filter(is_old & ~pl.col("is_open"))["index"].n_unique()
+        told = numbers.filter(is_old)["index"].n_unique()
         yield "C", told, "birth years of people over 89"
     if words & set(_AGED):
-        n = numbers.filter((pl.col("number") > OLDEST + 1) & ~pl.col("is_open"))["index"].n_unique()
+        n = numbers.filter(pl.col("number") > OLDEST + 1)["index"].n_unique()
         yield "C", n, "ages over 89"
 
 
 def _numbers(texts: pl.Series) -> pl.DataFrame:
-    """Every number of a cell, and whether the cell names one open group, such as 90+ or <1937."""
-    frame = pl.DataFrame({"text": texts}).with_row_index()
-    is_open = pl.col("text").str.contains(r"^(?:[<>]=?\s*\d+(?:\.\d+)?|\d+(?:\.\d+)?\+)$")
-    found = frame.with_columns(is_open=is_open, number=pl.col("text").str.extract_all(_NUMBER)).explode("number")
-    return found.with_columns(pl.col("number").cast(pl.Float64, strict=False)).drop_nulls("number")
+    """Every number of every cell: the bounds of intervals, and those of open groups such as 90+ or <1937."""
+    found = texts.to_frame("text").select(number=pl.col("text").str.extract_all(_NUMBER)).with_row_index()
+    return found.explode("number").with_columns(pl.col("number").cast(pl.Float64, strict=False)).drop_nulls("number")
 
 
-def _by_content(cells: pl.Series, texts: pl.Series) -> _Found:
-    """What patterns find in texts; of numbers only what a checksum or a telling length would say is not looked for."""
-    if cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype == pl.Boolean:
-        return
-    counted = texts.value_counts(name="n")
-    values = counted.to_series(0)
+def _by_content(texts: Mapping[str, pl.Series]) -> dict[str, list[tuple[str, int, str]]]:
+    """What patterns find in texts, by column; all columns at once, for reading the patterns takes longest."""
+    found: dict[str, list[tuple[str, int, str]]] = {}
+    counted = [
+        column.rename("text").value_counts(name="n").with_columns(column=pl.lit(name)) for name, column in texts.items()
+    ]
+    if not counted:
+        return found
+    values = pl.concat(counted).with_columns(pl.when(_IS_STATES).then(_STATELESS).otherwise("text").alias("text"))
     for label, pattern in every_pattern():
-        fits = values.str.contains(pattern)
-        if label == "NAME":
-            fits &= ~values.is_in(_STATES)
-        n = int(counted.filter(fits)["n"].sum())
-        if n:
-            yield _FOUND[label], n, RULES[_FOUND[label]]
-            values = values.str.replace_all(pattern, "[]")  # what is an SSN is not a date as well
+        fits = values.filter(pl.col("text").str.contains(pattern))
+        for name, n in fits.group_by("column").agg(pl.col("n").sum()).rows():
+            found.setdefault(name, []).append((_FOUND[label], n, RULES[_FOUND[label]]))
+        if fits.height:  # what is an SSN is not a date as well
+            values = values.with_columns(pl.col("text").str.replace_all(pattern, "[]"))
+    return found
 
 
 def _unique(cells: pl.Series, texts: pl.Series) -> _Found:

@@ -117,7 +117,8 @@ def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
 def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnProfile, Advice]]:
     """Roles under the preset; if none is quasi, numbers that would be left out are generalised instead."""
     is_typed = profile.file is None or profile.file.delimiter is None
-    advised = [(column, _as_read(preset.advise(column, year), is_typed=is_typed)) for column in profile.columns]
+    advice = preset.advise(profile.columns, year)
+    advised = [(c, _as_read(each, is_typed=is_typed)) for c, each in zip(profile.columns, advice, strict=True)]
     if any(advice.role is Role.QUASI for _, advice in advised):
         return advised
     numbers = [

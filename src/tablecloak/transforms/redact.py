@@ -16,8 +16,8 @@ from tablecloak.io.extras import require_installed, require_package
 from tablecloak.profile.text_patterns import AFTER_DATES, BEFORE_DATES, DATES_WITH_YEAR, DATES_WITHOUT_YEAR
 from tablecloak.transforms.base import ByValue, Family, Fitting, Transform, transform
 
-# Around dates and years that stay, and after what is replaced, while other patterns are looked for.
-OPEN, CLOSE, DONE = "\ue000", "\ue001", "\ue002"
+# Around dates and years that stay, and around what is put into texts, while other patterns are looked for.
+OPEN, CLOSE, BEGIN, END = "\ue000", "\ue001", "\ue002", "\ue003"
 PURPOSE = "redacting with presidio"
 MOST_PASSES = 8  # what is taken out may leave a pattern that was none before
 
@@ -66,7 +66,7 @@ class Redact(Transform):
 
     def once(self, texts: pl.Series) -> pl.Series:
         """Texts without what the patterns find in them."""
-        text = pl.col("text").str.replace_all(f"[{OPEN}{CLOSE}{DONE}]", "")
+        text = pl.col("text").str.replace_all(f"[{OPEN}{CLOSE}{BEGIN}{END}]", "")
         for pattern in self.extra:
             text = text.str.replace_all(pattern, "[OTHER]")
         for label, pattern in BEFORE_DATES:
@@ -102,10 +102,10 @@ def _outside(text: pl.Expr, label: str, pattern: str, shown: str | None = None) 
     shown = f"[{label}]" if shown is None else shown
     named = pattern.replace("((?:1[6-9]|20)", "(?P<year>(?:1[6-9]|20)", 1)
     both = f"(?P<kept>{OPEN}[^{CLOSE}]*{CLOSE})|(?:{named})"
-    text = text.str.replace_all(both, f"${{kept}}{DONE}{shown}{DONE}")
+    text = text.str.replace_all(both, f"${{kept}}{BEGIN}{shown}{END}")
     # a marked part is followed by what was put there in vain
-    text = text.str.replace_all(f"{CLOSE}{DONE}[^{DONE}]*{DONE}", CLOSE)
-    return text.str.replace_all(DONE, "")
+    text = text.str.replace_all(f"{CLOSE}{BEGIN}[^{END}]*{END}", CLOSE)
+    return text.str.replace_all(f"[{BEGIN}{END}]", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +117,15 @@ class _Redacted:
         if self.chosen.engine == "presidio":
             find = recognizer(self.chosen.language)
             texts = pl.Series(values.name, [find(text) for text in values.to_list()], pl.String)
-        for _ in range(MOST_PASSES):
-            after = self.chosen.once(texts)
-            if after.equals(texts):
-                break
-            texts = after
-        return texts
+        return self._until_done(texts, MOST_PASSES)
+
+    def _until_done(self, texts: pl.Series, passes: int) -> pl.Series:
+        """Texts that another look would not change; only those that the last one changed are looked at again."""
+        after = self.chosen.once(texts)
+        changed = (after != texts).arg_true()
+        if not passes or not len(changed):
+            return after
+        return after.scatter(changed, self._until_done(after.gather(changed), passes - 1))
 
 
 @cache
@@ -132,11 +135,11 @@ def recognizer(language: str) -> Callable[[str], str]:
     engine: Any = presidio.AnalyzerEngine()
 
     def redacted(text: str) -> str:
-        end = len(text)
-        for entity in sorted(engine.analyze(text=text, language=language), key=lambda e: (-e.start, -e.end)):
-            if entity.start < end:
-                text = f"{text[: entity.start]}[{entity.entity_type}]{text[min(entity.end, end) :]}"
-                end = entity.start
-        return text
+        shown, at = [], 0
+        for entity in sorted(engine.analyze(text=text, language=language), key=lambda e: (e.start, -e.end)):
+            if entity.start >= at:
+                shown += [text[at : entity.start], f"[{entity.entity_type}]"]
+            at = max(at, entity.end)  # what overlaps is taken out under one label
+        return "".join([*shown, text[at:]])
 
     return redacted

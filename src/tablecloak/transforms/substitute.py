@@ -22,7 +22,7 @@ from tablecloak.transforms.base import ByValue, Family, Fitting, texts_of, trans
 Fake: TypeAlias = Literal["name", "first_name", "last_name", "city", "street", "company", "email", "phone"]
 _METHODS = {"street": "street_name", "phone": "phone_number"}
 POOL = 10_000  # made-up values that are drawn to choose from
-MOST_DRAWS = 20  # for each unique value that is needed
+MOST_DRAWS = 8  # for each unique value that is needed
 
 
 @transform("substitute", Family.COVER)
