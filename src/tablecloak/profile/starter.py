@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,20 +13,15 @@ from tablecloak.io.formats import format_and_compression, writable_formats
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.profile.column import Column
+from tablecloak.profile.policy_text import flow, scalar
 from tablecloak.profile.presets import STANDARD, Preset, preset_named
 from tablecloak.profile.profile import ColumnProfile, Profile, inspect_frame
+from tablecloak.profile.remedies import coarser, other_ways
 from tablecloak.profile.roles import UNKNOWN_NUMBER, Advice
 
 SCHEMA_FILE = "tablecloak-policy-1.json"
-# Text with more values than this gets groups of neighbors in the alphabet; with fewer, sets of values stay readable.
-FEW_TEXTS = 50
-# Dates over more years than this may also become decades.
-LONG_YEARS = 10
 # With more values than this almost every record has its own, and no small group can be as mixed as the table.
 MANY_VALUES = 100
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*").fullmatch
-_YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"})
-_CODE = re.compile(r"\d{3,12}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +58,13 @@ def starter_policy(
     Raises: DataError if no column can be generalized.
     """
     chosen = preset_named(preset)
+    person = next(iter(profile.with_role(Role.PERSON)), None)
     columns = [
-        _line(column.column, advice, chosen.hierarchy(column) if advice.role is Role.QUASI else None)
+        _with_other_ways(
+            _line(column.column, advice, chosen.hierarchy(column) if advice.role is Role.QUASI else None),
+            is_own=chosen.advise(column) is column.advice,
+            person=person,
+        )
         for column, advice in _advised(profile, chosen)
     ]
     lines = [
@@ -74,10 +72,10 @@ def starter_policy(
         f"# A start, not a verdict: read every role before you trust it. Preset {preset}: {chosen.summary}",
         *([f"# Reference: {chosen.reference}"] if chosen.reference else []),
         "version: 1  # of the policy format",
-        *([f"input: {_scalar(source)}  # relative to this file"] if source else []),
+        *([f"input: {scalar(source)}  # relative to this file"] if source else []),
         "",
         "columns:  # identifier, person and drop are not published, quasi is generalized, the rest stays as it is",
-        *_aligned([(f"  {_scalar(line.column.name)}: {_flow(line.spec)}", line.why) for line in columns]),
+        *_aligned([(f"  {scalar(line.column.name)}: {flow(line.spec)}", line.why) for line in columns]),
         "others: drop  # columns not named above are not published",
         "",
         "goals:  # what a recount of the release must find",
@@ -145,31 +143,14 @@ def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None) -> _
     if hierarchy is not None:
         typed = {"type": "text"} if hierarchy["kind"] == "mask" and column.type is ColumnType.INTEGER else {}
         return _Line(column, advice, {**spec, **typed, "hierarchy": hierarchy}, why)
-    settings, how = _hierarchy(column, advice)
+    settings, how = coarser(column, advice)
     return _Line(column, advice, {**spec, **settings}, f"{why}; {how}")
 
 
-def _hierarchy(column: Column, advice: Advice) -> tuple[dict[str, Any], str]:
-    """How a quasi-identifier becomes coarser, and that in words."""
-    if column.type in (ColumnType.DATE, ColumnType.DATETIME) or advice.reading.get("type") == "date":
-        is_long = (column.years or 0) > LONG_YEARS or advice.looks_like == "date of birth"
-        levels = ["month", "year", "decade"] if is_long else ["month", "quarter", "year"]
-        return {"hierarchy": {"kind": "dates", "levels": levels}}, "days become " + ", ".join(f"{x}s" for x in levels)
-    if advice.detector == "postcode":
-        # leading digits matter, and a number would lose leading zeros
-        typed = {"type": "text"} if column.type is ColumnType.INTEGER else {}
-        return {**typed, "hierarchy": {"kind": "mask", "from": "right"}}, "hidden from the right"
-    if column.type.is_ordered:
-        return {}, "published as intervals of the values in a group"
-    if column.type is ColumnType.TEXT and _is_code(column):
-        return {"hierarchy": {"kind": "mask", "from": "right"}}, "hidden from the right"
-    if column.type is ColumnType.TEXT and column.n_distinct > FEW_TEXTS:
-        return {"hierarchy": {"kind": "order", "fanout": 10}}, "groups of ten neighbors; a tree of meanings is better"
-    return {}, "published as a set of values; a hierarchy gives them names"
-
-
-def _is_code(column: Column) -> bool:
-    return column.share(_CODE) == 1 and len({len(text) for text in column.sample}) == 1
+def _with_other_ways(line: _Line, *, is_own: bool, person: str | None) -> _Line:
+    """A line that also names transforms which fit, unless the preset has said what must become of the column."""
+    ways = other_ways(line.column, line.advice, person=person) if is_own else ""
+    return replace(line, why=f"{line.why}; or {ways}") if ways else line
 
 
 def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[tuple[str, str]]:
@@ -178,7 +159,7 @@ def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[t
     for line in columns:
         if line.advice.role is not Role.SENSITIVE:
             continue
-        name, n_values = _scalar(line.column.name), line.column.n_distinct
+        name, n_values = scalar(line.column.name), line.column.n_distinct
         level = min(preset.l or 0, n_values)
         if level >= 2:
             why = f"each group has at least {level} different values" + (" (it has no more)" * (n_values == level))
@@ -193,23 +174,9 @@ def _output(path: str | None) -> list[str]:
         return []
     recoding = str(Path(path).parent / "recoding.json")
     spec = {"path": path, "recoding": recoding}
-    return [f"output: {_flow(spec)}  # the release, and how to treat next month's rows the same way"]
+    return [f"output: {flow(spec)}  # the release, and how to treat next month's rows the same way"]
 
 
 def _aligned(rows: list[tuple[str, str]]) -> list[str]:
     width = min(90, max((len(text) for text, _ in rows), default=0))
     return [f"{text:<{width}}  # {why}" for text, why in rows]
-
-
-def _flow(value: Any) -> str:
-    """A value in the flow style of YAML."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_scalar(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
-    return _scalar(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _scalar(text: str) -> str:
-    """A text as YAML reads it back; quoted unless it is a plain word."""
-    return text if _PLAIN(text) and text.lower() not in _YAML_WORDS else json.dumps(text)
