@@ -391,7 +391,7 @@ def _generalised(column: Column, advice: Advice) -> Remedy:
         "quasi",
         {"role": "quasi", **settings},
         "others may know it, so records must share it with k - 1 others together with all such columns",
-        how if how.startswith("published") else f"the column made coarser: {how}",
+        f"the column made coarser: {how.removeprefix('published ')}",
         "what all records of a class have in common: sensitive columns need goals of their own",
     )
 

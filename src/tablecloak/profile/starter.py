@@ -106,8 +106,7 @@ def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
 
 def _advised(profile: Profile, preset: Preset) -> list[tuple[ColumnProfile, Advice]]:
     """Roles under the preset; if none is quasi, numbers that would be left out are generalised instead."""
-    is_typed = profile.file is None or profile.file.delimiter is None
-    advised = [(column, _as_read(preset.advise(column), is_typed=is_typed)) for column in profile.columns]
+    advised = [(column, as_read(preset.advise(column), profile)) for column in profile.columns]
     if any(advice.role is Role.QUASI for _, advice in advised):
         return advised
     numbers = [
@@ -126,8 +125,9 @@ def _advised(profile: Profile, preset: Preset) -> list[tuple[ColumnProfile, Advi
     return [(column, changed.get(column.name, advice)) for column, advice in advised]
 
 
-def _as_read(advice: Advice, *, is_typed: bool) -> Advice:
+def as_read(advice: Advice, profile: Profile) -> Advice:
     """Only text files are read as the policy says; in a typed table, dates under another type stay what they are."""
+    is_typed = profile.file is None or profile.file.delimiter is None
     if not advice.reading or not is_typed:
         return advice
     return replace(advice, role=Role.DROP, reason="dates that are not stored as dates; store them so", reading={})
