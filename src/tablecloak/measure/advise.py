@@ -381,7 +381,7 @@ def _options(sensitive: Sequence[str], described: dict[str, Column]) -> Iterator
         )
     yield TableAdvice(
         "faithful-copy",
-        "where values must stay exact, each column is shuffled inside of groups instead, and only whose they are is lost",
+        "where values must stay exact, each column is shuffled inside of groups, and only whose they are is lost",
         "columns that depend on each other and undo it; who is in the table is nearly seen",
         Status.OPTION,
         (Change("algorithm", {"kind": "permutation"}),),

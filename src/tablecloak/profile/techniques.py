@@ -51,6 +51,7 @@ class Technique(_Entry):
     confidentiality: Printed | None = None
     accuracy: Printed | None = None
     conditional: bool = False  # a printed value depends on something that the table leaves out
+    conditional_value: Literal["confidentiality", "accuracy"] | None = None
     condition: str | None = None
     ranked_as: str | None = None  # the technique under which the survey ranks it
     transforms: tuple[str, ...] = ()
@@ -63,7 +64,7 @@ class Technique(_Entry):
     def _is_whole(self) -> Self:
         if bool(self.offered) == bool(self.not_offered):
             raise ValueError(f"{self.name} must be offered, or say why not")
-        if self.conditional != bool(self.condition):
+        if not self.conditional == bool(self.condition) == bool(self.conditional_value):
             raise ValueError(f"{self.name} must say its condition, and only then is it conditional")
         return self
 

@@ -94,8 +94,7 @@ def techniques(catalogue: Mapping[str, Any]) -> Iterator[Block]:
 def _conditional(technique: Mapping[str, Any], value: str) -> str:
     """A printed value, marked where the condition of a technique is about it."""
     printed = technique[value] or ""
-    is_about = technique["conditional"] and technique["condition"].startswith(value[:8])
-    return f"{printed} *" if is_about else printed
+    return f"{printed} *" if technique["conditional_value"] == value else printed
 
 
 def _here(technique: Mapping[str, Any]) -> str:
