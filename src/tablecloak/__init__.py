@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from tablecloak.hierarchy.hierarchy import Hierarchy
     from tablecloak.hierarchy.hierarchy_files import read_hierarchy
+    from tablecloak.measure.advise import advise
     from tablecloak.measure.attack import attack
     from tablecloak.measure.compare import compare
     from tablecloak.measure.explore import explore
@@ -57,6 +58,7 @@ __all__ = [
     "TCloseness",
     "VerifiedRelease",
     "__version__",
+    "advise",
     "anonymize",
     "apply",
     "attack",
@@ -90,6 +92,7 @@ _HOMES = {
     "PolicyError": "errors",
     "TCloseness": "models.t_closeness",
     "VerifiedRelease": "release.verified",
+    "advise": "measure.advise",
     "anonymize": "pipeline",
     "apply": "pipeline:apply_file",
     "attack": "measure.attack",

@@ -35,6 +35,7 @@ EXPECTED = {
     ("compare",): IN_MEMORY | {"seed"},
     ("attack",): IN_MEMORY | {"seed"},
     ("inspect",): IN_MEMORY,
+    ("advise",): IN_MEMORY,
     ("init",): IN_MEMORY,
     ("serve",): {"engine", "memory", "threads"},
     ("demo",): {"threads"},

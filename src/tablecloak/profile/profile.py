@@ -125,12 +125,19 @@ def inspect_file(
         header: whether the first row has the names of columns; None: find out, and ask where that is not clear.
         population: number of people that the file is a sample of.
     """
-    source = Source.of(path, header=header)
+    return inspect_source(Source.of(path, header=header), population=population, demand=demand)
+
+
+def inspect_source(
+    source: Source, *, population: int | None = None, demand: Demand | None = None, verb: str = "inspect"
+) -> Profile:
+    """The profile of a file or a table of a database, read as the source says."""
+    place = source.table or source.path
     layout = sniff(source)
-    choice = choose_memory(demand or Demand(), bytes_in_memory(layout), verb="inspect")
+    choice = choose_memory(demand or Demand(), bytes_in_memory(layout), verb=verb)
     text = [column.name for column in layout.columns if column.type is ColumnType.TEXT]
-    frame = require_rows(read_frame(source, categorical=text), path)
-    return replace(_profile(frame, population), file=_facts(path, layout), choice=choice)
+    frame = require_rows(read_frame(source, categorical=text), place)
+    return replace(_profile(frame, population), file=_facts(place, layout), choice=choice)
 
 
 def inspect_frame(data: Any, *, population: int | None = None) -> Profile:

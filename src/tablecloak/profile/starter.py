@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,20 +14,15 @@ from tablecloak.io.formats import format_and_compression, writable_formats
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.profile.column import Column
+from tablecloak.profile.policy_text import flow, scalar
 from tablecloak.profile.presets import PUBLISHED, STANDARD, Preset, preset_named
 from tablecloak.profile.profile import ColumnProfile, Profile, inspect_frame
+from tablecloak.profile.remedies import coarser, other_ways
 from tablecloak.profile.roles import UNKNOWN_NUMBER, Advice
 
 SCHEMA_FILE = "tablecloak-policy-1.json"
-# Text with more values than this gets groups of neighbors in the alphabet; with fewer, sets of values stay readable.
-FEW_TEXTS = 50
-# Dates over more years than this may also become decades.
-LONG_YEARS = 10
 # With more values than this almost every record has its own, and no small group can be as mixed as the table.
 MANY_VALUES = 100
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*").fullmatch
-_YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"})
-_CODE = re.compile(r"\d{3,12}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +66,22 @@ def starter_policy(
     """
     chosen = preset_named(preset)
     now = datetime.now(tz=UTC).year if year is None else year
-    columns = [
-        _line(column.column, advice, chosen.hierarchy(column), chosen.transform(column, now))
-        for column, advice in _advised(profile, chosen, now)
-    ]
+    person = next(iter(profile.with_role(Role.PERSON)), None)
+    columns = []
+    for column, advice in _advised(profile, chosen, now):
+        transform = chosen.transform(column, now)
+        line = _line(column.column, advice, chosen.hierarchy(column), transform)
+        is_own = advice.role is column.advice.role and not transform
+        columns.append(_with_other_ways(line, is_own=is_own, person=person))
     lines = [
         f"# yaml-language-server: $schema=./{SCHEMA_FILE}",
         f"# A start, not a verdict: read every role before you trust it. Preset {preset}: {chosen.summary}",
         *([f"# Reference: {chosen.reference}"] if chosen.reference else []),
         "version: 1  # of the policy format",
-        *([f"input: {_scalar(source)}  # relative to this file"] if source else []),
+        *([f"input: {scalar(source)}  # relative to this file"] if source else []),
         "",
         "columns:  # identifier, person and drop are not published, quasi is generalized, the rest stays as it is",
-        *_aligned([(f"  {_scalar(line.column.name)}: {_flow(line.spec)}", line.why) for line in columns]),
+        *_aligned([(f"  {scalar(line.column.name)}: {flow(line.spec)}", line.why) for line in columns]),
         "others: drop  # columns not named above are not published",
         "",
         "goals:  # what a recount of the release must find",
@@ -116,9 +112,8 @@ def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
 
 def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnProfile, Advice]]:
     """Roles under the preset; if none is quasi, numbers that would be left out are generalised instead."""
-    is_typed = profile.file is None or profile.file.delimiter is None
     advice = preset.advise(profile.columns, year)
-    advised = [(c, _as_read(each, is_typed=is_typed)) for c, each in zip(profile.columns, advice, strict=True)]
+    advised = [(column, as_read(each, profile)) for column, each in zip(profile.columns, advice, strict=True)]
     if any(advice.role is Role.QUASI for _, advice in advised):
         return advised
     numbers = [
@@ -137,8 +132,9 @@ def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnPr
     return [(column, changed.get(column.name, advice)) for column, advice in advised]
 
 
-def _as_read(advice: Advice, *, is_typed: bool) -> Advice:
+def as_read(advice: Advice, profile: Profile) -> Advice:
     """Only text files are read as the policy says; in a typed table, dates under another type stay what they are."""
+    is_typed = profile.file is None or profile.file.delimiter is None
     if not advice.reading or not is_typed:
         return advice
     return replace(advice, role=Role.DROP, reason="dates that are not stored as dates; store them so", reading={})
@@ -159,31 +155,14 @@ def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None, tran
     if hierarchy is not None:
         typed = {"type": "text"} if hierarchy["kind"] == "mask" and column.type is ColumnType.INTEGER else {}
         return _Line(column, advice, {**spec, **typed, "hierarchy": hierarchy}, why)
-    settings, how = _hierarchy(column, advice)
+    settings, how = coarser(column, advice)
     return _Line(column, advice, {**spec, **settings}, f"{why}; {how}")
 
 
-def _hierarchy(column: Column, advice: Advice) -> tuple[dict[str, Any], str]:
-    """How a quasi-identifier becomes coarser, and that in words."""
-    if column.type in (ColumnType.DATE, ColumnType.DATETIME) or advice.reading.get("type") == "date":
-        is_long = (column.years or 0) > LONG_YEARS or advice.looks_like == "date of birth"
-        levels = ["month", "year", "decade"] if is_long else ["month", "quarter", "year"]
-        return {"hierarchy": {"kind": "dates", "levels": levels}}, "days become " + ", ".join(f"{x}s" for x in levels)
-    if advice.detector == "postcode":
-        # leading digits matter, and a number would lose leading zeros
-        typed = {"type": "text"} if column.type is ColumnType.INTEGER else {}
-        return {**typed, "hierarchy": {"kind": "mask", "from": "right"}}, "hidden from the right"
-    if column.type.is_ordered:
-        return {}, "published as intervals of the values in a group"
-    if column.type is ColumnType.TEXT and _is_code(column):
-        return {"hierarchy": {"kind": "mask", "from": "right"}}, "hidden from the right"
-    if column.type is ColumnType.TEXT and column.n_distinct > FEW_TEXTS:
-        return {"hierarchy": {"kind": "order", "fanout": 10}}, "groups of ten neighbors; a tree of meanings is better"
-    return {}, "published as a set of values; a hierarchy gives them names"
-
-
-def _is_code(column: Column) -> bool:
-    return column.share(_CODE) == 1 and len({len(text) for text in column.sample}) == 1
+def _with_other_ways(line: _Line, *, is_own: bool, person: str | None) -> _Line:
+    """A line that also names transforms which fit, unless the preset has said what must become of the column."""
+    ways = other_ways(line.column, line.advice, person=person) if is_own else ""
+    return replace(line, why=f"{line.why}; or {ways}") if ways else line
 
 
 def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[tuple[str, str]]:
@@ -192,7 +171,7 @@ def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[t
     for line in columns:
         if line.advice.role is not Role.SENSITIVE:
             continue
-        name, n_values = _scalar(line.column.name), line.column.n_distinct
+        name, n_values = scalar(line.column.name), line.column.n_distinct
         level = min(preset.l or 0, n_values)
         if level >= 2:
             why = f"each group has at least {level} different values" + (" (it has no more)" * (n_values == level))
@@ -207,23 +186,9 @@ def _output(path: str | None) -> list[str]:
         return []
     recoding = str(Path(path).parent / "recoding.json")
     spec = {"path": path, "recoding": recoding}
-    return [f"output: {_flow(spec)}  # the release, and how to treat next month's rows the same way"]
+    return [f"output: {flow(spec)}  # the release, and how to treat next month's rows the same way"]
 
 
 def _aligned(rows: list[tuple[str, str]]) -> list[str]:
     width = min(90, max((len(text) for text, _ in rows), default=0))
     return [f"{text:<{width}}  # {why}" for text, why in rows]
-
-
-def _flow(value: Any) -> str:
-    """A value in the flow style of YAML."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_scalar(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
-    return _scalar(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _scalar(text: str) -> str:
-    """A text as YAML reads it back; quoted unless it is a plain word."""
-    return text if _PLAIN(text) and text.lower() not in _YAML_WORDS else json.dumps(text)

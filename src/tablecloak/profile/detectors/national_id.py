@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
 
@@ -236,7 +236,13 @@ def _more() -> dict[str, Check]:
     checks: dict[str, Check] = {}
     for module, name in MORE.items():
         try:
-            checks[name] = importlib.import_module(f"stdnum.{module}").is_valid
+            is_valid = importlib.import_module(f"stdnum.{module}").is_valid
         except ImportError:
             continue
+        checks[name] = partial(_is_portuguese, is_valid) if module == "pt.cc" else is_valid
     return checks
+
+
+def _is_portuguese(is_valid: Check, text: str) -> bool:
+    """Twelve characters; stdnum takes any length, and so every card number."""
+    return sum(character.isalnum() for character in text) == 12 and is_valid(text)
