@@ -161,6 +161,15 @@ def test_ages_above_89_are_90_and_more():
     assert chosen.faults(pl.Series(["89", "91", "nobody", None])).to_list() == [False, True, True, False]
 
 
+def test_whole_decimals_are_labelled_as_whole_numbers():
+    """A column of ages with missing cells is often one of decimals."""
+    made, chosen = applied("top-code", [0.0, 89.0, 95.0, None], at=89)
+    assert made.to_list() == ["0", "89", "90+", None]
+    assert no_faults(made, chosen)
+    assert cells_of("top-code", [0.5, 89.0, 95.0], at=89) == ["0.5", "89.0", ">89.0"]
+    assert cells_of("bottom-code", [17.0, 18.0], at=17.5) == ["<18", "18"]
+
+
 def test_below_a_bound_is_one_too():
     made, chosen = applied("bottom-code", [17, 18, 3, None], at=18)
     assert made.to_list() == ["<18", "18", "<18", None]
