@@ -18,7 +18,7 @@ from tablecloak.io.frames import DTYPES
 from tablecloak.transforms._groups import K, group_size, require_records
 from tablecloak.transforms._line import day_or_moment, means_of, positions, values_at
 from tablecloak.transforms.base import ByValue, Fitting, Transform
-from tablecloak.values.bounds import round_bounds
+from tablecloak.values.bounds import SPANS, round_bounds
 from tablecloak.values.cell_grammar import format_value
 
 Bound: TypeAlias = int | float | dt.date | dt.datetime
@@ -101,7 +101,7 @@ class Tail(Transform):
     def _label(self, at: Bound, type_: ColumnType) -> str:
         if self.side == "below":
             return f"<{_text(at, type_)}"
-        if type_ not in WHOLE:
+        if type_ not in WHOLE or at == dt.date.max:
             return f">{_text(at, type_)}"
         following = at + dt.timedelta(1) if isinstance(at, dt.date) else at + 1
         return f"{_text(following, type_)}+"
@@ -144,6 +144,12 @@ class Tail(Transform):
         step = -1 if self.side == "above" else 1
         if fitting.type in WHOLE:
             at = int(bound) + step
+            low, high = SPANS[fitting.type]
+            if not low <= at <= high:
+                raise DataError(
+                    f"column '{fitting.column}': all its values are the tail, and no value is before them",
+                    hint=f"columns.{fitting.column}.transform.k: less than its records",
+                )
         elif not is_own:
             at = bound
         elif 0 <= inside < len(line):
