@@ -301,3 +301,15 @@ def test_rows_of_a_person_stay_together_under_a_pseudonym():
     assert not set(release["patient_id"]) & set(rows)
     of_class = release.group_by("sex", "age", "region").agg(pl.col("patient_id").n_unique())
     assert of_class["patient_id"].min() >= 3
+
+
+def test_ages_that_came_as_decimals_are_published_too():
+    draw = random.Random(5)
+    ages = [draw.choice([None, float(draw.randrange(104))]) for _ in range(300)]
+    frame = pl.DataFrame({"age": ages, "sex": [draw.choice("fm") for _ in ages]})
+    release = tc.anonymize(frame, tc.suggest_policy(frame, preset="hipaa-safe-harbor")).frame
+    assert "80+" in release["age"].to_list() or "90+" in release["age"].to_list()
+    assert violations(release, year=YEAR) == []
+    fractions = frame.with_columns(pl.col("age") + 0.5)
+    policy = tc.suggest_policy(fractions, preset="hipaa-safe-harbor")
+    assert str(policy.columns["age"].role) == "drop"

@@ -161,6 +161,15 @@ def test_ages_above_89_are_90_and_more():
     assert chosen.faults(pl.Series(["89", "91", "nobody", None])).to_list() == [False, True, True, False]
 
 
+def test_whole_decimals_are_labelled_as_whole_numbers():
+    """A column of ages with missing cells is often one of decimals."""
+    made, chosen = applied("top-code", [0.0, 89.0, 95.0, None], at=89)
+    assert made.to_list() == ["0", "89", "90+", None]
+    assert no_faults(made, chosen)
+    assert cells_of("top-code", [0.5, 89.0, 95.0], at=89) == ["0.5", "89.0", ">89.0"]
+    assert cells_of("bottom-code", [17.0, 18.0], at=17.5) == ["<18", "18"]
+
+
 def test_below_a_bound_is_one_too():
     made, chosen = applied("bottom-code", [17, 18, 3, None], at=18)
     assert made.to_list() == ["<18", "18", "<18", None]
@@ -282,6 +291,24 @@ def test_quantiles_have_k_records_each_and_no_bound_of_a_few(k):
         if type_ == "float":
             bounds = {b for text in counts for b in (parse(text, type_).lo, parse(text, type_).hi)}
             assert not bounds & set(values)
+
+
+def test_the_ends_of_time_and_of_numbers_are_no_bug():
+    last = dt.date(9999, 12, 31)
+    assert cells_of("bin", [last, dt.date(1, 1, 1)], width=1000, origin="9999-12-30") == [
+        "[9999-12-30, 9999-12-31]", "[0001-01-01, 0001-02-26]",
+    ]  # fmt: skip
+    assert (last.toordinal() - 1 - dt.date(1, 2, 26).toordinal() - 1) % 1000 == 0  # the next one begins a day later
+    assert cells_of("bin", [dt.datetime(9999, 12, 31, 5)], width=10)[0].startswith("[9999-12-2")
+    assert cells_of("top-code", [last], at=last) == ["9999-12-31"]
+    with pytest.raises(DataError, match="so large that floats have no intervals"):
+        applied("bin", [1e300, 0.1], width=0.1)
+    with pytest.raises(DataError, match="all its values are the tail"):
+        applied("top-code", [-(2**63), -(2**63)], k=2)
+    assert cells_of("round", [1e-300, 1e300, 5e-324], k=3) == [0.0, 0.0, 0.0]
+    assert cells_of("bin", [2**63 - 1, -(2**63)], width=10) == [
+        f"[{2**63 - 8}, {2**63 + 1}]", f"[{-(2**63) - 2}, {-(2**63) + 7}]",
+    ]  # fmt: skip
 
 
 def test_a_value_of_most_records_is_an_interval_of_its_own():

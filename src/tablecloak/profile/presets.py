@@ -41,7 +41,9 @@ class RoleChange(_Data):
         """Whether the column is such that its hierarchy can be built, and its cells be changed."""
         advice = column.advice
         looks = self.looks_like is None or advice.looks_like.startswith(self.looks_like)
-        return looks and (not self.types or advice.reading.get("type", column.column.type) in self.types)
+        is_whole = column.column.is_number and column.column.is_whole
+        read_as = advice.reading.get("type", ColumnType.INTEGER if is_whole else column.column.type)
+        return looks and (not self.types or read_as in self.types or column.column.type in self.types)
 
 
 class Preset(_Data):

@@ -1,7 +1,8 @@
 """HIPAA Safe Harbor: whether a table has any of the 18 kinds of identifiers, by the names and cells of its columns.
 
 Reference: 45 CFR 164.514(b)(2)(i), (A) to (R); guidance of HHS on de-identification, 2012. That nothing is found is no
-proof: nicknames and stories of a person have no pattern, and by (ii) the publisher must know of no way to identify one.
+proof: nicknames, towns and ages under a header that does not say so have no pattern, and by (ii) the publisher must
+know of no way to identify somebody.
 """
 
 from __future__ import annotations

@@ -18,10 +18,11 @@ from tablecloak.io.frames import DTYPES
 from tablecloak.transforms._groups import K, group_size, require_records
 from tablecloak.transforms._places import day_or_moment, means_of, positions, values_at
 from tablecloak.transforms.base import ByValue, Fitting, Transform
-from tablecloak.values.bounds import round_bounds
+from tablecloak.values.bounds import SPANS, round_bounds
 from tablecloak.values.cell_grammar import format_value
 
 Bound: TypeAlias = int | float | dt.date | dt.datetime
+MOST_WHOLE = 2.0**53  # up to here floats tell whole numbers apart
 WHOLE = (ColumnType.INTEGER, ColumnType.DATE)  # types whose values have a next one
 
 
@@ -57,8 +58,12 @@ class Tail(Transform):
 
     def fit(self, fitting: Fitting) -> Step:
         at = self._chosen(fitting) if self.at is None else _fitting_bound(self.at, fitting, self.side)
-        shown = self._label(at, fitting.type) if self.label else self._number(at, fitting)
-        return ByValue(_Coded(self.side, at, shown, fitting.type, is_text=self.label))
+        if not self.label:
+            return ByValue(_Coded(self.side, at, self._number(at, fitting), fitting.type, is_text=False))
+        type_ = fitting.type
+        if type_ is ColumnType.FLOAT and _all_whole(fitting.counts()["value"]):
+            type_, at = ColumnType.INTEGER, _own_bound(at, ColumnType.INTEGER, self.side)
+        return ByValue(_Coded(self.side, at, self._label(at, type_), type_, is_text=True))
 
     def faults(self, cells: pl.Series) -> pl.Series | None:
         if self.at is None:
@@ -96,7 +101,7 @@ class Tail(Transform):
     def _label(self, at: Bound, type_: ColumnType) -> str:
         if self.side == "below":
             return f"<{_text(at, type_)}"
-        if type_ not in WHOLE:
+        if type_ not in WHOLE or at == dt.date.max:
             return f">{_text(at, type_)}"
         following = at + dt.timedelta(1) if isinstance(at, dt.date) else at + 1
         return f"{_text(following, type_)}+"
@@ -139,6 +144,12 @@ class Tail(Transform):
         step = -1 if self.side == "above" else 1
         if fitting.type in WHOLE:
             at = int(bound) + step
+            low, high = SPANS[fitting.type]
+            if not low <= at <= high:
+                raise DataError(
+                    f"column '{fitting.column}': all its values are the tail, and no value is before them",
+                    hint=f"columns.{fitting.column}.transform.k: less than its records",
+                )
         elif not is_own:
             at = bound
         elif 0 <= inside < len(line):
@@ -168,7 +179,14 @@ def texts(values: pl.Series, type_: ColumnType) -> pl.Series:
     """Values as the texts under which they are published."""
     if type_ is ColumnType.DATETIME:
         return values.dt.strftime("%Y-%m-%dT%H:%M:%S%.f")
+    if type_ is ColumnType.INTEGER and values.dtype.is_float():
+        return values.cast(pl.Int64).cast(pl.String)
     return values.cast(pl.String)
+
+
+def _all_whole(values: pl.Series) -> bool:
+    """Whether decimals are whole numbers, as those of a column with missing cells often are."""
+    return bool((values.is_finite() & (values % 1 == 0) & (values.abs() < MOST_WHOLE)).all())
 
 
 def _text(value: Bound, type_: ColumnType) -> str:

@@ -22,10 +22,11 @@ from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.transforms._groups import K, group_size, require_records
 from tablecloak.transforms._places import day_or_moment, positions, values_at
 from tablecloak.transforms.base import LINE, ByValue, Family, Fitting, Transform, transform
-from tablecloak.values.bounds import DAY, Line, is_continuous, round_bounds
+from tablecloak.values.bounds import DAY, SPANS, Line, is_continuous, round_bounds
 from tablecloak.values.cell_grammar import format_interval, format_value
 
 Edge: TypeAlias = int | float | dt.date | dt.datetime
+MOST_COUNT = 2.0**50  # intervals from the origin on whose bounds floats can tell apart
 MONDAY = dt.date(2001, 1, 1)  # weeks that begin here begin on Mondays
 _CLOSED = re.compile(r"\[(.+), (.+)([\])])").fullmatch
 
@@ -166,6 +167,11 @@ class _Widths:
             exact = line.astype(object) if len(line) and _largest(line) + abs(self.origin) >= 2**62 else line
             return (exact - int(self.origin)) // int(self.width)
         counts = np.floor((line - float(self.origin)) / float(self.width))
+        if (np.abs(counts) >= MOST_COUNT).any():
+            raise DataError(
+                f"column '{self.column}' has numbers so large that floats have no intervals of this width there",
+                hint=f"columns.{self.column}.transform: a larger width, or edges",
+            )
         # the quotient of floats may be off by one: a value lies where the bounds that are written say
         counts -= line < self._bounds(counts)
         counts += line >= self._bounds(counts + 1)
@@ -246,11 +252,12 @@ def _label(low: int | float, after: int | float, type_: ColumnType) -> str:
     """The text of an interval from one place to before another."""
     if type_ is ColumnType.INTEGER:  # plain numbers: the last ones need more than 64 bits
         return format_interval(low, after - 1)
-    if type_ is ColumnType.DATE:
-        begin, end = values_at(np.array([low, after - 1]), type_).to_list()
-        return format_interval(begin, end)
-    begin, end = values_at(np.array([low, after]), type_).to_list()
-    return format_interval(begin, end, open_right=True)
+    is_day = type_ is ColumnType.DATE
+    if type_ is not ColumnType.FLOAT:  # no interval ends after the year 9999
+        first, last = SPANS[type_]
+        low, after = max(low, first), min(after, last + is_day)
+    begin, end = values_at(np.array([low, after - is_day]), type_).to_list()
+    return format_interval(begin, end, open_right=not is_day)
 
 
 def _is_date(value: Edge) -> bool:
