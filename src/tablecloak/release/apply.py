@@ -63,7 +63,7 @@ def apply_file(
     with Outputs(reads=[recoding, *policy.reads], force=force) as outputs:
         place, target = add_target(outputs, policy)
         shape, files = shape_of(policy), documents_of(policy, target)
-        plan, table = read(engine, source_of(policy), policy, timed)
+        plan, table = read(engine, source_of(policy), policy, timed, is_attacked=True)
         recode = apply_to_sets if is_of_items else _apply_to_classes
         made = recode(engine, table, plan, stored, suppression_limit=suppression_limit, timed=timed)
         plan = made.plan

@@ -21,6 +21,7 @@ from tablecloak.engines.local.engine import LocalTable
 from tablecloak.findings.base import Finding, Recounted, Shown, find_all, protected_columns, unmatched_acceptances
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import is_public
+from tablecloak.release.facts.public import step_of
 from tablecloak.release.plan import Plan, make_plan
 from tablecloak.transforms.base import is_pseudonym
 
@@ -82,7 +83,8 @@ def appraise(
     quasi = shown.quasi
     everything = (*plan.itemised, *quasi, *shown.linked, *(name for name in shown.protected if name not in apart))
     on_all, *others = shown.count([everything, *([quasi, (*quasi, *shown.linked)] if quasi else [])])
-    shown = replace(shown, n_records=on_all.n_records, evidence=evidence)
+    attacks = (*evidence.attacks, *plan.attacked)
+    shown = replace(shown, n_records=on_all.n_records, evidence=replace(evidence, attacks=attacks))
     findings = find_all(shown)
     return Handover(
         findings,
@@ -109,6 +111,7 @@ def findings_before(engine: Engine, table: Table, plan: Plan) -> tuple[Finding, 
     """The findings that a release of a table would have whatever its classes are; nothing is written or changed."""
     published = [name for name in plan.publication.columns if name in table.types]
     shown = replace(_shown(plan, table, ()), is_released=False, n_records=table.n_rows)
+    shown = replace(shown, evidence=Recounted(attacks=plan.attacked))
     person = plan.person if plan.person in table.types else None
     whose = None if person is None else engine.select(table, [*published, person])
     return find_all(look_at(engine, engine.select(table, published), shown, whose=whose, person=person))
@@ -178,6 +181,7 @@ def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
         has_exact_groups=plan.algorithm.publishes.is_bucketing,
         keeps_order=publication.order is Order.KEEP,
         has_public_secret=is_public(plan.policy),
+        step_of=step_of,
     )
 
 

@@ -7,7 +7,7 @@ release is made.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ from tablecloak.engines.base import Engine, Table
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import Suppressed
+from tablecloak.release.attack_transforms import attacks_on_transforms
 from tablecloak.release.plan import MadeColumn, Plan, changed_of
 from tablecloak.release.recount import ROWS_NAMED, Failure
 from tablecloak.transforms._keys import key_of
@@ -35,10 +36,13 @@ class _AsItIs:
         return cells
 
 
-def transformed(engine: Engine, table: Table, plan: Plan) -> tuple[Table, tuple[MadeColumn, ...]]:
-    """A table as it was read, with the columns that the transforms of a policy make of it, and what is said of these.
+def transformed(engine: Engine, table: Table, plan: Plan, *, is_attacked: bool = False) -> tuple[Table, Plan]:
+    """A table as it was read, with the columns that the transforms of a policy make of it, and a plan that tells them.
 
     Every transform sees the other columns as they were.
+
+    Args:
+        is_attacked: what the transforms make is attacked, as long as it lies beside what was there.
 
     Raises: IncompatibleChoice, DataError.
     """
@@ -53,11 +57,13 @@ def transformed(engine: Engine, table: Table, plan: Plan) -> tuple[Table, tuple[
         warnings = tuple(text for each, f in zip(chain, fittings, strict=True) for text in each.warnings(f))
         kinds = tuple(each.name for each in chain)
         made_columns.append(MadeColumn(name, kinds, plan.told_stage(name), plan.means(name), key, warnings))
+    attacked = attacks_on_transforms(engine, table, plan, {n: SHOWN + n for n in plan.changed}) if is_attacked else ()
+    plan = replace(plan, made=tuple(made_columns), attacked=attacked)
     early = [name for name in plan.changed if plan.stage_of(name) is Stage.BEFORE]
     table = engine.changed(table, [Change(n, table.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in early])
     made = [name for name in early if name not in names]
     late = [SHOWN + name for name in plan.changed if name not in early]
-    return engine.select(table, [*names, *made, *late]), tuple(made_columns)
+    return engine.select(table, [*names, *made, *late]), plan
 
 
 def published(engine: Engine, table: Table, columns: Sequence[str], plan: Plan) -> Table:
