@@ -3,10 +3,12 @@ them."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import statistics
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 import polars as pl
@@ -17,10 +19,14 @@ import tablecloak as tc
 from tablecloak import pipeline, registry
 from tablecloak.attacks.base import run_attacks
 from tablecloak.attacks.case import Attacker, Changed, How
+from tablecloak.data.table import ColumnType
 from tablecloak.engines.local.engine import LocalEngine
+from tablecloak.io.sources import Source
 from tablecloak.measure.attack import attack
 from tablecloak.policy.load import parse_policy
-from tablecloak.release.attack_transforms import _case as case_of_columns
+from tablecloak.progress import Timed
+from tablecloak.release.attack_transforms import case_of_columns
+from tablecloak.release.prepare import read
 from tablecloak.rng import Secret
 from tablecloak.transforms.base import LINE, ByValue, Family, Transform, random_of, transform
 
@@ -178,8 +184,6 @@ def stands_for(before, after, how=How.STANDS_FOR):
 @pytest.mark.parametrize("seed", range(8))
 def test_frequencies_match_values_and_pseudonyms(seed):
     """All orders of equally frequent values and pseudonyms are tried, and the records counted that are right."""
-    from itertools import permutations
-
     draw = random.Random(seed)
     before = [draw.choice("aabcd") for _ in range(9)]
     after = [ord(x) * 7 % 11 if draw.random() < 0.9 else 99 for x in before]
@@ -205,7 +209,7 @@ def test_frequencies_match_values_and_pseudonyms(seed):
         assert sum(rates) / len(rates) <= most + 1e-9
 
 
-def test_at_least_some_of_these_were_undone_by_frequency():
+def test_values_of_different_frequencies_are_all_found():
     before = list("aaaabbbc")
     result = found("pseudonym-reversal", stands_for(before, [f"p{ord(x)}" for x in before]))
     assert (result.average, result.baseline, result.details["method"]) == (1.0, 0.5, "frequency")
@@ -245,8 +249,6 @@ def test_pseudonyms_that_are_the_values_are_found():
 
 
 def test_plain_digests_are_looked_up():
-    import hashlib
-
     before = [f"p{i}" for i in range(20)]
     result = found("pseudonym-reversal", stands_for(before, [hashlib.sha1(x.encode()).hexdigest() for x in before]))
     assert (result.average, result.details["method"]) == (1.0, "sha1")
@@ -292,7 +294,7 @@ def toys():
         size: float = Field(description="of the noise")
 
         def result(self, type_):
-            return tc.ColumnType.FLOAT if hasattr(tc, "ColumnType") else type(type_)("float")
+            return ColumnType.FLOAT
 
         def fit(self, fitting):
             return _Noise(fitting.secret, self.size)
@@ -304,7 +306,7 @@ def toys():
         kept: int = Field(description="characters that stay")
 
         def result(self, type_):
-            return type(type_)("text")
+            return ColumnType.TEXT
 
         def fit(self, fitting):
             return ByValue(_Hide(self.kept))
@@ -456,10 +458,6 @@ def test_plans_keep_no_cell_of_the_sample():
 
 
 def test_reading_for_verify_attacks_nothing():
-    from tablecloak.io.sources import Source
-    from tablecloak.progress import Timed
-    from tablecloak.release.prepare import read
-
     policy = policy_of(town={"role": "keep", "transform": "hmac"})
     plan, _ = read(LocalEngine(), Source.in_memory(people(50)), policy, Timed())
     assert plan.attacked == ()

@@ -54,10 +54,11 @@ def _linked(shown: Shown, results: list[AttackResult]) -> Iterator[Finding]:
     attack, success = max(successes, key=lambda pair: pair[1].average)
     if success.average <= MOST_LINKED:
         return
-    among = "all records" if success.n_sampled is None else f"{success.n_sampled:,} records that were drawn"
+    drawn = success.details.get("among")
+    among = "over all records" if drawn is None else f"among {drawn:,} records that were drawn, and less among all"
     what = (
         f"whoever knows the true {_values(success)} of a person finds their record with a chance of about "
-        f"{_percent(shown, success, success.average)} over {among} (attack {attack}), and of "
+        f"{_percent(shown, success, success.average)} {among} (attack {attack}), and of "
         f"{_percent(shown, success, success.baseline)} by guessing"
     )
     yield _finding(shown, success, what, success.details["columns"], success.details["weakest"], MORE_NOISE)

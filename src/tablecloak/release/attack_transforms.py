@@ -28,7 +28,8 @@ ON_MOVED = ("distance-linkage", "probabilistic-linkage", "rank-linkage", "noise-
 SHARED_BY = 10
 # Nobody has a list of the texts that people wrote, and most of each is published on purpose.
 FREE_TEXT = ("redact",)
-SAMPLED = "counted among {n:,} of {n_rows:,} records: among all of them, links are rarer"
+SAMPLED = "columns that transforms change were attacked among {n:,} of {n_rows:,} records: among all, {all}"
+AMONG_ALL = {"pseudonym-reversal": "frequencies may tell more", "noise-filtering": "it is about the same"}
 
 
 def attacks_on_transforms(
@@ -47,8 +48,8 @@ def attacks_on_transforms(
     columns = [column for column in columns if column.after.n_unique() > 1]  # one cell for all tells nothing
     moved = [column for column in columns if column.how is How.PERTURBED]
     others = [_with_all_alike(engine, table, c, shown_as[c.name]) for c in columns if c.how is not How.PERTURBED]
-    linked = run_attacks(_case(moved), ON_MOVED) if moved else []
-    undone = [run_attacks(_case([column]), ["pseudonym-reversal"])[0] for column in others]
+    linked = run_attacks(case_of_columns(moved), ON_MOVED) if moved else []
+    undone = [run_attacks(case_of_columns([column]), ["pseudonym-reversal"])[0] for column in others]
     results = [*linked, *([_worst(undone)] if undone else [])]
     return tuple(_told(result, cells.height, table.n_rows) for result in results)
 
@@ -89,7 +90,7 @@ def _with_all_alike(engine: Engine, table: Table, column: Changed, shown: str) -
     return Changed(column.name, column.how, cells[column.name], cells[shown])
 
 
-def _case(columns: Sequence[Changed]) -> Case:
+def case_of_columns(columns: Sequence[Changed]) -> Case:
     """Rows whose cells are known before and after, and nothing else."""
     n = len(columns[0].before)
     rows, sizes = np.arange(n), ClassStats(np.ones(n, np.int64))
@@ -114,5 +115,7 @@ def _told(result: AttackResult, n: int, n_rows: int) -> AttackResult:
     success = result.finding
     if success is None or n >= n_rows:
         return placeless(result)
-    sampled = replace(success, n_sampled=success.n_sampled or success.n_targets)
-    return placeless(replace(result, finding=sampled), (SAMPLED.format(n=n, n_rows=n_rows),))
+    details = {**success.details, "among": n}
+    note = SAMPLED.format(n=n, n_rows=n_rows, all=AMONG_ALL.get(result.attack, "links are rarer"))
+    sampled = replace(success, n_sampled=success.n_sampled or success.n_targets, details=details)
+    return placeless(replace(result, finding=sampled), (note,))
