@@ -25,7 +25,7 @@ from tablecloak.release.recount import ROWS_NAMED, Failure
 from tablecloak.transforms._keys import key_of
 from tablecloak.transforms.base import Fitting, Stage, Transform, fitted
 
-SHOWN = "\0published "  # before the name of a column: what is published of it
+SHOWN = "\x1fpublished "  # before the name of a column: what is published of it; Arrow hands over no name with a null
 
 
 @dataclass(frozen=True, slots=True)
