@@ -26,6 +26,7 @@ from tablecloak.measure.attack import attack
 from tablecloak.policy.load import parse_policy
 from tablecloak.progress import Timed
 from tablecloak.release.attack_transforms import case_of_columns
+from tablecloak.release.facts.public import _attack as public_attack
 from tablecloak.release.prepare import read
 from tablecloak.rng import Secret
 from tablecloak.transforms.base import LINE, ByValue, Family, Transform, random_of, transform
@@ -448,6 +449,20 @@ output: {path: out.csv, report: out.html, certificate: out.json}
     assert pay["share"] * 50 == pytest.approx(round(pay["share"] * 50))  # 2,500 records: steps of 2 %
     exact = next(a for a in report.attacks if a.attack == "distance-linkage").finding.average
     assert f"{exact:.4f}" not in page
+
+
+@pytest.mark.usefixtures("toys")
+def test_what_a_sample_says_is_rounded_by_its_size(monkeypatch):
+    """Of 6,000 records 600 were drawn: one of them moves a share by 1/600, so steps are 10 % and not 1 %."""
+    monkeypatch.setattr("tablecloak.release.attack_transforms.MOST_ROWS", 600)
+    report = released(people(6000), pay=noise(30))
+    result = next(a for a in report.attacks if a.attack == "distance-linkage")
+    assert result.finding.n_sampled == 600
+    assert "among 600 of 6,000 records" in result.finding.notes[-1]
+    assert public_attack(result, 0.01).finding.average == round(result.finding.average, 1) != result.finding.average
+    (finding,) = weak(report)
+    assert finding.share == round(result.finding.average, 1)
+    assert "among 600 records that were drawn" in finding.what
 
 
 @pytest.mark.usefixtures("toys")

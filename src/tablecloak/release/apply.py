@@ -75,6 +75,7 @@ def apply_file(
     return RunReport(
         verification, made.measurements, timed.seconds, [sentence(m) for m in plan.goal.models], "recoding",
         engine.name, table.n_rows - made.table.n_rows, made.notes, str(place),
+        attacks=plan.attacked,
     )  # fmt: skip
 
 
