@@ -452,6 +452,24 @@ output: {path: out.csv, report: out.html, certificate: out.json}
 
 
 @pytest.mark.usefixtures("toys")
+def test_groups_of_exact_values_have_it_in_their_report(tmp_path):
+    """Exact quasi-identifiers are attacked, too; sensitive values are cut from their rows, and are not."""
+    changes = {
+        "age": noise(0.001, "quasi"),
+        "pay": noise(2, "sensitive"),
+        "town": {"role": "keep", "transform": "hmac"},
+    }
+    policy = tc.Policy(
+        columns={"illness": "drop", **changes}, goals=[tc.LDiversity(l=2)], algorithm={"kind": "anatomy"}
+    )
+    release = tc.anonymize(people(800), policy)
+    moved = next(a for a in release.report.attacks if a.attack == "distance-linkage")
+    assert moved.finding.details["columns"] == ["age"]
+    release.write(tmp_path / "out.csv", report=tmp_path / "out.html")
+    assert "pseudonym-reversal" in (tmp_path / "out.html").read_text()
+
+
+@pytest.mark.usefixtures("toys")
 def test_what_a_sample_says_is_rounded_by_its_size(monkeypatch):
     """Of 6,000 records 600 were drawn: one of them moves a share by 1/600, so steps are 10 % and not 1 %."""
     monkeypatch.setattr("tablecloak.release.attack_transforms.MOST_ROWS", 600)
