@@ -144,6 +144,7 @@ class _Made:
             solved.shape.notes(solved),
             engine_reason=choice.why if is_chosen else f"{choice.name} was chosen, and all rows are needed in memory",
             transforms=solved.plan.made,
+            attacks=solved.plan.attacked,
         )
 
 
@@ -158,7 +159,7 @@ def _made(
     is_reported: bool | None = None,
 ) -> _Made:
     """The release of a source: written, if files are wanted, and recounted."""
-    plan, table = read(engine, source, policy, timed, is_reported=is_reported)
+    plan, table = read(engine, source, policy, timed, is_reported=is_reported, is_attacked=True)
     if files and files.recoding:
         shape_of(policy).refuse_recoding(plan)
     if files and files.are_wanted and source.table is not None:
@@ -205,7 +206,7 @@ def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[Engi
         return CheckReport(goals, shape.algorithm_name(policy), LocalEngine.name, notes=notes)
     source = source_of(policy)
     with _engine_for(shape, source, demand) as (engine, _):
-        plan, table = read(engine, source, policy, timed)
+        plan, table = read(engine, source, policy, timed, is_attacked=True)
         prepared = prepare(engine, table, plan, timed=timed, look=findings_before)
         plan, solved, is_recounted = prepared.plan, None, False
         if shape.is_quick(prepared.coding):  # all that a run does but write

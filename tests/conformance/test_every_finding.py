@@ -55,6 +55,10 @@ CLEAN = Shown(
     count=count, sample=sample, evidence=Recounted(values=HIST),
 )  # fmt: skip
 SUCCESS = AttackSuccess(highest=1.0, average=0.95, baseline=0.3, n_targets=N, n_victims=190, details={"column": "ill"})
+LINKED = AttackSuccess(
+    highest=1.0, average=0.6, baseline=1 / N, n_targets=N, n_victims=120,
+    details={"columns": ["serial"], "weakest": "serial"},
+)  # fmt: skip
 # A new kind of finding needs an entry here: what is planted in a clean release.
 PLANTED = {
     "exact-bounds": {"evidence": Recounted(values=HIST, rare_bounds={"age": RareBounds(3, 40, 5)})},
@@ -67,6 +71,9 @@ PLANTED = {
     "standing-alone": {"outside": ("ward", "serial")},
     "strong-attack": {
         "evidence": Recounted(values=HIST, attacks=[AttackResult("homogeneity", "d.", "s", None, finding=SUCCESS)])
+    },
+    "weak-transform": {
+        "evidence": Recounted(values=HIST, attacks=[AttackResult("rank-linkage", "d.", "s", None, finding=LINKED)])
     },
     "unnamed-sensitive": {"outside": ("ward", "ill"), "protected": (), "goal": Goal((KAnonymity(k=5),))},
 }

@@ -349,6 +349,21 @@ def test_strong_attack_finds_classes_that_tell_nearly_everybodys_value():
     assert "10% without" in found.what
 
 
+def test_pseudonymised_finds_a_column_published_under_pseudonyms():
+    frame = people(number=[f"P{i}" for i in range(400)])
+    assert kinds(released(frame, ", number: {role: identifier, transform: hmac}")) == [("pseudonymised", "number")]
+
+
+def test_weak_transform_finds_pseudonyms_that_their_frequencies_give_away():
+    # half of the people are in one town, 150 in the next, 50 in the last: three frequencies, three towns
+    towns = np.repeat(["a", "b", "c"], [200, 150, 50])
+    (found,) = [f for f in released(people(town=towns), ", town: {role: keep, transform: hmac}").findings
+                if f.kind == "weak-transform"]  # fmt: skip
+    assert (found.column, found.share) == ("town", 1.0)
+    assert "about 100%" in found.what
+    assert [change.place for change in found.fix.changes] == ["columns.town.role"]
+
+
 # Accepting -----------------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,6 @@ import itertools
 import json
 import random
 import stat
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -51,8 +50,8 @@ def made(frame, base=None, secret=b"s" * 32, **transforms):
     plan = make_plan(policy_of(frame, base, **transforms), frame.columns, secret=Secret(secret))
     engine = LocalEngine()
     table = engine.read(Source.in_memory(frame), columns=plan.read_columns, categorical=plan.categorical)
-    table, columns = transformed(engine, table, plan)
-    replace(plan, made=columns).keep_what_was_made()
+    table, plan = transformed(engine, table, plan)
+    plan.keep_what_was_made()
     return engine.frame(table).select(list(transforms))
 
 

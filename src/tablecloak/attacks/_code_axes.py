@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
+from tablecloak.attacks._changed_columns import Moved, drawn_rows, moved_columns
 from tablecloak.attacks.case import Case, Quasi
 from tablecloak.data.coverage import places_of
 from tablecloak.errors import DoesNotApplyError
@@ -124,6 +125,8 @@ class Pairs:
 
 def pairs_of(case: Case, rng: np.random.Generator) -> Pairs:
     """Targets drawn at random, as many as can be compared with every class."""
+    if case.changed:
+        return _of_changed(moved_columns(case), drawn_rows(case, rng))
     if case.row_of is None:
         raise DoesNotApplyError("needs the original, and to know which row is whose, to know which link is right")
     axes = axes_of(case)
@@ -133,3 +136,15 @@ def pairs_of(case: Case, rng: np.random.Generator) -> Pairs:
     people = case.row_of[rows]
     codes = [q.codes[people] for q in case.quasi if q.codes is not None]
     return Pairs(axes, rows, codes, case.class_labels(), case.stats.size.astype(np.float64), case.classes[rows])
+
+
+def _of_changed(moved: Moved, rows: IntArray) -> Pairs:
+    """The same of perturbed cells: places are in standard deviations, and a cell reaches as far as its noise."""
+    n, sigma, noise = len(moved.before), moved.deviations, moved.noise / moved.deviations
+    before, after = ((x - moved.middle) / sigma for x in (moved.before, moved.after))
+    # missing cells are far from all others, and near each other
+    gone = 3 + np.nan_to_num(np.abs(np.concatenate([before, after]))).max(axis=0, initial=0.0)
+    before, after = (np.where(np.isnan(x), gone, x) for x in (before, after))
+    axes = [CodeAxis(name, True, before[:, i], after[:, i], np.full(n, noise[i])) for i, name in enumerate(moved.names)]
+    everybody = np.arange(n)
+    return Pairs(axes, rows, [rows] * len(axes), [everybody] * len(axes), np.ones(n), rows)

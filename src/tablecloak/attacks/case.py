@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -105,6 +106,24 @@ class Sensitive:
     originals: IntArray | None = None  # (n_originals,)
 
 
+class How(StrEnum):
+    """What became of the cells of a column that is not published as it was."""
+
+    PERTURBED = "perturbed"  # numbers or dates that were moved by chance
+    STANDS_FOR = "stands for"  # other values stand for them, chosen with a key or by chance
+    COVERED = "covered"  # hidden wholly or in part; whoever has a value can tell what is published of it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changed:
+    """One column that is published as something else: its cells before and after, row by row."""
+
+    name: str
+    how: How
+    before: pl.Series  # (n_rows,)
+    after: pl.Series  # (n_rows,)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemSets:
     """Sets of items: what every published record can hold, and what people have, in the same codes."""
@@ -143,6 +162,7 @@ class Case:
     original: pl.DataFrame | None = None
     control: pl.DataFrame | None = None  # people like those of the original who are not in the release
     dictionary: pl.DataFrame | None = None  # the population as it was read
+    changed: tuple[Changed, ...] = ()  # columns whose cells are known before and after, and how they were changed
     items: ItemSets | None = None  # of a release of sets, which has no quasi-identifiers
     program: Program | None = None  # what made the release, where policy and original are known
     memo: dict[str, Any] = field(default_factory=dict, repr=False)  # what several attacks count is counted once

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tablecloak.arrays import FloatArray
+from tablecloak.attacks._changed_columns import details_of, moved_columns
 from tablecloak.attacks._code_axes import CodeAxis, Pairs, pairs_of
 from tablecloak.attacks.base import AttackSuccess, attack, mean_interval, success_of
 from tablecloak.attacks.case import Case
@@ -19,7 +20,8 @@ def distance_linkage(case: Case) -> AttackSuccess:
 
     The distance is the mean over columns: of numbers the difference to the middle of the cell over the column's
     range, of categories 1 - 1 / (values the cell covers), or 1 where it does not cover the person's. Among equally
-    near rows one is drawn. Up to 2,000 people are targets, drawn where there are more.
+    near rows one is drawn. Up to 2,000 people are targets, drawn where there are more. Where a run attacks the columns
+    that it perturbed, these are all that is compared, and differences count in standard deviations of the original.
     By guessing: one of all published rows.
     Stopped by: k-anonymity, microaggregation of all quasi-identifiers together, more noise.
     Reference: Pagliuca, Seri, Some results of individual ranking method on the system of enterprise accounts annual
@@ -51,7 +53,8 @@ def _distance(axis: CodeAxis, codes: np.ndarray, labels: np.ndarray) -> FloatArr
 
 def finding_of_links(case: Case, pairs: Pairs, chances: FloatArray) -> AttackSuccess:
     """What links are worth, from the chance of each target."""
-    success = success_of(case, chances, rows=pairs.rows)
+    details = details_of(moved_columns(case)) if case.changed else None
+    success = success_of(case, chances, rows=pairs.rows, details=details)
     if len(pairs.rows) == case.n_rows:
         return success
     return replace(success, interval=mean_interval(chances), n_sampled=len(chances))

@@ -137,6 +137,7 @@ class Shown:
     keeps_order: bool = False  # rows are published in the order of the input
     has_public_secret: bool = False  # others may read what hiding randomness comes from
     evidence: Recounted = field(default_factory=Recounted)
+    step_of: Callable[[int], float] = lambda n: 0.01  # noqa: ARG005 - in which steps shares of so many records are told
 
     @property
     def linked(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from tablecloak.engines.local.engine import LocalTable
 from tablecloak.findings.base import Finding, Recounted, Shown, find_all, protected_columns, unmatched_acceptances
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import is_public, public_keys
+from tablecloak.release.facts.public import step_of
 from tablecloak.release.plan import Plan, make_plan
 from tablecloak.release.transform import published, with_copy
 from tablecloak.transforms.base import is_pseudonym
@@ -83,7 +84,8 @@ def appraise(
     quasi = shown.quasi
     everything = (*plan.itemised, *quasi, *shown.linked, *(name for name in shown.protected if name not in apart))
     on_all, *others = shown.count([everything, *([quasi, (*quasi, *shown.linked)] if quasi else [])])
-    shown = replace(shown, n_records=on_all.n_records, evidence=evidence)
+    attacks = (*evidence.attacks, *plan.attacked)
+    shown = replace(shown, n_records=on_all.n_records, evidence=replace(evidence, attacks=attacks))
     findings = find_all(shown)
     return Handover(
         findings,
@@ -111,6 +113,7 @@ def findings_before(engine: Engine, table: Table, plan: Plan) -> tuple[Finding, 
     names = [name for name in plan.publication.columns if name in table.types or name in plan.changed]
     as_shown = published(engine, table, names, plan)
     shown = replace(_shown(plan, as_shown, ()), is_released=False, n_records=table.n_rows)
+    shown = replace(shown, evidence=Recounted(attacks=plan.attacked))
     whose = None
     if plan.person is not None and plan.person in table.types:
         whose = published(engine, with_copy(engine, table, plan.person, PERSON), [*names, PERSON], plan)
@@ -181,6 +184,7 @@ def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
         has_exact_groups=plan.algorithm.publishes.is_bucketing,
         keeps_order=publication.order is Order.KEEP,
         has_public_secret=is_public(plan.policy) or bool(public_keys(plan.policy)),
+        step_of=step_of,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tablecloak.algorithms import solution_metrics
 from tablecloak.algorithms.base import Solution
+from tablecloak.attacks.base import AttackResult
 from tablecloak.engines.base import Answer, Coding, OnDemand
 from tablecloak.engines.row_samples import sample_of
 from tablecloak.findings.base import Finding, Status
@@ -65,6 +66,7 @@ class RunReport:
     learning: Learning | None = None  # what models learn from the release, where a target was chosen
     peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
     transforms: tuple[MadeColumn, ...] = ()  # columns that are published as transforms make them
+    attacks: tuple[AttackResult, ...] = ()  # what attackers reach on these
     subject: Subject | None = field(default=None, repr=False)  # what its documents say, where any were written
 
     @property
@@ -91,6 +93,7 @@ class RunReport:
             "metrics": {m.name: m.to_dict() for m in self.measurements},
             **({"learning": self.learning.to_dict()} if self.learning else {}),
             **({"transforms": [made.to_dict() for made in self.transforms]} if self.transforms else {}),
+            **({"attacks": [result.to_dict() for result in self.attacks]} if self.attacks else {}),
             "dropped_for_missing": self.n_missing_dropped,
             "goals": self.goals,
             "algorithm": self.algorithm,

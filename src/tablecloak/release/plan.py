@@ -11,6 +11,7 @@ import polars as pl
 
 from tablecloak.algorithms.base import Algorithm, Publishes, TupleOrder
 from tablecloak.algorithms.topdown.mondrian import Mondrian
+from tablecloak.attacks.base import AttackResult
 from tablecloak.data.domain import MakeHierarchy
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, Table
@@ -80,6 +81,7 @@ class Plan:
     source: Source | None = None  # where the rows come from, opened already; None: a frame
     changed: Mapping[str, Sequence[Transform]] = field(default_factory=dict)  # published columns that are not as read
     made: tuple[MadeColumn, ...] = ()  # the same, once it is known what became of them
+    attacked: tuple[AttackResult, ...] = ()  # what attackers reach on them, where a run or a check asked for it
 
     @property
     def quasi(self) -> list[str]:

@@ -84,12 +84,14 @@ def read(
     timed: Timed,
     *,
     is_reported: bool | None = None,
+    is_attacked: bool = False,
     memo: Memo = AT_ONCE,
 ) -> tuple[Plan, Table]:
     """The columns of a source that a policy asks for, and the plan for them.
 
     Args:
         is_reported: whether a report may be asked for; None: if the policy names one.
+        is_attacked: what transforms publish is attacked, which findings ask for.
     """
     shape = shape_of(policy)
     with timed.phase("read") as notes:
@@ -108,8 +110,11 @@ def read(
         table = memo(key, lambda: engine.read(table_source, columns=plan.read_columns, categorical=plan.categorical))
         if plan.changed:
             chosen = policy.model_dump_json(include=OF_ROWS, by_alias=True)
-            table, made = memo(("changed", *key, chosen, plan.judged_before), lambda: transformed(engine, table, plan))
-            plan = replace(plan, made=made)
+            table, told = memo(
+                ("changed", *key, chosen, plan.judged_before, is_attacked),
+                lambda: transformed(engine, table, plan, is_attacked=is_attacked),
+            )
+            plan = replace(plan, made=told.made, attacked=told.attacked)
         if not source.is_frame:  # of a frame without rows, the preparation says so
             refuse_empty(table.n_rows, source.location)
         notes.append(f"{table.n_rows:,} rows")

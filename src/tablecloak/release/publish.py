@@ -95,4 +95,7 @@ def recount(
         counted = shape.recount(engine, release, plan, with_facts=with_facts)
         notes.append(f"{counted.verification.n_classes:,} {shape.name} recounted")
     require(counted.verification)
+    if counted.facts is not None:
+        facts = replace(counted.facts, attacks=(*counted.facts.attacks, *plan.attacked))
+        counted = replace(counted, facts=facts)
     return counted

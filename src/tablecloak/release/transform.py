@@ -15,11 +15,12 @@ import polars as pl
 from tablecloak.data.changed_columns import Change, Rows, Step, plain_texts
 from tablecloak.engines.base import Engine, Table
 from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.release.attack_transforms import attacks_on_transforms
 from tablecloak.release.plan import MadeColumn, Plan
 from tablecloak.transforms._keys import key_of
 from tablecloak.transforms.base import Fitting, Stage, Transform, fitted
 
-SHOWN = "\0published "  # before the name of a column: what is published of it
+SHOWN = "\x1fpublished "  # before the name of a column: what is published of it; Arrow hands over no name with a null
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,14 @@ class _AsItIs:
         return cells
 
 
-def transformed(engine: Engine, table: Table, plan: Plan) -> tuple[Table, tuple[MadeColumn, ...]]:
-    """A table as it was read, with the columns that the transforms of a policy make of it, and what is said of these.
+def transformed(engine: Engine, table: Table, plan: Plan, *, is_attacked: bool = False) -> tuple[Table, Plan]:
+    """A table as it was read, with the columns that the transforms of a policy make of it, and a plan that tells them.
 
     Every transform sees the other columns as they were, but those that compute a column from what is published of
     others: they come last.
+
+    Args:
+        is_attacked: what the transforms make is attacked, as long as it lies beside what was there.
 
     Raises: IncompatibleChoice, DataError.
     """
@@ -52,11 +56,13 @@ def transformed(engine: Engine, table: Table, plan: Plan) -> tuple[Table, tuple[
         afterwards = tuple(keep for fitting in fittings for keep in fitting.afterwards)
         made_columns.append(MadeColumn(name, kinds, plan.told_stage(name), plan.means(name), key, warnings, afterwards))
     table = engine.settled(table, [SHOWN + name for name in plan.changed])
+    attacked = attacks_on_transforms(engine, table, plan, {n: SHOWN + n for n in plan.changed}) if is_attacked else ()
+    plan = replace(plan, made=tuple(made_columns), attacked=attacked)
     early = [name for name in plan.changed if plan.stage_of(name) is Stage.BEFORE]
     table = engine.changed(table, [Change(n, table.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in early])
     made = [name for name in early if name not in names]
     late = [SHOWN + name for name in plan.changed if name not in early]
-    return engine.select(table, [*names, *made, *late]), tuple(made_columns)
+    return engine.select(table, [*names, *made, *late]), plan
 
 
 def with_copy(engine: Engine, table: Table, column: str, name: str) -> Table:

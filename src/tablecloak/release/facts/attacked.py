@@ -60,7 +60,7 @@ def attacks_on(
     if share == 1.0:
         stats = side_by_side(recount.parts)
         remarks = _of_persons(stats)
-        return tuple(_placeless(e, remarks) for e in run_attacks(case_of(stats, background), names))
+        return tuple(placeless(e, remarks) for e in run_attacks(case_of(stats, background), names))
     totals = None if background is None else Background(background.coding)
     random = rng.child(0, "attacks")
     drawn = side_by_side([_chosen(p, np.flatnonzero(random.random(p.n_classes) < share)) for p in recount.parts])
@@ -68,7 +68,7 @@ def attacks_on(
     lots = [run_attacks(case_of(_chosen(drawn, np.flatnonzero(lot == i)), totals), names) for i in range(LOTS)]
     exposures = run_attacks(case_of(drawn, totals), names)
     return tuple(
-        _estimated(_placeless(exposure), [one[i] for one in lots], recount.n_rows)
+        _estimated(placeless(exposure), [one[i] for one in lots], recount.n_rows)
         for i, exposure in enumerate(exposures)
     )
 
@@ -141,7 +141,8 @@ def _entries(hist: Histogram, classes: IntArray) -> Histogram:
     return replace(hist, indptr=indptr, codes=hist.codes[entries], counts=hist.counts[entries])
 
 
-def _placeless(exposure: AttackResult, remarks: tuple[str, ...] = ()) -> AttackResult:
+def placeless(exposure: AttackResult, remarks: tuple[str, ...] = ()) -> AttackResult:
+    """A result that names no rows, with further remarks."""
     success = exposure.finding
     if success is None:
         return exposure

@@ -82,6 +82,7 @@ def public_run(run: Mapping[str, Any]) -> dict[str, Any]:
         "loss": None if run["loss"] is None else rounded(run["loss"], LOSS_STEP),
         "metrics": _metrics(run["metrics"]),
     }
+    public.pop("attacks", None)  # on columns that transforms change; a report shows them among the others, rounded
     if run.get("risk"):
         public["risk"] = {who: {**sides, "before": _risk(sides["before"], n)} for who, sides in run["risk"].items()}
     if run.get("learning"):
@@ -122,6 +123,8 @@ def _attack(exposure: AttackResult, step: float) -> AttackResult:
     success = exposure.finding
     if success is None:
         return exposure
+    if success.n_sampled is not None:  # a record moves what few records tell farther
+        step = max(step, step_of(success.n_sampled))
     return replace(
         exposure,
         finding=replace(

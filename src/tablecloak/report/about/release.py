@@ -281,7 +281,10 @@ def _risk(subject: Subject, facts: Facts) -> Iterator[Block]:
 def _attacks(facts: Facts) -> Iterator[Block]:
     exposures = [exposure.to_dict() for exposure in facts.attacks]
     yield from quality.attack_blocks(exposures, dict.fromkeys(("prosecutor", "marketer"), facts.before.average))
-    yield quality.caption(f"Chances are rounded to {percent(step_of(facts.before.n_records))}.")
+    drawn = [e.finding.n_sampled for e in facts.attacks if e.finding is not None and e.finding.n_sampled is not None]
+    step, coarsest = step_of(facts.before.n_records), step_of(min(drawn, default=facts.before.n_records))
+    coarser = f", and to {percent(coarsest)} at most where records were drawn" if coarsest > step else ""
+    yield quality.caption(f"Chances are rounded to {percent(step)}{coarser}.")
 
 
 def _utility(subject: Subject, facts: Facts) -> Iterator[Block]:
