@@ -173,4 +173,5 @@ def test_init_names_transforms_that_fit(cloak, folder):
 def test_init_leaves_what_a_preset_decides_alone(cloak, folder):
     assert cloak("init", "patients.csv", "--preset", "hipaa-safe-harbor").code == 0
     admission = next(line for line in (folder / "policy.yaml").read_text().splitlines() if "admission:" in line)
-    assert "transform" not in admission
+    assert "truncate" in admission
+    assert "; or" not in admission

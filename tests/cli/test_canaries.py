@@ -27,6 +27,8 @@ VERBS = [
     ["run", "policy.json", "--engine", "duckdb", "-v"],
     ["check", "policy.json", "--json"],
     ["inspect", "data.csv"],
+    ["advise", "data.csv"],
+    ["advise", "policy.json", "data.csv", "--json"],
     ["init", "data.csv", "--force"],
     ["risk", "data.csv", "--quasi", "name,age"],
     ["hierarchy", "build", "data.csv", "age", "--kind", "order", "--set", "fanout=2"],
@@ -50,7 +52,7 @@ def test_no_verb_shows_a_cell_of_a_broken_file(cloak, folder, verb):
         outcome = cloak(*verb)
         if leaks(outcome.err) or (outcome.code and leaks(outcome.out)) or "unexpected" in outcome.err:
             shown.append((kind, outcome.code, outcome.out[-300:], outcome.err[-300:]))
-        if verb[0] in ("inspect", "risk", "compare", "attack", "check") and leaks(outcome.out):
+        if verb[0] in ("inspect", "advise", "risk", "compare", "attack", "check") and leaks(outcome.out):
             shown.append((kind, "result", outcome.out[-300:], ""))
     assert shown == []
 

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak import registry
 from tablecloak.data.table import Role
 from tablecloak.policy.sections import ColumnSpec
 from tablecloak.profile.remedies import remedies
@@ -19,11 +18,6 @@ from tablecloak.profile.techniques import catalogue
 
 N = 300
 CANARY = "Zyxomma"
-# Kinds of transforms that are named before they are there; remove this once they are.
-PENDING = {
-    "mask", "redact", "substitute", "top-code", "bottom-code", "bin", "truncate", "derive", "microaggregate", "counter",
-    "random", "aes-siv", "ff1", "noise", "blur", "shift-dates", "shuffle", "rank-swap", "pram", "swap", "recompute",
-}  # fmt: skip
 
 
 def letters(i):
@@ -158,8 +152,6 @@ def test_every_kind_of_column_gets_the_technique_that_fits(kind):
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_every_line_is_one_that_a_policy_takes(kind):
     for remedy in advice_on_kind(kind).remedies:
-        if remedy.kind in PENDING - set(registry.known("transforms")):
-            continue
         column = ColumnSpec.model_validate(dict(remedy.spec))
         assert column.role is remedy.role
         assert [each.name for each in column.transform] == [kind for kind in [remedy.kind] if kind]
@@ -324,8 +316,7 @@ def test_patients():
 def test_the_goals_that_are_advised_make_a_policy():
     frame = tc.sample.patients(300)
     report = tc.advise(frame)
-    pending = PENDING - set(registry.known("transforms"))
-    columns = {a.name: dict(a.best.spec) for a in report.columns if a.best.kind not in pending}
+    columns = {a.name: dict(a.best.spec) for a in report.columns}
     goals = [goal for goal in goals_of(report) if goal.get("sensitive", "diagnosis") in columns]
     policy = tc.Policy.model_validate({"columns": columns, "goals": goals, "algorithm": "mondrian"})
     assert tc.anonymize(frame, policy).report.verification.holds

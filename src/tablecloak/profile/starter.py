@@ -66,13 +66,11 @@ def starter_policy(
     """
     chosen = preset_named(preset)
     now = datetime.now(tz=UTC).year if year is None else year
-    person = next(iter(profile.with_role(Role.PERSON)), None)
-    columns = []
-    for column, advice in _advised(profile, chosen, now):
-        transform = chosen.transform(column, now)
-        line = _line(column.column, advice, chosen.hierarchy(column), transform)
-        is_own = advice.role is column.advice.role and not transform
-        columns.append(_with_other_ways(line, is_own=is_own, person=person))
+    columns = [
+        _line(column.column, advice, chosen.hierarchy(column), chosen.transform(column, now))
+        for column, advice in _advised(profile, chosen, now)
+    ]
+    columns = _with_other_ways(columns, profile)
     lines = [
         f"# yaml-language-server: $schema=./{SCHEMA_FILE}",
         f"# A start, not a verdict: read every role before you trust it. Preset {preset}: {chosen.summary}",
@@ -112,8 +110,9 @@ def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
 
 def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnProfile, Advice]]:
     """Roles under the preset; if none is quasi, numbers that would be left out are generalised instead."""
+    is_typed = profile.file is None or profile.file.delimiter is None
     advice = preset.advise(profile.columns, year)
-    advised = [(column, as_read(each, profile)) for column, each in zip(profile.columns, advice, strict=True)]
+    advised = [(c, as_read(each, is_typed=is_typed)) for c, each in zip(profile.columns, advice, strict=True)]
     if any(advice.role is Role.QUASI for _, advice in advised):
         return advised
     numbers = [
@@ -132,9 +131,8 @@ def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnPr
     return [(column, changed.get(column.name, advice)) for column, advice in advised]
 
 
-def as_read(advice: Advice, profile: Profile) -> Advice:
+def as_read(advice: Advice, *, is_typed: bool) -> Advice:
     """Only text files are read as the policy says; in a typed table, dates under another type stay what they are."""
-    is_typed = profile.file is None or profile.file.delimiter is None
     if not advice.reading or not is_typed:
         return advice
     return replace(advice, role=Role.DROP, reason="dates that are not stored as dates; store them so", reading={})
@@ -159,10 +157,15 @@ def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None, tran
     return _Line(column, advice, {**spec, **settings}, f"{why}; {how}")
 
 
-def _with_other_ways(line: _Line, *, is_own: bool, person: str | None) -> _Line:
-    """A line that also names transforms which fit, unless the preset has said what must become of the column."""
-    ways = other_ways(line.column, line.advice, person=person) if is_own else ""
-    return replace(line, why=f"{line.why}; or {ways}") if ways else line
+def _with_other_ways(lines: list[_Line], profile: Profile) -> list[_Line]:
+    """Lines that also name transforms which fit, unless the preset has said what must become of the column."""
+    person = next(iter(profile.with_role(Role.PERSON)), None)
+    told = []
+    for line, column in zip(lines, profile.columns, strict=True):
+        is_own = line.advice == column.advice and line.spec.get("transform") in (None, "drop")
+        ways = other_ways(line.column, line.advice, person=person) if is_own else ""
+        told.append(replace(line, why=f"{line.why}; or {ways}") if ways else line)
+    return told
 
 
 def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[tuple[str, str]]:
