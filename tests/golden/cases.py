@@ -542,10 +542,34 @@ def refused_cases() -> list[Case]:
     ]
 
 
+def transform_cases() -> list[Case]:
+    """Columns that transforms change, before the search and at publishing."""
+    named = {"role": "identifier", "transform": {"kind": "hmac", "domain": "people"}}
+    changed = {
+        **COLUMNS, "name": named,
+        "age": {"role": "quasi", "type": "integer", "transform": {"kind": "round", "base": 5}},
+        "job": {"role": "keep", "transform": {"kind": "mask", "keep_first": 1}},
+        "born": {"role": "keep", "type": "date", "transform": {"kind": "truncate", "to": "year"}},
+        "income": {"role": "keep", "transform": {"kind": "top-code", "k": 20, "label": False}},
+    }  # fmt: skip
+    moved = {**PAID, "pay": {**PAY, "transform": {"kind": "noise", "relative": 0.5}}}
+    visits = {**PERSONS, "who": {"role": "person", "transform": "hmac"},
+              "born": {"role": "keep", "type": "date", "transform": {"kind": "shift-dates", "days": 30}}}  # fmt: skip
+    pay = {"model": "l-diversity", "l": 2, "sensitive": "pay"}
+    return [
+        Case("transform/many", "people", policy_of(changed, K, L2)),
+        Case("transform/judged-before", "people", policy_of(moved, K, pay)),
+        Case("transform/persons", "visits", policy_of(visits, K2)),
+        Case("transform/groups", "people", policy_of({**COLUMNS, "name": named}, L2, algorithm={"kind": "anatomy"})),
+        Case("transform/short", "people", policy_of({**COLUMNS, "zip": {"role": "identifier", "type": "text",
+             "transform": "ff1"}}, K)),
+    ]  # fmt: skip
+
+
 def all_cases() -> list[Case]:
     """Every case of the corpus, by kind."""
     makers = (model_cases, algorithm_cases, person_cases, missing_cases, population_cases, set_cases, source_cases,
-              column_cases, refused_cases)  # fmt: skip
+              column_cases, refused_cases, transform_cases)  # fmt: skip
     return [replace(case, is_wide=is_wide(case)) for make in makers for case in make()]
 
 
@@ -564,7 +588,7 @@ WIDE = {
     "hierarchy/dates/optimal", "odd/text", "odd/numbers", "odd/empty", "role/star", "role/weight", "role/keep",
     "role/keep-accepted", "order/random", "suppressed/star", "suppressed/star-persons", "output/target", "four-goals",
     "refused/no-column", "refused/five-rows", "refused/levels-too-fine", "refused/anatomy-k", "refused/ring-k",
-    "refused/m-with-auto", "refused/t-of-nothing", "refused/k-of-all-persons",
+    "transform/many", "transform/persons", "refused/m-with-auto", "refused/t-of-nothing", "refused/k-of-all-persons",
 }  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from tablecloak.policy.sections import ColumnSpec
 from tablecloak.profile.remedies import remedies
 from tablecloak.profile.techniques import catalogue
 
+pytestmark = pytest.mark.slow
+
 N = 300
 CANARY = "Zyxomma"
 

@@ -31,6 +31,8 @@ from tablecloak.release.prepare import read
 from tablecloak.rng import Secret
 from tablecloak.transforms.base import LINE, ByValue, Family, Transform, random_of, transform
 
+pytestmark = pytest.mark.slow
+
 
 def found(name, columns, **attacker):
     case = replace(case_of_columns(columns), attacker=Attacker(**attacker))

@@ -29,6 +29,8 @@ from tablecloak.measure.perturbed import (
 )
 from tablecloak.rng import Secret
 
+pytestmark = pytest.mark.slow
+
 RUNS = 4000
 
 

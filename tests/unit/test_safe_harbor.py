@@ -19,6 +19,8 @@ from tablecloak.profile.profile import inspect_file
 from tablecloak.profile.safe_harbor import RULES, SPARSE_ZIPS, Violation, violations
 from tablecloak.profile.starter import starter_policy
 
+pytestmark = pytest.mark.slow
+
 YEAR = 2026
 N = 240
 # The 17 of the guidance of HHS of 2012, copied from there.

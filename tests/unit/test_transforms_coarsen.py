@@ -18,6 +18,8 @@ from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.values.cell_grammar import covers, parse
 from transform_runs import applied, cells_of
 
+pytestmark = pytest.mark.slow
+
 KINDS = registry.known("transforms")
 LARGE = 10**18
 

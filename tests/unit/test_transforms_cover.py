@@ -18,6 +18,8 @@ from tablecloak.transforms._keys import key_of
 from tablecloak.transforms.base import Stage
 from transform_runs import applied, cells_of
 
+pytestmark = pytest.mark.slow
+
 KINDS = registry.known("transforms")
 CARD = "4346 6454 0020 5379"
 SEPARATORS = set(" \t\n-./()+")

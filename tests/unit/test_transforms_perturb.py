@@ -29,6 +29,8 @@ from tablecloak.transforms._draws import Distribution, quantiles, share_below
 from tablecloak.transforms._line import Bounds
 from tablecloak.transforms.base import Fitting, Key, fitted
 
+pytestmark = pytest.mark.slow
+
 SECRET = Secret(b"p" * 32)
 
 

@@ -131,6 +131,7 @@ class Shown:
     protected: tuple[str, ...] = ()  # published sensitive columns that a goal protects
     count: Callable[[Sequence[tuple[str, ...]]], list[Alike]] = lambda sets: []  # noqa: ARG005
     sample: Callable[[Sequence[str], str | None], pl.DataFrame] = _nothing  # rows equal in a column all or none
+    covered: tuple[str, ...] = ()  # published columns whose values are hidden, or others put in their place
     pseudonyms: Mapping[str, str] = field(default_factory=dict)  # published columns of them, with how they are made
     apart: tuple[str, ...] = ()  # published in a table of their own, or moved among the rows of a group
     has_exact_groups: bool = False  # quasi-identifiers are exact: groups hide people, not equal labels

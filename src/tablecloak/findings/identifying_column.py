@@ -22,7 +22,8 @@ def identifying_column(shown: Shown) -> Iterator[Finding]:
     Names, numbers of persons, cards and accounts, addresses of mail and of devices, places to the metre and text that
     people wrote: each says who a record is about, whatever else is generalised.
     """
-    columns = [*shown.outside, *shown.protected]
+    # what stands for a name may look like one
+    columns = [name for name in (*shown.outside, *shown.protected) if name not in shown.covered]
     if not columns:
         return
     rows = shown.sample(columns, None)

@@ -24,7 +24,7 @@ from tablecloak.policy.secrets import is_public, public_keys
 from tablecloak.release.facts.public import step_of
 from tablecloak.release.plan import Plan, make_plan
 from tablecloak.release.transform import published, with_copy
-from tablecloak.transforms.base import is_pseudonym
+from tablecloak.transforms.base import Family, is_pseudonym
 
 # Detectors, and the search for keys that repeat, look at so many rows.
 MOST_ROWS = 50_000
@@ -180,6 +180,7 @@ def _shown(plan: Plan, table: Table, apart: Sequence[str]) -> Shown:
         outside=tuple(name for name in columns if name not in quasi and name not in protected),
         protected=tuple(name for name in protected if name not in pseudonyms),
         pseudonyms=pseudonyms,
+        covered=tuple(n for n, chain in plan.changed.items() if chain[-1].family is Family.COVER),
         apart=tuple(apart),
         has_exact_groups=plan.algorithm.publishes.is_bucketing,
         keeps_order=publication.order is Order.KEEP,
