@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import polars as pl
@@ -94,6 +95,26 @@ def test_without_the_secret_drawn_columns_are_not_a_yes():
     assert not verification.holds
     assert not verification.fails
     assert "'id' could not be held against the original" in verification.unchecked[0]
+
+
+def test_a_certificate_names_transforms_and_the_key_by_its_name_only(tmp_path):
+    data = people().with_columns(pl.Series("id", [f"canary{i}" for i in range(240)]))
+    policy = policy_of(pay={"role": "keep", "transform": {"kind": "noise", "scale": 5000}})
+    release = tc.anonymize(data, policy)
+    release.write(tmp_path / "r.csv", certificate=tmp_path / "c.json", report=tmp_path / "r.html")
+    told = json.loads((tmp_path / "c.json").read_text())["transforms"]
+    assert [(made["column"], made["kinds"]) for made in told] == [
+        ("id", ["hmac"]),
+        ("age", ["round"]),
+        ("pay", ["noise"]),
+    ]
+    assert len(told[0]["key"]) == 8
+    assert any("warnings" in made.to_dict() for made in release.report.transforms)
+    assert not any("warnings" in made for made in told)
+    for name in ("c.json", "r.html", "r.csv"):
+        text = (tmp_path / name).read_text()
+        assert SECRET not in text
+        assert "canary" not in text
 
 
 def test_a_pseudonymised_release_is_not_called_anonymous():

@@ -112,6 +112,7 @@ def make_certificate(
         "created": created,
         **{key: public[key] for key in COUNTED},
         **({"risk": _risk_after(run["risk"])} if run.get("risk") else {}),
+        **({"transforms": public["transforms"]} if public.get("transforms") else {}),
         "algorithm": dict(algorithm),
         "engine": run["engine"],
         **({"engine_reason": run["engine_reason"]} if run.get("engine_reason") else {}),

@@ -82,6 +82,8 @@ def public_run(run: Mapping[str, Any]) -> dict[str, Any]:
         "loss": None if run["loss"] is None else rounded(run["loss"], LOSS_STEP),
         "metrics": _metrics(run["metrics"]),
     }
+    if run.get("transforms"):  # warnings count cells of the original
+        public["transforms"] = [{k: v for k, v in made.items() if k != "warnings"} for made in run["transforms"]]
     public.pop("attacks", None)  # on columns that transforms change; a report shows them among the others, rounded
     if run.get("risk"):
         public["risk"] = {who: {**sides, "before": _risk(sides["before"], n)} for who, sides in run["risk"].items()}
