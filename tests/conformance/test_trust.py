@@ -151,7 +151,7 @@ def test_rows_of_one_person_do_not_stand_together(cloak):
 
 def random_order(cloak):
     """How a policy asks for rows in random order, which 0.1.0 called `shuffle`."""
-    return {"shuffle": True} if '"shuffle"' in cloak("schema") else {"order": "random"}
+    return {"order": "random"} if '"order": {' in cloak("schema") else {"shuffle": True}
 
 
 def test_a_random_order_cannot_be_drawn_again(cloak):

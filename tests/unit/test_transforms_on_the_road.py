@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 import tablecloak as tc
 from tablecloak import pipeline
-from tablecloak.policy.load import parse_policy
+from tablecloak.policy.load import load_policy, parse_policy
 from tablecloak.policy.problems import InvalidPolicyError
 from tablecloak.release.apply import apply_file
 
@@ -234,3 +235,22 @@ def test_what_means_nothing_is_refused(column, message):
     with pytest.raises(InvalidPolicyError) as refused:
         policy_of(sex=column, age="quasi")
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("place", ["secret: {file: secret.txt}", "key"])
+def test_files_of_secrets_and_keys_are_found_beside_a_policy_in_another_folder(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = Path("owner")
+    folder.mkdir()
+    people().write_csv(folder / "people.csv")
+    (folder / "secret.txt").write_text(SECRET)
+    (folder / "secret.txt").chmod(0o600)
+    chosen = '{kind: hmac, key: "file:secret.txt"}' if place == "key" else "hmac"
+    (folder / "policy.yaml").write_text(
+        "input: people.csv\n"
+        f"columns: {{id: {{role: identifier, transform: {chosen}}}, age: quasi}}\n"
+        f"goals: [{{model: k-anonymity, k: 5}}]\noutput: release.csv\n{place if place != 'key' else ''}\n"
+    )
+    one, other = (pipeline.run(load_policy(folder / "policy.yaml"), force=True) and
+                  pl.read_csv(folder / "release.csv", infer_schema=False)["id"].to_list() for _ in range(2))  # fmt: skip
+    assert one == other

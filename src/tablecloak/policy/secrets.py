@@ -83,7 +83,7 @@ def _path(policy: Policy) -> Path | None:
 def _material(policy: Policy) -> bytes:
     assert policy.secret is not None
     path = _path(policy)
-    return read_material(f"env:{policy.secret.env}" if path is None else f"file:{path}", policy.base)
+    return read_material(f"env:{policy.secret.env}" if path is None else f"file:{path}", Path())
 
 
 def read_material(place: str, base: Path, *, noun: str = "secret", hint: str = HINT) -> bytes:
