@@ -123,8 +123,13 @@ class Several:
 
     def serialize(self, values: tuple[Any, ...]) -> Any:
         """The values as they are written in a policy."""
-        plain = [self.each.serialize(value) for value in values]
+        plain = [self._short(self.each.serialize(value)) for value in values]
         return plain[0] if len(plain) == 1 else plain
+
+    def _short(self, written: Any) -> Any:
+        """The name alone, where nothing else is said."""
+        is_name = self.each.has_shorthand and isinstance(written, Mapping) and set(written) == {self.each.tag}
+        return written[self.each.tag] if is_name else written
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
