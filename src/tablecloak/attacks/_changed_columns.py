@@ -15,7 +15,7 @@ from tablecloak.errors import DoesNotApplyError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moved:
+class PerturbedCells:
     """Perturbed columns as numbers; of dates, those of days or microseconds. Missing cells are nan."""
 
     names: tuple[str, ...]
@@ -40,17 +40,17 @@ class Moved:
         return np.array([float(np.sqrt(s.mean())) if len(s) else 0.0 for s in squares])
 
     @property
-    def complete(self) -> Moved:
+    def complete(self) -> PerturbedCells:
         """The rows without missing cells."""
         is_whole = ~(np.isnan(self.before) | np.isnan(self.after)).any(axis=1)
-        return Moved(self.names, self.before[is_whole], self.after[is_whole])
+        return PerturbedCells(self.names, self.before[is_whole], self.after[is_whole])
 
 
 def _present(column: FloatArray) -> FloatArray:
     return column[~np.isnan(column)]
 
 
-def moved_columns(case: Case) -> Moved:
+def moved_columns(case: Case) -> PerturbedCells:
     """The perturbed columns of a case; of files, those in which most numbers are others than they were.
 
     Raises: DoesNotApplyError.
@@ -60,8 +60,8 @@ def moved_columns(case: Case) -> Moved:
         if not chosen:
             raise DoesNotApplyError("no column of numbers was perturbed")
         sides = [np.stack([_line(getattr(c, side)) for c in chosen], axis=1) for side in ("before", "after")]
-        case.memo["moved"] = Moved(tuple(c.name for c in chosen), *sides)
-    moved: Moved = case.memo["moved"]
+        case.memo["moved"] = PerturbedCells(tuple(c.name for c in chosen), *sides)
+    moved: PerturbedCells = case.memo["moved"]
     return moved
 
 
@@ -94,7 +94,7 @@ def drawn_rows(case: Case, rng: np.random.Generator) -> IntArray:
     return np.sort(rng.choice(n, most, replace=False)) if most < n else np.arange(n)
 
 
-def details_of(moved: Moved) -> dict[str, Any]:
+def details_of(moved: PerturbedCells) -> dict[str, Any]:
     """Which columns were compared, and in which of them cells were moved least."""
     shares = moved.noise / moved.deviations
     return {"columns": list(moved.names), "weakest": moved.names[int(np.argmin(shares))]}

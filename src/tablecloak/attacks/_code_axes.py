@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
-from tablecloak.attacks._changed_columns import Moved, drawn_rows, moved_columns
+from tablecloak.attacks._changed_columns import PerturbedCells, drawn_rows, moved_columns
 from tablecloak.attacks.case import Case, Quasi
 from tablecloak.data.coverage import places_of
 from tablecloak.errors import DoesNotApplyError
@@ -138,7 +138,7 @@ def pairs_of(case: Case, rng: np.random.Generator) -> Pairs:
     return Pairs(axes, rows, codes, case.class_labels(), case.stats.size.astype(np.float64), case.classes[rows])
 
 
-def _of_changed(moved: Moved, rows: IntArray) -> Pairs:
+def _of_changed(moved: PerturbedCells, rows: IntArray) -> Pairs:
     """The same of perturbed cells: places are in standard deviations, and a cell reaches as far as its noise."""
     n, sigma, noise = len(moved.before), moved.deviations, moved.noise / moved.deviations
     before, after = ((x - moved.middle) / sigma for x in (moved.before, moved.after))

@@ -13,37 +13,37 @@ from tablecloak.data.table import ColumnType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class RowsBeside:
     """Which rows cells belong to, and what else these hold."""
 
     numbers: IntArray  # (n,) in the order of the source
     beside: pl.DataFrame  # the columns that the step needs, as they are in the table
 
 
-class Step(Protocol):
+class CellStep(Protocol):
     """Changes cells of a column; it can be sent to another process."""
 
-    def __call__(self, cells: pl.Series, rows: Rows) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
         """New cells for some rows, as many as there were."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class ColumnChange:
     """A column as a step makes it, added to a table or in place of another."""
 
     name: str  # of the column that is made
     type: ColumnType
-    step: Step
+    step: CellStep
     source: str  # the column whose cells it is given
     needs: tuple[str, ...] = ()  # other columns that it reads
 
 
-def made_columns(frame: pl.DataFrame, numbers: IntArray, changes: Sequence[Change]) -> list[pl.Series]:
+def made_columns(frame: pl.DataFrame, numbers: IntArray, changes: Sequence[ColumnChange]) -> list[pl.Series]:
     """The columns that changes make of some rows, given their numbers."""
     read = list(dict.fromkeys(name for change in changes for name in (change.source, *change.needs)))
     cells = plain_texts(frame.select(read))
     return [
-        change.step(cells[change.source], Rows(numbers, cells.select(change.needs))).alias(change.name)
+        change.step(cells[change.source], RowsBeside(numbers, cells.select(change.needs))).alias(change.name)
         for change in changes
     ]
 
@@ -53,7 +53,7 @@ def plain_texts(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
 
 
-def read_by(changes: Sequence[Change], columns: Sequence[str]) -> tuple[list[Change], list[str]]:
+def read_by(changes: Sequence[ColumnChange], columns: Sequence[str]) -> tuple[list[ColumnChange], list[str]]:
     """The changes that make some of the wanted columns, and the columns of the table that must be read for all."""
     wanted = [change for change in changes if change.name in columns]
     made = {change.name for change in wanted}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import CutTree, Solution
 from tablecloak.algorithms.one_pass.pile_dealing import Dealing
 from tablecloak.arrays import BoolArray, IntArray
-from tablecloak.data.changed_columns import Change
+from tablecloak.data.changed_columns import ColumnChange
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
@@ -259,7 +259,7 @@ class Engine(Protocol):
     def select(self, table: Table, columns: Sequence[str], *, without_missing: Sequence[str] = ()) -> Table:
         """Some columns, and only the rows in which none of the columns `without_missing` is empty."""
 
-    def changed(self, table: Table, changes: Sequence[Change]) -> Table:
+    def changed(self, table: Table, changes: Sequence[ColumnChange]) -> Table:
         """The same rows with columns that steps make, in place of others of their name or after all others.
 
         Steps see the table as it is given, not what other steps make of it.

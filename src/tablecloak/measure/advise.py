@@ -40,7 +40,7 @@ HIDDEN = (Role.DROP, Role.IDENTIFIER, Role.PERSON)
 HIDING = (Family.COVER, Family.PSEUDONYM)
 
 
-class Status(StrEnum):
+class Fitness(StrEnum):
     """What advice is worth."""
 
     ADVISED = "advised"  # there is no policy that it could be compared with
@@ -56,7 +56,7 @@ class ColumnAdvice:
 
     name: str
     looks_like: str
-    status: Status
+    status: Fitness
     remedies: tuple[Remedy, ...]
     now: str | None = None  # what the policy does
 
@@ -94,7 +94,7 @@ class TableAdvice:
     rule: str
     why: str
     not_from: str
-    status: Status
+    status: Fitness
     changes: tuple[Change, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _of_table(profile: Profile) -> AdviceReport:
     for each in profile.columns:
         advice = as_read(each.advice, is_typed=_is_typed(profile))
         found = remedies(each.column, advice, person=person)
-        columns.append(ColumnAdvice(each.name, advice.looks_like, Status.ADVISED, found))
+        columns.append(ColumnAdvice(each.name, advice.looks_like, Fitness.ADVISED, found))
     table = _on_table(columns, {each.name: each.column for each in profile.columns}, profile.n_rows)
     return AdviceReport(tuple(columns), tuple(table), profile.n_rows, profile.file.path if profile.file else None)
 
@@ -244,21 +244,21 @@ def _under(own: Advice, asked: Role) -> Advice:
     return Advice(asked, own.reason, own.looks_like, own.detector, own.reading)
 
 
-def _status(spec: ColumnSpec, column: Column, own: Advice, found: Sequence[Remedy]) -> Status:
+def _status(spec: ColumnSpec, column: Column, own: Advice, found: Sequence[Remedy]) -> Fitness:
     """How far what a policy does to a column is from what fits it."""
     kinds = {each.name for each in spec.transform}
     is_left_out = spec.role in HIDDEN and not kinds
     if is_left_out or any(each.family in HIDING for each in spec.transform):
-        return Status.FINE
+        return Fitness.FINE
     if spec.role in HIDDEN or is_identifying(own):
-        return Status.UNSAFE
+        return Fitness.UNSAFE
     if any(remedy.role is spec.role and {remedy.kind} - {None} == kinds for remedy in found):
-        return Status.FINE
+        return Fitness.FINE
     if spec.role in (Role.QUASI, Role.ITEMS) or kinds:
-        return Status.FINE
+        return Fitness.FINE
     if spec.role in (Role.KEEP, Role.WEIGHT) and column.singles_out:
-        return Status.UNSAFE
-    return Status.BETTER
+        return Fitness.UNSAFE
+    return Fitness.BETTER
 
 
 def _now(spec: ColumnSpec) -> str:
@@ -275,11 +275,11 @@ def _on_table(columns: Sequence[ColumnAdvice], described: dict[str, Column], n_r
     sensitive = [advice.name for advice in columns if advice.best.role is Role.SENSITIVE]
     goals = [*_k_goal(), *(goal for name in sensitive for goal in _goals_for(name, described[name]))]
     if quasi and not sensitive:
-        yield _only_quasi(Status.ADVISED, (Change("goals", _k_goal()),))
+        yield _only_quasi(Fitness.ADVISED, (Change("goals", _k_goal()),))
     elif sensitive and not quasi:
-        yield _only_sensitive(Status.ADVISED, (Change("goals", goals[1:]),))
+        yield _only_sensitive(Fitness.ADVISED, (Change("goals", goals[1:]),))
     elif quasi:
-        yield _quasi_and_sensitive(Status.ADVISED, (Change("goals", goals),))
+        yield _quasi_and_sensitive(Fitness.ADVISED, (Change("goals", goals),))
         yield from _options(sensitive, described)
     if n_rows >= MANY_ROWS and any(advice.best.role in (Role.IDENTIFIER, Role.PERSON) for advice in columns):
         yield _speed()
@@ -291,7 +291,7 @@ def _on_policy(policy: Policy, profile: Profile | None, described: dict[str, Col
     missing = [*_missing_goals(policy, sensitive, described)]
     first = len(policy.goals)
     changes = tuple(Change(f"goals.{first + number}", goal) for number, goal in enumerate(missing))
-    status = Status.BETTER if changes else Status.FINE
+    status = Fitness.BETTER if changes else Fitness.FINE
     if policy.columns_with(Role.ITEMS):
         yield _of_items()
     elif not sensitive:
@@ -303,11 +303,11 @@ def _on_policy(policy: Policy, profile: Profile | None, described: dict[str, Col
     if found and not policy.columns_with(Role.PERSON):
         why = f"'{found[0]}' repeats like a number of persons, and goals count its rows as if they were people"
         not_from = "rows that can be recognised as those of one person by what else they show"
-        yield TableAdvice("persons", why, not_from, Status.UNSAFE, (Change(f"columns.{found[0]}.role", "person"),))
+        yield TableAdvice("persons", why, not_from, Fitness.UNSAFE, (Change(f"columns.{found[0]}.role", "person"),))
     if policy.others == "keep":
         why = "columns that the policy does not name are published as they are, also those that come later"
         yield TableAdvice(
-            "unclassified", why, "what is named and has the wrong role", Status.UNSAFE, (Change("others", "drop"),)
+            "unclassified", why, "what is named and has the wrong role", Fitness.UNSAFE, (Change("others", "drop"),)
         )
     if profile and profile.n_rows >= MANY_ROWS and policy.columns_with(Role.IDENTIFIER, Role.PERSON):
         yield _speed()
@@ -341,7 +341,7 @@ def _missing_goals(policy: Policy, sensitive: Sequence[str], described: dict[str
             yield wanted
 
 
-def _only_quasi(status: Status, changes: tuple[Change, ...]) -> TableAdvice:
+def _only_quasi(status: Fitness, changes: tuple[Change, ...]) -> TableAdvice:
     return TableAdvice(
         "only-quasi",
         f"nothing is sensitive, so it is enough that every record looks like others: k-anonymity, with k: {K} or more",
@@ -351,7 +351,7 @@ def _only_quasi(status: Status, changes: tuple[Change, ...]) -> TableAdvice:
     )
 
 
-def _only_sensitive(status: Status, changes: tuple[Change, ...]) -> TableAdvice:
+def _only_sensitive(status: Fitness, changes: tuple[Change, ...]) -> TableAdvice:
     return TableAdvice(
         "only-sensitive",
         "nothing looks like something others know, so values have to be mixed: l-diversity, and t-closeness because "
@@ -362,7 +362,7 @@ def _only_sensitive(status: Status, changes: tuple[Change, ...]) -> TableAdvice:
     )
 
 
-def _quasi_and_sensitive(status: Status, changes: tuple[Change, ...]) -> TableAdvice:
+def _quasi_and_sensitive(status: Fitness, changes: tuple[Change, ...]) -> TableAdvice:
     return TableAdvice(
         "quasi-and-sensitive",
         "k-anonymity hides which record is whose, l-diversity what a class has in common, t-closeness what is similar "
@@ -381,13 +381,13 @@ def _options(sensitive: Sequence[str], described: dict[str, Column]) -> Iterator
             f"{', '.join(numbers)}: numbers may also be perturbed; k-anonymity comes first, because it holds for every "
             "record and noise for none",
             "outliers, and columns that are correlated with them",
-            Status.OPTION,
+            Fitness.OPTION,
         )
     yield TableAdvice(
         "faithful-copy",
         "where values must stay exact, each column is shuffled inside of groups, and only whose they are is lost",
         "columns that depend on each other and undo it; who is in the table is nearly seen",
-        Status.OPTION,
+        Fitness.OPTION,
         (Change("algorithm", {"kind": "permutation"}),),
     )
 
@@ -397,7 +397,7 @@ def _of_items() -> TableAdvice:
         "items",
         "every item may be known and may be learned, so any few of them must be in k sets: km-anonymity",
         "who knows more items of a set than the goal is about",
-        Status.FINE,
+        Fitness.FINE,
     )
 
 
@@ -406,5 +406,5 @@ def _speed() -> TableAdvice:
         "speed",
         "the table is large: hmac or counter cost less than aes-siv and ff1, which encrypt every value",
         "nothing; it is about time",
-        Status.OPTION,
+        Fitness.OPTION,
     )

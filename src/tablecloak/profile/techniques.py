@@ -17,7 +17,7 @@ Level: TypeAlias = Literal["low", "average", "high"]
 OFFERED_KINDS = ("transforms", "models", "algorithms", "hierarchies")  # of the registry
 
 
-class Family(StrEnum):
+class TechniqueFamily(StrEnum):
     """How a technique protects."""
 
     CRYPTOGRAPHIC = "cryptographic"  # by a key
@@ -27,23 +27,23 @@ class Family(StrEnum):
     PSEUDONYMISATION = "pseudonymisation"  # by what stands for a value, with a way back
 
 
-class _Entry(BaseModel):
+class _CatalogueEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Rank(_Entry):
+class Rank(_CatalogueEntry):
     """How the survey ranks a technique."""
 
     privacy: Level
     utility: Level
 
 
-class Technique(_Entry):
+class Technique(_CatalogueEntry):
     """A technique as its source prints it, and what there is of it here."""
 
     name: str
     title: str
-    family: Family
+    family: TechniqueFamily
     what: str
     weakness: str
     source: str  # what the catalogue calls it
@@ -74,7 +74,7 @@ class Technique(_Entry):
         return {kind: names for kind in OFFERED_KINDS if (names := getattr(self, kind))}
 
 
-class Rule(_Entry):
+class ChoiceRule(_CatalogueEntry):
     """When techniques are chosen."""
 
     name: str
@@ -89,7 +89,7 @@ class Rule(_Entry):
         return self.printed is not None
 
 
-class Property(_Entry):
+class Property(_CatalogueEntry):
     """What a privacy property protects from, as the survey prints it, and the model that asks for it."""
 
     name: str
@@ -104,7 +104,7 @@ class Property(_Entry):
         return self
 
 
-class Measure(_Entry):
+class Measure(_CatalogueEntry):
     """A measure of what is lost, as the survey lists it, and the metric that computes it."""
 
     name: str
@@ -119,13 +119,13 @@ class Measure(_Entry):
         return self
 
 
-class Catalogue(_Entry):
+class Catalogue(_CatalogueEntry):
     """Everything that the sources print, and the rules of choice."""
 
     sources: dict[str, str]
     ranks: dict[str, Rank]
     techniques: Annotated[tuple[Technique, ...], Field(min_length=1)]
-    rules: Annotated[tuple[Rule, ...], Field(min_length=1)]
+    rules: Annotated[tuple[ChoiceRule, ...], Field(min_length=1)]
     properties: tuple[Property, ...]
     measures: tuple[Measure, ...]
 
@@ -136,7 +136,7 @@ class Catalogue(_Entry):
             raise PolicyError(f"unknown technique '{name}'", hint=did_you_mean(name, by_name))
         return by_name[name]
 
-    def rule(self, name: str) -> Rule:
+    def rule(self, name: str) -> ChoiceRule:
         """The rule of a name."""
         return next(rule for rule in self.rules if rule.name == name)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from tablecloak.data.changed_columns import Change, Rows, Step, plain_texts
+from tablecloak.data.changed_columns import CellStep, ColumnChange, RowsBeside, plain_texts
 from tablecloak.engines.base import Engine, Table
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.release.attack_transforms import attacks_on_transforms
@@ -27,7 +27,7 @@ SHOWN = "\x1fpublished "  # before the name of a column: what is published of it
 class _AsItIs:
     """Another column."""
 
-    def __call__(self, cells: pl.Series, rows: Rows) -> pl.Series:  # noqa: ARG002
+    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:  # noqa: ARG002
         return cells
 
 
@@ -59,7 +59,7 @@ def transformed(engine: Engine, table: Table, plan: Plan, *, is_attacked: bool =
     attacked = attacks_on_transforms(engine, table, plan, {n: SHOWN + n for n in plan.changed}) if is_attacked else ()
     plan = replace(plan, made=tuple(made_columns), attacked=attacked)
     early = [name for name in plan.changed if plan.stage_of(name) is Stage.BEFORE]
-    table = engine.changed(table, [Change(n, table.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in early])
+    table = engine.changed(table, [ColumnChange(n, table.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in early])
     made = [name for name in early if name not in names]
     late = [SHOWN + name for name in plan.changed if name not in early]
     return engine.select(table, [*names, *made, *late]), plan
@@ -67,7 +67,7 @@ def transformed(engine: Engine, table: Table, plan: Plan, *, is_attacked: bool =
 
 def with_copy(engine: Engine, table: Table, column: str, name: str) -> Table:
     """A table with one of its columns a second time, under another name."""
-    return engine.changed(table, [Change(name, table.types[column], _AsItIs(), column)])
+    return engine.changed(table, [ColumnChange(name, table.types[column], _AsItIs(), column)])
 
 
 def published(engine: Engine, table: Table, columns: Sequence[str], plan: Plan) -> Table:
@@ -76,7 +76,7 @@ def published(engine: Engine, table: Table, columns: Sequence[str], plan: Plan) 
     if not late:
         return engine.select(table, columns)
     shown = engine.select(table, [SHOWN + name if name in late else name for name in columns])
-    shown = engine.changed(shown, [Change(n, shown.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in late])
+    shown = engine.changed(shown, [ColumnChange(n, shown.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in late])
     return engine.select(shown, columns)
 
 
@@ -108,16 +108,16 @@ def _read_published(plan: Plan, name: str) -> set[str]:
 class _OfPublished:
     """A step that is given other columns as they are published, under their names."""
 
-    step: Step
+    step: CellStep
 
-    def __call__(self, cells: pl.Series, rows: Rows) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
         names = {column: column.removeprefix(SHOWN) for column in rows.beside.columns}
-        return self.step(cells, Rows(rows.numbers, rows.beside.rename(names)))
+        return self.step(cells, RowsBeside(rows.numbers, rows.beside.rename(names)))
 
 
 def _change(
     engine: Engine, table: Table, plan: Plan, name: str, index: int, chosen: Transform, run: dict[str, Any]
-) -> tuple[Change, Fitting]:
+) -> tuple[ColumnChange, Fitting]:
     source = SHOWN + name if index else _source(table, name, chosen, plan.person)
     needs = chosen.needs(plan.person)
     made = {other for other in plan.changed if SHOWN + other in table.types} if chosen.reads_published else set()
@@ -130,10 +130,10 @@ def _change(
     fitting = replace(_fitting(engine, table, plan, name, index, chosen, source), run=run)
     step, type_ = fitted(chosen, fitting), chosen.result(table.types[source])
     if not chosen.reads_published:
-        return Change(SHOWN + name, type_, step, source, needs), fitting
+        return ColumnChange(SHOWN + name, type_, step, source, needs), fitting
     _refuse_unpublished(plan, name, needs)
     shown = tuple(SHOWN + need if need in plan.changed else need for need in needs)
-    return Change(SHOWN + name, type_, _OfPublished(step), source, shown), fitting
+    return ColumnChange(SHOWN + name, type_, _OfPublished(step), source, shown), fitting
 
 
 def _refuse_unpublished(plan: Plan, name: str, needs: Sequence[str]) -> None:

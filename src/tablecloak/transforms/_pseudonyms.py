@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import polars as pl
 from pydantic import Field, field_validator
 
-from tablecloak.data.changed_columns import Rows, Step
+from tablecloak.data.changed_columns import CellStep, RowsBeside
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
@@ -56,7 +56,7 @@ class Reversible(Keyed):
     knows_its_key: ClassVar[bool]  # another key is found out, instead of leading to other values
 
     @abstractmethod
-    def undo(self, column: str, key: Key) -> Step:
+    def undo(self, column: str, key: Key) -> CellStep:
         """How published cells become texts of what they stand for; the step raises DataError where that fails."""
 
 
@@ -88,7 +88,7 @@ class Grouping(Transform):
         rows = fitting.rows([fitting.column, *self.with_])
         return group_texts(rows.get_columns()).drop_nulls().unique().sort()
 
-    def step(self, pseudonyms: Callable[[pl.Series], pl.Series], fitting: Fitting) -> Step:
+    def step(self, pseudonyms: Callable[[pl.Series], pl.Series], fitting: Fitting) -> CellStep:
         """The step that puts pseudonyms in place of what they stand for."""
         return Replaced(pseudonyms, fitting.type, self.with_)
 
@@ -101,7 +101,7 @@ class Replaced:
     type: ColumnType
     with_: tuple[str, ...] = ()
 
-    def __call__(self, cells: pl.Series, rows: Rows) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
         if not self.with_:
             return by_value(cells, lambda values: self.pseudonyms(texts_of(values, self.type)))
         others = [rows.beside[name] for name in self.with_]

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field, field_validator, model_validator
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import DTYPES
@@ -56,7 +56,7 @@ class Tail(Transform):
     def result(self, type_: ColumnType) -> ColumnType:
         return ColumnType.TEXT if self.label else type_
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         at = self._chosen(fitting) if self.at is None else _fitting_bound(self.at, fitting, self.side)
         if not self.label:
             return ByValue(_Coded(self.side, at, self._number(at, fitting), fitting.type, is_text=False))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.rng import Secret
@@ -42,10 +42,10 @@ class AesSiv(Reversible):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         return Replaced(_Sealed(*self._secrets(fitting.column, fitting.key)), fitting.type)
 
-    def undo(self, column: str, key: Key) -> Step:
+    def undo(self, column: str, key: Key) -> CellStep:
         return Replaced(_Opened(*self._secrets(column, key)), ColumnType.TEXT)
 
     def _secrets(self, column: str, key: Key | None) -> tuple[bytes, bytes]:

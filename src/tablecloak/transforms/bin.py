@@ -16,7 +16,7 @@ import polars as pl
 from pydantic import Field, field_validator, model_validator
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.transforms._groups import K, group_size, require_records
@@ -79,7 +79,7 @@ class Bin(Transform):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         if self.width is not None:
             return ByValue(self._of_width(fitting.type, fitting.column))
         if self.edges:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.transforms._draws import Alone, Distribution
 from tablecloak.transforms._line import PER_DAY
@@ -24,7 +24,7 @@ class Blur(Transform):
     percent: Annotated[float, Field(gt=0, le=100, description="largest change of a number, in percent of it")] = 10.0
     days: Annotated[int, Field(ge=1, le=36_525, description="largest change of a date, in days")] = 120
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         is_share = fitting.type not in DATES
         scale = self.percent / 100 if is_share else _half_width(self.days, fitting.type)
         draw = Alone(fitting.secret, Distribution.UNIFORM, scale)

@@ -7,7 +7,7 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.transforms.base import Family, Fitting, Same, Transform, transform
 
@@ -21,7 +21,7 @@ class Constant(Transform):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
-    def fit(self, fitting: Fitting) -> Step:  # noqa: ARG002
+    def fit(self, fitting: Fitting) -> CellStep:  # noqa: ARG002
         return Same(self.value, ColumnType.TEXT)
 
     def faults(self, cells: pl.Series) -> pl.Series | None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.transforms._pseudonyms import Grouping, Listed
@@ -31,7 +31,7 @@ class Counter(Grouping):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT if self.width or self.prefix else ColumnType.INTEGER
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         texts = self.texts(fitting)
         self._refuse_narrow(len(texts), fitting.column)
         order = fitting.secret.stream("order").permutation(len(texts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.transforms.base import Family, Fitting, Same, Transform, transform
 
 
@@ -10,5 +10,5 @@ from tablecloak.transforms.base import Family, Fitting, Same, Transform, transfo
 class Drop(Transform):
     """The column is not published."""
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         return Same(None, fitting.type)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.transforms._ff1 import FEWEST_NUMERALS, FF1, shortest
@@ -59,13 +59,13 @@ class Ff1(Reversible):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT  # in which zeros at the beginning stay
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         counts = fitting.counts()
         texts = texts_of(counts["value"], fitting.type)
         self._form.refuse(self._form.unfit(texts), f"column '{fitting.column}'", counts["n"].to_numpy())
         return Replaced(self._permuted(fitting.column, fitting.key, is_undone=False), fitting.type)
 
-    def undo(self, column: str, key: Key) -> Step:
+    def undo(self, column: str, key: Key) -> CellStep:
         return Replaced(self._permuted(column, key, is_undone=True), ColumnType.TEXT)
 
     def _permuted(self, column: str, key: Key | None, *, is_undone: bool) -> _Permuted:

@@ -9,7 +9,7 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.transforms._pseudonyms import Grouping, Keyed, key_for
@@ -31,7 +31,7 @@ class Hmac(Keyed, Grouping):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         use = "hmac" if not self.with_ else f"hmac of {1 + len(self.with_)} columns"
         digest = _Digest(key_for(fitting.key, use, self.domain or fitting.column), self.length)
         if fitting.n_rows**2 / 2.0 ** (4 * self.length + 1) > RARE:

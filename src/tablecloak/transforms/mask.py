@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 import polars as pl
 from pydantic import Field, field_validator, model_validator
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.transforms.base import ByValue, Family, Fitting, Transform, texts_of, transform
 
@@ -93,7 +93,7 @@ class Mask(Transform):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         return ByValue(_Masked(self, fitting.type))
 
     def faults(self, cells: pl.Series) -> pl.Series | None:

@@ -11,7 +11,7 @@ import polars as pl
 from pydantic import Field
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.transforms._groups import Size, group_size, require_records
@@ -38,7 +38,7 @@ class Microaggregate(Transform):
     )
     value: Annotated[Literal["mean", "median"], Field(description="what stands for a group")] = "mean"
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         k, counts = group_size(fitting, self.k), fitting.counts()
         values, n = counts["value"], counts["n"].to_numpy()
         require_records(fitting, int(n.sum()), k)
@@ -49,14 +49,14 @@ class Microaggregate(Transform):
                 hint=f"columns.{fitting.column}.transform: top-code and bottom-code before it",
             )
         if not len(line):
-            return ByValue(_Grouped(fitting.type, line, values))
+            return ByValue(_InGroups(fitting.type, line, values))
         begins = best_runs(line, n, k)
         center = means_of if self.value == "mean" else medians_of
-        return ByValue(_Grouped(fitting.type, line[begins], center(values, fitting.type, n, begins)))
+        return ByValue(_InGroups(fitting.type, line[begins], center(values, fitting.type, n, begins)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Grouped:
+class _InGroups:
     type: ColumnType
     begins: Line  # places where groups begin
     shown: pl.Series

@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.data.changed_columns import Rows, Step
+from tablecloak.data.changed_columns import CellStep, RowsBeside
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
@@ -103,7 +103,7 @@ class Noise(Transform):
     def needs(self, person: str | None) -> tuple[str, ...]:  # noqa: ARG002
         return self.with_
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         if self.distribution is Distribution.DISCRETE:
             return _Among(fitting.counts()["value"], self.share, fitting.secret)
         is_share = self.mode == "multiplicative"
@@ -228,7 +228,7 @@ class _Among:
     share: float
     secret: Secret = field(repr=False)
 
-    def __call__(self, cells: pl.Series, rows: Rows) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
         if not len(self.values):
             return cells
         at = (random_of(self.secret.child("value"), rows.numbers) * len(self.values)).astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.transforms.base import Family, Fitting, Same, Transform, transform
 
 
@@ -12,7 +12,7 @@ from tablecloak.transforms.base import Family, Fitting, Same, Transform, transfo
 class Null(Transform):
     """Every cell is published empty."""
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         return Same(None, fitting.type)
 
     def faults(self, cells: pl.Series) -> pl.Series | None:

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import PolicyError
 from tablecloak.io.atomic import Outputs, writing
@@ -48,7 +48,7 @@ class Random(Grouping):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         texts = self.texts(fitting)
         if self.vault is None:
             tokens = drawn_tokens(fitting.secret.stream("tokens"), len(texts), self.length, pl.Series(dtype=pl.String))

@@ -10,7 +10,7 @@ import polars as pl
 from pydantic import Field
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.errors import DataError
 from tablecloak.rng import Stream
 from tablecloak.transforms._moves import moved, rotated
@@ -32,7 +32,7 @@ class RankSwap(Transform):
         float, Field(gt=0, le=100, description="largest distance in rank, in percent of the cells that are not missing")
     ] = 5.0
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         cells = fitting.rows([fitting.column])[fitting.column]
         present = np.flatnonzero(cells.is_not_null().to_numpy())
         n = len(present)

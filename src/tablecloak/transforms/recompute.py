@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import AfterValidator, Field
 
 from tablecloak.arrays import BoolArray, FloatArray
-from tablecloak.data.changed_columns import Rows, Step
+from tablecloak.data.changed_columns import CellStep, RowsBeside
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.transforms.base import NUMBERS, Family, Fitting, Transform, transform
@@ -120,7 +120,7 @@ class Recompute(Transform):
     def needs(self, person: str | None) -> tuple[str, ...]:  # noqa: ARG002
         return Formula.of(self.expression).needs
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         if fitting.column in self.needs(None):
             raise IncompatibleChoice(
                 f"column '{fitting.column}' cannot be computed from itself", hint="leave it out of expression"
@@ -146,7 +146,7 @@ class _Recomputed:
     type: ColumnType
     expression: str
 
-    def __call__(self, cells: pl.Series, rows: Rows) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
         formula = Formula.of(self.expression)
         numbers = {name: _numbers(rows.beside[name], name) for name in formula.needs}
         made = np.broadcast_to(formula(numbers), (len(cells),))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import polars as pl
 from pydantic import Field, field_validator
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.io.extras import require_installed, require_package
 from tablecloak.profile.text_patterns import AFTER_DATES, BEFORE_DATES, DATES_WITH_YEAR, DATES_WITHOUT_YEAR
@@ -55,7 +55,7 @@ class Redact(Transform):
                 raise ValueError(f"expression {index + 1} finds the empty text")
         return extra
 
-    def fit(self, fitting: Fitting) -> Step:  # noqa: ARG002
+    def fit(self, fitting: Fitting) -> CellStep:  # noqa: ARG002
         if self.engine == "presidio":
             require_installed("presidio_analyzer", extra="text", purpose=PURPOSE)
         return ByValue(_Redacted(self))

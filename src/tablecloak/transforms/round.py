@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
-from tablecloak.data.changed_columns import Rows, Step
+from tablecloak.data.changed_columns import CellStep, RowsBeside
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.rng import Secret
@@ -26,7 +26,7 @@ MOST_TELLING = 2.0**44  # up to here a count keeps enough digits to tell a half 
 
 
 @transform("round", Family.COARSEN, types=NUMBERS)
-class Round(Transform):
+class RoundTo(Transform):
     """Numbers are published as the nearest multiple of a base, halves away from zero.
 
     With `k` the base is the smallest of 1, 2, 5, 10, 20, .. (of decimals also 0.5, 0.2, ..) with which every published
@@ -60,7 +60,7 @@ class Round(Transform):
         is_whole = self.base is None or float(self.base).is_integer()
         return type_ if is_whole else ColumnType.FLOAT
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         base = _base_for(fitting, self.k, self.towards) if self.base is None else Decimal(repr(self.base))
         is_whole = fitting.type is ColumnType.INTEGER and base % 1 == 0
         if is_whole and base > LARGEST:
@@ -117,7 +117,7 @@ class _Drawn:
     multiples: _Multiples
     secret: Secret
 
-    def __call__(self, cells: pl.Series, rows: Rows) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
         drawn = random_of(self.secret, rows.numbers)
         base = float(self.multiples.base)
         if self.multiples.is_whole:

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.transforms._moves import group_codes, moved
 from tablecloak.transforms.base import Family, Fitting, Transform, random_of, transform
@@ -36,7 +36,7 @@ class Shuffle(Transform):
     def needs(self, person: str | None) -> tuple[str, ...]:  # noqa: ARG002
         return tuple(dict.fromkeys([*self.inside, *self.with_]))
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         if fitting.column in self.inside:
             raise IncompatibleChoice(
                 f"column '{fitting.column}' cannot be shuffled within itself", hint="within: another"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
 from tablecloak.transforms.base import Family, Fitting, Same, Transform, transform
@@ -17,7 +17,7 @@ class Star(Transform):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
-    def fit(self, fitting: Fitting) -> Step:  # noqa: ARG002
+    def fit(self, fitting: Fitting) -> CellStep:  # noqa: ARG002
         return Same(ANYTHING, ColumnType.TEXT)
 
     def faults(self, cells: pl.Series) -> pl.Series | None:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 import polars as pl
 from pydantic import Field, model_validator
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.extras import require_package
@@ -54,7 +54,7 @@ class Substitute(Keyed):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         key = key_for(fitting.key, "substitute", self.domain or fitting.column)
         if not self.unique:
             return ByValue(_Chosen(key, self._offered(fitting, POOL), fitting.type))

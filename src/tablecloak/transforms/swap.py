@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import BeforeValidator, Field, model_validator
 
 from tablecloak.arrays import BoolArray, IntArray
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
 from tablecloak.rng import Stream
@@ -30,7 +30,7 @@ def _plain(value: Any) -> Any:
 
 
 @transform("swap", Family.PERTURB)
-class Swap(Transform):
+class SwapCells(Transform):
     """Pairs of rows that are drawn exchange their cells, unless that makes a pair of values that cannot be.
 
     Missing cells stay. Two cells that are exchanged may be equal.
@@ -56,7 +56,7 @@ class Swap(Transform):
     def needs(self, person: str | None) -> tuple[str, ...]:  # noqa: ARG002
         return tuple(dict.fromkeys(name for rule in self._rules() for name in rule))
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         rules = list(self._rules())
         if any(fitting.column not in rule for rule in rules):
             raise IncompatibleChoice(

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 import polars as pl
 from pydantic import Field
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.transforms.base import DATES, ByValue, Family, Fitting, Transform, transform
@@ -37,7 +37,7 @@ class Truncate(Transform):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return _RESULTS.get(self.to, ColumnType.TEXT)
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         if self.to == "hour" and fitting.type is ColumnType.DATE:
             raise IncompatibleChoice(
                 f"column '{fitting.column}' holds days, which have no hour",

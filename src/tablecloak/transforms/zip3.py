@@ -8,7 +8,7 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
-from tablecloak.data.changed_columns import Step
+from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.profile.safe_harbor import HIDDEN_ZIP, SPARSE_ZIPS
 from tablecloak.transforms.base import ByValue, Family, Fitting, Transform, transform
@@ -32,7 +32,7 @@ class Zip3(Transform):
     def result(self, type_: ColumnType) -> ColumnType:  # noqa: ARG002
         return ColumnType.TEXT
 
-    def fit(self, fitting: Fitting) -> Step:
+    def fit(self, fitting: Fitting) -> CellStep:
         return ByValue(_Shortened(self.sparse, fitting.type))
 
     def faults(self, cells: pl.Series) -> pl.Series | None:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.changed_columns import Change, made_columns, read_by
+from tablecloak.data.changed_columns import ColumnChange, made_columns, read_by
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.table import Order
 from tablecloak.engines.base import (
@@ -180,7 +180,7 @@ class DuckEngine:
         n_rows = sum(batch.height for batch in batches(needed))
         return replace(stream, types=types, n_rows=n_rows, open=batches)
 
-    def changed(self, table: Table, changes: Sequence[Change]) -> StreamTable:
+    def changed(self, table: Table, changes: Sequence[ColumnChange]) -> StreamTable:
         stream = _stream(table)
 
         def batches(names: Sequence[str]) -> Iterator[pl.DataFrame]:

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.arrays import BoolArray, IntArray
-from tablecloak.data.changed_columns import Change, made_columns
+from tablecloak.data.changed_columns import ColumnChange, made_columns
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import code_table
 from tablecloak.data.domain import ANYTHING, Codes, distinct_of, fit_domain, fit_persons, fit_sensitive
@@ -110,7 +110,7 @@ class LocalEngine:
         rows = frame.drop_nulls(without_missing) if without_missing else frame
         return LocalTable(rows.select(columns), {c: table.types[c] for c in columns}, table.name)
 
-    def changed(self, table: Table, changes: Sequence[Change]) -> LocalTable:
+    def changed(self, table: Table, changes: Sequence[ColumnChange]) -> LocalTable:
         local = _local(table)
         made = made_columns(local.frame, np.arange(local.n_rows), changes)
         types = {**local.types, **{change.name: change.type for change in changes}}

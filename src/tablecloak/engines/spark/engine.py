@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.changed_columns import Change
+from tablecloak.data.changed_columns import ColumnChange
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import (
@@ -158,7 +158,7 @@ class SparkEngine:
         chosen = replace(chosen, rows=replace(spark.rows, drops=(*spark.rows.drops, *without_missing)))
         return replace(chosen, n_rows=self._n_rows(chosen))
 
-    def changed(self, table: Table, changes: Sequence[Change]) -> SparkTable:
+    def changed(self, table: Table, changes: Sequence[ColumnChange]) -> SparkTable:
         spark = spark_table(table)
         rows = replace(spark.rows, changes=(*spark.rows.changes, tuple(changes)))
         if isinstance(rows, TableRows):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import polars as pl
 
-from tablecloak.data.changed_columns import Change, made_columns, read_by
+from tablecloak.data.changed_columns import ColumnChange, made_columns, read_by
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import Table
 from tablecloak.engines.equal_rows import Hidden
@@ -77,7 +77,7 @@ class FileRows:
     slices: tuple[Slice, ...]
     drops: tuple[str, ...] = ()  # rows with an empty cell here are left out
     hidden: Hidden | None = None  # and rows that look so
-    changes: tuple[tuple[Change, ...], ...] = ()  # columns that are made, each level of those before it
+    changes: tuple[tuple[ColumnChange, ...], ...] = ()  # columns that are made, each level of those before it
 
     def frames(
         self, batches: Iterator[Any], columns: Sequence[str], *, numbered: bool = False
@@ -101,7 +101,7 @@ class TableRows:
 
     drops: tuple[str, ...] = ()
     hidden: Hidden | None = None
-    changes: tuple[tuple[Change, ...], ...] = ()
+    changes: tuple[tuple[ColumnChange, ...], ...] = ()
     types: Mapping[str, ColumnType] = field(default_factory=dict)  # of columns that were changed, before that
 
     def frames(
