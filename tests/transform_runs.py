@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak import registry
-from tablecloak.data.changed_columns import RowsBeside
+from tablecloak.data.changed_columns import CellRows
 from tablecloak.io.frames import column_type
 from tablecloak.rng import Secret
 from tablecloak.transforms.base import Fitting, Key, fitted
@@ -35,7 +35,7 @@ def applied(kind, values, /, *, smallest=2, beside=None, person=None, key=b"k" *
     )
     needed = chosen.needs(person)
     step = fitted(chosen, fitting)
-    made = step(cells, RowsBeside(np.arange(len(cells)), frame.select(needed)))
+    made = step(cells, CellRows(np.arange(len(cells)), frame.select(needed)))
     assert len(made) == len(cells)
     return made, chosen
 

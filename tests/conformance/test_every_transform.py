@@ -13,7 +13,7 @@ from transform_examples import EXAMPLES
 
 import tablecloak as tc
 from tablecloak import registry
-from tablecloak.data.changed_columns import RowsBeside
+from tablecloak.data.changed_columns import CellRows
 from tablecloak.engines.disk.engine import DuckEngine
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import CloakError
@@ -180,4 +180,4 @@ def test_steps_can_be_sent_to_other_processes():
     for step in seen:
         again = pickle.loads(pickle.dumps(step))
         assert type(again) is type(step)
-    assert RowsBeside is not None
+    assert CellRows is not None

@@ -16,7 +16,7 @@ import pytest
 
 import tablecloak as tc
 from tablecloak import pipeline
-from tablecloak.data.changed_columns import RowsBeside
+from tablecloak.data.changed_columns import CellRows
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import DataError, IncompatibleChoice, PolicyError
 from tablecloak.io.frames import column_type
@@ -64,7 +64,7 @@ def one(values, kind, dtype=None, **params):
 
 def undone(cells, kind, material, **params):
     step = named("transforms")[kind](**params).undo("x", Key(material))
-    return step(pl.Series("x", cells, pl.String), RowsBeside(np.arange(len(cells)), pl.DataFrame())).to_list()
+    return step(pl.Series("x", cells, pl.String), CellRows(np.arange(len(cells)), pl.DataFrame())).to_list()
 
 
 def expected_digest(key, use, text):

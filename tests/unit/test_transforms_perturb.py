@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 import tablecloak as tc
 from tablecloak import registry
-from tablecloak.data.changed_columns import RowsBeside
+from tablecloak.data.changed_columns import CellRows
 from tablecloak.engines.disk.engine import DuckEngine
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import DataError, IncompatibleChoice
@@ -59,7 +59,7 @@ def made(transform, frame, column, numbers=None, **given):
     numbers = np.arange(frame.height) if numbers is None else np.asarray(numbers)
     here = frame[numbers]
     beside = here.select(transform.needs(given.get("person")))
-    return step(here[column], RowsBeside(numbers, beside)).alias(column)
+    return step(here[column], CellRows(numbers, beside)).alias(column)
 
 
 def run(engine, frame, columns, secret=SECRET):

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tablecloak import registry
-from tablecloak.data.changed_columns import RowsBeside
+from tablecloak.data.changed_columns import CellRows
 from tablecloak.data.table import ColumnType
 from tablecloak.measure.perturbed import (
     estimated_shares,
@@ -49,7 +49,7 @@ class Given:
 
 def noisy(values, amounts, **how):
     step = Noisy("x", ColumnType.FLOAT, Given(amounts), 1.0, SECRET, **how)
-    return step(pl.Series(values, dtype=pl.Float64), RowsBeside(np.arange(len(values)), pl.DataFrame())).to_list()
+    return step(pl.Series(values, dtype=pl.Float64), CellRows(np.arange(len(values)), pl.DataFrame())).to_list()
 
 
 def test_v_noise_d1_amounts_are_added():
@@ -68,7 +68,7 @@ def test_v_noise_d1_variance_of_a_value_that_is_multiplied():
     n = 50_000
     draw = Alone(SECRET, Distribution.NORMAL, case["sigma_r"])
     step = Noisy("x", ColumnType.FLOAT, draw, case["sigma_r"], SECRET, is_share=True)
-    cells = step(pl.Series([float(case["v"])] * n), RowsBeside(np.arange(n), pl.DataFrame())).to_numpy()
+    cells = step(pl.Series([float(case["v"])] * n), CellRows(np.arange(n), pl.DataFrame())).to_numpy()
     assert abs(cells.var() / case["expected"] - 1) < 5 * math.sqrt(2 / n)
     assert abs(cells.mean() - case["v"]) < 5 * math.sqrt(case["expected"] / n)
 
@@ -95,7 +95,7 @@ def test_vb11_the_relative_error_of_a_noisy_sum_vanishes(i):
     values = np.random.default_rng(i).uniform(20, 60, n)
     noise = registry.known("transforms")["noise"].model_validate({"scale": VB11["sigma"]})
     step = Noisy("x", ColumnType.FLOAT, Alone(SECRET, noise.distribution, noise.scale), noise.scale, SECRET)
-    found = estimated_sum(step(pl.Series(values), RowsBeside(np.arange(n), pl.DataFrame())).to_numpy(), noise.scale**2)
+    found = estimated_sum(step(pl.Series(values), CellRows(np.arange(n), pl.DataFrame())).to_numpy(), noise.scale**2)
     assert found.deviation == pytest.approx(VB11["sigma"] * math.sqrt(n))
     assert found.deviation / values.sum() == pytest.approx(bound, rel=0.1)
     assert abs(found.value - values.sum()) / values.sum() < 5 * bound

@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from tablecloak.data.changed_columns import RowsBeside
+from tablecloak.data.changed_columns import CellRows
 from tablecloak.transforms._ff1 import FF1, shortest
 from tablecloak.transforms.aes_siv import AesSiv, _Sealed, base32
 from tablecloak.transforms.base import Key
 from tablecloak.transforms.ff1 import Ff1, check_digits
 from tablecloak.transforms.hmac import _Digest
 
-ROWS = RowsBeside(np.arange(0), pl.DataFrame())
+ROWS = CellRows(np.arange(0), pl.DataFrame())
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 KEY_128 = "2B7E151628AED2A6ABF7158809CF4F3C"
 KEY_192 = KEY_128 + "EF4359D8D580AA4F"

@@ -13,7 +13,7 @@ from tablecloak.data.table import ColumnType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowsBeside:
+class CellRows:
     """Which rows cells belong to, and what else these hold."""
 
     numbers: IntArray  # (n,) in the order of the source
@@ -23,7 +23,7 @@ class RowsBeside:
 class CellStep(Protocol):
     """Changes cells of a column; it can be sent to another process."""
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         """New cells for some rows, as many as there were."""
 
 
@@ -43,7 +43,7 @@ def made_columns(frame: pl.DataFrame, numbers: IntArray, changes: Sequence[Colum
     read = list(dict.fromkeys(name for change in changes for name in (change.source, *change.needs)))
     cells = plain_texts(frame.select(read))
     return [
-        change.step(cells[change.source], RowsBeside(numbers, cells.select(change.needs))).alias(change.name)
+        change.step(cells[change.source], CellRows(numbers, cells.select(change.needs))).alias(change.name)
         for change in changes
     ]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from tablecloak.data.changed_columns import CellStep, ColumnChange, RowsBeside, plain_texts
+from tablecloak.data.changed_columns import CellRows, CellStep, ColumnChange, plain_texts
 from tablecloak.engines.base import Engine, Table
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.release.attack_transforms import attacks_on_transforms
@@ -27,7 +27,7 @@ SHOWN = "\x1fpublished "  # before the name of a column: what is published of it
 class _AsItIs:
     """Another column."""
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:  # noqa: ARG002
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:  # noqa: ARG002
         return cells
 
 
@@ -110,9 +110,9 @@ class _OfPublished:
 
     step: CellStep
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         names = {column: column.removeprefix(SHOWN) for column in rows.beside.columns}
-        return self.step(cells, RowsBeside(rows.numbers, rows.beside.rename(names)))
+        return self.step(cells, CellRows(rows.numbers, rows.beside.rename(names)))
 
 
 def _change(

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.data.changed_columns import RowsBeside
+from tablecloak.data.changed_columns import CellRows
 from tablecloak.errors import DataError
 from tablecloak.transforms.base import Fitting
 
@@ -20,7 +20,7 @@ class Moved:
     column: str
     cells: pl.Series  # by row number
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         if len(rows.numbers) and int(rows.numbers.max()) >= len(self.cells):
             raise DataError(
                 f"column '{self.column}': cells were moved among {len(self.cells)} rows, and there are more"

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
-from tablecloak.data.changed_columns import RowsBeside
+from tablecloak.data.changed_columns import CellRows
 from tablecloak.data.table import ColumnType
 from tablecloak.rng import Secret
 from tablecloak.transforms._draws import Draw
@@ -53,7 +53,7 @@ class Noisy:
     bounds: Bounds | None = None
     balance: Balance = field(default_factory=Balance)
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         values, is_missing = to_units(cells, self.type)
         refuse_infinite(values, self.column)
         amounts = self.draw(rows.numbers) - self.balance.mean
@@ -77,7 +77,7 @@ class Noisy:
         sizes = np.abs(made) * self.scale
         return to_digits(made, np.where(sizes > 0, np.floor(np.log10(np.where(sizes > 0, sizes, 1.0))), 0) - _DIGITS)
 
-    def _wholes(self, values: IntArray, amounts: FloatArray, rows: RowsBeside) -> IntArray:
+    def _wholes(self, values: IntArray, amounts: FloatArray, rows: CellRows) -> IntArray:
         added = whole_amounts(amounts, self.secret, rows.numbers) + self.balance.each
         added += np.isin(rows.numbers, self.balance.raised)
         return values + added

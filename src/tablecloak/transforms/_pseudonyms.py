@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import polars as pl
 from pydantic import Field, field_validator
 
-from tablecloak.data.changed_columns import CellStep, RowsBeside
+from tablecloak.data.changed_columns import CellRows, CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
@@ -101,7 +101,7 @@ class Replaced:
     type: ColumnType
     with_: tuple[str, ...] = ()
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         if not self.with_:
             return by_value(cells, lambda values: self.pseudonyms(texts_of(values, self.type)))
         others = [rows.beside[name] for name in self.with_]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tablecloak.data.changed_columns import RowsBeside
+from tablecloak.data.changed_columns import CellRows
 from tablecloak.data.domain import ANYTHING
 from tablecloak.errors import DataError, PolicyError, did_you_mean, require_columns
 from tablecloak.policy.schema import Policy
@@ -34,7 +34,7 @@ class Return:
         """
         texts = cells.cast(pl.String)
         is_hidden = (texts == ANYTHING).fill_null(value=False)
-        rows = RowsBeside(np.arange(len(texts)), pl.DataFrame())
+        rows = CellRows(np.arange(len(texts)), pl.DataFrame())
         try:
             made = self.transform.undo(self.column, self.key)(texts.set(is_hidden, None), rows)
         except DataError as error:

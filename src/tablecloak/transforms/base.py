@@ -1,8 +1,8 @@
 """The transform seam: parameters that a policy can write, and how they change the cells of one column.
 
 A transform is fitted once, to what it needs to know of the whole column, and gives a `CellStep`: a value that changes
-any rows of the column, in batches, in any process. Steps are all that engines see. The same secret gives the same cells on
-every engine, because chance is drawn by the number of a row, by what a cell holds or by whose it is, never by when a
+any rows of the column, in batches, in any process. Steps are all that engines see. The same secret gives the same cells
+on every engine, because chance is drawn by the number of a row, by what a cell holds or by whose it is, never by when a
 row is met.
 """
 
@@ -20,7 +20,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.data.changed_columns import CellStep, RowsBeside
+from tablecloak.data.changed_columns import CellRows, CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.frames import DTYPES
@@ -190,7 +190,7 @@ class Same:
     value: str | None
     type: ColumnType
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:  # noqa: ARG002
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:  # noqa: ARG002
         return pl.repeat(self.value, len(cells), dtype=DTYPES[self.type], eager=True)
 
 
@@ -200,7 +200,7 @@ class ByValue:
 
     change: Callable[[pl.Series], pl.Series]  # different values, none missing, to as many new ones
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:  # noqa: ARG002
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:  # noqa: ARG002
         return by_value(cells, self.change)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 import polars as pl
 from pydantic import Field, field_validator, model_validator
 
-from tablecloak.data.changed_columns import CellStep, RowsBeside
+from tablecloak.data.changed_columns import CellRows, CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.transforms._places import day_or_moment
@@ -98,7 +98,7 @@ class _Measured:
     column: str
     future: str
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         begin = _days(cells, rows, self.source, self.column)
         end = _days(cells, rows, self.at, self.column) if isinstance(self.at, str) else self.at
         frame = pl.DataFrame({"begin": begin}).with_columns(end=end if isinstance(end, pl.Series) else pl.lit(end))
@@ -120,7 +120,7 @@ class _Part:
     source: str | None
     column: str
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         days = _days(cells, rows, self.source, self.column)
         parts = {"year": days.dt.year, "month": days.dt.month, "weekday": days.dt.weekday}
         return parts[self.what]().cast(pl.Int64).alias(cells.name)
@@ -133,7 +133,7 @@ class _SinceFirst:
     first: pl.DataFrame  # `who` and `day`
     column: str
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         days = _days(cells, rows, self.source, self.column)
         frame = pl.DataFrame({"who": rows.beside[self.per], "now": days})
         frame = frame.join(self.first, on="who", how="left", maintain_order="left", nulls_equal=True)
@@ -148,7 +148,7 @@ def _first_days(fitting: Fitting, source: str, per: str) -> pl.DataFrame:
     return pl.DataFrame({"who": who, "day": dates.cast(pl.Date)}).group_by("who").agg(pl.col("day").min()).sort("who")
 
 
-def _days(cells: pl.Series, rows: RowsBeside, source: str | None, column: str) -> pl.Series:
+def _days(cells: pl.Series, rows: CellRows, source: str | None, column: str) -> pl.Series:
     dates = cells if source is None else rows.beside[source]
     if not dates.dtype.is_temporal():
         raise DataError(

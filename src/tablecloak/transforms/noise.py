@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.data.changed_columns import CellStep, RowsBeside
+from tablecloak.data.changed_columns import CellRows, CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
@@ -228,7 +228,7 @@ class _Among:
     share: float
     secret: Secret = field(repr=False)
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         if not len(self.values):
             return cells
         at = (random_of(self.secret.child("value"), rows.numbers) * len(self.values)).astype(np.int64)

@@ -11,7 +11,7 @@ import polars as pl
 from pydantic import BeforeValidator, Field, model_validator
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.data.changed_columns import CellStep, RowsBeside
+from tablecloak.data.changed_columns import CellRows, CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import DTYPES
@@ -110,7 +110,7 @@ class _Mixed:
     keep: float
     secret: Secret = field(repr=False)
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         if not len(self.values):
             return cells
         drawn = random_of(self.secret.child("value"), rows.numbers)
@@ -130,7 +130,7 @@ class _Changed:
     matrix: Mapping[str, Mapping[str, float]]
     secret: Secret = field(repr=False)
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         names = sorted({value for chances in self.matrix.values() for value in chances})
         drawn = random_of(self.secret, rows.numbers)
         texts = texts_of(cells, self.type)

@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import AfterValidator, Field
 
 from tablecloak.arrays import BoolArray, FloatArray
-from tablecloak.data.changed_columns import CellStep, RowsBeside
+from tablecloak.data.changed_columns import CellRows, CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.transforms.base import NUMBERS, Family, Fitting, Transform, transform
@@ -146,7 +146,7 @@ class _Recomputed:
     type: ColumnType
     expression: str
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         formula = Formula.of(self.expression)
         numbers = {name: _numbers(rows.beside[name], name) for name in formula.needs}
         made = np.broadcast_to(formula(numbers), (len(cells),))

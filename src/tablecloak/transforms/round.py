@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
-from tablecloak.data.changed_columns import CellStep, RowsBeside
+from tablecloak.data.changed_columns import CellRows, CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.rng import Secret
@@ -117,7 +117,7 @@ class _Drawn:
     multiples: _Multiples
     secret: Secret
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         drawn = random_of(self.secret, rows.numbers)
         base = float(self.multiples.base)
         if self.multiples.is_whole:

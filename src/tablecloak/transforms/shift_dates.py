@@ -11,7 +11,7 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.changed_columns import CellStep, RowsBeside
+from tablecloak.data.changed_columns import CellRows, CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
@@ -96,7 +96,7 @@ class _Shifted:
     owner: str
     offsets: _Offsets
 
-    def __call__(self, cells: pl.Series, rows: RowsBeside) -> pl.Series:
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:
         owners = rows.beside[self.owner].alias("owner")
         days = by_value(owners, self.offsets.of_owners).cast(pl.Int64)
         if days.null_count():
