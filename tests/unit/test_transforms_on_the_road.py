@@ -146,6 +146,17 @@ def test_values_that_only_noise_makes_different_are_no_diversity():
         tc.anonymize(data, policy)
 
 
+def test_a_finished_file_gets_no_yes_where_only_the_run_could_attack():
+    """Noise that hides nobody is a finding of the run; the file alone, or beside its original, must not look better."""
+    policy = policy_of(id="identifier", pay={"role": "keep", "transform": {"kind": "noise", "scale": 0.5}})
+    release = tc.anonymize(people(), policy)
+    assert "weak-transform" in {finding.kind for finding in release.report.findings}
+    for original in (None, people()):
+        verification = status(release.frame, policy, original)
+        assert not verification.status.is_ready
+        assert "how much of 'pay' attackers undo was not looked at" in verification.unchecked[-1]
+
+
 def test_groups_publish_what_transforms_make():
     policy = policy_of(goals=[tc.LDiversity(l=2)], algorithm={"kind": "anatomy"})
     release = tc.anonymize(people(), policy)

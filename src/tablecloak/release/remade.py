@@ -26,13 +26,19 @@ from tablecloak.release.recount import Failure, Verification
 from tablecloak.release.shapes.base import shape_of
 from tablecloak.release.transform import published, transformed
 from tablecloak.rng import Secret
-from tablecloak.transforms.base import Transform
+from tablecloak.transforms.base import Family, Transform
 
 UNKNOWN = (
     "{columns} could not be held against the original: transforms drew what is published, from a secret that the "
     "policy does not name"
 )
 JUDGED = "the goal judged '{column}' as it was, and what is published of it was changed: only the run itself can tell"
+
+
+UNATTACKED = (
+    "how much of {columns} attackers undo was not looked at: cells lie beside their originals only in the run that "
+    "made them"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ class Remade:
 
     def judged(self, verification: Verification, goal: Goal) -> Verification:
         """Without a yes to what only values tell that are not published."""
-        verification = replace(verification, unchecked=(*verification.unchecked, *self.notes))
+        verification = replace(verification, unchecked=(*verification.unchecked, *self.notes, *self._unattacked))
         late = self._late
         if not late:
             return verification
@@ -81,6 +87,14 @@ class Remade:
             why = JUDGED.format(column=spoken[0]) if spoken else None
             verdicts.append(replace(verdict, holds=False, unchecked=why) if why else verdict)
         return replace(verification, verdicts=verdicts)
+
+    @property
+    def _unattacked(self) -> tuple[str, ...]:
+        """What a run finds by attacking what it publishes, and a finished file does not show."""
+        hiding = (Family.COVER, Family.PERTURB)
+        chains = {n: c for n, c in changed_of(self.asked).items() if self.asked.columns[n].role is not Role.QUASI}
+        names = [f"'{n}'" for n, chain in chains.items() if any(each.family in hiding for each in chain)]
+        return (UNATTACKED.format(columns=", ".join(names)),) if names else ()
 
     @property
     def _late(self) -> tuple[str, ...]:

@@ -139,10 +139,6 @@ class Transform(BaseModel):
         """What is likely to be a mistake, in words that show no cell."""
         return []
 
-    def says(self) -> str:
-        """What is published instead of a value, in a few words."""
-        return (type(self).__doc__ or "").partition("\n")[0].rstrip(".")
-
 
 def is_pseudonym(chain: Sequence[Transform]) -> bool:
     """Whether what a chain of transforms makes stands for the value it was."""
