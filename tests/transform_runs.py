@@ -27,6 +27,7 @@ def applied(kind, values, /, *, smallest=2, beside=None, person=None, key=b"k" *
         secret=Secret(secret),
         shared=Secret(secret),
         n_rows=len(cells),
+        cells=lambda: iter([cells]),
         counts=lambda: _counts(cells),
         rows=frame.select,
         smallest=smallest,

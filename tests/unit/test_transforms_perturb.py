@@ -46,6 +46,7 @@ def fitting_of(frame, column, *, secret=SECRET, person=None, key=b"k" * 32, chan
         secret=secret.child(column),
         shared=secret.child("transforms"),
         n_rows=frame.height,
+        cells=lambda: iter([frame[column]]),
         counts=lambda: counts,
         rows=frame.select,
         key=Key(key),

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from tablecloak.data.changed_columns import CellRows
 from tablecloak.transforms._ff1 import FF1, shortest
+from tablecloak.transforms._siv import sealed
 from tablecloak.transforms.aes_siv import AesSiv, _Sealed, base32
 from tablecloak.transforms.base import Key
 from tablecloak.transforms.ff1 import Ff1, check_digits
@@ -236,8 +237,8 @@ def test_pseudonyms_are_sealed_as_the_slow_one_seals():
     use = derived(material, "aes-siv pseudonyms of people")
     key = derived(use, "mac") + derived(use, "encryption")
     texts = ["", "Ana", "Zoë 王芳", "x" * 15, "x" * 16, "x" * 47, "ends in nothing\0"]
-    sealed = _Sealed(*AesSiv(domain="people")._secrets("name", Key(material)))(pl.Series(texts))
-    for text, token in zip(texts, sealed, strict=True):
+    tokens = _Sealed(*AesSiv(domain="people")._secrets("name", Key(material)))(pl.Series(texts))
+    for text, token in zip(texts, tokens, strict=True):
         plain = text.encode() + b"\x80"
         plain += bytes(-len(plain) % 16)
         expected = base64.b32encode(slow_siv(key, [b"people"], plain)).decode().lower().rstrip("=")
@@ -245,10 +246,22 @@ def test_pseudonyms_are_sealed_as_the_slow_one_seals():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_base32_is_that_of_rfc_4648(seed):
+def test_many_texts_are_sealed_at_once_as_the_library_seals_each(seed):
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
     draw = random.Random(seed)
-    values = [draw.randbytes(draw.randrange(1, 60)) for _ in range(draw.randrange(50))]
-    assert base32(values) == [base64.b32encode(value).decode().lower().rstrip("=") for value in values]
+    key, about, n_blocks = draw.randbytes(64), draw.randbytes(draw.randrange(1, 40)), draw.randrange(1, 6)
+    texts = [draw.randbytes(16 * n_blocks) for _ in range(draw.randrange(1, 30))]
+    made = sealed(key, about, np.frombuffer(b"".join(texts), np.uint8).reshape(len(texts), -1))
+    assert [row.tobytes() for row in made] == [AESSIV(key).encrypt(text, [about]) for text in texts]
+
+
+@pytest.mark.parametrize("n_bytes", range(1, 60))
+def test_base32_is_that_of_rfc_4648(n_bytes):
+    draw = random.Random(n_bytes)
+    values = [draw.randbytes(n_bytes) for _ in range(draw.randrange(1, 50))]
+    rows = np.frombuffer(b"".join(values), np.uint8).reshape(len(values), -1)
+    assert base32(rows) == [base64.b32encode(value).decode().lower().rstrip("=") for value in values]
 
 
 # HMAC ----------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ release is made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -162,6 +162,7 @@ def _fitting(
         secret=plan.secret.child(f"transform {name} {index} {chosen.name}"),
         shared=plan.secret.child("transforms"),
         n_rows=table.n_rows,
+        cells=lambda: cells_of(engine, table, source),
         counts=lambda: value_counts(engine, table, source),
         rows=lambda columns: _whole(engine, table, [*columns], {source: name}),
         smallest=plan.goal.min_size,
@@ -189,12 +190,15 @@ def _source(table: Table, name: str, chosen: Transform, person: str | None) -> s
     raise IncompatibleChoice(f"there is no column '{name}' to change", hint=f"remove columns.{name}")
 
 
+def cells_of(engine: Engine, table: Table, column: str) -> Iterator[pl.Series]:
+    """A column, batch after batch."""
+    return (plain_texts(batch)[column] for batch in engine.batches(table, [column]))
+
+
 def value_counts(engine: Engine, table: Table, column: str) -> pl.DataFrame:
     """The different values of a column, missing ones left out, sorted, and how many records have each."""
     counts: pl.DataFrame | None = None
-    for batch in engine.batches(table, [column]):
-        cells = batch[column]
-        values = cells.cast(pl.String) if isinstance(cells.dtype, pl.Categorical | pl.Enum) else cells
+    for values in cells_of(engine, table, column):
         here = pl.DataFrame({"value": values}).drop_nulls().group_by("value").agg(pl.len().cast(pl.Int64).alias("n"))
         both = here if counts is None else pl.concat([counts, here])
         counts = both.group_by("value").agg(pl.col("n").sum())

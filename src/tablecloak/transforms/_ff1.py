@@ -44,7 +44,7 @@ class FF1:
         left, right = feistel.halves(digits)
         for number in range(ROUNDS):
             space = feistel.spaces[number % 2]
-            left, right = right, (left + feistel.drawn(number, right, space)) % space
+            left, right = right, _modulo(left + feistel.drawn(number, right, space), space)
         return feistel.digits(left, right)
 
     def decrypted(self, digits: IntArray) -> IntArray:
@@ -53,7 +53,7 @@ class FF1:
         left, right = feistel.halves(digits)
         for number in reversed(range(ROUNDS)):
             space = feistel.spaces[number % 2]
-            left, right = (right + (space - feistel.drawn(number, left, space))) % space, left
+            left, right = _modulo(right + (space - feistel.drawn(number, left, space)), space), left
         return feistel.digits(left, right)
 
 
@@ -94,42 +94,47 @@ class _Feistel:
 
     def digits(self, left: Halves, right: Halves) -> IntArray:
         """Two numbers each as numerals."""
-        digits = np.empty((len(left), self.length), np.int64)
+        digits = np.empty((self.length, len(left)), np.int64)
         for half, places in ((left, range(self.n_left)), (right, range(self.n_left, self.length))):
             rest = half
             for place in reversed(places):
-                digits[:, place] = (rest % self.radix).astype(np.int64)
-                rest = rest // self.radix
-        return digits
+                shorter = rest // self.radix
+                digits[place] = rest - shorter * self.radix
+                rest = shorter
+        return np.ascontiguousarray(digits.T)
 
     def drawn(self, number: int, half: Halves, space: int) -> Halves:
         """What a round adds to the other half: a number that key, tweak, round and this half decide."""
+        return (self._drawn_wide if self._is_wide else self._drawn_words)(number, half, space)
+
+    def _drawn_words(self, number: int, half: Halves, space: int) -> Halves:
+        """The same with halves of at most seven bytes: number of the round and half are in the last of two words."""
+        fixed = np.zeros(BLOCK_BYTES, np.uint8)
+        fixed[: len(self._rest)] = self._rest
+        blocks = np.empty((len(half), 2), np.uint64)
+        blocks[:] = (self._begun[0] ^ fixed).view(np.uint64)
+        blocks[:, 1] ^= (half + np.uint64(number << 8 * self._n_bytes)).astype(">u8").view(np.uint64)
+        drawn = self._aes(blocks.view(np.uint8)).view(">u8").astype(np.uint64)
+        reduced = _modulo(drawn[:, 0], space)
+        if self._n_drawn == 8:
+            return reduced
+        bits = next(bits for bits in (32, 16, 8) if space <= 1 << (64 - bits))  # taken at once without overflow
+        for shift in range(64 - bits, 31, -bits):
+            taken = (drawn[:, 1] >> np.uint64(shift)) & np.uint64((1 << bits) - 1)
+            reduced = _modulo((reduced << np.uint64(bits)) + taken, space)
+        return reduced
+
+    def _drawn_wide(self, number: int, half: Halves, space: int) -> Halves:
         blocks = np.empty((len(half), len(self._rest) + 1 + self._n_bytes), np.uint8)
         blocks[:, : len(self._rest)] = self._rest
         blocks[:, len(self._rest)] = number
-        blocks[:, -self._n_bytes :] = self._bytes(half)
+        joined = b"".join(int(number).to_bytes(self._n_bytes, "big") for number in half)
+        blocks[:, -self._n_bytes :] = np.frombuffer(joined, np.uint8).reshape(-1, self._n_bytes)
         first = self._mac(self._begun, blocks)
         counters = range(1, -(-self._n_drawn // BLOCK_BYTES))
         more = [self._aes(first ^ np.frombuffer(c.to_bytes(BLOCK_BYTES, "big"), np.uint8)) for c in counters]
-        return self._reduced(np.hstack([first, *more])[:, : self._n_drawn], space)
-
-    def _bytes(self, half: Halves) -> Bytes:
-        """(n, n_bytes) the most significant first."""
-        if not self._is_wide:
-            return half.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 8 - self._n_bytes :]
-        joined = b"".join(int(number).to_bytes(self._n_bytes, "big") for number in half)
-        return np.frombuffer(joined, np.uint8).reshape(-1, self._n_bytes)
-
-    def _reduced(self, drawn: Bytes, space: int) -> Halves:
-        """Numbers of many bytes, modulo a number."""
-        if self._is_wide:
-            return np.array([int.from_bytes(row.tobytes(), "big") % space for row in drawn] or [], object)
-        n_bytes = next(n for n in (4, 2, 1) if space <= 1 << (64 - 8 * n))  # that are taken at once without overflow
-        words = np.ascontiguousarray(drawn).view(f">u{n_bytes}").astype(np.uint64)
-        reduced = np.zeros(len(drawn), np.uint64)
-        for word in words.T:
-            reduced = ((reduced << np.uint64(8 * n_bytes)) + word) % np.uint64(space)
-        return reduced
+        drawn = np.hstack([first, *more])[:, : self._n_drawn]
+        return np.array([int.from_bytes(row.tobytes(), "big") % space for row in drawn] or [], object)
 
     def _mac(self, begun: Bytes, blocks: Bytes) -> Bytes:
         """(n, 16) the mac of every row, cipher block chaining, going on from that of what came before."""
@@ -141,3 +146,9 @@ class _Feistel:
     def _aes(self, blocks: Bytes) -> Bytes:
         encrypted = self._encryptor.update(np.ascontiguousarray(blocks).data)
         return np.frombuffer(encrypted, np.uint8).reshape(-1, BLOCK_BYTES)
+
+
+def _modulo(numbers: Halves, space: int) -> Halves:
+    """What is left of numbers; division by one number is quick, its remainder is not."""
+    rest: Halves = numbers - numbers // space * space
+    return rest

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from tablecloak.arrays import IntArray
 from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.rng import Secret
 from tablecloak.transforms._pseudonyms import LETTERS, Replaced, Reversible, equal_parts, key_for
+from tablecloak.transforms._siv import BLOCK_BYTES, sealed
 from tablecloak.transforms.base import Family, Fitting, Key, transform
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-BLOCK_BYTES = 16
-AT_ONCE = 1 << 14  # values whose letters are looked up together: so many stay near the processor
+AT_ONCE = 1 << 14  # values that are sealed together: so many stay near the processor
 # The two letters of every ten bits.
 _PAIRS = np.frombuffer("".join(a + b for a in LETTERS for b in LETTERS).encode(), np.uint16)
 FEWEST_LETTERS = 52  # of a pseudonym: the seal and a block, five bits each
-_END = [b"\x80" + bytes(BLOCK_BYTES - 1 - n) for n in range(BLOCK_BYTES)]  # behind texts of n bytes too many
 
 
 @transform("aes-siv", Family.PSEUDONYM)
@@ -64,12 +65,23 @@ class _Sealed:
     domain: bytes
 
     def __call__(self, texts: pl.Series) -> pl.Series:
-        from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+        made = [""] * len(texts)
+        for rows, ended in _by_length(texts):
+            for row, text in zip(rows.tolist(), base32(sealed(self.key, self.domain, ended)), strict=True):
+                made[row] = text
+        return pl.Series(texts.name, made, pl.String)
 
-        siv, about = AESSIV(self.key), [self.domain]
-        plain = (text.encode() for text in texts.to_list())
-        sealed = [siv.encrypt(each + _END[len(each) % BLOCK_BYTES], about) for each in plain]
-        return pl.Series(texts.name, base32(sealed), pl.String)
+
+def _by_length(texts: pl.Series) -> Iterator[tuple[IntArray, NDArray[np.uint8]]]:
+    """Texts with a mark of their end, filled up to whole blocks: which ones have one length, some at once, and they."""
+    blocks = texts.str.len_bytes().to_numpy() // BLOCK_BYTES + 1
+    for n_blocks in np.unique(blocks).tolist():
+        rows = np.flatnonzero(blocks == n_blocks)
+        for start in range(0, len(rows), AT_ONCE):
+            part = rows[start : start + AT_ONCE]
+            ended = [text.encode() + b"\x80" for text in texts[part].to_list()]
+            joined = b"".join(text.ljust(n_blocks * BLOCK_BYTES, b"\0") for text in ended)
+            yield part, np.frombuffer(joined, np.uint8).reshape(len(part), -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,30 +107,17 @@ class _Opened:
         from cryptography.exceptions import InvalidTag
 
         try:
-            sealed = base64.b32decode(text.upper() + "=" * (-len(text) % 8))
-            plain = siv.decrypt(sealed, [self.domain])
+            seal = base64.b32decode(text.upper() + "=" * (-len(text) % 8))
+            plain = siv.decrypt(seal, [self.domain])
         except (ValueError, InvalidTag):
             return None
         # bits behind the last byte are not sealed
-        return plain.rstrip(b"\0")[:-1].decode() if base32([sealed]) == [text] else None
+        return plain.rstrip(b"\0")[:-1].decode() if base32(np.frombuffer(seal, np.uint8)[None]) == [text] else None
 
 
-def base32(values: Sequence[bytes]) -> list[str]:
-    """Values of one byte or more as letters and digits, five bits each, without padding."""
-    texts = [""] * len(values)
-    lengths = np.array([len(value) for value in values], np.int64)
-    for length in np.unique(lengths).tolist():
-        rows = np.flatnonzero(lengths == length).tolist()
-        for start in range(0, len(rows), AT_ONCE):
-            part = rows[start : start + AT_ONCE]
-            for row, text in zip(part, _base32(b"".join(values[row] for row in part), length), strict=True):
-                texts[row] = text
-    return texts
-
-
-def _base32(joined: bytes, length: int) -> list[str]:
-    """The letters of values of one length, which lie one after the other."""
-    values = np.frombuffer(joined, np.uint8).reshape(-1, length)
+def base32(values: NDArray[np.uint8]) -> list[str]:
+    """(n, n_bytes) values as letters and digits, five bits each, without padding."""
+    length = values.shape[1]
     fives = np.pad(values, ((0, 0), (0, -length % 5))).reshape(len(values), -1, 5).astype(np.uint64)
     words = np.zeros(fives.shape[:2], np.uint64)  # of 40 bits
     for i in range(5):

@@ -68,6 +68,7 @@ class Fitting:
     secret: Secret  # of this use alone: other columns and transforms get others
     shared: Secret  # of all transforms of a run, for those that change several columns together: take a child of it
     n_rows: int
+    cells: Callable[[], Iterator[pl.Series]]  # the column, batch after batch
     counts: Callable[[], pl.DataFrame]  # `value` and `n`: different values, missing ones left out, sorted
     rows: Callable[[Sequence[str]], pl.DataFrame]  # whole columns in memory; IncompatibleChoice where they do not fit
     smallest: int = 1  # how many records a class must have by the goals

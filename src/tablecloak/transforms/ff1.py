@@ -22,7 +22,7 @@ from tablecloak.transforms.base import Family, Fitting, Key, by_value, texts_of,
 DIGITS = "0123456789"
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ALPHABETS = {"digits": DIGITS, "alphanumeric": DIGITS + UPPER + UPPER.lower()}
-AT_ONCE = 1 << 17  # texts that are looked at together; more take memory and no less time
+AT_ONCE = 1 << 14  # texts that are looked at together: so many stay near the processor
 
 
 @transform("ff1", Family.PSEUDONYM, types=(ColumnType.TEXT, ColumnType.INTEGER))
@@ -60,9 +60,10 @@ class Ff1(Reversible):
         return ColumnType.TEXT  # in which zeros at the beginning stay
 
     def fit(self, fitting: Fitting) -> CellStep:
-        counts = fitting.counts()
-        texts = texts_of(counts["value"], fitting.type)
-        self._form.refuse(self._form.unfit(texts), f"column '{fitting.column}'", counts["n"].to_numpy())
+        texts = (texts_of(cells.drop_nulls(), fitting.type) for cells in fitting.cells())
+        odd = pl.concat([part.filter(pl.Series(self._form.unfit(part).any(axis=0))) for part in texts]).alias("text")
+        counts = odd.value_counts(name="n")
+        self._form.refuse(self._form.unfit(counts["text"]), f"column '{fitting.column}'", counts["n"].to_numpy())
         return Replaced(self._permuted(fitting.column, fitting.key, is_undone=False), fitting.type)
 
     def undo(self, column: str, key: Key) -> CellStep:
@@ -174,28 +175,31 @@ class _Numerals:
     codes: NDArray[np.uint32]  # (n_characters,) of all texts, one after the other
     ends: IntArray  # (n_texts,) where each of them ends
     is_digit: NDArray[np.bool_]  # (n_characters,) whether it is in the alphabet
-    digits: IntArray  # (n_all_digits,) those of all texts
+    digits: NDArray[np.int32]  # (n_all_digits,) those of all texts
     n_digits: IntArray  # (n_texts,)
     has_letters: NDArray[np.bool_]  # (n_texts,) or digits that the alphabet does not have
 
     @classmethod
     def of(cls, texts: pl.Series, characters: str) -> _Numerals:
-        codes = _codes("".join(texts.to_list()))
-        ends = np.cumsum(texts.str.len_chars().to_numpy(), dtype=np.int64)
-        digit_of = np.full(0x110000, -1, np.int32)
-        digit_of[_codes(characters)] = np.arange(len(characters))
+        codes = _codes(texts.str.join().item())
+        lengths = texts.str.len_chars().to_numpy().astype(np.int64)
+        ends = np.cumsum(lengths)
+        own = _codes(characters)
+        digit_of = np.full(int(max(own.max(), codes.max(initial=0))) + 1, -1, np.int32)
+        digit_of[own] = np.arange(len(characters))
         digits = digit_of[codes]
         is_digit = digits >= 0
+        if is_digit.all():
+            return cls(characters, codes, ends, is_digit, digits, lengths, np.zeros(len(ends), bool))
         letters = [code for code in np.unique(codes[~is_digit]).tolist() if chr(code).isalnum()]
         has_letters = _sums(np.isin(codes, letters), ends) > 0 if letters else np.zeros(len(ends), bool)
-        n_digits = _sums(is_digit, ends)
-        return cls(characters, codes, ends, is_digit, digits[is_digit].astype(np.int64), n_digits, has_letters)
+        return cls(characters, codes, ends, is_digit, digits[is_digit], _sums(is_digit, ends), has_letters)
 
     def by_length(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Texts with equally many digits: which ones, and (n, length) their digits."""
         for length in np.unique(self.n_digits).tolist():
             rows = np.flatnonzero(self.n_digits == length)
-            yield rows, self.digits[self.places(rows)]
+            yield rows, self.digits[self.places(rows)].astype(np.int64)
 
     def places(self, rows: IntArray) -> IntArray:
         """(n, length) where the digits of texts of one length are."""
@@ -203,7 +207,7 @@ class _Numerals:
         places: IntArray = starts[rows][:, None] + np.arange(self.n_digits[rows[0]])
         return places
 
-    def written(self, digits: IntArray) -> list[str]:
+    def written(self, digits: NDArray[np.int32]) -> list[str]:
         """The same texts with other digits."""
         codes = self.codes.copy()
         codes[self.is_digit] = _codes(self.characters)[digits]

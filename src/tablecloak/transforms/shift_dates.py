@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass, field
 from typing import Annotated, Self
 
@@ -17,7 +16,7 @@ from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.io.frames import column_type
 from tablecloak.rng import Secret
 from tablecloak.transforms._line import DAYS
-from tablecloak.transforms._pseudonyms import Keyed, key_for
+from tablecloak.transforms._pseudonyms import Keyed, hmac_digests, key_for
 from tablecloak.transforms.base import DATES, Family, Fitting, by_value, random_of, texts_of, transform
 
 _EVEN = 2**64  # numbers that a digest is read as, of which any remainder is as likely as the others
@@ -72,8 +71,8 @@ class _Offsets:
     def of_owners(self, owners: pl.Series) -> pl.Series:
         """Days for different owners, none missing."""
         texts = texts_of(owners, column_type(owners.name, owners.dtype)).to_list()
-        words = [int.from_bytes(hmac.digest(self.key, text.encode(), "sha256")[:8], "big") for text in texts]
-        return pl.Series("days", self._of_words(np.array(words, np.uint64)), pl.Int64)
+        digests = np.frombuffer(b"".join(hmac_digests(self.key, texts)), ">u8")
+        return pl.Series("days", self._of_words(digests[::4].astype(np.uint64)), pl.Int64)
 
     def of_rows(self, numbers: IntArray) -> IntArray:
         """Days for rows that are nobody's."""
