@@ -148,14 +148,20 @@ class _Permuted:
         return pl.Series(texts.name, made, pl.String)
 
     def _made(self, numerals: _Numerals) -> list[str]:
-        change = self.cipher.decrypted if self.is_undone else self.cipher.encrypted
+        parts = [(rows, self._changed(digits)) for rows, digits in numerals.by_length()]
+        if numerals.are_plain and len(parts) == 1:
+            return numerals.read(parts[0][1])
         made = np.empty_like(numerals.digits)
-        for rows, digits in numerals.by_length():
-            changed = change(digits[:, :-1] if self.form.has_check else digits)
-            if self.form.has_check:
-                changed = np.hstack([changed, check_digits(changed)[:, None]])
+        for rows, changed in parts:
             made[numerals.places(rows)] = changed
         return numerals.written(made)
+
+    def _changed(self, digits: IntArray) -> IntArray:
+        change = self.cipher.decrypted if self.is_undone else self.cipher.encrypted
+        if not self.form.has_check:
+            return change(digits)
+        changed = change(digits[:, :-1])
+        return np.hstack([changed, check_digits(changed)[:, None]])
 
 
 def check_digits(digits: IntArray) -> IntArray:
@@ -197,7 +203,11 @@ class _Numerals:
 
     def by_length(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Texts with equally many digits: which ones, and (n, length) their digits."""
-        for length in np.unique(self.n_digits).tolist():
+        lengths = np.unique(self.n_digits).tolist()
+        if len(lengths) == 1:
+            yield np.arange(len(self.n_digits)), self.digits.reshape(len(self.n_digits), lengths[0]).astype(np.int64)
+            return
+        for length in lengths:
             rows = np.flatnonzero(self.n_digits == length)
             yield rows, self.digits[self.places(rows)].astype(np.int64)
 
@@ -206,6 +216,17 @@ class _Numerals:
         starts = np.cumsum(self.n_digits) - self.n_digits
         places: IntArray = starts[rows][:, None] + np.arange(self.n_digits[rows[0]])
         return places
+
+    @property
+    def are_plain(self) -> bool:
+        """They are digits and nothing else, and no digit is what ends a text."""
+        return bool(self.is_digit.all()) and "\0" not in self.characters
+
+    def read(self, digits: IntArray) -> list[str]:
+        """(n, length) digits as texts, which are all of one length."""
+        codes = _codes(self.characters)[digits]
+        texts: list[str] = codes.view(f"<U{codes.shape[1]}")[:, 0].tolist()
+        return texts
 
     def written(self, digits: NDArray[np.int32]) -> list[str]:
         """The same texts with other digits."""

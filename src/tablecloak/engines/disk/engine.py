@@ -45,6 +45,7 @@ from tablecloak.engines.disk.stream import (
     beside,
     from_frame,
     open_parquet,
+    store_stream,
     stream_source,
     write_elsewhere,
     write_stream,
@@ -132,7 +133,7 @@ class DuckEngine:
             first = next(batches, None)
             schema = sniff_schema(source, names) if first is None else first.schema
             rest = iter(() if first is None else itertools.chain([first], batches))
-            write_stream(rest, schema, path, kind="parquet", delimiter=None, total=0, progress=silent)
+            store_stream(rest, schema, path)
             self.folder.check_inputs()
             self.folder.finish(phase, rows=fingerprint.text)
         elif source.table is not None:
@@ -197,7 +198,7 @@ class DuckEngine:
         stream = _stream(table)
         path = self.folder.path / f"changed-{next(self._read)}.parquet"
         rows, schema = _begun(replace(stream, types={name: stream.types[name] for name in columns}))
-        write_stream(rows, schema, path, kind="parquet", delimiter=None, total=0, progress=silent)
+        store_stream(rows, schema, path)
         source = Source(path)
         stored = self._opened(source, sniff(source), list(columns))
         return replace(stream, open=partial(beside, stream, stored))

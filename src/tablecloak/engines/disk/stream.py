@@ -186,24 +186,36 @@ def write_stream(
     if entry.sink is None or (entry.is_compressed and compression):
         write_frame(pl.concat([schema.to_frame(), *batches]), path, format=kind, delimiter=delimiter)
         return
-    safe = entry.safe or (lambda frame: frame)
-    failed: list[BaseException] = []
+    safe, sink = entry.safe or (lambda frame: frame), entry.sink
 
     def counted() -> Iterator[pl.DataFrame]:
         done = 0
+        for batch in batches:
+            yield safe(batch)
+            done += batch.height
+            progress.advance(min(done, total))
+
+    _sink(counted(), safe(schema.to_frame()).schema, path, lambda rows: sink(rows, path, Writing(delimiter)))
+
+
+def store_stream(batches: Iterator[pl.DataFrame], schema: pl.Schema, path: Path) -> None:
+    """Write batches to a Parquet file that later passes read: quick to write rather than small."""
+    _sink(batches, schema, path, lambda rows: rows.sink_parquet(path, compression="lz4"))
+
+
+def _sink(batches: Iterator[pl.DataFrame], schema: pl.Schema, path: Path, sink: Callable[[pl.LazyFrame], None]) -> None:
+    failed: list[BaseException] = []
+
+    def watched() -> Iterator[pl.DataFrame]:
         try:
-            for batch in batches:
-                yield safe(batch)
-                done += batch.height
-                progress.advance(min(done, total))
+            yield from batches
         except BaseException as exc:  # polars would wrap it
             failed.append(exc)
             raise
 
-    shape = safe(schema.to_frame()).schema
     try:
         with writing(path):
-            entry.sink(_lazy(counted, shape), path, Writing(delimiter))
+            sink(_lazy(watched, schema))
     except BaseException:
         if failed:
             raise failed[0] from None
