@@ -27,8 +27,7 @@ def applied(kind, values, /, *, smallest=2, beside=None, person=None, key=b"k" *
         secret=Secret(secret),
         shared=Secret(secret),
         n_rows=len(cells),
-        cells=lambda: iter([cells]),
-        counts=lambda: _counts(cells),
+        counts=lambda where=None: _counts(cells.drop_nulls(), where),
         rows=frame.select,
         smallest=smallest,
         key=Key(key),
@@ -45,6 +44,7 @@ def cells_of(kind, values, /, **options):
     return applied(kind, values, **options)[0].to_list()
 
 
-def _counts(cells):
+def _counts(cells, where):
+    cells = cells if where is None else cells.filter(where(cells))
     counted = pl.DataFrame({"value": cells}).drop_nulls().group_by("value").agg(pl.len().cast(pl.Int64).alias("n"))
     return counted.sort("value")

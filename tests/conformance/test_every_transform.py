@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import pickle
-import random
 
 import polars as pl
 import pytest
-from transform_examples import EXAMPLES
 
 import tablecloak as tc
 from tablecloak import registry
@@ -21,48 +18,11 @@ from tablecloak.io.sources import Source
 from tablecloak.release.plan import make_plan
 from tablecloak.release.transform import transformed
 from tablecloak.rng import Secret
+from transform_examples import EXAMPLES, people, policy_of
 
 KINDS = registry.known("transforms")
 CASES = [(kind, column, params) for kind, examples in EXAMPLES.items() for column, params in examples]
 IDS = [f"{kind}-{column}" for kind, column, _ in CASES]
-
-
-def people(n=120, seed=0):
-    """Odd cells of every type: missing ones, other alphabets, large numbers, days long ago."""
-    draw = random.Random(seed)
-    names = ["Zoë", "Łukasz", "王芳", "O'Neil, Pat", " ", "a" * 300, "Ana", "Bo", "Ωmega", "*"]
-    return pl.DataFrame(
-        {
-            "who": [f"p{draw.randrange(n // 3)}" for _ in range(n)],
-            "name": [draw.choice([*names, None]) for _ in range(n)],
-            "card": ["".join(draw.choice("0123456789") for _ in range(16)) for _ in range(n)],
-            "note": [
-                draw.choice(["met Ana on 3 May 2021", "call 030 1234567", "", None, "ana@x.org"]) for _ in range(n)
-            ],
-            "born": [
-                draw.choice([dt.date(1888, 2, 29), None, dt.date(1900, 1, 1) + dt.timedelta(draw.randrange(40000))])
-                for _ in range(n)
-            ],
-            "seen": [dt.datetime(2020, 1, 1) + dt.timedelta(seconds=draw.randrange(10**8)) for _ in range(n)],
-            "pay": [draw.choice([None, 0, -5, 10**18, draw.randrange(1000, 9000)]) for _ in range(n)],
-            "hours": [draw.randrange(1, 40) for _ in range(n)],
-            "height": [draw.choice([None, 0.0, -0.25, 1e-9, draw.uniform(1.4, 2.1)]) for _ in range(n)],
-            "smokes": [draw.choice([True, False, None]) for _ in range(n)],
-            "age": [draw.randrange(20, 90) for _ in range(n)],
-        },
-        schema_overrides={"pay": pl.Int64},
-    ).with_columns(pl.col("note").replace("", None))
-
-
-def policy_of(kind, column, params, role="keep"):
-    chosen = {"kind": kind, **params}
-    role = "identifier" if kind in ("drop", "star") else role
-    columns = {"age": "quasi", column: {"role": role, "transform": chosen}}
-    if column != "who":
-        columns["who"] = "person"
-    for need in KINDS[kind].model_validate(params).needs("who"):
-        columns.setdefault(need, "keep")
-    return tc.Policy.model_validate({"columns": columns, "goals": [{"model": "k-anonymity", "k": 2}]})
 
 
 def made(engine, frame, policy, secret=b"s" * 32):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,6 +27,13 @@ class CellStep(Protocol):
         """New cells for some rows, as many as there were."""
 
 
+class CellTest(Protocol):
+    """Says of cells, none missing, for which of them something holds; it can be sent to another process."""
+
+    def __call__(self, cells: pl.Series) -> pl.Series:
+        """As many booleans."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnChange:
     """A column as a step makes it, added to a table or in place of another."""
@@ -46,6 +53,21 @@ def made_columns(frame: pl.DataFrame, numbers: IntArray, changes: Sequence[Colum
         change.step(cells[change.source], CellRows(numbers, cells.select(change.needs))).alias(change.name)
         for change in changes
     ]
+
+
+def counts_of(cells: Iterable[pl.Series], where: CellTest | None = None) -> pl.DataFrame:
+    """`value` and `n`: different values of a column's batches, missing ones left out, sorted, and how often they occur.
+
+    Args:
+        where: only of cells for which this holds.
+    """
+    counts = pl.DataFrame()
+    for batch in cells:
+        present = plain_texts(pl.DataFrame({"value": batch}).drop_nulls())
+        present = present if where is None else present.filter(where(present["value"]))
+        here = present.group_by("value").agg(pl.len().cast(pl.Int64).alias("n"))
+        counts = pl.concat([counts, here]).group_by("value").agg(pl.col("n").sum()) if counts.width else here
+    return counts.sort("value")
 
 
 def plain_texts(frame: pl.DataFrame) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import CutTree, Solution
 from tablecloak.algorithms.one_pass.pile_dealing import Dealing
 from tablecloak.arrays import BoolArray, IntArray
-from tablecloak.data.changed_columns import ColumnChange
+from tablecloak.data.changed_columns import CellTest, ColumnChange
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
@@ -279,6 +279,9 @@ class Engine(Protocol):
 
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> Mapping[str, Summary]:
         """Counts of columns; different values, the missing one included, only where asked for."""
+
+    def value_counts(self, table: Table, column: str, where: CellTest | None = None) -> pl.DataFrame:
+        """`value` and `n`: different values of a column, sorted, missing ones left out; some, where a test is given."""
 
     def frame(self, table: Table, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """The rows in memory; raises IncompatibleChoice where they do not fit."""

@@ -6,7 +6,7 @@ release is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,7 +51,7 @@ def transformed(engine: Engine, table: Table, plan: Plan, *, is_attacked: bool =
             table = engine.changed(table, [change])
             fittings.append(fitting)
         key = next((fitting.key.id for fitting in fittings if fitting.key), None)
-        warnings = tuple(text for each, f in zip(chain, fittings, strict=True) for text in each.warnings(f))
+        warnings = tuple(text for each, f in zip(chain, fittings, strict=True) for text in _warnings(each, f))
         kinds = tuple(each.name for each in chain)
         afterwards = tuple(keep for fitting in fittings for keep in fitting.afterwards)
         made_columns.append(MadeColumn(name, kinds, plan.told_stage(name), plan.means(name), key, warnings, afterwards))
@@ -136,6 +136,13 @@ def _change(
     return ColumnChange(SHOWN + name, type_, _OfPublished(step), source, shown), fitting
 
 
+def _warnings(chosen: Transform, fitting: Fitting) -> list[str]:
+    try:
+        return chosen.warnings(fitting)
+    except IncompatibleChoice:  # from `rows` of a fitting
+        return [f"whether {chosen.name} may be a mistake here was not looked at: rows are not in one memory"]
+
+
 def _refuse_unpublished(plan: Plan, name: str, needs: Sequence[str]) -> None:
     """Raise IncompatibleChoice where a published cell would tell more of another column than is published of it."""
     apart = plan.sensitive if plan.algorithm.publishes.is_bucketing else []
@@ -162,8 +169,7 @@ def _fitting(
         secret=plan.secret.child(f"transform {name} {index} {chosen.name}"),
         shared=plan.secret.child("transforms"),
         n_rows=table.n_rows,
-        cells=lambda: cells_of(engine, table, source),
-        counts=lambda: value_counts(engine, table, source),
+        counts=lambda where=None: engine.value_counts(table, source, where),
         rows=lambda columns: _whole(engine, table, [*columns], {source: name}),
         smallest=plan.goal.min_size,
         key=key_of(plan.policy, chosen, plan.secret),
@@ -188,19 +194,3 @@ def _source(table: Table, name: str, chosen: Transform, person: str | None) -> s
     if chosen.makes_column and needs and needs[0] in table.types:
         return needs[0]
     raise IncompatibleChoice(f"there is no column '{name}' to change", hint=f"remove columns.{name}")
-
-
-def cells_of(engine: Engine, table: Table, column: str) -> Iterator[pl.Series]:
-    """A column, batch after batch."""
-    return (plain_texts(batch)[column] for batch in engine.batches(table, [column]))
-
-
-def value_counts(engine: Engine, table: Table, column: str) -> pl.DataFrame:
-    """The different values of a column, missing ones left out, sorted, and how many records have each."""
-    counts: pl.DataFrame | None = None
-    for values in cells_of(engine, table, column):
-        here = pl.DataFrame({"value": values}).drop_nulls().group_by("value").agg(pl.len().cast(pl.Int64).alias("n"))
-        both = here if counts is None else pl.concat([counts, here])
-        counts = both.group_by("value").agg(pl.col("n").sum())
-    assert counts is not None
-    return counts.sort("value")

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from tablecloak.arrays import FloatArray, IntArray
-from tablecloak.data.changed_columns import CellRows, CellStep
+from tablecloak.data.changed_columns import CellRows, CellStep, CellTest
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.frames import DTYPES
@@ -59,6 +59,13 @@ class Key:
     id: str = ""
 
 
+class Counts(Protocol):
+    """How often values occur in a column."""
+
+    def __call__(self, where: CellTest | None = None) -> pl.DataFrame:
+        """`value` and `n`: different values, missing ones left out, sorted; given a test, those for which it holds."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitting:
     """What a transform may know when it is fitted to a column."""
@@ -68,8 +75,7 @@ class Fitting:
     secret: Secret  # of this use alone: other columns and transforms get others
     shared: Secret  # of all transforms of a run, for those that change several columns together: take a child of it
     n_rows: int
-    cells: Callable[[], Iterator[pl.Series]]  # the column, batch after batch
-    counts: Callable[[], pl.DataFrame]  # `value` and `n`: different values, missing ones left out, sorted
+    counts: Counts
     rows: Callable[[Sequence[str]], pl.DataFrame]  # whole columns in memory; IncompatibleChoice where they do not fit
     smallest: int = 1  # how many records a class must have by the goals
     key: Key | None = None

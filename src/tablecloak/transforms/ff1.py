@@ -60,10 +60,9 @@ class Ff1(Reversible):
         return ColumnType.TEXT  # in which zeros at the beginning stay
 
     def fit(self, fitting: Fitting) -> CellStep:
-        texts = (texts_of(cells.drop_nulls(), fitting.type) for cells in fitting.cells())
-        odd = pl.concat([part.filter(pl.Series(self._form.unfit(part).any(axis=0))) for part in texts]).alias("text")
-        counts = odd.value_counts(name="n")
-        self._form.refuse(self._form.unfit(counts["text"]), f"column '{fitting.column}'", counts["n"].to_numpy())
+        odd = fitting.counts(_IsUnfit(self._form, fitting.type))
+        unfit = self._form.unfit(texts_of(odd["value"], fitting.type))
+        self._form.refuse(unfit, f"column '{fitting.column}'", odd["n"].to_numpy())
         return Replaced(self._permuted(fitting.column, fitting.key, is_undone=False), fitting.type)
 
     def undo(self, column: str, key: Key) -> CellStep:
@@ -127,6 +126,15 @@ class _Form:
             if is_unfit.any():
                 cells, different = int(times[is_unfit].sum()), int(is_unfit.sum())
                 raise DataError(f"{whose}: {cells:,} cells ({different:,} different ones) {reason}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _IsUnfit:
+    form: _Form
+    type: ColumnType
+
+    def __call__(self, cells: pl.Series) -> pl.Series:
+        return pl.Series(self.form.unfit(texts_of(cells, self.type)).any(axis=0))
 
 
 @dataclass(frozen=True, slots=True)

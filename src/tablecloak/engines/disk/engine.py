@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.changed_columns import ColumnChange, made_columns, read_by
+from tablecloak.data.changed_columns import CellTest, ColumnChange, counts_of, made_columns, read_by
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.table import Order
 from tablecloak.engines.base import (
@@ -229,6 +229,9 @@ class DuckEngine:
         frame = pl.concat(batches)
         ordered = from_frame(frame[content_order(frame)], self.batch_rows, stream.name)
         return replace(ordered, types=stream.types, all_categories=stream.all_categories)
+
+    def value_counts(self, table: Table, column: str, where: CellTest | None = None) -> pl.DataFrame:
+        return counts_of((batch[column] for batch in self.batches(table, [column])), where)
 
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         stream = _stream(table)

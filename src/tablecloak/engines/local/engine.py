@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.arrays import BoolArray, IntArray
-from tablecloak.data.changed_columns import ColumnChange, made_columns
+from tablecloak.data.changed_columns import CellTest, ColumnChange, counts_of, made_columns
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import code_table
 from tablecloak.data.domain import ANYTHING, Codes, distinct_of, fit_domain, fit_persons, fit_sensitive
@@ -132,6 +132,9 @@ class LocalEngine:
     def sorted(self, table: Table) -> LocalTable:
         local = _local(table)
         return replace(local, frame=local.frame[content_order(local.frame)])
+
+    def value_counts(self, table: Table, column: str, where: CellTest | None = None) -> pl.DataFrame:
+        return counts_of((batch[column] for batch in self.batches(table, [column])), where)
 
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         series = {c: _local(table).frame[c] for c in columns}

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.changed_columns import ColumnChange
+from tablecloak.data.changed_columns import CellTest, ColumnChange
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import (
@@ -179,6 +179,9 @@ class SparkEngine:
 
     def sorted(self, table: Table) -> SparkTable:
         return spark_table(table)  # tuples are counted, whatever their order
+
+    def value_counts(self, table: Table, column: str, where: CellTest | None = None) -> pl.DataFrame:
+        return worker_jobs.value_counts(self.session, spark_table(table), column, where)
 
     def summarize(self, table: Table, columns: Sequence[str], *, distinct: bool = False) -> dict[str, Summary]:
         missing = self._counted(spark_table(table), columns)["missing"]

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.arrays import IntArray
+from tablecloak.data.changed_columns import CellTest, counts_of
 from tablecloak.data.coder import Values
 from tablecloak.engines.base import PERSON
 from tablecloak.engines.equal_rows import NOBODY, Alike, KeyArray, keys_of, shown_rows, some_of, words_of
@@ -50,6 +51,20 @@ class ValuesTask:
         for i, values in enumerate(of_columns):
             if len(values):
                 yield from batches_of(_encoded(i, values.series()))
+
+
+@dataclass(frozen=True, slots=True)
+class CountsTask:
+    """The different values of a column, with how often they occur in a slice: as `ValuesTask` tells them, and `n`."""
+
+    rows: WorkerRows
+    column: str
+    where: CellTest | None
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in self.rows.frames(batches, (self.column,)):
+            counts = counts_of([frame[self.column]], self.where)
+            yield from batches_of(_encoded(0, counts["value"]).with_columns(counts["n"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +124,7 @@ def _signed(words: KeyArray) -> IntArray:
 
 def _encoded(column: int, values: pl.Series) -> pl.DataFrame:
     kinds: dict[str, Any] = {"number": pl.Int64, "real": pl.Float64, "text": pl.String}
-    kind = "text" if values.dtype == pl.String else "real" if values.dtype.is_float() else "number"
+    kind = _kind(values.dtype)
     cells = values.to_physical() if kind == "number" and values.dtype != pl.Boolean else values
     frame = pl.DataFrame({kind: cells.cast(kinds.pop(kind))})
     empty = {other: pl.lit(None, dtype) for other, dtype in kinds.items()}
@@ -122,13 +137,17 @@ def decoded(frame: pl.DataFrame, columns: Sequence[str], dtypes: Mapping[str, pl
 
 
 def _decoded(frame: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Series:
-    kind = "text" if dtype == pl.String else "real" if dtype.is_float() else "number"
-    values = frame[kind].unique().rename(name)
-    values = values if dtype in (pl.String, pl.Float64, pl.Int64) else _from_physical(values, dtype)
-    return values.sort(nulls_last=True)
+    return _typed(frame[_kind(dtype)].unique().rename(name), dtype).sort(nulls_last=True)
 
 
-def _from_physical(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+def _kind(dtype: pl.DataType) -> str:
+    """Which of the three holds values of a type."""
+    return "text" if dtype == pl.String else "real" if dtype.is_float() else "number"
+
+
+def _typed(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+    if dtype in (pl.String, pl.Float64, pl.Int64):
+        return values
     return values.cast(pl.Int32).cast(dtype) if dtype == pl.Date else values.cast(dtype)
 
 
@@ -139,6 +158,18 @@ def summaries(session: Any, table: SparkTable, columns: Sequence[str]) -> tuple[
         counts = mapped(session, table, task, "column int, n bigint", columns).groupBy("column").sum("n").toArrow()
     by_column = dict(zip(*(column.to_pylist() for column in counts.columns), strict=True))
     return int(by_column.get(-1, 0)), {name: int(by_column.get(i, 0)) for i, name in enumerate(columns)}
+
+
+def value_counts(session: Any, table: SparkTable, column: str, where: CellTest | None) -> pl.DataFrame:
+    """`value` and `n`: the different values of a column, sorted, missing ones left out; of some cells by a test."""
+    from pyspark.sql import functions as f
+
+    task = CountsTask(table.rows, column, where)
+    counts = mapped(session, table, task, f"{VALUES}, n bigint", [column])
+    counts = counts.groupBy("number", "real", "text").agg(f.sum("n").alias("n"))
+    frame, dtype = collected(counts, table.name, "counting values"), DTYPES[table.types[column]]
+    values = _typed(frame[_kind(dtype)], dtype).alias("value")
+    return pl.DataFrame([values, frame["n"].cast(pl.Int64)]).sort("value")
 
 
 def n_distinct(session: Any, table: SparkTable, columns: Sequence[str]) -> dict[str, int]:

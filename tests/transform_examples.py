@@ -1,9 +1,17 @@
-"""Parameters with which every registered kind of transform is tried, and the column of `people` it is tried on."""
+"""A table, parameters with which every registered kind of transform is tried, and the column it is tried on."""
 
 from __future__ import annotations
 
+import datetime as dt
+import random
 from typing import Any
 
+import polars as pl
+
+import tablecloak as tc
+from tablecloak import registry
+
+KINDS = registry.known("transforms")
 # kind: [(column, parameters), ..]; a kind of several ways gets an example of each
 EXAMPLES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "aes-siv": [("name", {}), ("pay", {"domain": "money"}), ("born", {}), ("height", {})],
@@ -115,3 +123,41 @@ EXAMPLES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "zip3": [("card", {}), ("pay", {})],
 }
+
+
+def people(n=120, seed=0):
+    """Odd cells of every type: missing ones, other alphabets, large numbers, days long ago."""
+    draw = random.Random(seed)
+    names = ["Zoë", "Łukasz", "王芳", "O'Neil, Pat", " ", "a" * 300, "Ana", "Bo", "Ωmega", "*"]
+    return pl.DataFrame(
+        {
+            "who": [f"p{draw.randrange(n // 3)}" for _ in range(n)],
+            "name": [draw.choice([*names, None]) for _ in range(n)],
+            "card": ["".join(draw.choice("0123456789") for _ in range(16)) for _ in range(n)],
+            "note": [
+                draw.choice(["met Ana on 3 May 2021", "call 030 1234567", "", None, "ana@x.org"]) for _ in range(n)
+            ],
+            "born": [
+                draw.choice([dt.date(1888, 2, 29), None, dt.date(1900, 1, 1) + dt.timedelta(draw.randrange(40000))])
+                for _ in range(n)
+            ],
+            "seen": [dt.datetime(2020, 1, 1) + dt.timedelta(seconds=draw.randrange(10**8)) for _ in range(n)],
+            "pay": [draw.choice([None, 0, -5, 10**18, draw.randrange(1000, 9000)]) for _ in range(n)],
+            "hours": [draw.randrange(1, 40) for _ in range(n)],
+            "height": [draw.choice([None, 0.0, -0.25, 1e-9, draw.uniform(1.4, 2.1)]) for _ in range(n)],
+            "smokes": [draw.choice([True, False, None]) for _ in range(n)],
+            "age": [draw.randrange(20, 90) for _ in range(n)],
+        },
+        schema_overrides={"pay": pl.Int64},
+    ).with_columns(pl.col("note").replace("", None))
+
+
+def policy_of(kind, column, params, role="keep"):
+    chosen = {"kind": kind, **params}
+    role = "identifier" if kind in ("drop", "star") else role
+    columns = {"age": "quasi", column: {"role": role, "transform": chosen}}
+    if column != "who":
+        columns["who"] = "person"
+    for need in KINDS[kind].model_validate(params).needs("who"):
+        columns.setdefault(need, "keep")
+    return tc.Policy.model_validate({"columns": columns, "goals": [{"model": "k-anonymity", "k": 2}]})
