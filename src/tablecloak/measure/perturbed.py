@@ -17,7 +17,10 @@ from numpy.typing import ArrayLike
 
 from tablecloak.arrays import FloatArray
 from tablecloak.errors import DataError, IncompatibleChoice
-from tablecloak.stats.moments import MomentChanges, MomentSums, changes_of, numbers_of
+from tablecloak.release.moments import MomentFacts
+from tablecloak.stats.moments import MomentChanges, Moments, MomentSums, changes_of, numbers_of
+
+SAME = 1e-9  # adding up in another order changes less
 
 # Estimates ----------------------------------------------------------------------------------------------------------
 
@@ -175,14 +178,44 @@ def moment_changes(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[
         if name not in before.columns or name not in after.columns or not _is_line(before[name]):
             raise DataError(f"'{name}' is no column of numbers in both tables", hint=f"one of: {', '.join(names[:20])}")
     chosen = list(columns or names)
-    return changes_of(chosen, _sums(before, chosen), _sums(after, chosen))
+    sums = MomentSums(len(chosen)), MomentSums(len(chosen))
+    for side, frame in zip(sums, (before, after), strict=True):
+        side.add(frame, chosen)
+    return changes_of(chosen, sums[0], sums[1])
 
 
-def _sums(frame: pl.DataFrame, columns: Sequence[str]) -> MomentSums:
-    sums = MomentSums(len(columns))
-    if columns:
-        sums.add(np.column_stack([numbers_of(frame[name]) for name in columns]))
-    return sums
+def changed_moments(before: pl.DataFrame, after: pl.DataFrame, changed: Sequence[str] = ()) -> MomentFacts | None:
+    """The same of columns that changed, or are said to have changed, with dates; None where there are none.
+
+    Args:
+        changed: columns that transforms changed, though maybe not their moments.
+    """
+    names = [n for n in before.columns if n in after.columns and _is_line(before[n]) and _are_numbers(after[n])]
+    sums = MomentSums(len(names)), MomentSums(len(names))
+    for side, frame in zip(sums, (before, after), strict=True):
+        side.add(frame, names)
+    told = [n for i, n in enumerate(names) if n in changed or not _are_same(sums[0].moments(i), sums[1].moments(i))]
+    if not told:
+        return None
+    return MomentFacts(
+        changes_of(names, sums[0], sums[1], told),
+        {name: sums[0].moments(i) for i, name in enumerate(names)},
+        frozenset(name for name in told if not before[name].dtype.is_numeric()),
+    )
+
+
+def _are_numbers(cells: pl.Series) -> bool:
+    """Whether every cell that is not empty is a number or date, as it was."""
+    present = cells.drop_nulls()
+    return bool(len(present)) and bool(np.isfinite(numbers_of(present)).all())
+
+
+def _are_same(a: Moments, b: Moments) -> bool:
+    if a.n != b.n:
+        return False
+    sides = [(side.mean or 0.0, side.deviation or 0.0) for side in (a, b)]
+    size = max(abs(value) for side in sides for value in side)
+    return all(abs(x - y) <= SAME * size for x, y in zip(*sides, strict=True))
 
 
 def _is_line(cells: pl.Series) -> bool:

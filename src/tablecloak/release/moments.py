@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-import numpy as np
-
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Engine, Table
 from tablecloak.release.facts.public import RECORDS_PER_STEP
 from tablecloak.release.plan import Plan
-from tablecloak.stats.moments import MomentChanges, Moments, MomentSums, changes_of, numbers_of
+from tablecloak.stats.moments import MomentChanges, Moments, MomentSums, changes_of
 from tablecloak.transforms.base import DATES, LINE, NUMBERS, Family
 
-ROWS_AT_ONCE = 1 << 16
 FINEST = 0.01  # of the range of a column, or of a correlation: no public figure is told finer
 COARSEST_MEAN = 0.25  # of the range: a mean that can only be told coarser is left out
 COARSEST_CORRELATION = 0.2
@@ -78,13 +75,10 @@ def moments_of(
     numeric = [name for name in kept if name in table.types and types.get(name, table.types[name]) in NUMBERS]
     names = [*changed, *numeric]
     published = [shown_as.get(name, name) for name in names]
-    sides = [(names, MomentSums(len(names))), (published, MomentSums(len(names)))]
+    before, after = MomentSums(len(names)), MomentSums(len(names))
     for batch in engine.batches(table, list(dict.fromkeys([*names, *published]))):
-        for start in range(0, batch.height, ROWS_AT_ONCE):
-            rows = batch.slice(start, ROWS_AT_ONCE)
-            for columns, sums in sides:
-                sums.add(np.column_stack([numbers_of(rows[column]) for column in columns]))
-    (_, before), (_, after) = sides
+        before.add(batch, names)
+        after.add(batch, published)
     return MomentFacts(
         changes_of(names, before, after, changed),
         {name: before.moments(i) for i, name in enumerate(names)},

@@ -12,6 +12,7 @@ import polars as pl
 from tablecloak.arrays import BoolArray, FloatArray
 
 FIRST_ROWS = 1000  # sums are those of the differences to a value in the middle of so many
+ROWS_AT_ONCE = 1 << 16
 DAY_MICROSECONDS = 86_400_000_000
 
 
@@ -53,11 +54,13 @@ class MomentSums:
         # (n_columns, n_columns) over rows where both have a value: rows, x of the first, its square, x of both
         self._n, self._x, self._xx, self._xy = (np.zeros((n_columns, n_columns)) for _ in range(4))
 
-    def add(self, cells: FloatArray) -> None:
-        """Add rows, (n_rows, n_columns), NaN where a cell is empty."""
-        if not len(cells):
-            return
-        has_value: BoolArray = np.isfinite(cells)
+    def add(self, rows: pl.DataFrame, columns: Sequence[str]) -> None:
+        """Add rows of a table, in which the columns may have other names."""
+        for part in rows.iter_slices(ROWS_AT_ONCE) if columns else ():
+            self._add(np.column_stack([numbers_of(part[name]) for name in columns]))
+
+    def _add(self, cells: FloatArray) -> None:
+        has_value: BoolArray = np.isfinite(cells)  # (n_rows, n_columns)
         self._find_origin(cells, has_value)
         shifted = np.where(has_value, cells - self._origin, 0.0)
         self._low = np.minimum(self._low, np.where(has_value, cells, math.inf).min(axis=0))

@@ -62,10 +62,8 @@ class Reversible(Keyed):
     def warnings(self, fitting: Fitting) -> list[str]:
         if fitting.is_key_kept:
             return []
-        return [
-            f"its key is drawn for this run and thrown away, so nobody can restore it later: name one, "
-            f"columns.{fitting.column}.transform.key: file:PATH, or a secret"
-        ]
+        named = f"columns.{fitting.column}.transform.key: file:PATH, or a secret"
+        return [f"its key is drawn for this run and thrown away, so nobody can restore it later; name one: {named}"]
 
 
 class Grouping(Transform):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -89,8 +89,8 @@ class Random(Grouping):
 class _LookedUp:
     """Values from a vault by their tokens."""
 
-    tokens: pl.Series
-    values: pl.Series
+    tokens: pl.Series = field(repr=False)
+    values: pl.Series = field(repr=False)
 
     def __call__(self, texts: pl.Series) -> pl.Series:
         n_unknown = int((~texts.is_in(self.tokens.implode())).sum())

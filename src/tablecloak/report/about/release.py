@@ -45,7 +45,8 @@ OWNERS = (
 )
 ROUNDED_MOMENTS = (
     "Figures are in steps of what 50 records make that go from one end of the column to the other, at least 1% of "
-    f"its range, and left out ({NONE}) where that is too coarse to say anything. tablecloak run --json tells the owner all."
+    f"its range, and left out ({NONE}) where that is too coarse to say anything. The owner sees all of them, by "
+    "tablecloak run --json."
 )
 HOW_SIZES = "Number of classes by size. Bars far to the right are classes with more generalization than needed."
 HOW_GENERALIZED = (
