@@ -59,15 +59,19 @@ def run_to_files(frame, folder, chosen):
 # --- counting --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("is_merged", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1e7])
-def test_sums_in_batches_are_those_of_plain_python(offset):
+def test_sums_in_batches_are_those_of_plain_python(offset, is_merged):
     for seed in range(20):
         draw = random.Random(seed)
         n = draw.randrange(2, 60)
         cells = {name: [None if draw.random() < 0.2 else offset + draw.gauss(5, 2) for _ in range(n)] for name in "abc"}
         frame, sums = pl.DataFrame(cells, schema=dict.fromkeys("abc", pl.Float64)), MomentSums(3)
         for start in range(0, n, 7):
-            sums.add(frame.slice(start, 7), ["a", "b", "c"])
+            part = MomentSums(3) if is_merged else sums
+            part.add(frame.slice(start, 7), ["a", "b", "c"])
+            if is_merged:
+                sums.merge(part)
         for i, name in enumerate("abc"):
             present = [value for value in cells[name] if value is not None]
             found = sums.moments(i)
@@ -253,8 +257,8 @@ def test_explore_tells_the_same_risk_before():
 
 def test_rows_that_are_left_out_for_empty_cells_are_not_counted():
     frame = people(200).with_columns(pl.when(pl.int_range(pl.len()) % 4 > 0).then("sex").alias("sex"))
-    chosen = policy().model_copy(update={"missing": "drop"})
-    risk = tc.anonymize(frame, tc.Policy.model_validate(chosen.model_dump(exclude_unset=True))).report.to_dict()["risk"]
+    chosen = {**policy().model_dump(exclude_unset=True, by_alias=True), "missing": "drop"}
+    risk = tc.anonymize(frame, tc.Policy.model_validate(chosen)).report.to_dict()["risk"]
     kept = frame.drop_nulls("sex")
     assert risk["quasi"]["before"]["records"] == 150
     assert risk["quasi"]["before"]["unique_share"] == share_alone(kept.select("age", "sex").rows())

@@ -16,7 +16,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Engine, Table
 from tablecloak.release.facts.public import RECORDS_PER_STEP
 from tablecloak.release.plan import Plan
-from tablecloak.stats.moments import MomentChanges, Moments, MomentSums, changes_of
+from tablecloak.stats.moments import MomentChanges, Moments, changes_of
 from tablecloak.transforms.base import DATES, LINE, NUMBERS, Family
 
 FINEST = 0.01  # of the range of a column, or of a correlation: no public figure is told finer
@@ -75,10 +75,7 @@ def moments_of(
     numeric = [name for name in kept if name in table.types and types.get(name, table.types[name]) in NUMBERS]
     names = [*changed, *numeric]
     published = [shown_as.get(name, name) for name in names]
-    before, after = MomentSums(len(names)), MomentSums(len(names))
-    for batch in engine.batches(table, list(dict.fromkeys([*names, *published]))):
-        before.add(batch, names)
-        after.add(batch, published)
+    before, after = engine.moment_sums(table, [names, published])
     return MomentFacts(
         changes_of(names, before, after, changed),
         {name: before.moments(i) for i, name in enumerate(names)},

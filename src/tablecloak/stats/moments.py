@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +75,17 @@ class MomentSums:
         for i in np.flatnonzero(np.isnan(self._origin) & has_value.any(axis=0)).tolist():
             self._origin[i] = float(np.median(cells[has_value[:, i], i][:FIRST_ROWS]))
 
+    def merge(self, other: MomentSums) -> None:
+        """Add the sums of other rows."""
+        self._origin = np.where(np.isnan(self._origin), other._origin, self._origin)
+        moved = np.nan_to_num(other._origin - self._origin)  # where one has no values yet, there is nothing to move
+        of_first, of_second = moved[:, None], moved[None, :]
+        self._n += other._n
+        self._x += other._x + other._n * of_first
+        self._xx += other._xx + 2 * of_first * other._x + other._n * of_first**2
+        self._xy += other._xy + of_first * other._x.T + of_second * other._x + other._n * of_first * of_second
+        self._low, self._high = np.minimum(self._low, other._low), np.maximum(self._high, other._high)
+
     def moments(self, i: int) -> Moments:
         """Those of a column."""
         n = int(self._n[i, i])
@@ -94,6 +105,20 @@ class MomentSums:
         if not spread > 0:
             return None
         return max(-1.0, min(1.0, (n * float(self._xy[i, j]) - x * y) / math.sqrt(spread)))
+
+
+def sums_of(batches: Iterable[pl.DataFrame], sides: Sequence[Sequence[str]]) -> list[MomentSums]:
+    """The sums of several lists of columns over the same rows."""
+    sums = [MomentSums(len(columns)) for columns in sides]
+    for batch in batches:
+        for each, columns in zip(sums, sides, strict=True):
+            each.add(batch, columns)
+    return sums
+
+
+def columns_of(sides: Sequence[Sequence[str]]) -> list[str]:
+    """All columns of several lists, each once."""
+    return list(dict.fromkeys(name for columns in sides for name in columns))
 
 
 def changes_of(
