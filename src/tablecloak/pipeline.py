@@ -145,6 +145,7 @@ class _Made:
             engine_reason=choice.why if is_chosen else f"{choice.name} was chosen, and all rows are needed in memory",
             transforms=solved.plan.made,
             attacks=solved.plan.attacked,
+            moments=solved.plan.moments,
         )
 
 
@@ -159,7 +160,9 @@ def _made(
     is_reported: bool | None = None,
 ) -> _Made:
     """The release of a source: written, if files are wanted, and recounted."""
-    plan, table = read(engine, source, policy, timed, is_reported=is_reported, is_attacked=True)
+    plan, table = read(
+        engine, source, policy, timed, is_reported=is_reported, is_attacked=True, keeps_originals=True
+    )  # fmt: skip
     if files and files.recoding:
         shape_of(policy).refuse_recoding(plan)
     if files and files.are_wanted and source.table is not None:

@@ -242,3 +242,83 @@ def test_other_formats_keep_the_types_of_other_columns(cloak, released):
     assert back.schema["age"] == pl.Int64
     assert sorted(back["name"].drop_nulls()) == sorted(filter(None, NAMES))
     assert sorted(back["card"]) == sorted(CARDS)
+
+
+# vaults --------------------------------------------------------------------------------------------------------------
+
+WRITTEN = sorted("'=1+2" if name == "=1+2" else name for name in NAMES if name)  # no file begins a formula
+VAULTED = """
+input: people.csv
+columns:
+  age: quasi
+  name: {role: identifier, transform: {kind: random, vault: names.vault}}
+  town: {role: identifier, transform: {kind: random, vault: towns.vault, with: [age]}}
+  card: {role: identifier, type: text, transform: random}
+goals: [{model: k-anonymity, k: 2}]
+output: out.csv
+"""
+
+
+@pytest.fixture
+def vaulted(released, cloak):
+    (released / "vaulted.yaml").write_text(VAULTED, encoding="utf-8")
+    assert cloak("run", "vaulted.yaml", "--quiet", "--force").code == 0
+    return released
+
+
+def test_the_vault_of_a_policy_leads_back(cloak, vaulted):
+    outcome = cloak("reidentify", "out.csv", "-p", "vaulted.yaml", "-o", "back.csv", "--reason", "asked", "--json")
+    assert outcome.code == 0
+    assert outcome.data["columns"] == ["name", "town"]
+    back, release = (pl.read_csv(name, infer_schema=False) for name in ("back.csv", "out.csv"))
+    assert sorted(filter(None, back["name"])) == WRITTEN
+    assert sorted(back["town"]) == sorted("abcabc")
+    assert back["card"].equals(release["card"])
+    vault = dict(pl.read_csv("names.vault", infer_schema=False).select("token", "value").rows())
+    for token, name in zip(release["name"], back["name"], strict=True):
+        assert (vault[token] if token else None) == (name and name.removeprefix("'"))
+    (entry,) = log_of(vaulted)
+    assert entry["vaults"] == {"name": "names.vault", "town": "towns.vault"}
+    assert entry["keys"] == {}
+    assert mode(vaulted / "back.csv") == 0o600
+    assert not any(name in outcome.out + json.dumps(entry) for name in filter(None, NAMES))
+
+
+def test_another_vault_may_be_named(cloak, vaulted):
+    (vaulted / "names.vault").rename("elsewhere")
+    words = ["reidentify", "out.csv", "-p", "vaulted.yaml", "-o", "back.csv", "--columns", "name"]
+    outcome = cloak(*words)
+    assert outcome.code == 2
+    assert "the vault of column 'name' is not there" in outcome.err
+    assert cloak(*words, "--vault", "elsewhere").code == 0
+    assert sorted(filter(None, pl.read_csv("back.csv")["name"])) == WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--columns", "card"], 2, "column 'card' cannot be restored: random has no vault"),
+        (["--columns", "name", "--vault", "towns.vault"], 5, "different tokens are not in the vault"),
+        (["--columns", "name", "--vault", "people.csv"], 2, "may read the vault"),
+        (["--columns", "name", "-o", "names.vault", "--force"], 2, "names.vault"),
+    ],
+)
+def test_a_vault_that_does_not_lead_back_is_told(cloak, vaulted, words, code, message):
+    before = (vaulted / "names.vault").read_bytes()
+    outcome = cloak("reidentify", "out.csv", "-p", "vaulted.yaml", "-o", "back.csv", *words)
+    assert outcome.code == code
+    assert message in outcome.err
+    assert "Ana" not in outcome.err
+    assert not (vaulted / "back.csv").exists()
+    assert (vaulted / "names.vault").read_bytes() == before
+
+
+def test_check_and_run_tell_that_a_key_is_thrown_away(cloak, released):
+    text = POLICY.replace('{kind: aes-siv, key: "file:keys"}', "aes-siv")
+    (released / "drawn.yaml").write_text(text, encoding="utf-8")
+    for verb in (["check"], ["run", "--force"]):
+        outcome = cloak(verb[0], "drawn.yaml", *verb[1:])
+        assert outcome.code == 0
+        said = " ".join(outcome.out.split())
+        assert "name: its key is drawn for this run and thrown away, so nobody can restore it later" in said
+        assert "card: its key" not in said

@@ -13,6 +13,7 @@ from tablecloak import registry
 from tablecloak.data.changed_columns import CellRows
 from tablecloak.data.table import ColumnType
 from tablecloak.measure.perturbed import (
+    estimated_product,
     estimated_shares,
     estimated_sum,
     factor_variance,
@@ -99,3 +100,20 @@ def test_vb11_the_relative_error_of_a_noisy_sum_vanishes(i):
     assert found.deviation == pytest.approx(VB11["sigma"] * math.sqrt(n))
     assert found.deviation / values.sum() == pytest.approx(bound, rel=0.1)
     assert abs(found.value - values.sum()) / values.sum() < 5 * bound
+
+
+@pytest.mark.parametrize("i", range(3))
+def test_vb11_the_relative_error_of_a_noisy_scalar_product_vanishes(i):
+    """The same values and noise, twice: with zero-sum noise, the product of the noisy columns is near that of them."""
+    n, bound = VB11["n"][i], VB11["relative_sd_expected"][i]
+    draw = np.random.default_rng(10 + i)
+    a, b = draw.uniform(20, 60, n), draw.uniform(20, 60, n)
+    r, v = draw.normal(0, VB11["sigma"], (2, n))
+    truth, variance = float(a @ b), VB11["sigma"] ** 2
+    found = estimated_product(a + r - r.mean(), b + v - v.mean(), (variance, variance), zero_sum=True)
+    # uniform(20, 60) has the variance 40^2 / 12; around the means, products of noise and values are what is left
+    spread = math.sqrt(n * (2 * variance * 40**2 / 12 + variance**2))
+    assert found.deviation == pytest.approx(spread, rel=0.3)
+    assert found.deviation / truth < bound
+    assert abs(found.value - truth) / truth < 5 * bound
+    assert found.low < found.value < found.high

@@ -1,4 +1,4 @@
-"""`tablecloak reidentify`: columns of a release as they were, for those who hold the key."""
+"""`tablecloak reidentify`: columns of a release as they were, for those who hold the key or the vault."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ def reidentify(
         str | None,
         typer.Option("--key", metavar="PLACE", help="Where the key is, as file:PATH#ID, instead of the policy's."),
     ] = None,
+    vault: Annotated[
+        Path | None, typer.Option("--vault", help="The vault of random tokens, instead of the policy's.")
+    ] = None,
     reason: Annotated[str | None, typer.Option("--reason", help="Why, for the log.")] = None,
     log: Annotated[
         Path | None,
@@ -44,7 +47,7 @@ def reidentify(
     force: Force = False,
     settings: Settings,
 ) -> None:
-    """Restore columns that were encrypted, with the key; who did it, when and why is written down in a log."""
+    """Restore columns with their key or their vault; who did it, when and why is written down in a log."""
     from tablecloak.io.atomic import Outputs, refuse_over_inputs
     from tablecloak.io.places import place_of
     from tablecloak.io.tabular import write_frame
@@ -52,12 +55,12 @@ def reidentify(
 
     loaded, place = read_policy(policy, None, settings), place_of(release)
     log = _log_beside(place) if log is None else log
-    reads = [place, policy, *loaded.reads, *_key_files(loaded, key)]
+    reads = [place, policy, *loaded.reads, *_key_files(loaded, key), *([vault] if vault else [])]
     refuse_over_inputs(log, [each for each in reads if each is not None])
     with Outputs(reads=[*reads, log], force=force) as outputs:
         partial = outputs.add(target, is_private=True)
         frame, delimiter = _read(place, loaded)
-        ways = _ways(loaded, frame, columns, key)
+        ways = _ways(loaded, frame, columns, key, vault)
         entry = _entry(release, ways, frame.height, reason)
         try:
             frame = frame.with_columns(way.restored(frame[way.column]) for way in ways)
@@ -84,11 +87,13 @@ def _read(place: Place, policy: Policy) -> tuple[pl.DataFrame, str | None]:
     return read_frame(Source.of(source, types=dict.fromkeys(layout.names, ColumnType.TEXT))), layout.delimiter
 
 
-def _ways(policy: Policy, frame: pl.DataFrame, columns: str | None, key: str | None) -> list[Return]:
+def _ways(
+    policy: Policy, frame: pl.DataFrame, columns: str | None, key: str | None, vault: Path | None
+) -> list[Return]:  # fmt: skip
     from tablecloak.transforms._restore import returns
 
     names = [] if columns is None else column_names(columns, "--columns")
-    return returns(policy, frame.columns, columns=names, place=key)
+    return returns(policy, frame.columns, columns=names, place=key, vault=vault)
 
 
 def _key_files(policy: Policy, key: str | None) -> list[Path]:
@@ -102,7 +107,7 @@ def _key_files(policy: Policy, key: str | None) -> list[Path]:
 
 def _unchecked(ways: list[Return]) -> list[str]:
     """Columns of which nobody can tell whether the key was the right one."""
-    return [way.column for way in ways if not way.transform.knows_its_key]
+    return [way.column for way in ways if not way.knows_its_key]
 
 
 def _said(report: dict[str, Any]) -> list[str]:
@@ -132,7 +137,8 @@ def _entry(release: str, ways: list[Return], n_records: int, reason: str | None)
         "release": release,
         "columns": [way.column for way in ways],
         "records": n_records,
-        "keys": {way.column: way.key.id for way in ways},
+        "keys": {way.column: way.key_id for way in ways if way.key_id is not None},
+        **({"vaults": vaults} if (vaults := {way.column: str(way.vault) for way in ways if way.vault}) else {}),
         "reason": reason,
     }
 

@@ -32,6 +32,7 @@ from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, one_class
+from tablecloak.stats.moments import MomentSums
 
 T = TypeVar("T")
 PERSON = "__tablecloak_person__"  # the column that says whose a record is
@@ -350,6 +351,9 @@ class Engine(Protocol):
         self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None
     ) -> pl.DataFrame:
         """At most about `most` rows in memory, from all over the table; those equal in `together` all or none."""
+
+    def moment_sums(self, table: Table, sides: Sequence[Sequence[str]]) -> list[MomentSums]:
+        """What means, variances and correlations follow from, for several lists of columns."""
 
     def close(self) -> None:
         """Remove what the engine keeps on disk; a second call does nothing."""

@@ -25,6 +25,7 @@ from tablecloak.io.sources import Source, is_place
 from tablecloak.measure.attack.judged_columns import only_columns
 from tablecloak.measure.labels import PublishedColumn, counts_of_labels, records_of_frames
 from tablecloak.measure.other_shapes import finished_of
+from tablecloak.measure.perturbed import changed_moments
 from tablecloak.metrics.base import Measurement, every, measure
 from tablecloak.metrics.compared_records import ComparedRecords, unit_line
 from tablecloak.metrics.joint_tables import joints
@@ -37,7 +38,9 @@ from tablecloak.profile.profile import inspect_frame
 from tablecloak.profile.uniqueness import risk_of_frame
 from tablecloak.release.finished import original_frame, release_frame
 from tablecloak.release.handover import risk_of
+from tablecloak.release.moments import MomentFacts
 from tablecloak.release.plan import make_plan
+from tablecloak.transforms.base import Family
 
 EXACT, SPREAD = "exact", "spread"
 IN_GROUPS = (
@@ -146,6 +149,7 @@ class Comparison:
     learning: Learning | None = None  # where a target was named
     pairs: tuple[PairTable, ...] = ()  # where they were asked for
     published: tuple[Risk, Risk] | None = None  # before and after, for someone who knows every published column
+    moments: MomentFacts | None = None  # of columns of numbers and dates that changed and still are such
 
     @property
     def loss(self) -> float:
@@ -180,6 +184,7 @@ class Comparison:
             "suppressed": self.n_suppressed,
             "loss": self.loss,
             "columns": [column.to_dict() for column in self.columns],
+            **({"moments": self.moments.to_dict()} if self.moments else {}),
             "metrics": {m.name: m.to_dict() for m in self.metrics},
             **({"learning": self.learning.to_dict()} if self.learning else {}),
             "notes": list(self.notes),
@@ -280,7 +285,15 @@ def compare_columns(
         learning,
         _pairs(records()) if with_pairs else (),
         (_risk_of_all(before, after.columns), _risk_of_all(rows, after.columns)),
+        changed_moments(before, rows, _perturbed(policy)),
     )
+
+
+def _perturbed(policy: Policy | None) -> list[str]:
+    """Columns whose numbers a policy changes."""
+    specs = policy.columns if policy else {}
+    families = {name: {each.family for each in spec.transform} for name, spec in specs.items()}
+    return [name for name, used in families.items() if used & {Family.COARSEN, Family.PERTURB}]
 
 
 def _risk_of_all(frame: pl.DataFrame, columns: Sequence[str]) -> Risk:

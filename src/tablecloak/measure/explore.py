@@ -22,9 +22,10 @@ from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release import looks
 from tablecloak.release.facts.collect import Exposure
 from tablecloak.release.finished import bytes_of
+from tablecloak.release.handover import exposure_before
 from tablecloak.release.outcome import sentence
 from tablecloak.release.plan import Plan, source_of
-from tablecloak.release.prepare import Memo, Prepared, nothing, prepare, read
+from tablecloak.release.prepare import Memo, Prepared, prepare, read
 from tablecloak.release.publish import recounted
 from tablecloak.release.search import search
 from tablecloak.release.shapes.base import Shape, shape_of
@@ -232,12 +233,12 @@ class _Workshop:
         self.engine, self.source, self.utility = LocalEngine(), source, utility
         self.plans: list[Plan] = []  # of all variants that have one
         self._memo = Memo()
-        self._prepared: list[Prepared[None]] = []
+        self._prepared: list[Prepared[Exposure | None]] = []
 
     def read(self, policy: Policy) -> _Read:
         """The plan of a policy and the columns it asks for."""
         source = self.source if self.source.is_frame else source_of(policy)
-        return read(self.engine, source, policy, Timed(), memo=self._memo)
+        return read(self.engine, source, policy, Timed(), keeps_originals=True, memo=self._memo)
 
     def read_variant(self, variant: Variant) -> _Read | CloakError:
         """The same for a variant, or why it has none."""
@@ -253,7 +254,7 @@ class _Workshop:
         if not self._prepared:
             return Exposure(0, 0, 0.0, 0.0)
         prepared = self._prepared[0]
-        return prepared.shape.exposure(prepared, self.plans)
+        return prepared.look_result or prepared.shape.exposure(prepared, self.plans)
 
     def point(self, variant: Variant, plan: _Read | CloakError) -> Point:
         """What one variant comes to."""
@@ -264,7 +265,7 @@ class _Workshop:
             return replace(about, reason=plan.message)
         begin = time.perf_counter()
         try:
-            prepared = prepare(self.engine, plan[1], plan[0], timed=Timed(), look=nothing, memo=self._memo)
+            prepared = prepare(self.engine, plan[1], plan[0], timed=Timed(), look=exposure_before, memo=self._memo)
             self._prepared.append(prepared)
             solved = search(prepared, Timed(), 1)
             if prepared.shape.is_quick(prepared.coding):

@@ -7,9 +7,8 @@ as an interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
@@ -18,6 +17,10 @@ from numpy.typing import ArrayLike
 
 from tablecloak.arrays import FloatArray
 from tablecloak.errors import DataError, IncompatibleChoice
+from tablecloak.release.moments import MomentFacts
+from tablecloak.stats.moments import MomentChanges, Moments, MomentSums, changes_of, numbers_of
+
+SAME = 1e-9  # adding up in another order changes less
 
 # Estimates ----------------------------------------------------------------------------------------------------------
 
@@ -162,68 +165,61 @@ def estimated_shares(counts: ArrayLike, matrix: ArrayLike, confidence: float = 0
 # Two tables ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """A column in numbers; None where it has too few."""
-
-    n: int
-    total: float
-    mean: float | None
-    variance: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class MomentChanges:
-    """Columns of numbers before and after they were perturbed."""
-
-    columns: Mapping[str, tuple[Moments, Moments]]
-    correlations: Mapping[tuple[str, str], tuple[float | None, float | None]]
-
-
 def moment_changes(before: pl.DataFrame, after: pl.DataFrame, columns: Sequence[str] | None = None) -> MomentChanges:
     """Totals, means, variances and correlations of the columns of numbers that two tables have, before and after.
 
-    Empty cells are left out, for correlations rows with one of them; rows need not be in the same order.
+    Empty cells are left out, for correlations rows with one of them; rows need not be in the same order. Dates that
+    are named are days since 1970.
 
     Raises: DataError for a column that is not there, or not of numbers.
     """
     names = [c for c in before.columns if c in after.columns and before[c].dtype.is_numeric()]
     for name in columns or ():
-        if name not in before.columns or name not in after.columns or not before[name].dtype.is_numeric():
+        if name not in before.columns or name not in after.columns or not _is_line(before[name]):
             raise DataError(f"'{name}' is no column of numbers in both tables", hint=f"one of: {', '.join(names[:20])}")
-    tables = [{n: _cells(frame[n]) for n in columns or names} for frame in (before, after)]
-    return MomentChanges(
-        {name: (_moments(tables[0][name]), _moments(tables[1][name])) for name in columns or names},
-        {
-            (a, b): (_correlation(tables[0][a], tables[0][b]), _correlation(tables[1][a], tables[1][b]))
-            for a, b in combinations(columns or names, 2)
-        },
-    )
+    chosen = list(columns or names)
+    sums = MomentSums(len(chosen)), MomentSums(len(chosen))
+    for side, frame in zip(sums, (before, after), strict=True):
+        side.add(frame, chosen)
+    return changes_of(chosen, sums[0], sums[1])
 
 
-def _moments(cells: FloatArray) -> Moments:
-    present = cells[~np.isnan(cells)]
-    n = len(present)
-    return Moments(
-        n,
-        float(present.sum()),
-        float(present.mean()) if n else None,
-        float(present.var(ddof=1)) if n > 1 else None,
-    )
+def changed_moments(before: pl.DataFrame, after: pl.DataFrame, changed: Sequence[str] = ()) -> MomentFacts | None:
+    """The same of columns that changed, or are said to have changed, with dates; None where there are none.
 
-
-def _correlation(a: FloatArray, b: FloatArray) -> float | None:
-    both = ~(np.isnan(a) | np.isnan(b))
-    x, y = a[both], b[both]
-    if len(x) < 2 or not (x.std() > 0 and y.std() > 0):
+    Args:
+        changed: columns that transforms changed, though maybe not their moments.
+    """
+    names = [n for n in before.columns if n in after.columns and _is_line(before[n]) and _are_numbers(after[n])]
+    sums = MomentSums(len(names)), MomentSums(len(names))
+    for side, frame in zip(sums, (before, after), strict=True):
+        side.add(frame, names)
+    told = [n for i, n in enumerate(names) if n in changed or not _are_same(sums[0].moments(i), sums[1].moments(i))]
+    if not told:
         return None
-    return float(np.corrcoef(x, y)[0, 1])
+    return MomentFacts(
+        changes_of(names, sums[0], sums[1], told),
+        {name: sums[0].moments(i) for i, name in enumerate(names)},
+        frozenset(name for name in told if not before[name].dtype.is_numeric()),
+    )
 
 
-def _cells(column: pl.Series) -> FloatArray:
-    """(n,) numbers, NaN where a cell is empty or no number."""
-    numbers = column.cast(pl.String).cast(pl.Float64, strict=False) if column.dtype == pl.String else column
-    return numbers.cast(pl.Float64).fill_null(math.nan).to_numpy()
+def _are_numbers(cells: pl.Series) -> bool:
+    """Whether every cell that is not empty is a number or date, as it was."""
+    present = cells.drop_nulls()
+    return bool(len(present)) and bool(np.isfinite(numbers_of(present)).all())
+
+
+def _are_same(a: Moments, b: Moments) -> bool:
+    if a.n != b.n:
+        return False
+    sides = [(side.mean or 0.0, side.deviation or 0.0) for side in (a, b)]
+    size = max(abs(value) for side in sides for value in side)
+    return all(abs(x - y) <= SAME * size for x, y in zip(*sides, strict=True))
+
+
+def _is_line(cells: pl.Series) -> bool:
+    return cells.dtype.is_numeric() or cells.dtype in (pl.Date, pl.Datetime)
 
 
 def _numbers(values: ArrayLike) -> FloatArray:

@@ -63,7 +63,7 @@ def apply_file(
     with Outputs(reads=[recoding, *policy.reads], force=force) as outputs:
         place, target = add_target(outputs, policy)
         shape, files = shape_of(policy), documents_of(policy, target)
-        plan, table = read(engine, source_of(policy), policy, timed, is_attacked=True)
+        plan, table = read(engine, source_of(policy), policy, timed, is_attacked=True, keeps_originals=True)
         recode = apply_to_sets if is_of_items else _apply_to_classes
         made = recode(engine, table, plan, stored, suppression_limit=suppression_limit, timed=timed)
         plan = made.plan
@@ -76,7 +76,7 @@ def apply_file(
     return RunReport(
         verification, made.measurements, timed.seconds, [sentence(m) for m in plan.goal.models], "recoding",
         engine.name, table.n_rows - made.table.n_rows, made.notes, str(place),
-        attacks=plan.attacked,
+        attacks=plan.attacked, moments=plan.moments,
     )  # fmt: skip
 
 

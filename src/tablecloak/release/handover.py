@@ -21,9 +21,10 @@ from tablecloak.engines.local.engine import LocalTable
 from tablecloak.findings.base import Finding, Recounted, Shown, find_all, protected_columns, unmatched_acceptances
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import is_public, public_keys
+from tablecloak.release.facts.collect import Exposure
 from tablecloak.release.facts.public import step_of
 from tablecloak.release.plan import Plan, make_plan
-from tablecloak.release.transform import published, with_copy
+from tablecloak.release.transform import as_it_was, published, with_copy
 from tablecloak.transforms.base import Family, is_pseudonym
 
 # Detectors, and the search for keys that repeat, look at so many rows.
@@ -37,6 +38,7 @@ class Attackers:
 
     quasi: Risk | None  # one who knows the quasi-identifiers of a person; None where there are none
     published: Risk  # one who knows everything that is published about a person
+    exposure: Exposure | None = None  # of records by quasi-identifiers, where these are coded as transforms made them
 
     def to_dict(self) -> dict[str, Any]:
         return {"quasi": self.quasi.to_dict() if self.quasi else None, "published": self.published.to_dict()}
@@ -201,8 +203,22 @@ def risk_before(engine: Engine, original: Table, plan: Plan) -> Attackers:
     publication = plan.publication
     person = plan.person if plan.person in original.types else None
     unknown = (*publication.starred, *plan.quasi, person)
-    others = [n for n in publication.columns if n not in unknown and n in original.types]
-    on_all, *on_quasi = engine.alike(
-        original, [[*plan.quasi, *others], *([plan.quasi] if plan.quasi else [])], person=person
-    )
-    return Attackers(risk_of(on_quasi[0]) if on_quasi else None, risk_of(on_all))
+    others = [as_it_was(original, n) for n in publication.columns if n not in unknown and n in original.types]
+    quasi = [as_it_was(original, n) for n in plan.quasi]
+    on_all, *on_quasi = engine.alike(original, [[*quasi, *others], *([quasi] if quasi else [])], person=person)
+    exposed = exposure_before(engine, original, plan, on_quasi[0] if on_quasi and person is None else None)
+    return Attackers(risk_of(on_quasi[0]) if on_quasi else None, risk_of(on_all), exposed)
+
+
+def exposure_before(engine: Engine, original: Table, plan: Plan, alike: Alike | None = None) -> Exposure | None:
+    """How exposed records are by quasi-identifiers as they were; None where these are coded like that.
+
+    Args:
+        alike: the same, where it was counted already.
+    """
+    quasi = [as_it_was(original, name) for name in plan.quasi]
+    if quasi == plan.quasi:
+        return None
+    alike = alike or engine.alike(original, [quasi])[0]
+    n = max(1, alike.n_records)
+    return Exposure(alike.n_records, alike.n_alone, 1 / max(1, alike.smallest), alike.n_groups / n)

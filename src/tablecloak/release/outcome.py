@@ -24,6 +24,7 @@ from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.release import looks
 from tablecloak.release.facts.subject import Subject
+from tablecloak.release.moments import MomentFacts
 from tablecloak.release.plan import MadeColumn, Plan, side_output_path
 from tablecloak.release.recount import Verification
 from tablecloak.stats.classes import ClassStats, Counted, Histogram
@@ -67,6 +68,7 @@ class RunReport:
     peak_memory_bytes: int = field(default_factory=_peak_memory_bytes)
     transforms: tuple[MadeColumn, ...] = ()  # columns that are published as transforms make them
     attacks: tuple[AttackResult, ...] = ()  # what attackers reach on these
+    moments: MomentFacts | None = None  # means, deviations and correlations of these, before and after
     subject: Subject | None = field(default=None, repr=False)  # what its documents say, where any were written
 
     @property
@@ -94,6 +96,7 @@ class RunReport:
             **({"learning": self.learning.to_dict()} if self.learning else {}),
             **({"transforms": [made.to_dict() for made in self.transforms]} if self.transforms else {}),
             **({"attacks": [result.to_dict() for result in self.attacks]} if self.attacks else {}),
+            **({"moments": self.moments.to_dict()} if self.moments else {}),
             "dropped_for_missing": self.n_missing_dropped,
             "goals": self.goals,
             "algorithm": self.algorithm,

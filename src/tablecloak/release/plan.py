@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -31,6 +31,9 @@ from tablecloak.stats.persons import HOLDING_NAME
 from tablecloak.transforms.base import Stage, Transform
 from tablecloak.values.amounts import most_of
 from tablecloak.values.cell_grammar import format_value
+
+if TYPE_CHECKING:
+    from tablecloak.release.moments import MomentFacts
 
 # The column that says how many people of the population are behind a record; it is only counted, never published.
 POPULATION = "\0population"
@@ -82,6 +85,7 @@ class Plan:
     changed: Mapping[str, Sequence[Transform]] = field(default_factory=dict)  # published columns that are not as read
     made: tuple[MadeColumn, ...] = ()  # the same, once it is known what became of them
     attacked: tuple[AttackResult, ...] = ()  # what attackers reach on them, where a run or a check asked for it
+    moments: MomentFacts | None = None  # what became of their means, deviations and correlations, where a run asked
 
     @property
     def quasi(self) -> list[str]:
@@ -154,6 +158,11 @@ class Plan:
             return "goals judge the values as they were"
         is_unasked = column in self.sensitive and column not in self.counted
         return "no goal looks at it" if is_unasked else "goals judge what is published"
+
+    @property
+    def changed_early(self) -> tuple[str, ...]:
+        """Columns that are changed before the search: whatever comes behind sees what is published of them."""
+        return tuple(name for name in self.changed if self.stage_of(name) is Stage.BEFORE)
 
     @property
     def judged_before(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from tablecloak.policy.sections import Missing
 from tablecloak.progress import Timed
 from tablecloak.release.plan import Plan
 from tablecloak.release.shapes.base import Shape, shape_of
-from tablecloak.release.transform import published, transformed
+from tablecloak.release.transform import published, transformed, without_originals
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -85,6 +85,7 @@ def read(
     *,
     is_reported: bool | None = None,
     is_attacked: bool = False,
+    keeps_originals: bool = False,
     memo: Memo = AT_ONCE,
 ) -> tuple[Plan, Table]:
     """The columns of a source that a policy asks for, and the plan for them.
@@ -92,6 +93,7 @@ def read(
     Args:
         is_reported: whether a report may be asked for; None: if the policy names one.
         is_attacked: what transforms publish is attacked, which findings ask for.
+        keeps_originals: what columns were stays beside what transforms make of them before the search, to be counted.
     """
     shape = shape_of(policy)
     with timed.phase("read") as notes:
@@ -111,10 +113,12 @@ def read(
         if plan.changed:
             chosen = policy.model_dump_json(include=OF_ROWS, by_alias=True)
             table, told = memo(
-                ("changed", *key, chosen, plan.judged_before, is_attacked),
-                lambda: transformed(engine, table, plan, is_attacked=is_attacked),
+                ("changed", *key, chosen, plan.judged_before, is_attacked, keeps_originals),
+                lambda: transformed(
+                    engine, table, plan, is_attacked=is_attacked, types=layout.types if keeps_originals else None
+                ),
             )
-            plan = replace(plan, made=told.made, attacked=told.attacked)
+            plan = replace(plan, made=told.made, attacked=told.attacked, moments=told.moments)
         if not source.is_frame:  # of a frame without rows, the preparation says so
             refuse_empty(table.n_rows, source.location)
         notes.append(f"{table.n_rows:,} rows")
@@ -163,11 +167,13 @@ def prepare(
         plan = settled(plan, counts_persons=counts_persons)
         shape.refuse(plan)
         key = (rows_key, _coded_by(plan, engine))
-        rows = memo(("rows", key), lambda: _in_order(engine, _settled_rows(engine, complete, plan), plan))
+        whole = _settled_rows(engine, complete, plan)
+        rows = memo(("rows", key), lambda: _in_order(engine, without_originals(engine, whole), plan))
         coding = memo(("coding", key), lambda: shape.code(engine, rows, plan, timed.inner))
         groups = given_groups(engine, rows, plan)
         notes.append(f"{coding.n_tuples:,} distinct tuples{_in_shards(coding)}")
-        look_result = look(engine, rows, plan)
+        # what columns were would decide the order of rows, and is only counted
+        look_result = look(engine, rows if len(whole.types) == len(rows.types) else whole, plan)
         rest = [c for c in plan.publication.columns if c not in plan.coded and c not in plan.publication.starred]
         remaining = published(engine, rows, rest, plan)
         prepared = Prepared(shape, engine, plan, remaining, coding, groups, n_dropped, look_result)

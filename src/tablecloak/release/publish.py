@@ -11,7 +11,7 @@ from tablecloak.io.parts import size_of
 from tablecloak.progress import Timed
 from tablecloak.release.changed_cells import wrong_cells
 from tablecloak.release.documents import Documents
-from tablecloak.release.handover import appraise
+from tablecloak.release.handover import Attackers, appraise
 from tablecloak.release.plan import Plan
 from tablecloak.release.recount import Verification, require, require_ready
 from tablecloak.release.search import Solved
@@ -55,12 +55,20 @@ def recounted(solved: Solved, timed: Timed, files: Documents | None = None) -> P
     if files:
         release = write_release(engine, release, files, shape=shape, plan=plan, timed=timed)
     release = replace(release, labels=None)  # of millions of classes, before these are counted
-    counted = recount(engine, release, shape=shape, plan=plan, timed=timed, files=files)
+    counted = _with_exposure(recount(engine, release, shape=shape, plan=plan, timed=timed, files=files), solved)
     failures = wrong_cells(engine, release.main, plan.policy)
     if failures:
         require(replace(counted.verification, failures=(*counted.verification.failures, *failures)))
     verification = replace(counted.verification, notes=(*counted.verification.notes, *solved.remarks))
     return Published(release, replace(counted, verification=verification))
+
+
+def _with_exposure(counted: RecountResult, solved: Solved) -> RecountResult:
+    """The facts with the exposure of the original, where the codes are those of columns that transforms changed."""
+    before = solved.prepared.look_result
+    if counted.facts is None or not isinstance(before, Attackers) or before.exposure is None:
+        return counted
+    return replace(counted, facts=replace(counted.facts, before=before.exposure))
 
 
 def write_release(

@@ -6,20 +6,23 @@ release is made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from tablecloak.data.changed_columns import CellRows, CellStep, ColumnChange, plain_texts
+from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Engine, Table
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.release.attack_transforms import attacks_on_transforms
+from tablecloak.release.moments import moments_of
 from tablecloak.release.plan import MadeColumn, Plan
 from tablecloak.transforms._keys import key_of
-from tablecloak.transforms.base import Fitting, Stage, Transform, fitted
+from tablecloak.transforms.base import Fitting, Transform, fitted
 
+ORIGINAL = "\x1foriginal "  # before the name of a column that is changed already: what it was
 SHOWN = "\x1fpublished "  # before the name of a column: what is published of it; Arrow hands over no name with a null
 
 
@@ -31,7 +34,14 @@ class _AsItIs:
         return cells
 
 
-def transformed(engine: Engine, table: Table, plan: Plan, *, is_attacked: bool = False) -> tuple[Table, Plan]:
+def transformed(
+    engine: Engine,
+    table: Table,
+    plan: Plan,
+    *,
+    is_attacked: bool = False,
+    types: Mapping[str, ColumnType] | None = None,
+) -> tuple[Table, Plan]:
     """A table as it was read, with the columns that the transforms of a policy make of it, and a plan that tells them.
 
     Every transform sees the other columns as they were, but those that compute a column from what is published of
@@ -39,6 +49,8 @@ def transformed(engine: Engine, table: Table, plan: Plan, *, is_attacked: bool =
 
     Args:
         is_attacked: what the transforms make is attacked, as long as it lies beside what was there.
+        types: of the columns in the source, where a run is to tell what it does to them: what they were stays beside
+            what is made of them before the search, and means, deviations and correlations are held against each other.
 
     Raises: IncompatibleChoice, DataError.
     """
@@ -56,13 +68,27 @@ def transformed(engine: Engine, table: Table, plan: Plan, *, is_attacked: bool =
         afterwards = tuple(keep for fitting in fittings for keep in fitting.afterwards)
         made_columns.append(MadeColumn(name, kinds, plan.told_stage(name), plan.means(name), key, warnings, afterwards))
     table = engine.settled(table, [SHOWN + name for name in plan.changed])
-    attacked = attacks_on_transforms(engine, table, plan, {n: SHOWN + n for n in plan.changed}) if is_attacked else ()
-    plan = replace(plan, made=tuple(made_columns), attacked=attacked)
-    early = [name for name in plan.changed if plan.stage_of(name) is Stage.BEFORE]
-    table = engine.changed(table, [ColumnChange(n, table.types[SHOWN + n], _AsItIs(), SHOWN + n) for n in early])
+    shown_as, early = {n: SHOWN + n for n in plan.changed}, plan.changed_early
+    attacked = attacks_on_transforms(engine, table, plan, shown_as) if is_attacked else ()
+    moments = None if types is None else moments_of(engine, table, plan, shown_as, types)
+    plan = replace(plan, made=tuple(made_columns), attacked=attacked, moments=moments)
+    beside = {} if types is None else {ORIGINAL + n: n for n in early if n in names and n in plan.publication.columns}
+    copies = {**beside, **{name: SHOWN + name for name in early}}
+    table = engine.changed(table, [ColumnChange(n, table.types[c], _AsItIs(), c) for n, c in copies.items()])
     made = [name for name in early if name not in names]
     late = [SHOWN + name for name in plan.changed if name not in early]
-    return engine.select(table, [*names, *made, *late]), plan
+    return engine.select(table, [*names, *made, *late, *beside]), plan
+
+
+def as_it_was(table: Table, column: str) -> str:
+    """The column of a table that holds what another was before transforms changed it, if they did."""
+    return ORIGINAL + column if ORIGINAL + column in table.types else column
+
+
+def without_originals(engine: Engine, table: Table) -> Table:
+    """A table without what its columns were before they were changed."""
+    columns = [name for name in table.types if not name.startswith(ORIGINAL)]
+    return table if len(columns) == len(table.types) else engine.select(table, columns)
 
 
 def with_copy(engine: Engine, table: Table, column: str, name: str) -> Table:
@@ -173,6 +199,7 @@ def _fitting(
         rows=lambda columns: _whole(engine, table, [*columns], {source: name}),
         smallest=plan.goal.min_size,
         key=key_of(plan.policy, chosen, plan.secret),
+        is_key_kept=chosen.key_place is not None or plan.policy.secret is not None,
         person=plan.person if plan.person in table.types else None,
         resolve=plan.policy.resolve,
         changed=plan.changed,

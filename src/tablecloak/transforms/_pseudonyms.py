@@ -61,6 +61,12 @@ class Reversible(Keyed):
     def undo(self, column: str, key: Key) -> CellStep:
         """How published cells become texts of what they stand for; the step raises DataError where that fails."""
 
+    def warnings(self, fitting: Fitting) -> list[str]:
+        if fitting.is_key_kept:
+            return []
+        named = f"columns.{fitting.column}.transform.key: file:PATH, or a secret"
+        return [f"its key is drawn for this run and thrown away, so nobody can restore it later; name one: {named}"]
+
 
 class Grouping(Transform):
     """Stands for a value, or for those of several columns together."""
@@ -145,6 +151,18 @@ def group_texts(columns: Sequence[pl.Series]) -> pl.Series:
     parts = [pl.concat_str(cell.str.len_bytes().cast(pl.String), pl.lit(":"), cell).fill_null("-") for cell in cells]
     is_missing = pl.all_horizontal(cell.is_null() for cell in cells)
     return pl.DataFrame(texts).select(pl.when(~is_missing).then(pl.concat_str(parts)).alias("text"))["text"]
+
+
+def first_of_group(text: str) -> str | None:
+    """The first cell of what `group_texts` made one text of.
+
+    >>> first_of_group("4:Anna-2:17"), first_of_group("-2:17")
+    ('Anna', None)
+    """
+    if text.startswith("-"):
+        return None
+    length, _, rest = text.partition(":")
+    return rest.encode()[: int(length)].decode()
 
 
 def equal_parts(text: str, length: int) -> list[str]:

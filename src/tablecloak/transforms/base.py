@@ -79,6 +79,7 @@ class Fitting:
     rows: Callable[[Sequence[str]], pl.DataFrame]  # whole columns in memory; IncompatibleChoice where they do not fit
     smallest: int = 1  # how many records a class must have by the goals
     key: Key | None = None
+    is_key_kept: bool = True  # somebody has the key after the run: it was not drawn for this run alone
     person: str | None = None  # the column that says whose a row is
     resolve: Callable[[str], Path] = Path  # paths of a policy
     run: dict[str, Any] = field(default_factory=dict)  # what transforms of one run tell each other

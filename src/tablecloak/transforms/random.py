@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -14,11 +14,11 @@ from pydantic import Field
 
 from tablecloak.data.changed_columns import CellStep
 from tablecloak.data.table import ColumnType
-from tablecloak.errors import PolicyError
+from tablecloak.errors import DataError, PolicyError
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.policy.secrets import others_may_read
 from tablecloak.rng import Stream
-from tablecloak.transforms._pseudonyms import LETTERS, Grouping, Listed, equal_parts
+from tablecloak.transforms._pseudonyms import LETTERS, Grouping, Listed, Replaced, equal_parts, first_of_group
 from tablecloak.transforms.base import Family, Fitting, transform
 
 IN_A_WORD = 12  # letters of 5 bits
@@ -71,10 +71,37 @@ class Random(Grouping):
         pending.added = pl.concat([pending.added, pl.DataFrame({"value": new, "token": tokens})])
         return pl.concat([before, pending.added])
 
+    def undo(self, path: Path) -> CellStep:
+        """How tokens become texts of what they stand for, by a vault; the step raises DataError for unknown ones."""
+        known = read_vault(path)
+        values = known["value"]
+        if self.with_:  # a token stands for a group, of which this column is the first
+            values = values.map_elements(first_of_group, return_dtype=pl.String)
+        return Replaced(_LookedUp(known["token"], values), ColumnType.TEXT)
+
     def faults(self, cells: pl.Series) -> pl.Series | None:
         # a vault may have tokens of another length, from a time when the policy asked for that
         length = str(self.length) if self.vault is None else f"{SHORTEST},{LONGEST}"
         return ~cells.cast(pl.String).str.contains(f"^[{LETTERS}]{{{length}}}$").fill_null(value=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LookedUp:
+    """Values from a vault by their tokens."""
+
+    tokens: pl.Series = field(repr=False)
+    values: pl.Series = field(repr=False)
+
+    def __call__(self, texts: pl.Series) -> pl.Series:
+        n_unknown = int((~texts.is_in(self.tokens.implode())).sum())
+        if n_unknown:
+            raise DataError(
+                f"{n_unknown:,} of {len(texts):,} different tokens are not in the vault",
+                hint="--vault FILE names the one that the run had",
+            )
+        known = pl.DataFrame({"token": self.tokens, "value": self.values})
+        found = pl.DataFrame({"token": texts}).join(known, on="token", how="left", maintain_order="left")
+        return found["value"].alias(texts.name)
 
 
 @dataclass(slots=True, eq=False)

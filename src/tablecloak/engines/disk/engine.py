@@ -64,6 +64,7 @@ from tablecloak.io.sources import Source
 from tablecloak.io.tabular import wanted_columns
 from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
+from tablecloak.stats.moments import MomentSums, columns_of, sums_of
 
 # What Python, its packages and a few batches take before any table is held.
 RESIDENT = 450_000_000
@@ -386,6 +387,9 @@ class DuckEngine:
             stream.batches(list(dict.fromkeys(named))), sets, self.folder.path, n_rows=stream.n_rows, work=self.work,
             stars=stars, person=person,
         )  # fmt: skip
+
+    def moment_sums(self, table: Table, sides: Sequence[Sequence[str]]) -> list[MomentSums]:
+        return sums_of(self.batches(table, columns_of(sides)), sides)
 
     def some_rows(
         self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None

@@ -45,6 +45,7 @@ from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Counted, SensitiveDomain, count_classes
 from tablecloak.stats.joint import combine
+from tablecloak.stats.moments import MomentSums, columns_of, sums_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -235,6 +236,9 @@ class LocalEngine:
         self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = (), person: str | None = None
     ) -> list[Alike]:
         return count_alike(_local(table).frame, sets, stars=stars, person=person)
+
+    def moment_sums(self, table: Table, sides: Sequence[Sequence[str]]) -> list[MomentSums]:
+        return sums_of(self.batches(table, columns_of(sides)), sides)
 
     def some_rows(
         self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None

@@ -55,6 +55,7 @@ from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
+from tablecloak.stats.moments import MomentSums
 
 DEFAULT_MASTER = "local[*]"
 DRIVER_MEMORY = 4 << 30
@@ -355,6 +356,9 @@ class SparkEngine:
         self, table: Table, sets: Sequence[Sequence[str]], *, stars: Sequence[str] = (), person: str | None = None
     ) -> list[Alike]:
         return worker_jobs.alike(self.session, spark_table(table), sets, stars, person)
+
+    def moment_sums(self, table: Table, sides: Sequence[Sequence[str]]) -> list[MomentSums]:
+        return worker_jobs.moment_sums(self.session, spark_table(table), sides)
 
     def some_rows(
         self, table: Table, columns: Sequence[str], *, most: int, together: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from tablecloak.engines.spark.rows import (
 )
 from tablecloak.engines.spark.session import explained
 from tablecloak.io.frames import DTYPES
+from tablecloak.stats.moments import MomentSums, columns_of, sums_of
 
 if TYPE_CHECKING:
     from tablecloak.engines.spark.publish import PublishTask
@@ -115,6 +117,19 @@ class SomeRowsTask:
         for frame in self.rows.frames(batches, self.columns):
             some = some_of(frame, self.together, self.share)
             yield from batches_of(some.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsTask:
+    """What means, variances and correlations follow from: (list of columns, sums)."""
+
+    rows: WorkerRows
+    sides: tuple[tuple[str, ...], ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        sums = sums_of(self.rows.frames(batches, columns_of(self.sides)), self.sides)
+        packed = [(i, pickle.dumps(each)) for i, each in enumerate(sums)]
+        yield from batches_of(pl.DataFrame(packed, schema={"side": pl.Int32, "sums": pl.Binary}, orient="row"))
 
 
 def _signed(words: KeyArray) -> IntArray:
@@ -295,6 +310,16 @@ def some_rows(
     schema = ", ".join(f"`{escaped(name)}` {SPARK_TYPES[table.types[name]]}" for name in columns)
     task = SomeRowsTask(table.rows, tuple(columns), together, share)
     return collected(mapped(session, table, task, schema, columns), table.name, "looking at some rows")
+
+
+def moment_sums(session: Any, table: SparkTable, sides: Sequence[Sequence[str]]) -> list[MomentSums]:
+    """The sums of several lists of columns, added up by the workers."""
+    task = MomentsTask(table.rows, tuple(tuple(columns) for columns in sides))
+    parts = mapped(session, table, task, "side int, sums binary", columns_of(sides))
+    sums = [MomentSums(len(columns)) for columns in sides]
+    for side, packed in collected(parts, table.name, "adding up columns").select("side", "sums").iter_rows():
+        sums[side].merge(pickle.loads(packed))
+    return sums
 
 
 def _names(task: CodeTask) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from tablecloak.models.base import PrivacyModel
@@ -85,6 +86,8 @@ def public_run(run: Mapping[str, Any]) -> dict[str, Any]:
     if run.get("transforms"):  # warnings count cells of the original
         public["transforms"] = [{k: v for k, v in made.items() if k != "warnings"} for made in run["transforms"]]
     public.pop("attacks", None)  # on columns that transforms change; a report shows them among the others, rounded
+    if run.get("moments"):
+        public["moments"] = public_moments(run["moments"])
     if run.get("risk"):
         public["risk"] = {who: {**sides, "before": _risk(sides["before"], n)} for who, sides in run["risk"].items()}
     if run.get("learning"):
@@ -187,3 +190,43 @@ def _risk(risk: Mapping[str, Any] | None, n: int) -> dict[str, float] | None:
 def _learning(learning: Mapping[str, Any]) -> dict[str, Any]:
     coarse = {key: rounded(learning[key], LEARNED_STEP) for key in ("majority", "release", "original")}
     return {**learning, **coarse, "kept": None, "error": LEARNED_STEP}
+
+
+# What transforms do to statistics -------------------------------------------------------------------------------------
+
+
+def public_moments(moments: Mapping[str, Any]) -> dict[str, Any]:
+    """`moments` of a run as everybody may read them; the steps come with them."""
+    pairs = [_pair(pair) for pair in moments["correlations"]]
+    told = [pair for pair in pairs if pair is not None]
+    # chosen by what is told of each, so that which one it is tells no more
+    largest = max(told, key=lambda pair: abs(pair["after"] - pair["before"]), default=None)
+    return {"columns": [_moments(column) for column in moments["columns"]], "largest_change": largest}
+
+
+def _moments(column: Mapping[str, Any]) -> dict[str, Any]:
+    steps, is_date = column["steps"], column["is_date"]
+    sides = {
+        side: {key: _in_steps(column[side][key], steps[key], is_date=is_date) for key in ("mean", "deviation", "total")}
+        for side in ("before", "after")
+    }
+    return {**column, **sides}
+
+
+def _pair(pair: Mapping[str, Any]) -> dict[str, Any] | None:
+    sides = {side: _in_steps(pair[side], pair["step"]) for side in ("before", "after")}
+    return None if None in sides.values() else {**pair, **sides}
+
+
+def _in_steps(value: Any, step: float | None, *, is_date: bool = False) -> Any:
+    """The nearest multiple of a step; of dates, in days.
+
+    >>> _in_steps(1234.5, 50.0), _in_steps(0.123, 0.05), _in_steps("2020-02-29", 10.0, is_date=True)
+    (1250.0, 0.1, '2020-03-01')
+    """
+    if value is None or step is None:
+        return None
+    if is_date and isinstance(value, str):
+        days = round(date.fromisoformat(value).toordinal() / step) * step
+        return date.fromordinal(max(1, round(days))).isoformat()
+    return float(f"{round(value / step) * step:.12g}") + 0.0  # no -0

@@ -7,6 +7,7 @@ from typing import Any
 
 from tablecloak.registry import named
 from tablecloak.report import blocks
+from tablecloak.report.about import quality
 from tablecloak.report.blocks import Block, Text, Words
 from tablecloak.report.words import counted, number
 from tablecloak.values.amounts import show_size
@@ -195,11 +196,17 @@ def _measured(sides: Mapping[str, Any], name: str, key: str, form: str) -> str:
 
 
 def _transformed(report: Mapping[str, Any]) -> Iterator[str]:
-    """What transforms make of columns, what that means for the goals, and what may be a mistake."""
+    """What transforms make of columns, what that means for the goals and statistics, and what may be a mistake."""
+    moments = report.get("moments") or {"columns": (), "largest_change": None}
+    figures = {column["column"]: ", ".join(quality.moment_texts(column)) for column in moments["columns"]}
     for made in report.get("transforms", ()):
         key = f" (key {made['key']})" if made.get("key") else ""
         yield f"{made['column']}: {', '.join(made['kinds'])}{key} {made['stage']}; {made['means']}"
+        if figures.get(made["column"]):
+            yield f"  {figures[made['column']]}"
         yield from (f"  {made['column']}: {warning}" for warning in made.get("warnings", ()))
+    if correlation := quality.correlation_text(moments["largest_change"]):
+        yield correlation[0].lower() + correlation[1:].rstrip(".")
 
 
 def checked(report: Mapping[str, Any]) -> list[Block]:

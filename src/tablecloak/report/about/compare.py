@@ -22,6 +22,10 @@ HOW_COLUMNS = (
     "is at most 2, Hellinger and EMD (earth mover's distance) at most 1; KL is infinite where a value vanished. "
     "Cells are read exactly, or spread over what they cover."
 )
+HOW_MOMENTS = (
+    "Original → release, of columns that are numbers or dates in both; suppressed records are not in the release. The "
+    "closer both are, the better. Dates have a deviation in days and no total."
+)
 OWNERS = "Figures on this page are exact. It is for the owner of the original; the report of a run is for everybody."
 AXES = {
     "risk": ("Risk", HOW_RISK),
@@ -61,6 +65,7 @@ def judged(report: Mapping[str, Any]) -> blocks.Document:
             ),
         ),
         blocks.Section("Columns", (_columns(report["columns"]), quality.caption(HOW_COLUMNS))),
+        *_moments(report.get("moments")),
         blocks.Section("All metrics", (metrics_table(report["metrics"]), *_learned(report))),
         *([blocks.Section("Notes", (blocks.Items(tuple(report["notes"])),))] if report["notes"] else []),
         blocks.Footer(OWNERS),
@@ -102,6 +107,15 @@ def _columns(columns: Sequence[Mapping[str, Any]]) -> blocks.TextTable:
             column["method"] or NONE,
         ])  # fmt: skip
     return table(("column", "role", *counted, "read as"), rows, kind="dense", right=tuple(range(2, 9)))
+
+
+def _moments(moments: Mapping[str, Any] | None) -> Iterator[Block]:
+    """Means, deviations, totals and correlations of columns that are numbers or dates on both sides, and changed."""
+    if moments:
+        correlation = quality.correlation_text(moments["largest_change"])
+        rest = None if correlation is None else blocks.Paragraph(correlation)
+        told = shown(quality.moments_table(moments), rest, quality.caption(HOW_MOMENTS))
+        yield blocks.Section("Statistics of changed columns", tuple(told))
 
 
 def metrics_table(metrics: Mapping[str, Mapping[str, Any]]) -> blocks.TextTable:

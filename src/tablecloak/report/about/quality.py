@@ -7,7 +7,7 @@ from typing import Any
 
 from tablecloak.report import blocks
 from tablecloak.report.blocks import Block, Text, Words, table
-from tablecloak.report.words import NONE, capitalized, percent, share
+from tablecloak.report.words import NONE, capitalized, listed, number, percent, share
 
 # How to read what a report says about utility: the metric, what people call it, and what its value means.
 READ = {
@@ -34,6 +34,11 @@ HOW_UTILITY = (
     "Lower is better. Columns are compared with what a careful reader rebuilds from the release: every cell "
     "spread evenly over the values it covers, suppressed records over all values. ± is the standard error "
     "where queries or records were drawn at random."
+)
+MOMENTS = ("mean", "deviation", "total")
+HOW_MOMENTS = (
+    "Before → after the transforms, over all records that were read: whoever analyses what is published finds what "
+    "stands behind the arrow, and the closer both are, the better. Dates have a deviation in days and no total."
 )
 HOW_LOSS = "0% means every value is published exactly, 100% that nothing is said about the column."
 
@@ -168,3 +173,42 @@ def learning_block(report: Mapping[str, Any]) -> blocks.Charts | None:
         f"predicts rightly, ± {learned['error']:.1%}.{keeps}{notes}"
     )
     return blocks.Charts((blocks.Figure(chart, how, title=f"Learning to predict {learned['target']}"),))
+
+
+def moments_table(moments: Mapping[str, Any]) -> blocks.TextTable | None:
+    """Mean, deviation and total of columns that were changed, before and after; None where nothing is told of any."""
+    rows = [[each["column"], *moment_cells(each)] for each in moments["columns"] if moment_texts(each)]
+    heads = ("column", "mean", "standard deviation", "total")
+    return table(heads, rows, kind="numbers", right=(1, 2, 3)) if rows else None
+
+
+def moment_cells(column: Mapping[str, Any]) -> list[str]:
+    """What a column was and is, figure by figure."""
+    return [_arrow(column, key) for key in MOMENTS]
+
+
+def moment_texts(column: Mapping[str, Any]) -> list[str]:
+    """The same in words, without what is not told."""
+    named = zip(MOMENTS, moment_cells(column), strict=True)
+    return [f"{name} {cell}" for name, cell in named if cell != NONE]
+
+
+def correlation_text(pair: Mapping[str, Any] | None) -> str | None:
+    """The correlation that changed most."""
+    if pair is None:
+        return None
+    names, before, after = listed(pair["columns"]), _correlation(pair["before"]), _correlation(pair["after"])
+    if before == after:
+        return f"No correlation changed as far as can be told here; that of {names} is {after}."
+    return f"Largest change of a correlation: {names}, {before} → {after}."
+
+
+def _correlation(value: float) -> str:
+    return f"{value:.3g}" if value else "0"
+
+
+def _arrow(column: Mapping[str, Any], key: str) -> str:
+    sides = [column[side][key] for side in ("before", "after")]
+    if sides == [None, None]:
+        return NONE
+    return " → ".join(NONE if v is None else v if isinstance(v, str) else number(float(v)) for v in sides)

@@ -43,6 +43,11 @@ OWNERS = (
     f"original (loss to {LOSS_STEP:.0%}, accuracies to {LEARNED_STEP:.0%}) and leaves out what one record can move "
     "far. Errors of queries, distances and correlations are told to the owner, by tablecloak run --json."
 )
+ROUNDED_MOMENTS = (
+    "Figures are in steps of what 50 records make that go from one end of the column to the other, at least 1% of "
+    f"its range, and left out ({NONE}) where that is too coarse to say anything. The owner sees all of them, by "
+    "tablecloak run --json."
+)
 HOW_SIZES = "Number of classes by size. Bars far to the right are classes with more generalization than needed."
 HOW_GENERALIZED = (
     "The closer the two, the better analyses of this column keep their results. A generalized value counts evenly for "
@@ -294,8 +299,9 @@ def _utility(subject: Subject, facts: Facts) -> Iterator[Block]:
         metrics = {name: m for name, m in metrics.items() if m["value"] is not None and name != "gcp"}
         sizes = blocks.Charts((_sizes_figure(facts, "group", HOW_GROUP_SIZES),))
         yield from shown(
-            blocks.Paragraph(GROUPS_UTILITY), learning, sizes, _further_metrics(metrics), quality.caption(OWNERS)
-        )
+            blocks.Paragraph(GROUPS_UTILITY), learning, sizes, *_moments(subject.run), _further_metrics(metrics),
+            quality.caption(OWNERS),
+        )  # fmt: skip
         return
     lost = (metrics.get("gcp") or {}).get("per_column") or {}
     figures: list[Block] = [quality.loss_figure(lost), _sizes_figure(facts, "class", HOW_SIZES)]
@@ -304,7 +310,26 @@ def _utility(subject: Subject, facts: Facts) -> Iterator[Block]:
     for s in facts.sensitive:
         figures += _bins_figure(f"{s.name} (sensitive)", s.bins, facts.floor, HOW_SENSITIVE)
     yield from quality.utility_blocks(metrics)
-    yield from shown(learning, blocks.Charts(tuple(figures)), _further_metrics(metrics), quality.caption(OWNERS))
+    yield from shown(
+        learning, blocks.Charts(tuple(figures)), *_moments(subject.run), _further_metrics(metrics),
+        quality.caption(OWNERS),
+    )  # fmt: skip
+
+
+def _moments(run: Mapping[str, Any]) -> Iterator[Block]:
+    """What transforms did to means, deviations, totals and correlations."""
+    moments = run.get("moments")
+    if not moments:
+        return
+    yield blocks.Heading("Statistics of changed columns")
+    told, correlation = quality.moments_table(moments), quality.correlation_text(moments["largest_change"])
+    if told is None and correlation is None:
+        names = listed([column["column"] for column in moments["columns"]])
+        yield blocks.Paragraph(f"There are too few records to tell everybody what became of {names}.")
+        yield quality.caption(ROUNDED_MOMENTS)
+        return
+    yield from shown(told, None if correlation is None else blocks.Paragraph(correlation))
+    yield quality.caption(f"{quality.HOW_MOMENTS} {ROUNDED_MOMENTS}")
 
 
 def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> blocks.PageOnly | None:
