@@ -77,6 +77,31 @@ def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, li
     return widened, [replace(c, n_people=everybody.height) if c.name == POPULATION else c for c in counted]
 
 
+def refuse_odd_weights(engine: Engine, table: Table, plan: Plan) -> None:
+    """Raise DataError where weights that a goal counts are no numbers of people."""
+    for name in plan.weights:
+        if table.types[name] not in (ColumnType.INTEGER, ColumnType.FLOAT):
+            raise DataError(
+                f"column '{name}' has the role weight and does not hold numbers",
+                hint=f"columns.{name}.type: float shows what is wrong; role: keep if it is no weight",
+                location=table.name,
+            )
+        n_odd = sum(odd_weights(batch[name]) for batch in engine.batches(table, [name]))
+        if n_odd:
+            raise DataError(
+                f"{n_odd:,} cells of the column '{name}', which has the role weight, are empty, negative or infinite",
+                hint="give every record the number of people it stands for; 0 for none",
+                location=table.name,
+            )
+
+
+def odd_weights(series: pl.Series) -> int:
+    """How many cells say no number of people."""
+    numbers = series.cast(pl.Float64, strict=False)
+    is_good = (numbers.is_finite() & (numbers >= 0)).fill_null(value=False)
+    return len(series) - int(is_good.sum())
+
+
 def with_people(recount: Recount, plan: Plan) -> Recount:
     """The recount of a release with the people of the population that every class covers."""
     if Evidence.POPULATION not in plan.goal.evidence or plan.policy.population is None:

@@ -30,7 +30,7 @@ from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
 from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.outcome import counts_of, loss_of
 from tablecloak.release.plan import Plan, make_plan, source_of, texts_made
-from tablecloak.release.population import with_population
+from tablecloak.release.population import refuse_odd_weights, with_population
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.classes import Recoding
 from tablecloak.release.recount import Originals, Verification, verify, verify_with_facts
@@ -101,7 +101,7 @@ class Classes:
             return Spelling()
         source = plan.source or source_of(plan.policy)
         as_read = [name for name in plan.publication.columns if name not in plan.changed]
-        columns = [name for name in as_read if name in plan.quasi or name in plan.sensitive]
+        columns = [name for name in as_read if name in (*plan.quasi, *plan.sensitive, *plan.weights)]
         is_local = engine.name == LocalEngine.name
         return spelling_of(source, engine.layout(source), columns, plan.quasi, in_memory=is_local)
 
@@ -158,7 +158,7 @@ class Classes:
 
     def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:
         whole = prepared.coding.whole()
-        return tuple(remark for m in prepared.plan.goal.models for remark in m.remarks(whole))
+        return tuple(dict.fromkeys(remark for m in prepared.plan.goal.models for remark in m.remarks(whole)))
 
     def recoding(self, solved: Solved) -> Recoding | None:
         coding, plan = solved.coding, solved.plan
@@ -202,6 +202,7 @@ SHAPE = Classes()
 def code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
     """The distinct tuples of a table, with what the goal counts in them."""
     table, counted = with_population(engine, table, plan)
+    refuse_odd_weights(engine, table, plan)
     return engine.contingency(
         table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows, progress=progress,
         stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,
@@ -258,7 +259,8 @@ def read_release(
 ) -> Table:
     """Everything that says something, quasi-identifiers as text whatever they look like."""
     columns = [name for name in plan.publication.columns if name not in plan.publication.starred]
-    asked = {n: c.type for n, c in plan.policy.columns.items() if n in plan.sensitive and n not in plan.changed}
+    counted = [n for n in (*plan.sensitive, *plan.weights) if n not in plan.changed]
+    asked = {n: c.type for n, c in plan.policy.columns.items() if n in counted}
     types = {name: type_ for name, type_ in asked.items() if type_ is not None} | texts_made(plan)
     formats = {name: c.format for name, c in plan.policy.columns.items() if c.format and name in asked}
     types |= dict.fromkeys(plan.quasi, ColumnType.TEXT)
