@@ -36,7 +36,7 @@ class GlobalRisk(PrivacyModel):
 
     @property
     def monotone_in_persons(self) -> Monotone:
-        return Monotone.NEITHER  # as of the risk of each
+        return Monotone.NEITHER  # one class with small weights may spoil those that make up for it
 
     @property
     def in_search(self) -> PrivacyModel:

@@ -43,10 +43,12 @@ class PopulationRisk(PrivacyModel):
         float, Field(gt=0, lt=1, description="largest individual risk of a record; 0.01 to 0.1 is usual")
     ]
 
-    # It is monotone because the risk falls with the records and with the weights of a class: stats/individual_risk.py.
+    # The risk falls with the records and with the weights of a class (stats/individual_risk.py), so any union lowers it.
     @property
     def monotone_in_persons(self) -> Monotone:
-        return Monotone.NEITHER  # the mean weight of a union may be smaller, and its persons hardly more
+        # a union has no fewer persons than either class, and no smaller mean weight than the one with the smaller; a
+        # class that fails may have a mean so small that the union fails
+        return Monotone.GENERALIZATION
 
     def remarks(self, whole: ClassStats) -> Iterable[str]:
         return about_weights(whole)
