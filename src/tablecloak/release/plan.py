@@ -136,7 +136,7 @@ class Plan:
 
         Quasi-identifiers are changed before the search, for classes are formed of what is published.
         """
-        is_late = any(each.stage is Stage.PUBLISHING for each in self.changed[column])
+        is_late = self._is_late(column)
         is_judged = column in (*self.counted, *self.weights, self.person)
         return Stage.PUBLISHING if is_late and is_judged else Stage.BEFORE
 
@@ -148,8 +148,11 @@ class Plan:
 
     def told_stage(self, column: str) -> Stage:
         """The same as people would say it: what no goal looks at is changed at publishing, whenever that is done."""
-        is_late = any(each.stage is Stage.PUBLISHING for each in self.changed[column])
-        return Stage.PUBLISHING if is_late and column not in self.quasi else Stage.BEFORE
+        return Stage.PUBLISHING if self._is_late(column) and column not in self.quasi else Stage.BEFORE
+
+    def _is_late(self, column: str) -> bool:
+        # coarser weights may be larger ones, which would promise more people than there are
+        return column in self.weights or any(each.stage is Stage.PUBLISHING for each in self.changed[column])
 
     def means(self, column: str) -> str:
         """What the change of a column means for the goals."""
