@@ -74,6 +74,11 @@ def test_a_record_of_large_weight_may_stand_alone_and_one_of_small_weight_may_no
     assert alone["weight"].min() >= 40
 
 
+def test_records_that_the_goal_leaves_alone_are_a_finding():
+    release = tc.anonymize(answers(), policy({"model": "population-risk", "threshold": 0.09}, algorithm="mondrian"))
+    assert "the goals allow classes of one" in " ".join(finding.what for finding in release.report.findings)
+
+
 def test_a_threshold_that_no_release_reaches_says_which_one_does():
     frame = answers(20)
     with pytest.raises(tc.Infeasible) as error:
@@ -151,7 +156,9 @@ def test_a_goal_judges_changed_weights_as_they_were_and_only_the_run_can_tell(ch
 # What is refused ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [{"model": "population-risk", "threshold": 0.1}, {"model": "global-risk", "limit": 0.1}])
+@pytest.mark.parametrize(
+    "model", [{"model": "population-risk", "threshold": 0.1}, {"model": "global-risk", "limit": 0.1}]
+)
 def test_a_goal_that_counts_people_needs_weights(model):
     with pytest.raises(PolicyError, match="needs a column with the role weight"):
         policy(model, columns=tc.roles(quasi=QUASI))

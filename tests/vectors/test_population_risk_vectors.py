@@ -29,7 +29,8 @@ from tablecloak.stats.individual_risk import (
 )
 
 FRANCDAT = pl.read_csv(
-    io.StringIO("""
+    io.StringIO(
+        """
 key1,key2,key3,key4,w
 1,2,5,1,18.0
 1,2,1,1,45.5
@@ -39,14 +40,20 @@ key1,key2,key3,key4,w
 4,3,1,1,8.0
 6,2,1,5,5.0
 1,2,5,1,92.0
-""".strip())
+""".strip()
+    )
 )
 KEYS = ["key1", "key2", "key3", "key4"]
 FK = [2, 2, 2, 1, 1, 1, 1, 2]
 FK_POPULATION = [110.0, 84.5, 84.5, 17.0, 541.0, 8.0, 5.0, 110.0]
 RK = [0.01714426, 0.02204233, 0.02204233, 0.17707583, 0.01165448, 0.29706308, 0.40235948, 0.01714426]
 # measure_risk(testdata, keyVars = urbrur, roof, walls, water, sex, w = sampling_weight): risk, fk, Fk
-TESTDATA = [(2.793218e-05, 359, 35900), (2.857061e-05, 351, 35100), (6.249609e-05, 161, 16100), (6.710959e-05, 150, 15000)]
+TESTDATA = [
+    (2.793218e-05, 359, 35900),
+    (2.857061e-05, 351, 35100),
+    (6.249609e-05, 161, 16100),
+    (6.710959e-05, 150, 15000),
+]
 POLICY = tc.Policy(
     columns={**dict.fromkeys(KEYS, "quasi"), "w": "weight"}, goals=[{"model": "population-risk", "threshold": 0.5}]
 )

@@ -50,8 +50,8 @@ def _whole(shown: Shown) -> Alike:
 
 def _must_be_shared(shown: Shown) -> bool:
     """Whether the goals hide people by equal quasi-identifiers, not by cut links or among a population."""
-    otherwise = Evidence.PAIRS | Evidence.POPULATION | Evidence.WEIGHTS
-    hides_otherwise = any(m.evidence & otherwise for m in shown.goal.models)
+    # weights of a survey do not tell that somebody alone in the table is alone in the population, too
+    hides_otherwise = any(m.evidence & (Evidence.PAIRS | Evidence.POPULATION) for m in shown.goal.models)
     return shown.is_released and not shown.has_exact_groups and not hides_otherwise
 
 

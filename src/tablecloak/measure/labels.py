@@ -118,7 +118,9 @@ def counts_of_labels(
     )
 
 
-def weighed_by(column: str, before: pl.DataFrame, rows: pl.DataFrame, quasi: Sequence[str], recount: Recount) -> Weighed:
+def weighed_by(
+    column: str, before: pl.DataFrame, rows: pl.DataFrame, quasi: Sequence[str], recount: Recount
+) -> Weighed:
     """What the weights of a survey say of a release, as it shows them, and of its original.
 
     Args:

@@ -10,8 +10,8 @@ from tablecloak.stats.individual_risk import individual_risk as risk_of
 def individual_risk(counts: ReleaseCounts) -> Amount:
     """Largest chance that a record is linked right with the population, estimated from the weights of a survey.
 
-    Of a class of f records whose weights add up to F: p / f * 2F1(1, 1; f + 1; 1 - p) with p = f / F. The note says what
-    it was in the original.
+    Of a class of f records whose weights add up to F: p / f * 2F1(1, 1; f + 1; 1 - p) with p = f / F. The note says
+    what it was in the original.
     Reference: Franconi, Polettini, Individual risk estimation in mu-Argus: a review, PSD 2004.
     """
     after = float(risk_of(counts.sizes, counts.weighed.people).max(initial=0.0))

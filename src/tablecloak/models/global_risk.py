@@ -24,7 +24,8 @@ class GlobalRisk(PrivacyModel):
     classes counts once, with the largest risk.
 
     Protects from: mass re-identification by someone who does not know who was asked. Not from: linking the most exposed
-    record; add population-risk. It is an expectation that rests on the weights, not a bound.
+    record; add population-risk, and k-anonymity for records that are alone. It is an expectation that rests on the
+    weights, not a bound.
     Reference: Franconi, Polettini, Individual risk estimation in mu-Argus: a review, PSD 2004.
     """
 

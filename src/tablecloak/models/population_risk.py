@@ -18,9 +18,7 @@ from tablecloak.stats.individual_risk import individual_risk
 SCALED = 1.05
 
 
-@model(
-    "population-risk", requires="threshold", evidence=Evidence.WEIGHTS, monotone=Monotone.BOTH, sense=Sense.AT_MOST
-)
+@model("population-risk", requires="threshold", evidence=Evidence.WEIGHTS, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
 class PopulationRisk(PrivacyModel):
     """Weights of a survey say that no record is linked right with a chance above `threshold`.
 
@@ -31,7 +29,8 @@ class PopulationRisk(PrivacyModel):
     counted, r(E) = 1 / f.
 
     Protects from: record linkage with a register, by someone who does not know who was asked. Not from: someone who
-    knows that a person was asked; add k-anonymity. It is an expectation that rests on the weights, not a bound.
+    knows that a person was asked, nor where a record is alone because hardly anybody is like it, of which weights know
+    nothing; add k-anonymity for both. It is an expectation that rests on the weights, not a bound.
     Reference: Franconi, Polettini, Individual risk estimation in mu-Argus: a review, PSD 2004.
     """
 
@@ -43,7 +42,7 @@ class PopulationRisk(PrivacyModel):
         float, Field(gt=0, lt=1, description="largest individual risk of a record; 0.01 to 0.1 is usual")
     ]
 
-    # The risk falls with the records and with the weights of a class (stats/individual_risk.py), so any union lowers it.
+    # The risk falls with records and with weights of a class (stats/individual_risk.py), so that any union lowers it.
     @property
     def monotone_in_persons(self) -> Monotone:
         # a union has no fewer persons than either class, and no smaller mean weight than the one with the smaller; a
@@ -79,6 +78,6 @@ def about_weights(whole: ClassStats) -> Iterable[str]:
         yield f"weights of {n:,} records add up to a population of {total:,.0f}, on which the population risk rests"
     else:
         yield (
-            f"weights of {n:,} records add up to {total:,.0f}: they are scaled and say nothing of the population, so that "
-            "the risk is that of someone who knows who was asked; multiply them by its size over their sum"
+            f"weights of {n:,} records add up to {total:,.0f}: they are scaled and say nothing of the population, so "
+            "that the risk is that of someone who knows who was asked; multiply them by its size over their sum"
         )

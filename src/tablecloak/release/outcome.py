@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak.algorithms import solution_metrics
 from tablecloak.algorithms.base import Solution
@@ -177,6 +178,7 @@ def _weigher(coding: Coding, weights: Weights) -> solution_metrics.Weigh:
     """Adds up the weights of rows in memory, or else of tuples, where a goal had them counted."""
 
     def weigh(solution: Solution, united: solution_metrics.United) -> Weighed:
+        codes: list[NDArray[np.integer[Any]]]
         if coding.codes:
             classes, codes = solution.class_of_row(coding.table), [coding.codes[d.name] for d in coding.domains]
             of_row, n_equal = weights(), None

@@ -77,22 +77,21 @@ def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, li
     return widened, [replace(c, n_people=everybody.height) if c.name == POPULATION else c for c in counted]
 
 
-def refuse_odd_weights(engine: Engine, table: Table, plan: Plan) -> None:
-    """Raise DataError where weights that a goal counts are no numbers of people."""
-    for name in plan.weights:
-        if table.types[name] not in (ColumnType.INTEGER, ColumnType.FLOAT):
-            raise DataError(
-                f"column '{name}' has the role weight and does not hold numbers",
-                hint=f"columns.{name}.type: float shows what is wrong; role: keep if it is no weight",
-                location=table.name,
-            )
-        n_odd = sum(odd_weights(batch[name]) for batch in engine.batches(table, [name]))
-        if n_odd:
-            raise DataError(
-                f"{n_odd:,} cells of the column '{name}', which has the role weight, are empty, negative or infinite",
-                hint="give every record the number of people it stands for; 0 for none",
-                location=table.name,
-            )
+def refuse_odd_weights(engine: Engine, table: Table, column: str) -> None:
+    """Raise DataError where weights of a survey are no numbers of people."""
+    if table.types[column] not in (ColumnType.INTEGER, ColumnType.FLOAT):
+        raise DataError(
+            f"column '{column}' is the weight of records and does not hold numbers",
+            hint="the weight of a record is the number of people it stands for; role: keep for other columns",
+            location=table.name,
+        )
+    n_odd = sum(odd_weights(batch[column]) for batch in engine.batches(table, [column]))
+    if n_odd:
+        raise DataError(
+            f"{n_odd:,} cells of the column '{column}', the weight of records, are empty, negative or infinite",
+            hint="give every record the number of people it stands for; 0 for none",
+            location=table.name,
+        )
 
 
 def odd_weights(series: pl.Series) -> int:

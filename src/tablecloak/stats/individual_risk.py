@@ -10,6 +10,10 @@ distribution with mean f / p, and the risk of each of the f records is
 The last form shows that r falls with f and with F, whichever grows: at every u the denominator grows with F, and with
 f, whose derivative there is (1 - u^(1/f)) + (F - f) u^(1/f) ln(1/u) / f^2, which is at least 0 where F is at least f.
 
+F is estimated without bias by the design of the survey, but for a class that is small because hardly anybody is like
+its records it is too large, and the risk too small: somebody who is alone in a sample of one in a hundred is taken for
+one of a hundred.
+
 Reference: Benedetti, Franconi, Statistical and technological solutions for controlled data dissemination, NTTS 1998;
 Franconi, Polettini, Individual risk estimation in mu-Argus: a review, Privacy in Statistical Databases 2004.
 """

@@ -203,7 +203,8 @@ SHAPE = Classes()
 def code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
     """The distinct tuples of a table, with what the goal counts in them."""
     table, counted = with_population(engine, table, plan)
-    refuse_odd_weights(engine, table, plan)
+    for name in plan.weights:
+        refuse_odd_weights(engine, table, name)
     return engine.contingency(
         table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows, progress=progress,
         stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,

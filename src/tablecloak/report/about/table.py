@@ -97,6 +97,12 @@ def exposed(risk: Mapping[str, Any]) -> Iterator[Block]:
             f"unique; a record that is unique here is so with a chance of {estimate['given_sample_unique']:.2f} "
             f"({estimate['method']})"
         )
+    if weighted := risk.get("weighted"):
+        yield Paragraph(
+            f"Among the {weighted['people']:,.0f} people that weights add up to: individual risk max "
+            f"{weighted['highest']:.4g}, {weighted['expected_links']:,.4g} records ({weighted['share']:.2%}) linked right "
+            f"in expectation, {weighted['expected_population_uniques']:,.4g} records unique in the population"
+        )
     yield from engine_blocks(risk)
 
 
