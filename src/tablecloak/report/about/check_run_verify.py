@@ -127,7 +127,7 @@ def _population(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _value(report: Mapping[str, Any], metric: str) -> float | None:
-    value: float | None = (report["metrics"].get(metric) or {}).get("value")
+    value: float | None = (report.get("metrics", {}).get(metric) or {}).get("value")
     return value
 
 
