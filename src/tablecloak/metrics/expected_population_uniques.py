@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
 from tablecloak.stats.individual_risk import expected_population_uniques as uniques_of
+from tablecloak.values.amounts import show_amount
 
 
 @metric("expected-population-uniques", on_request=True)
@@ -15,4 +16,4 @@ def expected_population_uniques(counts: ReleaseCounts) -> Amount:
     Reference: Franconi, Polettini, Individual risk estimation in mu-Argus: a review, PSD 2004.
     """
     before = uniques_of(*counts.weighed.before)
-    return Amount(uniques_of(counts.sizes, counts.weighed.people), note=f"{before:,.4g} in the original")
+    return Amount(uniques_of(counts.sizes, counts.weighed.people), note=f"{show_amount(before)} in the original")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
 from tablecloak.stats.individual_risk import individual_risk as risk_of
+from tablecloak.values.amounts import show_amount
 
 
 @metric("individual-risk", on_request=True)
@@ -16,4 +17,4 @@ def individual_risk(counts: ReleaseCounts) -> Amount:
     """
     after = float(risk_of(counts.sizes, counts.weighed.people).max(initial=0.0))
     before = float(risk_of(*counts.weighed.before).max(initial=0.0))
-    return Amount(after, note=f"{before:.4g} in the original")
+    return Amount(after, note=f"{show_amount(before)} in the original")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tablecloak.metrics.base import Amount, ReleaseCounts, metric
 from tablecloak.stats.individual_risk import expected_reidentifications
+from tablecloak.values.amounts import show_amount
 
 
 @metric("reidentification-rate", on_request=True)
@@ -16,5 +17,6 @@ def reidentification_rate(counts: ReleaseCounts) -> Amount:
     """
     after = expected_reidentifications(counts.sizes, counts.weighed.people)
     before = expected_reidentifications(*counts.weighed.before)
-    note = f"{after:,.4g} of {counts.n_records:,} records; {before:,.4g} of {counts.n_rows:,} in the original"
+    left, were = show_amount(after), show_amount(before)
+    note = f"{left} of {counts.n_records:,} records; {were} of {counts.n_rows:,} in the original"
     return Amount(after / max(1, counts.n_records), note=note)

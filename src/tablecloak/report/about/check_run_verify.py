@@ -9,7 +9,7 @@ from tablecloak.registry import named
 from tablecloak.report import blocks
 from tablecloak.report.blocks import Block, Text, Words
 from tablecloak.report.words import counted, number
-from tablecloak.values.amounts import show_size
+from tablecloak.values.amounts import show_amount, show_size
 
 COVERED = "every cell covers its original"
 COVERED_ITEMS = "every published item covers an item of its record"
@@ -123,7 +123,7 @@ def _population(report: Mapping[str, Any]) -> Iterator[str]:
     for name, words in POPULATION.items():
         value = _value(report, name)
         if value is not None:
-            yield f"{words} {value:.4g} ({report['metrics'][name]['note']})"
+            yield f"{words} {show_amount(value)} ({report['metrics'][name]['note']})"
 
 
 def _value(report: Mapping[str, Any], metric: str) -> float | None:
