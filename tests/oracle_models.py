@@ -317,6 +317,36 @@ def k_map(context, group):
     return [("k", people, people >= context.goal["k"])]
 
 
+def population_risk(context, group):
+    risk = individual_risk(len(group), math.fsum(weights_of(context, group)))
+    return [("risk", risk, risk <= context.goal["threshold"] + 1e-9)]
+
+
+def global_risk(context, groups):
+    """Links every record once, and counts how many links are right in expectation."""
+    right = math.fsum(individual_risk(len(g), math.fsum(weights_of(context, g))) for g in groups for _ in g)
+    level = right / sum(map(len, groups))
+    return [("risk", level, level <= context.goal["limit"] + 1e-9)]
+
+
+def weights_of(context, group):
+    return [context.goal["weight_of"][row[context.sensitive[0]]] for row in group]
+
+
+def individual_risk(f, people):
+    """Adds up 1/h over every number h that the people may be, by its negative binomial chance."""
+    p = min(1.0, f / max(people, 1e-300))
+    if p == 1:
+        return 1 / f
+    chance, total, missing, h = p**f, 0.0, 1.0, f
+    while missing > 1e-13 and h < 10_000_000:
+        total += chance / h
+        missing -= chance
+        chance *= (1 - p) * h / (h + 1 - f)
+        h += 1
+    return total
+
+
 def delta_presence(context, group):
     goal, people = context.goal, people_behind(context, group)
     chance = min(Fraction(1), Fraction(len(group), people)) if people else Fraction(1)
@@ -369,6 +399,7 @@ def m_confidential(context, group):
 
 CLASS = {
     "k-map": k_map,
+    "population-risk": population_risk,
     "delta-presence": delta_presence,
     "c-confident-delta-presence": confident_presence,
     "personalized-privacy": personalized,
@@ -390,6 +421,7 @@ CLASS = {
 }
 TABLE = {
     "average-risk": average_risk,
+    "global-risk": global_risk,
     "sample-uniqueness": sample_uniqueness,
     "confidence-bounding": confidence_bounding,
     "ck-safety": ck_safety,

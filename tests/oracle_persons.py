@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 from oracle import equal_emd, exact, ordered_emd, tree_emd
+from oracle_models import individual_risk
 
 INFINITE = math.inf
 
@@ -364,6 +365,24 @@ def k_map(goal, group, table, sensitive):
     return [(people, people >= goal["k"])]
 
 
+def population_risk(goal, group, table, sensitive):
+    """Persons, each with the mean weight of the rows; weights are what the table knows as people."""
+    mean = people_behind(group, table, sensitive[0]) / len(group)
+    risk = individual_risk(len(persons(group)), mean * len(persons(group)))
+    return [(risk, risk <= goal["threshold"] + 1e-9)]
+
+
+def global_risk(goal, table):
+    """The mean over persons of their risk in the class where it is largest."""
+    risk = defaultdict(float)
+    for group in table.classes().values():
+        ((level, _),) = population_risk({"threshold": 1}, group, table, ["s"])
+        for person in persons(group):
+            risk[person] = max(risk[person], level)
+    level = sum(risk.values()) / len(risk)
+    return [(level, level <= goal["limit"] + 1e-9)]
+
+
 def delta_presence(goal, group, table, sensitive):
     people = people_behind(group, table, sensitive[0])
     chance = min(Fraction(1), Fraction(len(persons(group)), people)) if people else Fraction(1)
@@ -406,7 +425,7 @@ def sample_uniqueness(goal, table):
     return [(level, level <= exact(goal["limit"]))]
 
 
-OF_TABLE = {"average-risk": average_risk, "sample-uniqueness": sample_uniqueness}
+OF_TABLE = {"average-risk": average_risk, "sample-uniqueness": sample_uniqueness, "global-risk": global_risk}
 OF_CLASS = {
     "alpha-k-anonymity": alpha_k,
     "beta-likeness": beta,
@@ -431,6 +450,7 @@ OF_CLASS = {
     "p-plus-sensitive-k-anonymity": p_plus,
     "p-sensitive-k-anonymity": p_sensitive,
     "personalized-privacy": personalized,
+    "population-risk": population_risk,
     "t-closeness": t_closeness,
     "wgp": wgp,
     "xy-anonymity": xy_anonymity,

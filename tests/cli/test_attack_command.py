@@ -6,6 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from oracle_models import individual_risk
+
 N = 60
 EVERY_ZIP = "{77130, 77131, 77132, 77133, 77134, 77135, 77136, 77137, 77138}"
 SECRETS = ("Canary", "77130", "98765")
@@ -155,6 +157,31 @@ def test_risk_by_subset_and_in_the_population(cloak, data):
     assert [e["method"] for e in found["population"]] == ["pitman", "zayatz", "negative-binomial"]
     lines = cloak("risk", "people.csv", "--quasi", "age,zip", "--subsets", "2", "--people", "1000").out
     assert "In the population" in lines
+
+
+@pytest.mark.parametrize("engine", ["local", "duckdb"])
+def test_risk_among_the_people_that_weights_add_up_to(cloak, data, engine):
+    rows = [("1", "f", 20.0), ("1", "f", 4.5), ("2", "m", 8.0)]
+    Path("survey.csv").write_text("age,sex,w\n" + "\n".join(f"{a},{s},{w}" for a, s, w in rows), encoding="utf-8")
+    words = ("risk", "survey.csv", "--quasi", "age,sex", "--weight", "w", "--engine", engine)
+    found = cloak(*words, "--json").data["weighted"]
+    two, one = individual_risk(2, 24.5), individual_risk(1, 8.0)
+    assert found["people"] == 32.5
+    assert found["highest"] == pytest.approx(one)
+    assert found["expected_links"] == pytest.approx(2 * two + one)
+    assert found["share"] == pytest.approx((2 * two + one) / 3)
+    assert found["expected_population_uniques"] == 1 / 8
+    assert "Among the 32 people that weights add up to" in cloak(*words).out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("weight", "code", "message"),
+    [("agee", 5, "no column 'agee'"), ("sex", 5, "does not hold numbers"), ("age", 2, "cannot be both")],
+)
+def test_a_weight_that_is_none_is_refused(cloak, data, weight, code, message):
+    Path("survey.csv").write_text("age,sex\n1,f\n2,m\n", encoding="utf-8")
+    told = cloak("risk", "survey.csv", "--quasi", "age", "--weight", weight)
+    assert (told.code, message in told.err) == (code, True)
 
 
 def test_attacks_are_listed_and_explained(cloak):

@@ -72,6 +72,7 @@ def test_risk(shop, cloak):
         ([], "give --quasi or --items"),
         (["--items", "items", "--quasi", "items"], "give --quasi or --items"),
         (["--items", "items", "--people", "9"], "--people estimates"),
+        (["--items", "items", "--weight", "w"], "--weight estimates"),
         (["--quasi", "items", "--separator", ";"], "--separator stands between items"),
     ],
 )

@@ -23,14 +23,16 @@ NUMBERS = dict(zip(VALUES, (-1, 0, 2, 5, 8.5, 20), strict=True))
 DOMAIN = SensitiveDomain(
     "s", VALUES, is_ordered=True, hierarchy=hierarchy_of(TREE), numbers=np.array(list(NUMBERS.values()))
 )
-# People of the population behind a record, and the node that a person guards, both by sensitive value.
+# People of the population behind a record, its weight and the node that a person guards, all by sensitive value.
 PEOPLE = dict(zip(VALUES, (1, 2, 3, 4, 7, 0), strict=True))
+WEIGHTS = dict(zip(VALUES, (1.0, 2.5, 10.0, 0.5, 40.0, 3.0), strict=True))
 GUARDS = dict(zip(VALUES, ("A", None, "AB", None, "e", None), strict=True))
 N_FILE = 4000
 NODES = ("A", "AB", "e", None)
 CROWD = SensitiveDomain(
     "people", VALUES, numbers=np.array(list(PEOPLE.values()), float), kind=Counted.POPULATION, n_people=N_FILE
 )
+WEIGHT = SensitiveDomain("weight", VALUES, numbers=np.array(list(WEIGHTS.values())), kind=Counted.WEIGHT)
 GUARD = SensitiveDomain("guard", NODES, kind=Counted.GUARD)
 GUARD_OF = np.array([NODES.index(GUARDS[v]) for v in VALUES])
 N_TABLES = 25
@@ -105,6 +107,8 @@ EXAMPLES = {
     "kk-anonymity": [{"k": 2}, {"k": 5}],
     "k-concealment": [{"k": 2}, {"k": 5}],
     "k-map": [{"k": 8}, {"k": 20}],
+    "population-risk": [{"threshold": 0.03}, {"threshold": 0.2}],
+    "global-risk": [{"limit": 0.05}, {"limit": 0.2}],
     "delta-presence": [{"delta_max": 0.5}, {"delta_max": 0.3}],
     "c-confident-delta-presence": [
         {"c": 0.9, "people": 3000, "delta_max": 0.5},
@@ -152,6 +156,7 @@ def counted(
 ) -> ClassStats:
     """Statistics with everything that a model may ask for."""
     columns = {"s": (codes, DOMAIN), "people": (codes, CROWD), "guard": (GUARD_OF[codes], GUARD)}
+    columns["weight"] = (codes, WEIGHT)
     given_totals = None if totals is None else {"s": totals, "people": totals}
     return count_classes(numbers, n_classes, columns, weights=weights, totals=given_totals)
 
@@ -317,7 +322,7 @@ def check_edges(model: PrivacyModel) -> None:
 
 
 # What of the statistics each kind of evidence is.
-SEEN_IN = {Evidence.SENSITIVE: "s", Evidence.POPULATION: "people", Evidence.GUARDS: "guard"}
+SEEN_IN = {Evidence.SENSITIVE: "s", Evidence.POPULATION: "people", Evidence.GUARDS: "guard", Evidence.WEIGHTS: "weight"}
 
 
 def check_evidence(model: PrivacyModel) -> None:

@@ -20,7 +20,7 @@ from tablecloak.registry import known
 HELD_ELSEWHERE = {
     "attribute-inference", "critical-absence", "definetti", "distance-linkage", "foreground-knowledge",
     "impossible-pairs", "itemset-linkage", "minimality", "noise-filtering", "outliers", "probabilistic-linkage",
-    "pseudonym-reversal", "rank-linkage", "replay",
+    "population-linkage", "pseudonym-reversal", "rank-linkage", "replay",
 }  # fmt: skip
 QUASI = ["age", "sex"]
 

@@ -18,6 +18,7 @@ from checks_models import (
     PEOPLE,
     TREE,
     VALUES,
+    WEIGHTS,
     broken_unions,
     counted,
     instances,
@@ -44,7 +45,7 @@ a_class = st.dictionaries(st.sampled_from(VALUES), st.integers(1, 6), min_size=1
 a_table = st.lists(a_class, min_size=1, max_size=8)
 
 # Models that judge the whole table at once have one level, whatever the number of classes.
-OF_TABLE = ("ck-safety", "average-risk", "sample-uniqueness")
+OF_TABLE = ("ck-safety", "average-risk", "sample-uniqueness", "global-risk")
 CLASS_MODELS = [m for m in MODELS if m.name not in OF_TABLE]
 TABLE_MODELS = [m for m in MODELS if m.name in OF_TABLE]
 # Uniting two classes that satisfy these may break them.
@@ -74,7 +75,7 @@ def ask_oracle(model, rows, original=None):
     if model.name not in ("k-anonymity", "l-diversity", "t-closeness"):
         if goal.get("templates"):
             goal["templates"] = [{"s": t.s, "h": t.h} for t in model.templates]
-        goal |= {"people_of": PEOPLE, "file": N_FILE, "guards": GUARDS}
+        goal |= {"people_of": PEOPLE, "file": N_FILE, "guards": GUARDS, "weight_of": WEIGHTS}
         return oracle_models.check(goal, rows, ["q"], sensitive=["s"], original=original, numbers=NUMBERS, tree=TREE)
     return oracle.check(
         rows, ["q"], [goal], sensitive=["s"], orders={"s": VALUES}, trees={"s": TREE}, original=original

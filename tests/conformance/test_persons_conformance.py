@@ -87,6 +87,8 @@ EXAMPLES = {
     "kk-anonymity": [{"k": 2}],
     "k-concealment": [{"k": 3}],
     "k-map": [{"k": 10}],
+    "population-risk": [{"threshold": 0.1}, {"threshold": 0.2}],
+    "global-risk": [{"limit": 0.1}, {"limit": 0.2}],
     "delta-presence": [{"delta_max": 0.3}, {"delta_max": 0.3, "delta_min": 0.1}],
     "c-confident-delta-presence": [{"c": 0.5, "people": 1500, "delta_max": 0.6, "delta_min": 0.2}],
     "personalized-privacy": [{"guard": "guard", "limit": 0.5}],
@@ -153,6 +155,10 @@ def codes_of(rows, model, *, by_person=True):
                 kind=Counted.POPULATION,
                 n_people=N_FILE,
             ),
+        ),
+        "weight": (
+            np.array([CELLS.index(row["s"]) for row in rows], np.int64),
+            SensitiveDomain("weight", CELLS, numbers=np.array(list(PEOPLE.values()), float), kind=Counted.WEIGHT),
         ),
         "guard": (
             np.array([NODES.index(GUARDS.get(row["s"])) for row in rows], np.int64),

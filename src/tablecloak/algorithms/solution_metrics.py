@@ -27,7 +27,14 @@ from tablecloak.metrics.compared_records import (
     unit_line,
     with_star,
 )
-from tablecloak.metrics.release_details import ColumnDetails, OriginalTuples, Target, column_of_boxes, column_of_sets
+from tablecloak.metrics.release_details import (
+    ColumnDetails,
+    OriginalTuples,
+    Target,
+    Weighed,
+    column_of_boxes,
+    column_of_sets,
+)
 from tablecloak.registry import find
 from tablecloak.rng import child
 from tablecloak.stats.classes import Counted
@@ -50,6 +57,8 @@ class United:
 
 # What only some metrics ask for, of a solution and its classes.
 Look = Callable[[Solution, United], Details]
+# What weights of a survey say of a solution and its classes.
+Weigh = Callable[[Solution, United], Weighed]
 
 
 def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
@@ -58,8 +67,9 @@ def counts_of(table: CodedTable, solution: Solution, k: int) -> ReleaseCounts:
 
 
 def counts(
-    domains: Sequence[Domain], solution: Solution, sizes: IntArray, n_rows: int, k: int, look: Look | None
-) -> ReleaseCounts:
+    domains: Sequence[Domain], solution: Solution, sizes: IntArray, n_rows: int, k: int, look: Look | None,
+    weigh: Weigh | None = None,
+) -> ReleaseCounts:  # fmt: skip
     """The counts of classes of the given sizes; what looks closer needs rows."""
     united = _united(solution, domains, sizes)
     published = np.flatnonzero(united.number >= 0)
@@ -72,6 +82,7 @@ def counts(
         k=k,
         weights=tuple(d.weight for d in domains),
         look_closer=None if look is None else lambda: look(solution, united),
+        weigh=None if weigh is None else lambda: weigh(solution, united),
     )
 
 

@@ -155,6 +155,7 @@ class Case:
     is_grouped: bool = False  # exact values whose link with sensitive ones was cut inside groups
     is_covering: bool | None = None  # every cell covers its original; None where that is not known
     n_population: int | None = None
+    weights: FloatArray | None = None  # (n_rows,) people that each row of a survey stands for, where it is published
     others: tuple[Case, ...] = ()  # releases about the same people
     facts: tuple[Fact, ...] = ()
     attacker: Attacker = field(default_factory=Attacker)

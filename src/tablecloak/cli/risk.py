@@ -32,6 +32,10 @@ def risk(
     people: Annotated[
         int | None, typer.Option("--people", min=1, help="People in the population that the table is a sample of.")
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option("--weight", metavar="COLUMN", help="How many people each record of a survey stands for."),
+    ] = None,
     separator: Annotated[
         str | None, typer.Option("--separator", help="What stands between the items of a cell; ; by default.")
     ] = None,
@@ -45,6 +49,8 @@ def risk(
         raise PolicyError("give --quasi or --items", hint="--quasi age,sex,zip; or --items COLUMN for sets of items")
     if items is not None and people is not None:
         raise PolicyError("--people estimates records that are unique on columns", hint="leave it out with --items")
+    if items is not None and weight is not None:
+        raise PolicyError("--weight estimates who is found by columns", hint="leave it out with --items")
     if items is None and separator is not None:
         raise PolicyError("--separator stands between items of sets", hint="leave it out with --quasi")
     with readable(data) as source:
@@ -63,6 +69,6 @@ def risk(
 
         report = expose_file(
             source, column_names(quasi or ""), format=format, subsets=subsets or 0, people=people,
-            demand=settings.demand,
+            weight=weight, demand=settings.demand,
         ).to_dict()  # fmt: skip
     emit(settings, report, exposed(report))

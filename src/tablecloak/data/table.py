@@ -29,7 +29,7 @@ class Role(enum.StrEnum):
     SENSITIVE = "sensitive"  # what must not be learned about a person: published, models judge it
     PERSON = "person"  # key of a person who may have several rows: never published
     ITEMS = "items"  # a set of items
-    WEIGHT = "weight"  # sampling weight: published unchanged
+    WEIGHT = "weight"  # how many people of the population a record stands for: published, models and losses count it
     KEEP = "keep"  # published unchanged
     DROP = "drop"  # not published
 

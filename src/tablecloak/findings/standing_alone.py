@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tablecloak.data.table import Role
 from tablecloak.engines.equal_rows import Alike
 from tablecloak.findings.base import MOST_ALONE, Change, Finding, Fix, Shown, finding
 from tablecloak.stats.classes import Evidence
@@ -50,6 +51,7 @@ def _whole(shown: Shown) -> Alike:
 
 def _must_be_shared(shown: Shown) -> bool:
     """Whether the goals hide people by equal quasi-identifiers, not by cut links or among a population."""
+    # weights of a survey do not tell that somebody alone in the table is alone in the population, too
     hides_otherwise = any(m.evidence & (Evidence.PAIRS | Evidence.POPULATION) for m in shown.goal.models)
     return shown.is_released and not shown.has_exact_groups and not hides_otherwise
 
@@ -89,12 +91,19 @@ def _on_column(shown: Shown, whole: Alike, name: str, count: int) -> Finding:
     text = f"{fix.text}; or role: quasi, if it may be known and coarser values will do"
     return Finding(
         KIND,
-        f"{_said(shown, whole, count)} on '{name}'{beside}, and no goal looks at it",
+        f"{_said(shown, whole, count)} on '{name}'{beside}, {_unlooked(shown, name)}",
         Fix(text, fix.changes),
         column=name,
         count=count,
         share=count / max(1, whole.n_counted),
     )
+
+
+def _unlooked(shown: Shown, name: str) -> str:
+    """That goals do not hide a column; of weights they may look at sums."""
+    spec = shown.policy.columns.get(name)
+    is_added_up = Evidence.WEIGHTS in shown.goal.evidence and spec is not None and spec.role is Role.WEIGHT
+    return "of which goals look at sums only" if is_added_up else "and no goal looks at it"
 
 
 def _together(shown: Shown, whole: Alike, columns: Sequence[str]) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
 from tablecloak.measure.attack.judged_columns import only_columns
-from tablecloak.measure.labels import PublishedColumn, counts_of_labels, records_of_frames
+from tablecloak.measure.labels import PublishedColumn, counts_of_labels, records_of_frames, weighed_by
 from tablecloak.measure.other_shapes import finished_of
 from tablecloak.measure.perturbed import changed_moments
 from tablecloak.metrics.base import Measurement, every, measure
@@ -269,6 +269,8 @@ def compare_columns(
             read, [*attributes, *(n for n in more if n not in (*attributes, *names))], before, rows
         )
 
+    weights = [n for n in (policy.columns_with(Role.WEIGHT) if policy else ()) if n in before.columns and n in rows]
+    weigh = (lambda: weighed_by(weights[0], before, rows, names, recount)) if len(weights) == 1 else None
     learning = None
     if target is not None:
         require_columns([target], before.columns, "the original")
@@ -281,7 +283,7 @@ def compare_columns(
         n_suppressed,
         (*judged, *others),
         (*notes, *_unread_notes(judged)),
-        tuple(measure(counts_of_labels(read, recount, before, n_suppressed, k, records), every())),
+        tuple(measure(counts_of_labels(read, recount, before, n_suppressed, k, records, weigh), every())),
         learning,
         _pairs(records()) if with_pairs else (),
         (_risk_of_all(before, after.columns), _risk_of_all(rows, after.columns)),

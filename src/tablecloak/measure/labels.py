@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.attacks.row_classes import classes_of
 from tablecloak.data.coverage import Coverage, coverage_of, read_labels
 from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain, fit_sensitive
 from tablecloak.engines.base import QuasiColumn, Recount
@@ -17,7 +18,8 @@ from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.frames import column_type
 from tablecloak.metrics.base import ReleaseCounts
 from tablecloak.metrics.compared_records import ComparedRecords, RecordColumn, smallest_codes, unit_line
-from tablecloak.metrics.release_details import ColumnDetails, Details, OriginalTuples, Target
+from tablecloak.metrics.release_details import ColumnDetails, Details, OriginalTuples, Target, Weighed
+from tablecloak.release.outcome import weights_in
 from tablecloak.stats.classes import Histogram
 from tablecloak.values.cell_grammar import bounds, parse
 
@@ -93,6 +95,7 @@ def counts_of_labels(
     n_suppressed: int,
     k: int | None,
     records: Callable[[], ComparedRecords] | None = None,
+    weigh: Callable[[], Weighed] | None = None,
 ) -> ReleaseCounts:
     """What metrics measure of a release that is only known by its labels."""
     labels = recount.stats.labels
@@ -111,7 +114,25 @@ def counts_of_labels(
             lambda: OriginalTuples(tuple(c.codes.astype(np.int64) for c in read), np.ones(before.height, np.int64)),
             records,
         ),
+        weigh=weigh,
     )
+
+
+def weighed_by(
+    column: str, before: pl.DataFrame, rows: pl.DataFrame, quasi: Sequence[str], recount: Recount
+) -> Weighed:
+    """What the weights of a survey say of a release, as it shows them, and of its original.
+
+    Args:
+        rows: the published records that were counted; suppressed ones are not among them.
+    """
+    originals, published = weights_in(before, column), weights_in(rows, column)
+    assert recount.classes is not None
+    combinations, _ = classes_of([distinct_of(before[name]).index for name in quasi], before.height)
+    nobody = np.full(before.height, -1, np.int64)  # whose record each is, nobody need know
+    of_original = Weighed.of_rows(nobody, 0, originals, combinations, None)
+    people = np.bincount(recount.classes, weights=published, minlength=recount.stats.n_classes)
+    return replace(of_original, people=people.astype(np.float64))
 
 
 def _details(read: PublishedColumn, cell: IntArray) -> ColumnDetails:

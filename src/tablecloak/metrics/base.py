@@ -12,7 +12,7 @@ import numpy as np
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.metrics.compared_records import ComparedRecords
-from tablecloak.metrics.release_details import ColumnDetails, Details
+from tablecloak.metrics.release_details import ColumnDetails, Details, Weighed
 from tablecloak.registry import find, known, register
 from tablecloak.rng import child
 
@@ -33,6 +33,7 @@ class ReleaseCounts:
     k: int | None = None  # class size asked for, if any
     weights: tuple[float, ...] | None = None  # (n_columns,) importance; None means all alike
     look_closer: Callable[[], Details] | None = None  # counts what only some metrics ask for
+    weigh: Callable[[], Weighed] | None = None  # what weights of a survey say; None: there are none
 
     @cached_property
     def details(self) -> Details:
@@ -40,6 +41,13 @@ class ReleaseCounts:
         if self.look_closer is None:
             raise DoesNotApplyError("only class sizes and losses were counted")
         return self.look_closer()
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """What weights of a survey say of the release."""
+        if self.weigh is None:
+            raise DoesNotApplyError("no column has the role weight")
+        return self.weigh()
 
     @property
     def cells(self) -> tuple[ColumnDetails, ...]:

@@ -110,6 +110,34 @@ class OriginalTuples:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Weighed:
+    """What the weights of a survey say of a release: how many people its records stand for."""
+
+    people: FloatArray  # (n_classes,) those of the published records, added up
+    total: float  # those of all originals
+    before: tuple[IntArray, FloatArray]  # (n_combinations,) records and people of the original, by quasi-identifiers
+
+    @classmethod
+    def of_rows(
+        cls, classes: IntArray, n_classes: int, weights: FloatArray, combinations: IntArray, n_equal: IntArray | None
+    ) -> Weighed:
+        """The same from originals.
+
+        Args:
+            classes: (n_rows,) the class of every original, -1: it is not published.
+            weights: (n_rows,) how many people each stands for.
+            combinations: (n_rows,) number of its combination of quasi-identifiers.
+            n_equal: (n_rows,) how many originals each row stands for, with the weight of each; None: one.
+        """
+        n_equal = np.ones(len(weights), np.int64) if n_equal is None else n_equal
+        people, shown = weights * n_equal, classes >= 0
+        of_class = np.bincount(classes[shown], weights=people[shown], minlength=n_classes).astype(np.float64)
+        records = np.bincount(combinations, weights=n_equal).astype(np.int64)
+        of_combination = np.bincount(combinations, weights=people).astype(np.float64)
+        return cls(of_class, float(people.sum()), (records, of_combination))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Details:
     """What metrics may ask beyond sizes and losses."""
 

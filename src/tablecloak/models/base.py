@@ -203,7 +203,9 @@ class PrivacyModel(Protocol):
         """What these statistics do not have of the evidence without which nobody can say that the model holds."""
         no_guards = any(name not in stats.hist for name in self.guard_columns)
         no_pairs = Evidence.PAIRS in self.evidence and stats.pairs is None
-        return (Evidence.GUARDS if no_guards else Evidence(0)) | (Evidence.PAIRS if no_pairs else Evidence(0))
+        no_weights = Evidence.WEIGHTS in self.evidence and stats.weighed is None
+        missing = {Evidence.GUARDS: no_guards, Evidence.PAIRS: no_pairs, Evidence.WEIGHTS: no_weights}
+        return functools.reduce(operator.or_, (kind for kind, is_so in missing.items() if is_so), Evidence(0))
 
     @property
     def asks_for_everybody(self) -> bool:

@@ -236,6 +236,9 @@ class Policy(sections.Spec):
             if Evidence.POPULATION in goal.evidence and self.population is None:
                 hint = "population: FILE, a table of the people among whom those of the table are"
                 yield fault(("goals", index), f"{goal.name} needs a population", hint=hint)
+            if Evidence.WEIGHTS in goal.evidence and not self.columns_with(Role.WEIGHT):
+                hint = "give role: weight to the column that says how many people a record stands for"
+                yield fault(("goals", index), f"{goal.name} needs a column with the role weight", hint=hint)
             if Evidence.SENSITIVE in goal.evidence and not sensitive:
                 hint = "give role: sensitive to the column that must not be learned"
                 yield fault(("goals", index), f"{goal.name} needs a column with the role sensitive", hint=hint)

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from tablecloak.algorithms import solution_metrics
 from tablecloak.algorithms.base import Solution
+from tablecloak.arrays import FloatArray
 from tablecloak.attacks.base import AttackResult
+from tablecloak.attacks.row_classes import classes_of
+from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Coding, OnDemand
 from tablecloak.engines.row_samples import sample_of
+from tablecloak.errors import DoesNotApplyError
 from tablecloak.findings.base import Finding, Status
 from tablecloak.io.places import Place
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
-from tablecloak.metrics.release_details import Details, Target
+from tablecloak.metrics.release_details import Details, Target, Weighed
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.release import looks
 from tablecloak.release.facts.subject import Subject
 from tablecloak.release.moments import MomentFacts
 from tablecloak.release.plan import MadeColumn, Plan, side_output_path
+from tablecloak.release.population import odd_weights
 from tablecloak.release.recount import Verification
 from tablecloak.stats.classes import ClassStats, Counted, Histogram
 
+# The weight of every original, (n_rows,), where it is asked for.
+Weights = Callable[[], FloatArray]
+# What a run says where one of its columns is the weight of a survey.
+WEIGHED = ("weighted-loss", "individual-risk", "reidentification-rate", "expected-population-uniques")
 # What a report says about utility beside the metrics of every run.
 REPORTED = (
     "query-error", "contingency-error", "association-error", "correlation-error", "propensity", "hellinger", "lp-norm",
@@ -145,8 +158,12 @@ class CheckReport:
         return {**plain, **changed, "findings": [finding.to_dict() for finding in self.findings]}
 
 
-def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:
-    """What metrics measure of a solution."""
+def counts_of(coding: Coding, answer: Answer, plan: Plan, weights: Weights | None = None) -> ReleaseCounts:
+    """What metrics measure of a solution.
+
+    Args:
+        weights: the weight of every original, where one of the columns is that of a survey.
+    """
     solution = answer.solution
     is_here = len(solution.class_of_tuple) == coding.n_tuples  # of a large table, the classes of tuples are on disk
     if is_here:
@@ -154,7 +171,45 @@ def counts_of(coding: Coding, answer: Answer, plan: Plan) -> ReleaseCounts:
     else:
         sample = lambda: sample_of(coding, answer)  # noqa: E731
         look = solution_metrics.of_sample(sample, coding.domains, coding.n_rows, coding.originals)
-    return solution_metrics.counts(coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, look)
+    weigh = None if weights is None else _weigher(coding, weights)
+    return solution_metrics.counts(
+        coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, look, weigh
+    )
+
+
+def _weigher(coding: Coding, weights: Weights) -> solution_metrics.Weigh:
+    """Adds up the weights of rows in memory, or else of tuples, where a goal had them counted."""
+
+    def weigh(solution: Solution, united: solution_metrics.United) -> Weighed:
+        codes: list[NDArray[np.integer[Any]]]
+        if coding.codes:
+            classes, codes = solution.class_of_row(coding.table), [coding.codes[d.name] for d in coding.domains]
+            of_row, n_equal = weights(), None
+        else:
+            table, number = _tuples_with_weights(coding, solution)
+            classes, codes = solution.class_of_tuple, [table.quasi_codes(i) for i in range(table.space.n_dims)]
+            numbers = table.sensitive[number].numbers
+            assert numbers is not None
+            of_row, n_equal = numbers[table.sensitive_codes(number)], table.weights if len(table.weights) else None
+        combinations, _ = classes_of(codes, len(classes))
+        return Weighed.of_rows(united.of(classes), len(united.firsts), of_row, combinations, n_equal)
+
+    return weigh
+
+
+def _tuples_with_weights(coding: Coding, solution: Solution) -> tuple[CodedTable, int]:
+    """The tuples of a table, and which of their attributes is the weight."""
+    number = next((i for i, s in enumerate(coding.sensitive) if s.kind is Counted.WEIGHT), None)
+    if number is None or len(coding.shards) != 1 or len(solution.class_of_tuple) != coding.n_tuples:
+        raise DoesNotApplyError("weights are added up in memory; of a finished release, compare does it")
+    return coding.table, number
+
+
+def weights_in(frame: pl.DataFrame, column: str) -> FloatArray:
+    """The weight of every row, (n_rows,); raises DoesNotApplyError where cells are no numbers of people."""
+    if odd_weights(frame[column]):
+        raise DoesNotApplyError(f"cells of the column '{column}' are empty, negative or no numbers")
+    return frame[column].cast(pl.String).cast(pl.Float64).to_numpy()
 
 
 def _reported(counts: ReleaseCounts) -> list[Measurement]:

@@ -105,6 +105,11 @@ class Plan:
         return self.sensitive if is_asked or self.algorithm.needs_sensitive else []
 
     @property
+    def weights(self) -> list[str]:
+        """The column of weights of a survey, where a goal counts the people that records stand for; else none."""
+        return self.policy.columns_with(Role.WEIGHT)[:1] if Evidence.WEIGHTS in self.goal.evidence else []
+
+    @property
     def categorical(self) -> tuple[str, ...]:
         """Columns of which few values are expected."""
         return (*self.quasi, *self.sensitive)
@@ -135,8 +140,8 @@ class Plan:
 
         Quasi-identifiers are changed before the search, for classes are formed of what is published.
         """
-        is_late = any(each.stage is Stage.PUBLISHING for each in self.changed[column])
-        is_judged = column in self.counted or column == self.person
+        is_late = self._is_late(column)
+        is_judged = column in (*self.counted, *self.weights, self.person)
         return Stage.PUBLISHING if is_late and is_judged else Stage.BEFORE
 
     def keep_what_was_made(self) -> None:
@@ -147,12 +152,15 @@ class Plan:
 
     def told_stage(self, column: str) -> Stage:
         """The same as people would say it: what no goal looks at is changed at publishing, whenever that is done."""
-        is_late = any(each.stage is Stage.PUBLISHING for each in self.changed[column])
-        return Stage.PUBLISHING if is_late and column not in self.quasi else Stage.BEFORE
+        return Stage.PUBLISHING if self._is_late(column) and column not in self.quasi else Stage.BEFORE
+
+    def _is_late(self, column: str) -> bool:
+        # coarser weights may be larger ones, which would promise more people than there are
+        return column in self.weights or any(each.stage is Stage.PUBLISHING for each in self.changed[column])
 
     def means(self, column: str) -> str:
         """What the change of a column means for the goals."""
-        if column not in (*self.quasi, *self.sensitive, self.person):
+        if column not in (*self.quasi, *self.sensitive, *self.weights, self.person):
             return "no goal looks at it"
         if self.stage_of(column) is Stage.PUBLISHING:
             return "goals judge the values as they were"
@@ -212,6 +220,7 @@ class Plan:
                 columns.append(SensitiveColumn(HOLDING_NAME, kind=Counted.HOLDING, joins=(person, *attributes)))
         if POPULATION in table.types:
             columns.append(SensitiveColumn(POPULATION, kind=Counted.POPULATION))
+        columns += [SensitiveColumn(n, kind=Counted.WEIGHT) for n in self.weights if n in table.types]
         return [*columns, *self.guard_columns(table)]
 
     def guard_columns(self, table: Table) -> list[SensitiveColumn]:
@@ -341,6 +350,7 @@ def make_plan(
     refuse_unknown_columns(policy, columns, location)
     _refuse_items(policy)
     _refuse_two_persons(policy)
+    _refuse_two_weights(policy)
     goal = Goal(tuple(policy.goals), counts_persons=bool(policy.columns_with(Role.PERSON)))
     # whether persons have several rows is only known from the rows: `settle_persons` asks again
     algorithm = _algorithm_for(policy, replace(goal, counts_persons=False))
@@ -488,6 +498,16 @@ def _refuse_two_persons(policy: Policy) -> None:
     if len(persons) > 1:
         raise IncompatibleChoice(
             f"{len(persons)} columns have the role person", hint="keep the one that tells people apart best"
+        )
+
+
+def _refuse_two_weights(policy: Policy) -> None:
+    weights = policy.columns_with(Role.WEIGHT)
+    asking = next((m.name for m in policy.goals if Evidence.WEIGHTS in m.evidence), None)
+    if asking and len(weights) > 1:
+        raise IncompatibleChoice(
+            f"{len(weights)} columns have the role weight, and {asking} asks what each record stands for",
+            hint="leave it to the weight of the final sample; role: keep for the others",
         )
 
 

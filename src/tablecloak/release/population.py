@@ -77,6 +77,30 @@ def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, li
     return widened, [replace(c, n_people=everybody.height) if c.name == POPULATION else c for c in counted]
 
 
+def refuse_odd_weights(engine: Engine, table: Table, column: str) -> None:
+    """Raise DataError where weights of a survey are no numbers of people."""
+    if table.types[column] not in (ColumnType.INTEGER, ColumnType.FLOAT):
+        raise DataError(
+            f"column '{column}' is the weight of records and does not hold numbers",
+            hint="the weight of a record is the number of people it stands for; role: keep for other columns",
+            location=table.name,
+        )
+    n_odd = sum(odd_weights(batch[column]) for batch in engine.batches(table, [column]))
+    if n_odd:
+        raise DataError(
+            f"{n_odd:,} cells of the column '{column}', the weight of records, are empty, negative or infinite",
+            hint="give every record the number of people it stands for; 0 for none",
+            location=table.name,
+        )
+
+
+def odd_weights(series: pl.Series) -> int:
+    """How many cells say no number of people."""
+    numbers = series.cast(pl.Float64, strict=False)
+    is_good = (numbers.is_finite() & (numbers >= 0)).fill_null(value=False)
+    return len(series) - int(is_good.sum())
+
+
 def with_people(recount: Recount, plan: Plan) -> Recount:
     """The recount of a release with the people of the population that every class covers."""
     if Evidence.POPULATION not in plan.goal.evidence or plan.policy.population is None:

@@ -133,7 +133,8 @@ def _letter_by_letter(source: Source, layout: Layout, plan: Plan) -> Source:
     """
     if layout.format not in ("csv", "tsv") or not plan.policy.writes_text or plan.publication.keeps_suppressed:
         return source
-    used = {*plan.quasi, *plan.sensitive, *plan.publication.starred, *plan.changed, plan.person, plan.target}
+    used = {*plan.quasi, *plan.sensitive, *plan.publication.starred, *plan.changed, *plan.weights, plan.person,
+            plan.target}  # fmt: skip
     text_columns = {name for name in plan.publication.columns if name not in used | {plan.algorithm.group_column}}
     formats = {name: f for name, f in source.date_formats.items() if name not in text_columns}
     return replace(source, types={**source.types, **dict.fromkeys(text_columns, ColumnType.TEXT)}, date_formats=formats)

@@ -367,6 +367,9 @@ def _judged(
         if model.guard_columns and any(Evidence.GUARDS in model.lacks(part) for part in recount.parts):
             why = f"that needs the original, whose column '{model.guard_columns[0]}' says what people guard"
             verdicts[i] = replace(verdicts[i], holds=False, unchecked=why)
+        if any(Evidence.WEIGHTS in model.lacks(part) for part in recount.parts):
+            why = "that needs the weights of the records, and they are not there as numbers"
+            verdicts[i] = replace(verdicts[i], holds=False, unchecked=why)
     return verdicts, [f"{v.model} could not be checked: {v.unchecked}" for v in verdicts if v.unchecked]
 
 
@@ -421,7 +424,7 @@ def _as_judged(recount: Recount, columns: Collection[str], originals: Originals)
         if domain.name not in columns and not set(columns) & set(domain.parts or ()):
             continue
         of_row = originals.published(table.sensitive_codes(i), recount)
-        if domain.kind in (Counted.SENSITIVE, Counted.JOINT) and of_row is not None:
+        if domain.kind in (Counted.SENSITIVE, Counted.JOINT, Counted.WEIGHT) and of_row is not None:
             codes[domain.name] = of_row.astype(np.uint64)
             hists[domain.name] = histogram_of(recount.classes, of_row, None, recount.stats.n_classes, domain)
     return replace(recount, parts=(replace(recount.stats, hist=hists),), codes=codes)

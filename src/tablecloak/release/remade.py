@@ -26,6 +26,7 @@ from tablecloak.release.recount import Failure, Verification
 from tablecloak.release.shapes.base import shape_of
 from tablecloak.release.transform import published, transformed
 from tablecloak.rng import Secret
+from tablecloak.stats.classes import Evidence
 from tablecloak.transforms.base import Family, Transform
 
 UNKNOWN = (
@@ -81,9 +82,9 @@ class Remade:
             return verification
         verdicts = []
         for verdict, model in zip(verification.verdicts, goal.models, strict=True):
-            spoken = [
-                n for n in protected_columns(Goal((model,)), self.policy.columns_with(Role.SENSITIVE)) if n in late
-            ]
+            looked_at = [*protected_columns(Goal((model,)), self.policy.columns_with(Role.SENSITIVE))]
+            looked_at += self.policy.columns_with(Role.WEIGHT) if Evidence.WEIGHTS in model.evidence else []
+            spoken = [n for n in looked_at if n in late]
             why = JUDGED.format(column=spoken[0]) if spoken else None
             verdicts.append(replace(verdict, holds=False, unchecked=why) if why else verdict)
         return replace(verification, verdicts=verdicts)

@@ -100,7 +100,9 @@ def verify_release(
 
 def _plan_of(source: Source, policy: Policy, names: Sequence[str]) -> Plan:
     """The plan of a finished release: only the columns that a recount looks at."""
-    judged = policy.columns_with(Role.QUASI, Role.SENSITIVE)
+    counts_weights = any(Evidence.WEIGHTS in goal.evidence for goal in policy.goals)
+    weights = [n for n in policy.columns_with(Role.WEIGHT) if counts_weights and n in names]
+    judged = [*policy.columns_with(Role.QUASI, Role.SENSITIVE), *weights]
     policy = policy.model_copy(update={"columns": {n: policy.columns[n] for n in judged}, "others": "drop"})
     return make_plan(policy, names, location=None if source.is_frame else source.location)
 
@@ -250,10 +252,11 @@ def _judged_table(
         shown: the release without hidden rows.
         types: those of the original, where they are known.
     """
-    engine, columns = release.engine, [*plan.quasi, *plan.counted]
+    engine, counted = release.engine, [*plan.counted, *plan.weights]
+    columns = [*plan.quasi, *counted]
     has_hidden = shown.n_rows < release.table.n_rows
     column_types = {}
-    for name in plan.counted:
+    for name in counted:
         spec = plan.policy.columns[name]
         column_types[name] = types.get(name) or spec.type or shown.types[name]
         if column_types[name] is ColumnType.TEXT and has_hidden and name not in types and spec.type is None:

@@ -35,6 +35,7 @@ class Evidence(enum.Flag):
     JOINT = enum.auto()  # combinations of all sensitive values
     PAIRS = enum.auto()  # the original beside the release: which published rows each record could be
     ITEMS = enum.auto()  # itemsets of a column of sets, which are no classes
+    WEIGHTS = enum.auto()  # how many people of the population each record stands for, as weights of a survey say
 
 
 class Counted(enum.Enum):
@@ -45,6 +46,7 @@ class Counted(enum.Enum):
     JOINT = "joint"  # the combination of several sensitive attributes
     HOLDING = "holding"  # the combination of a person and all sensitive attributes: who holds what
     POPULATION = "population"  # people of the population behind a record, as a number
+    WEIGHT = "weight"  # people of the population that a record stands for, as a number
     GUARD = "guard"  # the node of a sensitive hierarchy that a person wants kept from others
 
 
@@ -200,6 +202,18 @@ class ClassStats:
         if counted is None or counted.domain.numbers is None:
             return None
         return counted.sum_by_class(counted.counts * counted.domain.numbers[counted.codes])
+
+    @property
+    def weighed(self) -> FloatArray | None:
+        """The sum of the weights of every class, (n_classes,), where weights of a survey were counted.
+
+        A record without a weight stands for nobody.
+        """
+        counted = next(iter(self.hist_of(Counted.WEIGHT).values()), None)
+        if counted is None or counted.domain.numbers is None:
+            return None
+        weights = np.maximum(np.nan_to_num(counted.domain.numbers), 0.0)
+        return counted.sum_by_class(counted.counts * weights[counted.codes])
 
     def by_labels(self, columns: Sequence[str]) -> tuple[ClassStats, IntArray]:
         """Classes with equal labels on some quasi-identifiers united, and the group of every class.

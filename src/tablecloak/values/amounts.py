@@ -52,3 +52,12 @@ def show_size(n_bytes: float) -> str:
             return f"{n_bytes:.0f} {unit}"
         n_bytes /= 1000
     return f"{n_bytes:.1f} GB"
+
+
+def show_amount(amount: float) -> str:
+    """An expected number of records or a chance, in about four digits.
+
+    >>> show_amount(51_943.7), show_amount(547.62), show_amount(0.01991)
+    ('51,944', '547.6', '0.01991')
+    """
+    return f"{amount:,.0f}" if amount >= 1000 else f"{amount:.4g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -139,7 +139,7 @@ def sensitive_coders(
             coders.append(Coder(s.name, occurring, np.arange(len(occurring))))
         else:
             counted, domain_ = sensitive_of(occurring, types[s.name], make_hierarchy=s.make_hierarchy)
-            domains.append(counted)
+            domains.append(replace(counted, kind=s.kind))
             coders.append(Coder(s.name, occurring, domain_.code_of(occurring)))
     return tuple(domains), Coders(tuple(d.name for d in domains), tuple(coders))
 

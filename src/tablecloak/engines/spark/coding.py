@@ -131,7 +131,9 @@ def fit_columns(
     codes = tuple(d.code_of(values[d.name]) for d in coded)
     coders = tuple(Coder(d.name, values[d.name], of_value) for d, of_value in zip(coded, codes, strict=True))
     widths = tuple([d.n_codes for d in domains] + [s.n_values for s, _ in counted])
-    return CodedColumns(coders, codes, widths, domains, tuple(s for s, _ in counted))
+    kinds = [s.kind for s in plain(sensitive)]
+    attributes = tuple(replace(s, kind=kind) for (s, _), kind in zip(counted, kinds, strict=True))
+    return CodedColumns(coders, codes, widths, domains, attributes)
 
 
 def plain(sensitive: Sequence[SensitiveColumn]) -> list[SensitiveColumn]:

@@ -8,16 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from tablecloak.arrays import IntArray
+from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.attacks.case import Attacker, Case, Fact, Quasi, Sensitive
 from tablecloak.attacks.row_owners import whose_rows
+from tablecloak.data.table import Role
 from tablecloak.engines.base import Recount, SensitiveColumn
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.measure.attack.columns import Attribute, attribute_of, quasi_of
 from tablecloak.measure.attack.judged_columns import only_columns
 from tablecloak.measure.attack.order import are_single_values, in_order, stays_in_place
 from tablecloak.policy.schema import Policy
+from tablecloak.release.outcome import weights_in
 from tablecloak.release.plan import make_plan
+from tablecloak.release.population import odd_weights
 from tablecloak.release.shapes.groups import COUNT, GROUP
 from tablecloak.stats.classes import ClassStats, count_classes
 
@@ -82,6 +85,7 @@ def build_case(
         is_grouped=is_grouped,
         is_covering=whose.is_covering if whose else None,
         n_population=None if population is None else population.height,
+        weights=_weights(rows, policy),
         facts=tuple(facts),
         attacker=attacker or Attacker(),
         frame=rows,
@@ -89,6 +93,14 @@ def build_case(
         control=control,
         dictionary=population,
     )
+
+
+def _weights(rows: pl.DataFrame, policy: Policy | None) -> FloatArray | None:
+    """How many people each published row stands for, where a column of numbers says so."""
+    names = [n for n in (policy.columns_with(Role.WEIGHT) if policy else ()) if n in rows.columns]
+    if len(names) != 1 or odd_weights(rows[names[0]]):
+        return None
+    return weights_in(rows, names[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak import rng
-from tablecloak.arrays import IntArray
+from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.attacks.base import AttackResult, AttackSuccess, rows_of_persons, run_attacks
 from tablecloak.attacks.case import Case, Quasi, Sensitive
 from tablecloak.attacks.row_owners import whose_rows
@@ -30,6 +30,8 @@ TRIED = (
 )  # fmt: skip
 # What someone can do who has a register of the people among whom those of the table are.
 WITH_REGISTER = ("journalist", "membership")
+# What weights of a survey say of them, where a goal had them counted.
+WITH_WEIGHTS = ("population-linkage",)
 # Of larger releases, classes with about so many records are drawn by lot.
 MOST_RECORDS = 1_000_000
 # The drawn classes are dealt to so many lots, whose averages say how far the average of all may be off.
@@ -56,6 +58,8 @@ def attacks_on(
     Args:
         background: where cells cover originals, a person's rows are all that cover them, else those of their class.
     """
+    if names is TRIED and recount.parts and recount.parts[0].weighed is not None:
+        names = (*names, *WITH_WEIGHTS)
     share = min(1.0, MOST_RECORDS / max(1, recount.n_rows))
     if share == 1.0:
         stats = side_by_side(recount.parts)
@@ -80,7 +84,7 @@ def case_of(stats: ClassStats, background: Background | None = None) -> Case:
     sizes, with_values = ClassStats(stats.size), ClassStats(stats.size, counted)
     if background is None or background.coverage is None or stats.labels is None:
         plain = tuple(Sensitive(name, h.domain, np.repeat(h.codes, h.counts)) for name, h in counted.items())
-        return Case((), plain, classes, sizes, classes, with_values)
+        return Case((), plain, classes, sizes, classes, with_values, weights=_weights(stats))
     coding = background.coding
     quasi = tuple(
         Quasi(domain.name, stats.labels[domain.name][classes], _texts(background, domain.name), domain,
@@ -96,7 +100,14 @@ def case_of(stats: ClassStats, background: Background | None = None) -> Case:
     return Case(
         quasi, sensitive, classes, sizes, classes, with_values, n_originals=coding.n_rows,
         row_of=whose.row_of if whose is not None and (whose.row_of >= 0).all() else None, is_covering=True,
+        weights=_weights(stats),
     )  # fmt: skip
+
+
+def _weights(stats: ClassStats) -> FloatArray | None:
+    """The mean weight of its class for every record, where weights of a survey were counted."""
+    weighed = stats.weighed
+    return None if weighed is None else np.repeat(weighed / np.maximum(stats.size, 1), stats.size)
 
 
 def _texts(background: Background, name: str) -> tuple[str | None, ...]:
@@ -130,7 +141,7 @@ def _of_rows(tuples: Sequence[tuple[IntArray, IntArray]]) -> IntArray:
 
 def _chosen(stats: ClassStats, classes: IntArray) -> ClassStats:
     """Some of the classes, in the order they are named."""
-    counted = stats.hist_of(Counted.SENSITIVE)
+    counted = {**stats.hist_of(Counted.SENSITIVE), **stats.hist_of(Counted.WEIGHT)}
     return ClassStats(stats.size[classes], {name: _entries(h, classes) for name, h in counted.items()})
 
 

@@ -13,7 +13,7 @@ from tablecloak.algorithms.base import Problem, Publishes
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.arrays import IntArray
 from tablecloak.data.class_labels import ClassLabels
-from tablecloak.data.table import ColumnType, Order
+from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.choose import Demand
 from tablecloak.engines.local.engine import LocalEngine
@@ -28,9 +28,9 @@ from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release.documents import Documents, settings_of
 from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
 from tablecloak.release.facts.subject import Step, Subject
-from tablecloak.release.outcome import counts_of, loss_of
+from tablecloak.release.outcome import WEIGHED, Weights, counts_of, loss_of, weights_in
 from tablecloak.release.plan import Plan, make_plan, source_of, texts_made
-from tablecloak.release.population import with_population
+from tablecloak.release.population import refuse_odd_weights, with_population
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.classes import Recoding
 from tablecloak.release.recount import Originals, Verification, verify, verify_with_facts
@@ -101,7 +101,7 @@ class Classes:
             return Spelling()
         source = plan.source or source_of(plan.policy)
         as_read = [name for name in plan.publication.columns if name not in plan.changed]
-        columns = [name for name in as_read if name in plan.quasi or name in plan.sensitive]
+        columns = [name for name in as_read if name in (*plan.quasi, *plan.sensitive, *plan.weights)]
         is_local = engine.name == LocalEngine.name
         return spelling_of(source, engine.layout(source), columns, plan.quasi, in_memory=is_local)
 
@@ -121,16 +121,17 @@ class Classes:
         return engine.with_persons(release.main, originals.coding, originals.row_of)
 
     def counts(self, solved: Solved) -> ReleaseCounts | None:
-        return counts_of(solved.coding, solved.answer, solved.plan)
+        return counts_of(solved.coding, solved.answer, solved.plan, _weights(solved))
 
     def measurements(self, solved: Solved) -> list[Measurement]:
-        return measure(counts_of(solved.coding, solved.answer, solved.plan))
+        counts = counts_of(solved.coding, solved.answer, solved.plan, _weights(solved))
+        return [*measure(counts), *(measure(counts, WEIGHED) if counts.weigh else ())]
 
     def exposure(self, prepared: Prepared[Any], plans: Sequence[Plan]) -> Exposure | None:
         return Before.of(prepared.coding).exposure
 
     def explored(self, solved: Solved, plans: Sequence[Plan], utility: str) -> Explored:
-        counts = counts_of(solved.coding, solved.answer, solved.plan)
+        counts = counts_of(solved.coding, solved.answer, solved.plan, _weights(solved))
         # groups of exact values hide no one among others
         is_exact = solved.solution.bucketing is not None
         exposed = Before.of(solved.coding).exposure if is_exact else exposure(counts.sizes)
@@ -158,7 +159,7 @@ class Classes:
 
     def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:
         whole = prepared.coding.whole()
-        return tuple(remark for m in prepared.plan.goal.models for remark in m.remarks(whole))
+        return tuple(dict.fromkeys(remark for m in prepared.plan.goal.models for remark in m.remarks(whole)))
 
     def recoding(self, solved: Solved) -> Recoding | None:
         coding, plan = solved.coding, solved.plan
@@ -202,6 +203,8 @@ SHAPE = Classes()
 def code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
     """The distinct tuples of a table, with what the goal counts in them."""
     table, counted = with_population(engine, table, plan)
+    for name in plan.weights:
+        refuse_odd_weights(engine, table, name)
     return engine.contingency(
         table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows, progress=progress,
         stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,
@@ -223,6 +226,14 @@ def _labels(solved: Solved) -> dict[str, ClassLabels]:
         return labels
     numeric = [d.name for d in domains if d.hierarchy is None and d.type in (ColumnType.INTEGER, ColumnType.FLOAT)]
     return {n: replace(of_class, are_numbers=n in numeric) for n, of_class in labels.items()}
+
+
+def _weights(solved: Solved) -> Weights | None:
+    """The weight of every original as it is published, where one of the columns is that of a survey."""
+    engine, table = solved.engine, solved.prepared.table
+    names = [n for n in solved.plan.policy.columns_with(Role.WEIGHT) if n in table.types]
+    is_exact = solved.solution.bucketing is not None
+    return None if len(names) != 1 or is_exact else lambda: weights_in(engine.frame(table, names), names[0])
 
 
 def originals_of(solved: Solved, rows: IntArray | None) -> Originals:
@@ -258,7 +269,8 @@ def read_release(
 ) -> Table:
     """Everything that says something, quasi-identifiers as text whatever they look like."""
     columns = [name for name in plan.publication.columns if name not in plan.publication.starred]
-    asked = {n: c.type for n, c in plan.policy.columns.items() if n in plan.sensitive and n not in plan.changed}
+    counted = [n for n in (*plan.sensitive, *plan.weights) if n not in plan.changed]
+    asked = {n: c.type for n, c in plan.policy.columns.items() if n in counted}
     types = {name: type_ for name, type_ in asked.items() if type_ is not None} | texts_made(plan)
     formats = {name: c.format for name, c in plan.policy.columns.items() if c.format and name in asked}
     types |= dict.fromkeys(plan.quasi, ColumnType.TEXT)

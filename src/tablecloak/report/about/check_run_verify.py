@@ -10,7 +10,7 @@ from tablecloak.report import blocks
 from tablecloak.report.about import quality
 from tablecloak.report.blocks import Block, Text, Words
 from tablecloak.report.words import counted, number
-from tablecloak.values.amounts import show_size
+from tablecloak.values.amounts import show_amount, show_size
 
 COVERED = "every cell covers its original"
 COVERED_ITEMS = "every published item covers an item of its record"
@@ -97,13 +97,39 @@ def ran(report: Mapping[str, Any]) -> list[Block]:
     if report.get("transforms"):
         entries.append(blocks.Entry("columns", tuple(_transformed(report))))
     if report["loss"] is not None:
-        entries.append(blocks.Entry("utility", (f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)",)))
+        weighed = _value(report, "weighted-loss")
+        by_weight = "" if weighed is None else f"; {weighed:.3f} by the weights of records"
+        loss = f"loss {report['loss']:.3f} (0 nothing lost, 1 everything){by_weight}"
+        entries.append(blocks.Entry("utility", (loss,)))
+    if weights := tuple(_population(report)):
+        entries.append(blocks.Entry("weights", weights))
     if report.get("engine_reason") and report["engine"] != "local":
         entries.append(blocks.Entry("engine", (f"{report['engine']}: {report['engine_reason']}",)))
     files = [str(report[key]) for key in FILES if report.get(key)]
     spent = f"{sum(report['seconds'].values()):.1f} s, {show_size(report['peak_memory_bytes'])}"
     entries.append(blocks.Entry("wrote", ("   ".join([*(files or ["nothing"]), spent]),)))
     return [blocks.Labelled(tuple(entries))]
+
+
+# What weights of a survey say of a release, in words.
+POPULATION = {
+    "individual-risk": "highest individual risk",
+    "reidentification-rate": "share of records linked right in expectation",
+    "expected-population-uniques": "expected population uniques",
+}
+
+
+def _population(report: Mapping[str, Any]) -> Iterator[str]:
+    """The risk of being linked with the population, where weights tell it."""
+    for name, words in POPULATION.items():
+        value = _value(report, name)
+        if value is not None:
+            yield f"{words} {show_amount(value)} ({report['metrics'][name]['note']})"
+
+
+def _value(report: Mapping[str, Any], metric: str) -> float | None:
+    value: float | None = (report.get("metrics", {}).get(metric) or {}).get("value")
+    return value
 
 
 def engine_blocks(report: Mapping[str, Any]) -> list[Block]:

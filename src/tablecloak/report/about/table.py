@@ -7,7 +7,7 @@ from typing import Any
 
 from tablecloak.report.about.check_run_verify import engine_blocks
 from tablecloak.report.blocks import Block, Heading, Items, Paragraph, Section, Words, table
-from tablecloak.values.amounts import show_size
+from tablecloak.values.amounts import show_amount, show_size
 
 MOST_SETS = 5
 
@@ -96,6 +96,13 @@ def exposed(risk: Mapping[str, Any]) -> Iterator[Block]:
             f"In the population: {estimate['population_uniques']:,.0f} people ({estimate['unique_share']:.1%}) are "
             f"unique; a record that is unique here is so with a chance of {estimate['given_sample_unique']:.2f} "
             f"({estimate['method']})"
+        )
+    if weighted := risk.get("weighted"):
+        yield Paragraph(
+            f"Among the {weighted['people']:,.0f} people that weights add up to: individual risk max "
+            f"{show_amount(weighted['highest'])}, {show_amount(weighted['expected_links'])} records "
+            f"({weighted['share']:.2%}) linked right in expectation, "
+            f"{show_amount(weighted['expected_population_uniques'])} records unique in the population"
         )
     yield from engine_blocks(risk)
 
