@@ -28,6 +28,7 @@ def check(
         from tablecloak.report.about.check_run_verify import checked
 
         report = pipeline.check(loaded_policy, progress=progress, **settings.engine_options).to_dict()
-    emit(settings, report, checked(report))
-    if loaded_policy.strict and any(finding["accepted"] is None for finding in report["findings"]):
+    is_refused = loaded_policy.strict and any(finding["accepted"] is None for finding in report["findings"])
+    emit(settings, report, checked(report), is_failure=is_refused)
+    if is_refused:
         raise typer.Exit(GoalNotMet.exit_code)

@@ -15,10 +15,8 @@ compiler drop wrap-around checks and use SIMD.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -27,6 +25,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+
+from tablecloak.kernels import kept
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -172,15 +172,11 @@ def was_kept(loop: Loop) -> bool:
 
 
 def _compiler() -> Any:
-    """numba's decorator, its cache where ours is.
-
-    numba notices a change in the file of a kernel, but not in the files of kernels that it calls. The cache therefore
-    lies in a folder named by the text of all of them: another version of any kernel never finds it.
-    """
+    """numba's decorator, its cache where ours is."""
     _load_without_scipy()
     numba = importlib.import_module("numba")
     if not numba.config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
-        numba.config.CACHE_DIR = str(_cache_folder())
+        numba.config.CACHE_DIR = str(kept.use())
     return numba.njit
 
 
@@ -200,9 +196,3 @@ def _load_without_scipy() -> None:
         linalg.ensure_blas = ensure
     arraymath.ensure_blas = ensure
     arraymath._HAVE_BLAS = importlib.util.find_spec("scipy") is not None
-
-
-def _cache_folder() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    return Path(home) / "tablecloak" / f"kernels-{hashlib.sha256(sources).hexdigest()[:16]}"
