@@ -19,7 +19,9 @@ import importlib
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,6 +36,7 @@ Loop = Callable[..., Any]
 
 # Below this many tuples plain kernels finish before compiled ones are even loaded.
 COMPILED_FROM = 12_000
+_least: ContextVar[int] = ContextVar("least", default=0)
 # Threads that load compiled kernels while something else happens.
 LOADING: list[threading.Thread] = []
 
@@ -76,7 +79,18 @@ TABLE: dict[str, Kernel[..., Any]] = {}
 
 def pays(n: int, compiled_from: int | None = None) -> bool:
     """Whether compiled kernels pay for a table of so many tuples."""
-    return n >= (COMPILED_FROM if compiled_from is None else compiled_from) and has_compiler()
+    least = max(COMPILED_FROM if compiled_from is None else compiled_from, _least.get())
+    return n >= least and has_compiler()
+
+
+@contextmanager
+def compiled_from(n: int) -> Iterator[None]:
+    """Within, kernels are compiled for tables of at least so many tuples only: quick answers wait for no compiler."""
+    before = _least.set(n)
+    try:
+        yield
+    finally:
+        _least.reset(before)
 
 
 def has_compiler() -> bool:

@@ -134,9 +134,15 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()  # those that do not need a release
     transforms: tuple[MadeColumn, ...] = ()
+    sampled_rows: int | None = None  # that the loss was estimated from; None: it is what a search came to
+    not_shown: str | None = None  # why it is not known whether the goal can be reached
 
     def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak check --json`."""
         plain = {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in self.__slots__}
+        for name in ("sampled_rows", "not_shown"):
+            if plain[name] is None:
+                del plain[name]
         transforms = plain.pop("transforms")
         changed = {"transforms": [made.to_dict() for made in transforms]} if transforms else {}
         return {**plain, **changed, "findings": [finding.to_dict() for finding in self.findings]}
