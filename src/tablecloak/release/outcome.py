@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tablecloak import looks
 from tablecloak.algorithms import solution_metrics
 from tablecloak.algorithms.base import Solution
 from tablecloak.attacks.base import AttackResult
@@ -17,12 +18,12 @@ from tablecloak.engines.base import Answer, Coding, OnDemand
 from tablecloak.engines.row_samples import sample_of
 from tablecloak.findings.base import Finding, Status
 from tablecloak.io.places import Place
+from tablecloak.looks import Shown
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
 from tablecloak.metrics.release_details import Details, Target
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.policy.schema import Policy
-from tablecloak.release import looks
 from tablecloak.release.facts.subject import Subject
 from tablecloak.release.plan import MadeColumn, Plan, side_output_path
 from tablecloak.release.recount import Verification
@@ -45,8 +46,8 @@ def _peak_memory_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class RunReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class RunReport(Shown):
     """What a run found, did and cost."""
 
     verification: Verification
@@ -114,12 +115,9 @@ class RunReport:
     def __rich__(self) -> Any:
         return looks.rich(self)
 
-    def _repr_html_(self) -> str:
-        return looks.html(self)
 
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckReport(Shown):
     """Whether a policy is sound and its goal can be reached."""
 
     goals: list[str]
