@@ -6,10 +6,7 @@ What is said is in the room `report`, above all others, which is found by its na
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tablecloak.release.facts.subject import Subject
+from typing import Any
 
 
 class Shown:
@@ -24,7 +21,7 @@ class Shown:
         return html(self)
 
 
-def page(subject: Subject) -> str:
+def page(subject: Any) -> str:
     """The report of a release as a page."""
     text: str = _report().page(subject)
     return text

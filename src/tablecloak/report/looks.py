@@ -131,6 +131,8 @@ def _verdict(result: Any) -> str:
 
 
 def _checked(result: Any) -> str:
+    if result.rows is None:
+        return "without data"
     feasible = {True: "feasible", None: "not known whether feasible"}[result.feasible]
     about = "about " if result.sampled_rows else ""
     return feasible if result.loss is None else f"{feasible}, loss {about}{result.loss:.3f}"
