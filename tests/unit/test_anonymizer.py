@@ -30,7 +30,7 @@ def stands_for(cell, value):
         return value is None
     interval = re.fullmatch(r"\[(-?\d+), (-?\d+)\]", cell)
     if interval:
-        return int(interval[1]) <= value <= int(interval[2])
+        return value is not None and int(interval[1]) <= value <= int(interval[2])
     return cell in ("*", str(value)) or (cell.startswith("{") and str(value) in cell[1:-1].split(", "))
 
 
