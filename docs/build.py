@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import tablecloak
 from tablecloak import registry
 from tablecloak.cli.list import ListedKind, summary_of, things_of
 from tablecloak.report.explain import Explanation, Parameter, describe
@@ -59,6 +60,13 @@ USE = {
     ListedKind.TRANSFORMS: "columns:\n  a_column: {{role: keep, transform: {{kind: {inside}}}}}",
     ListedKind.FINDINGS: 'accepted:\n  - {{finding: {inside}, because: "..."}}',
 }
+# Kinds whose things are imported by name: classes, and functions in modules of their name.
+FUNCTIONS = (ListedKind.ATTACKS,)
+IN_PYTHON = (ListedKind.MODELS, ListedKind.ALGORITHMS, ListedKind.TRANSFORMS, *FUNCTIONS)
+HEAD = ("| name | what it is |", "|---|---|")
+PYTHON = """`import tablecloak as tc`; `help(tc.anonymize)` says what each of these takes. Data is a polars, pandas or
+Arrow frame, or a place such as the path of a file. What comes back has `to_dict()`, which is what `--json` prints, one
+line as its `repr`, and tables and charts in a [notebook](../notebook.md)."""
 MADE = "<!-- Made by `make docs` from the docstring in {module}; change it there. -->"
 
 
@@ -69,7 +77,7 @@ def pages() -> dict[str, str]:
         for kind in WITH_PAGES
         for name, thing in _ours(kind).items()
     }
-    return {"index.md": _index(), **of_things}
+    return {"index.md": _index(), "python.md": _python(), **of_things}
 
 
 def _ours(kind: ListedKind) -> dict[str, Any]:
@@ -86,6 +94,21 @@ def _index() -> str:
         lines += ["", f"## {title}", "", ABOUT[kind], "", "| name | what it is |", "|---|---|"]
         for name, thing in _ours(kind).items():
             lines.append(f"| {_linked(kind, name)} | {_cell(summary_of(thing))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _python() -> str:
+    """The public names of the package, and what everything registered is called there."""
+    lines = ["<!-- Made by `make docs` from the public names. -->", "# Python", "", PYTHON, "", *HEAD]
+    for name in dir(tablecloak):
+        thing = getattr(tablecloak, name)
+        if not name.startswith("_"):
+            lines.append(f"| `tc.{name}` | {_cell(summary_of(thing))} |")
+    for kind in IN_PYTHON:
+        lines += ["", f"## {TITLES[kind]}", "", *HEAD]
+        for name, thing in _ours(kind).items():
+            called = f"tablecloak.{kind}.{thing.__name__}" + (f".{thing.__name__}" if kind in FUNCTIONS else "")
+            lines.append(f"| `{called}` | [`{name}`]({kind}/{name}.md): {_cell(summary_of(thing))} |")
     return "\n".join(lines) + "\n"
 
 

@@ -14,9 +14,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tablecloak import sample
+    from tablecloak import algorithms, attacks, metrics, models, sample, transforms
     from tablecloak.algorithms.topdown.mondrian import Mondrian
-    from tablecloak.api import inspect, is_valid_generalisation, risk, roles, verify
+    from tablecloak.api import Anonymizer, inspect, is_valid_generalisation, risk, roles, verify
     from tablecloak.errors import (
         CloakError,
         DataError,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Anonymizer",
     "CloakError",
     "DataError",
     "GoalNotMet",
@@ -59,26 +60,32 @@ __all__ = [
     "VerifiedRelease",
     "__version__",
     "advise",
+    "algorithms",
     "anonymize",
     "apply",
     "attack",
+    "attacks",
     "check",
     "compare",
     "explore",
     "inspect",
     "is_valid_generalisation",
     "load_policy",
+    "metrics",
+    "models",
     "read_hierarchy",
     "risk",
     "roles",
     "run",
     "sample",
     "suggest_policy",
+    "transforms",
     "verify",
 ]
 
 # Where each public name lives; it is imported when first used, so that `import tablecloak` costs next to nothing.
 _HOMES = {
+    "Anonymizer": "api",
     "CloakError": "errors",
     "DataError": "errors",
     "GoalNotMet": "errors",
@@ -109,11 +116,16 @@ _HOMES = {
     "suggest_policy": "profile.starter",
     "verify": "api",
 }
+_ROOMS = ("algorithms", "attacks", "metrics", "models", "sample", "transforms")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "sample":
-        return importlib.import_module("tablecloak.sample")
+    if name in _ROOMS:
+        return importlib.import_module(f"tablecloak.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'tablecloak' has no attribute '{name}'")
     module, _, attribute = _HOMES[name].partition(":")

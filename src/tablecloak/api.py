@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from html import escape
+from pathlib import Path
+from typing import Any, Self
 
 from tablecloak import pipeline
 from tablecloak.attacks.risk_by_columns import Risk
 from tablecloak.data.table import Role
-from tablecloak.errors import PolicyError
+from tablecloak.errors import IncompatibleChoice, PolicyError, did_you_mean
 from tablecloak.io.places import place_of
 from tablecloak.io.sources import is_place, open_source
 from tablecloak.io.tabular import read_frame
+from tablecloak.policy.load import load_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import ColumnSpec
 from tablecloak.profile.profile import Profile, inspect_file, inspect_frame
 from tablecloak.profile.uniqueness import risk_of_frame
+from tablecloak.release.apply import apply_frame
+from tablecloak.release.outcome import sentence
 from tablecloak.release.recount import Verification
 
 
@@ -80,6 +85,83 @@ def verify(release: Any, policy: Policy, *, original: Any = None, side: Any = No
     if side is None and is_place(release) and (original is None or is_place(original)):
         return pipeline.verify(place_of(release), policy, original=None if original is None else place_of(original))
     return pipeline.verify(_rows(release), policy, original=_rows(original), side=_rows(side))
+
+
+class Anonymizer:
+    """Learns from a table how to publish its rows, and publishes new rows in the same way.
+
+    `fit` makes the release of a table; `fit_transform` gives its rows. `transform` puts new rows into the classes of
+    that release, suppresses those that no class covers or whose class would not satisfy the goal among the new rows,
+    and recounts what is left. So every table it gives satisfies the goal by itself. That is no promise about several
+    of them together: whoever is in two can be found by what differs (`attack` has `composition` for that). Rows come in
+    the order of their published content, not in that of the input, and suppressed ones are left out.
+
+    Args:
+        policy: a policy, or the path of one.
+        suppression_limit: share of new rows that may be left out because their class is too small among them; None
+            takes the limit of the policy.
+
+    >>> import tablecloak as tc
+    >>> columns = tc.roles(quasi=["sex", "zip"], sensitive=["diagnosis"])
+    >>> january, february = tc.sample.patients(2000), tc.sample.patients(2000, seed=1)
+    >>> anonymizer = tc.Anonymizer(tc.Policy(columns=columns, goals=[tc.KAnonymity(k=5)]), suppression_limit=0.5)
+    >>> frame = anonymizer.fit(january).transform(february)
+    >>> anonymizer.report_.verification.holds
+    True
+    """
+
+    def __init__(self, policy: Policy | str | Path, *, suppression_limit: float | None = None) -> None:
+        self.policy = policy
+        self.suppression_limit = suppression_limit
+
+    def fit(self, data: Any, y: object = None) -> Self:  # noqa: ARG002
+        """Make the release of a table (`release_`) and keep how it was made (`recoding_`).
+
+        Raises: Infeasible, DataError, IncompatibleChoice.
+        """
+        policy = self.policy if isinstance(self.policy, Policy) else load_policy(Path(self.policy))
+        self.release_ = pipeline.anonymize(data, policy)
+        self.recoding_ = self.release_.recoding
+        self.report_ = self.release_.report
+        return self
+
+    def transform(self, data: Any) -> Any:
+        """New rows as the release would publish them, as a frame of the library they came from; see `report_`.
+
+        Raises: GoalNotMet if too many rows would have to be left out, DataError.
+        """
+        if not hasattr(self, "release_"):
+            raise IncompatibleChoice("nothing was learned yet", hint="call fit(data) first")
+        if self.recoding_ is None:
+            raise IncompatibleChoice(
+                "exact values in groups were published, and new rows can join no group",
+                hint="fit_transform(data) publishes a table; for new rows take an algorithm that generalizes",
+            )
+        frame, self.report_ = apply_frame(self.recoding_, data, suppression_limit=self.suppression_limit)
+        return frame
+
+    def fit_transform(self, data: Any, y: object = None) -> Any:
+        """The rows of the release itself."""
+        return self.fit(data, y).release_.frame
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """The parameters, as scikit-learn asks for them."""
+        return {"policy": self.policy, "suppression_limit": self.suppression_limit}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters; they count from the next `fit` or `transform` on."""
+        for name, value in parameters.items():
+            if name not in self.get_params():
+                raise PolicyError(f"Anonymizer has no parameter '{name}'", hint=did_you_mean(name, self.get_params()))
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        goals = ", ".join(sentence(m) for m in self.policy.goals) if isinstance(self.policy, Policy) else self.policy
+        return f"Anonymizer({goals}{', fitted' if hasattr(self, 'release_') else ''})"
+
+    def _repr_html_(self) -> str:
+        return self.report_._repr_html_() if hasattr(self, "report_") else f"<code>{escape(repr(self))}</code>"
 
 
 def is_valid_generalisation(original: Any, release: Any, policy: Policy) -> bool | None:

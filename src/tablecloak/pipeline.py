@@ -25,6 +25,7 @@ from tablecloak.io.database import digest_of_table
 from tablecloak.io.parts import files_of
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
+from tablecloak.kernels.dispatch import compiled_from
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
@@ -43,6 +44,9 @@ from tablecloak.release.recount import Verification
 from tablecloak.release.search import Solved, search
 from tablecloak.release.shapes.base import Shape, refuse_verb, shape_of
 from tablecloak.release.verified import VerifiedRelease, reserve, write_recoding
+
+# Rows up to which a check that searches nothing is done sooner than compiled kernels are loaded.
+QUICK_UP_TO = 400_000
 
 __all__ = ["anonymize", "apply_file", "check", "explore", "run", "verify", "verify_certificate"]
 
@@ -194,10 +198,15 @@ def _documented(made: _Made, report: RunReport, files: Documents, policy: Policy
         return replace(report, subject=write_documents(files, run_dict, solved.plan, subject_of))
 
 
-def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[EngineOptions]) -> CheckReport:
+def check(
+    policy: Policy, *, exact: bool = False, progress: Progress = silent, **options: Unpack[EngineOptions]
+) -> CheckReport:
     """Whether a policy fits its input and its goal can be reached there; writes nothing.
 
+    Whether the goal can be reached is decided by all rows. The loss of a large table is an estimate from some of them.
+
     Args:
+        exact: search the whole table as a run does, and recount the answer.
         options: engine, memory, spill, threads and spark, as `run` takes them.
 
     Raises: Infeasible, GoalNotMet, DataError, IncompatibleChoice.
@@ -208,16 +217,23 @@ def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[Engi
         notes = Goal(tuple(policy.goals)).notes
         return CheckReport(goals, shape.algorithm_name(policy), LocalEngine.name, notes=notes)
     source = source_of(policy)
-    with _engine_for(shape, source, demand) as (engine, _):
+    with compiled_from(0 if exact else QUICK_UP_TO), _engine_for(shape, source, demand) as (engine, _):
         plan, table = read(engine, source, policy, timed, is_attacked=True)
         prepared = prepare(engine, table, plan, timed=timed, look=findings_before)
         plan, solved, is_recounted = prepared.plan, None, False
-        if shape.is_quick(prepared.coding):  # all that a run does but write
+        sampled, not_shown = None, None
+        if exact or shape.is_instant(prepared.coding):  # all that a run does but write
             solved = search(prepared, timed, demand.threads)
             if solved.engine.recounts_unwritten:
                 recounted(solved, timed)
                 is_recounted = True
-        loss = next(m.value for m in shape.measurements(solved) if m.name == "gcp") if solved else None
+            loss = next(m.value for m in shape.measurements(solved) if m.name == "gcp")
+            is_feasible = is_recounted or plan.goal.is_monotone
+        else:
+            not_shown = shape.not_shown(prepared)
+            with timed.phase("estimate"):
+                sampled = shape.sampled_loss(prepared)
+            loss, is_feasible = sampled.loss if sampled else None, not_shown is None
     return CheckReport(
         goals,
         plan.algorithm.name,
@@ -226,11 +242,13 @@ def check(policy: Policy, *, progress: Progress = silent, **options: Unpack[Engi
         columns=len(plan.publication.columns),
         quasi=(*plan.quasi, *plan.itemised),
         tuples=prepared.coding.n_tuples,
-        feasible=True if is_recounted or plan.goal.is_monotone else None,
+        feasible=True if is_feasible else None,
         loss=loss,
         notes=(*(shape.notes(solved) if solved else plan.notes), *shape.remarks(prepared)),
         findings=prepared.look_result,
         transforms=plan.made,
+        sampled_rows=sampled.n_rows if sampled else None,
+        not_shown=not_shown,
     )
 
 

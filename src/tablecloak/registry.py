@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -115,6 +116,26 @@ def known(kind: str) -> Mapping[str, Any]:
 def named(kind: str) -> Mapping[str, Any]:
     """The same, loaded only as far as it is looked at."""
     return _Things(kind)
+
+
+def by_class(kind: str, name: str) -> Any:
+    """What is registered under a kind and called so in Python, as in `KAnonymity`.
+
+    Raises: AttributeError, as a module does that has no such name.
+    """
+    # most classes are called as their names in policies are, and then one module is loaded
+    guess = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+    if getattr(_Things(kind).get(guess) if name[:1].isupper() else None, "__name__", None) == name:
+        return _Things(kind)[guess]
+    for thing in known(kind).values() if name[:1].isupper() else ():
+        if thing.__name__ == name:
+            return thing
+    raise AttributeError(f"module 'tablecloak.{_PACKAGES.get(kind, kind)}' has no attribute '{name}'")
+
+
+def class_names(kind: str) -> list[str]:
+    """What everything registered under a kind is called in Python."""
+    return sorted(thing.__name__ for thing in known(kind).values())
 
 
 def noun(kind: str) -> str:

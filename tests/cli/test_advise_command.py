@@ -53,12 +53,12 @@ def test_a_line_can_be_set_on_the_command_line(cloak, folder):
     for column in found["columns"]:
         if column["name"] in ("name", "ssn", "zip", "diagnosis", "birth_date"):
             place, _, value = column["line"].partition(": ")
-            assert cloak("check", "policy.yaml", "--set", f"{place}={value}").code == 0
+            assert cloak("check", "patients-policy.yaml", "--set", f"{place}={value}").code == 0
 
 
 def test_a_policy_is_told_what_is_fine(cloak, folder):
     assert cloak("init", "patients.csv").code == 0
-    outcome = cloak("advise", "policy.yaml")
+    outcome = cloak("advise", "patients-policy.yaml")
     assert outcome.code == 0
     assert " now       role: identifier, transform: drop  fine" in outcome.out
     assert "role: drop  fine" in outcome.out
@@ -161,17 +161,21 @@ def test_no_cell_is_shown(cloak, folder, options):
 
 def test_init_names_transforms_that_fit(cloak, folder):
     assert cloak("init", "patients.csv").code == 0
-    lines = {line.partition(":")[0].strip(): line for line in (folder / "policy.yaml").read_text().splitlines()}
+    lines = {
+        line.partition(":")[0].strip(): line for line in (folder / "patients-policy.yaml").read_text().splitlines()
+    }
     assert "transform: hmac to join tables, aes-siv to find values again" in lines["name"]
     assert "ff1 to find values again, in their format" in lines["ssn"]
     assert "role: sensitive, transform: microaggregate so that every number is shared by k records" in lines["cost"]
     assert "transform" not in lines["sex"]
-    policy = parse_policy((folder / "policy.yaml").read_text(), name="policy.yaml", base=folder)
+    policy = parse_policy((folder / "patients-policy.yaml").read_text(), name="patients-policy.yaml", base=folder)
     assert str(policy.columns["cost"].role) == "drop"  # what is suggested stays as safe as it was
 
 
 def test_init_leaves_what_a_preset_decides_alone(cloak, folder):
     assert cloak("init", "patients.csv", "--preset", "hipaa-safe-harbor").code == 0
-    admission = next(line for line in (folder / "policy.yaml").read_text().splitlines() if "admission:" in line)
+    admission = next(
+        line for line in (folder / "patients-policy.yaml").read_text().splitlines() if "admission:" in line
+    )
     assert "truncate" in admission
     assert "; or" not in admission

@@ -89,7 +89,7 @@ def test_a_first_row_that_may_be_a_record_is_asked_about(cloak, folder):
     assert named.data["rows"] == 3
     assert [c["name"] for c in cloak("inspect", "data.csv", "--header", "--json").data["columns"]] == ["Anna", "Bern"]
     assert cloak("init", "data.csv", "--no-header").code == 0
-    assert cloak("check", "policy.yaml", "--json").data.get("rows", 3) == 3  # it knows what its columns are called
+    assert cloak("check", "data-policy.yaml", "--json").data.get("rows", 3) == 3  # it knows what its columns are called
 
 
 def test_a_header_that_a_policy_knows_is_not_asked_about(cloak, folder):

@@ -20,18 +20,18 @@ def test_from_a_folder_of_images_to_another(tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["images"] == 24
     assert main(["run", "policy.yaml", "--quiet"]) == 0
     monkeypatch.setenv("CLOAK_UIDS", "a key")
-    assert main(["dicom", "export", "in", "out/images.parquet", "-o", "images", "--key", "env:CLOAK_UIDS"]) == 0
+    assert main(["dicom", "export", "in", "out/images-release.parquet", "-o", "images", "--key", "env:CLOAK_UIDS"]) == 0
     said = capsys.readouterr().out
     assert "Wrote images: 24 images, 0 left out" in said
     assert "2 images say that text is burned into them" in said
-    release = {row["image"]: row for row in pl.read_parquet("out/images.parquet").iter_rows(named=True)}
+    release = {row["image"]: row for row in pl.read_parquet("out/images-release.parquet").iter_rows(named=True)}
     for path in sorted((tmp_path / "images").iterdir()):
         image = pydicom.dcmread(path)
         assert image.Modality == release[path.name]["Modality"]
         assert f"PatientAge: {release[path.name]['PatientAge']}" in image.ImageComments
     everything = b"".join(path.read_bytes() for path in (tmp_path / "images").iterdir())
     assert not [secret for secret in SECRETS if secret.encode() in everything]
-    assert main(["dicom", "export", "in", "out/images.parquet", "-o", "images"]) == 2  # it exists
+    assert main(["dicom", "export", "in", "out/images-release.parquet", "-o", "images"]) == 2  # it exists
     (tmp_path / "empty").mkdir()
     assert main(["dicom", "table", "empty", "-o", "other.parquet"]) == 5
     assert not (tmp_path / "other.parquet").exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tablecloak.profile.starter import policy_name, release_name
 from tablecloak.sample import census_to_file, patients
 
 pytestmark = pytest.mark.slow
@@ -58,11 +59,11 @@ def test_inspect_json(cloak, data):
 
 def test_inspect_and_compare_and_risk_show_no_value(cloak, data):
     cloak("init", "people.csv")
-    assert cloak("run", "policy.yaml", "-q").code == 0
+    assert cloak("run", "people-policy.yaml", "-q").code == 0
     for words in (
         ("inspect", "people.csv"),
-        ("compare", "people.csv", "out/people.csv"),
-        ("compare", "people.csv", "out/people.csv", "--policy", "policy.yaml"),
+        ("compare", "people.csv", "out/people-release.csv"),
+        ("compare", "people.csv", "out/people-release.csv", "--policy", "people-policy.yaml"),
         ("risk", "people.csv", "--quasi", "age,zip"),
         ("init", "people.csv", "--force"),
     ):
@@ -70,7 +71,7 @@ def test_inspect_and_compare_and_risk_show_no_value(cloak, data):
             outcome = cloak(*words, *options)
             assert outcome.code == 0
             assert is_silent(outcome)
-    assert not any(secret in Path("policy.yaml").read_text() for secret in SECRETS)
+    assert not any(secret in Path("people-policy.yaml").read_text() for secret in SECRETS)
 
 
 def test_init_writes_the_policy_and_its_schema(cloak, data):
@@ -85,9 +86,9 @@ def test_init_writes_the_policy_and_its_schema(cloak, data):
 
 
 def test_init_keeps_files_that_exist(cloak, data):
-    Path("policy.yaml").write_text("mine")
+    Path("people-policy.yaml").write_text("mine")
     assert cloak("init", "people.csv").code == 2
-    assert Path("policy.yaml").read_text() == "mine"
+    assert Path("people-policy.yaml").read_text() == "mine"
     assert cloak("init", "people.csv", "--force").code == 0
 
 
@@ -95,7 +96,7 @@ def test_init_with_an_unknown_preset(cloak, data):
     outcome = cloak("init", "people.csv", "--preset", "hippa-safe-harbor")
     assert outcome.code == 2
     assert "did you mean 'hipaa-safe-harbor'" in outcome.err
-    assert not Path("policy.yaml").exists()
+    assert not list(Path().glob("*.yaml"))
 
 
 def write_patients_file(path):
@@ -119,10 +120,10 @@ def test_what_init_writes_can_be_run_unchanged(cloak, tmp_path, monkeypatch, wri
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "data.csv")
     assert cloak("init", "data.csv").code == 0
-    outcome = cloak("run", "policy.yaml", "--json")
+    outcome = cloak("run", "data-policy.yaml", "--json")
     assert outcome.code == 0
     assert outcome.data["holds"]
-    compared = cloak("compare", "data.csv", "out/data.csv", "-p", "policy.yaml", "--json").data
+    compared = cloak("compare", "data.csv", "out/data-release.csv", "-p", "data-policy.yaml", "--json").data
     assert compared["loss"] == pytest.approx(outcome.data["loss"])
     assert compared["after"]["highest"] <= 1 / 5
 
@@ -171,5 +172,70 @@ def test_an_excel_file_goes_all_the_way(cloak, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     patients(300).write_excel("people.xlsx")
     assert cloak("init", "people.xlsx").code == 0
-    assert cloak("run", "policy.yaml", "-q").code == 0
-    assert cloak("verify", "out/people.xlsx", "--policy", "policy.yaml").code == 0
+    assert cloak("run", "people-policy.yaml", "-q").code == 0
+    assert cloak("verify", "out/people-release.xlsx", "--policy", "people-policy.yaml").code == 0
+
+
+def test_policies_and_releases_of_several_tables_live_in_one_folder(cloak, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        patients(200).write_csv(f"{name}.csv")
+        assert cloak("init", f"{name}.csv").code == 0
+        assert cloak("run", f"{name}-policy.yaml").code == 0
+    released = ["one-recoding.json", "one-release.csv", "two-recoding.json", "two-release.csv"]
+    assert sorted(path.name for path in Path("out").iterdir()) == released
+
+
+def test_a_second_policy_for_a_table_releases_elsewhere_and_the_first_is_kept(cloak, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients(200).write_csv("one.csv")
+    assert cloak("init", "one.csv").code == 0
+    assert cloak("run", "one-policy.yaml").code == 0
+    refused = cloak("init", "one.csv")
+    assert refused.code == 2
+    assert "one-policy.yaml" in refused.err
+    assert cloak("init", "one.csv", "-o", "other.yaml").code == 0
+    assert cloak("run", "other.yaml").code == 0
+    assert Path("out/one-release-2.csv").exists()
+    assert Path("out/one-recoding-2.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "policy", "release"),
+    [
+        ("adult.csv", "adult-policy.yaml", "adult-release.csv"),
+        ("a/adult.csv.gz", "adult-policy.yaml", "adult-release.csv"),
+        ("old-release.parquet", "old-release-policy.yaml", "old-release-release.parquet"),
+        ("parts/part-*.csv", "part-policy.yaml", "part-release.csv"),
+        ("parts/*.csv", "table-policy.yaml", "table-release.csv"),
+    ],
+)
+def test_names_follow_from_the_table(data, policy, release):
+    assert (policy_name(Path(data)), release_name(Path(data))) == (policy, release)
+
+
+def test_quiet_commands_say_nothing_where_all_is_well(cloak, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients(300).write_csv("one.csv")
+    for words in (
+        ["inspect", "one.csv"],
+        ["init", "one.csv"],
+        ["check", "one-policy.yaml"],
+        ["run", "one-policy.yaml"],
+        ["verify", "out/one-release.csv", "--policy", "one-policy.yaml", "--original", "one.csv"],
+        ["compare", "one.csv", "out/one-release.csv", "--policy", "one-policy.yaml", "--html", "compared.html"],
+        ["apply", "out/one-recoding.json", "one.csv", "-o", "again.csv"],
+        ["risk", "one.csv", "--quasi", "zip"],
+        ["list"],
+    ):
+        outcome = cloak(*words, "-q")
+        assert (words, outcome.code, outcome.out, outcome.err) == (words, 0, "", "")
+
+
+def test_quiet_commands_say_what_is_not_met(cloak, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients(300).write_csv("one.csv")
+    cloak("init", "one.csv")
+    outcome = cloak("verify", "one.csv", "--policy", "one-policy.yaml", "-q")
+    assert outcome.code == 3
+    assert "k-anonymity" in outcome.out

@@ -49,6 +49,9 @@ EXPECTED = {
     ("schema",): set(),
     ("fetch",): set(),
     ("reidentify",): set(),
+    ("cache", "info"): set(),
+    ("cache", "clear"): set(),
+    ("cache", "warm"): set(),
     ("key", "new"): set(),
     ("key", "show-id"): set(),
 }  # fmt: skip

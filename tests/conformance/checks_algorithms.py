@@ -180,6 +180,18 @@ def check_determinism(algorithm: Algorithm, goal: Goal) -> None:
     assert published(*other) == published(*one), f"{algorithm.name}: the order of rows decides"
 
 
+def check_whole(algorithm: Algorithm) -> None:
+    """Where nothing but all records together satisfies the goal, it finds that."""
+    for seed, n in ((1, 12), (2, 40), (3, 25)):
+        frame = frame_of(seed, n)
+        n_ills = frame["ill"].n_unique()
+        for models in ([KAnonymity(k=n)], [KAnonymity(k=n // 2 + 1)], [LDiversity(l=n_ills)],
+                       [KAnonymity(k=n - 1), LDiversity(l=2)]):  # fmt: skip
+            goal = Goal(tuple(models))
+            if algorithm.refuses(goal) is None:
+                assert check_solution(algorithm, goal, frame), f"{algorithm.name} does not find the whole table"
+
+
 def accepted(algorithm: Algorithm) -> list[str]:
     """The goals that it does not refuse."""
     return [name for name, goal in GOALS.items() if algorithm.refuses(goal) is None]
@@ -192,6 +204,8 @@ def check_algorithm(algorithm: Algorithm) -> None:
     assert all(parameter.description for parameter in about.parameters)
     refusals = [algorithm.refuses(goal) for goal in GOALS.values()]
     assert all(reason is None or len(reason) > 10 for reason in refusals)
+    if algorithm.reaches_whole:
+        check_whole(algorithm)
     goals = accepted(algorithm)
     assert goals, f"{algorithm.name} refuses every goal"
     n_found = 0

@@ -68,7 +68,7 @@ def save_policy(columns, *, goals=({"model": "k-anonymity", "k": 5},), algorithm
 def published_as_suggested(cloak, rows):
     """The release of whoever types `init` and `run`."""
     write("people.csv", rows)
-    cloak("init", "people.csv")
+    cloak("init", "people.csv", "-o", "policy.yaml")
     cloak("run", "policy.yaml", "--output", "release.csv")
     return read("release.csv")
 
@@ -102,7 +102,7 @@ def test_a_number_of_persons_is_not_published_as_suggested(cloak):
 
 def test_a_number_of_persons_is_suggested_as_person(cloak):
     write("people.csv", visits())
-    cloak("init", "people.csv")
+    cloak("init", "people.csv", "-o", "policy.yaml")
     assert str(tc.load_policy("policy.yaml").columns["number"].role) == "person"
 
 
@@ -126,7 +126,7 @@ def test_unknown_columns_are_not_suggested_to_be_kept(cloak):
     rows = [{"sex": draw.choice("fm"), "q17": draw.randrange(10**6), "zz": draw.random(), "v3": draw.choice("abcd")}
             for _ in range(300)]  # fmt: skip
     write("people.csv", rows)
-    cloak("init", "people.csv")
+    cloak("init", "people.csv", "-o", "policy.yaml")
     kept = [name for name, spec in tc.load_policy("policy.yaml").columns.items() if str(spec.role) == "keep"]
     assert kept == []
 

@@ -111,7 +111,13 @@ def test_a_table_of_identifiers_only_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("data", "release"), [("a.csv.gz", "a.csv"), ("b.sav", "b.csv"), ("c.parquet", "c.parquet"), ("d.xlsx", "d.xlsx")]
+    ("data", "release"),
+    [
+        ("a.csv.gz", "a-release.csv"),
+        ("b.sav", "b-release.csv"),
+        ("c.parquet", "c-release.parquet"),
+        ("d.xlsx", "d-release.xlsx"),
+    ],
 )
 def test_a_release_has_a_format_we_can_write(tmp_path, data, release):
     assert release_name(tmp_path / data) == release

@@ -197,6 +197,7 @@ class Algorithm(Protocol):
     forms_classes: ClassVar[bool] = True  # records are put together; False: it works on sets of items
     publishes: ClassVar[Publishes] = Publishes.GENERALIZED  # what the releases show
     chooses_blocks: ClassVar[bool] = False  # which columns stay together is chosen by the data
+    reaches_whole: ClassVar[bool] = False  # it never fails where the table as one class satisfies the goal
     may_shard: ClassVar[bool] = False  # parts of a table, cut apart by quasi-identifiers, may be solved one by one
 
     # Parameters of some algorithms that others must know; an algorithm without one has these values.

@@ -18,6 +18,9 @@ def check(
     data: Annotated[str | None, typer.Argument(help="Data to check against, instead of the policy's input.")] = None,
     *,
     changes: Set = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Search the whole table as a run does, instead of estimating the loss.")
+    ] = False,
     strict: Strict = False,
     settings: Settings,
 ) -> None:
@@ -27,7 +30,8 @@ def check(
         from tablecloak import pipeline
         from tablecloak.report.about.check_run_verify import checked
 
-        report = pipeline.check(loaded_policy, progress=progress, **settings.engine_options).to_dict()
-    emit(settings, report, checked(report))
-    if loaded_policy.strict and any(finding["accepted"] is None for finding in report["findings"]):
+        report = pipeline.check(loaded_policy, exact=exact, progress=progress, **settings.engine_options).to_dict()
+    is_refused = loaded_policy.strict and any(finding["accepted"] is None for finding in report["findings"])
+    emit(settings, report, checked(report), is_failure=is_refused)
+    if is_refused:
         raise typer.Exit(GoalNotMet.exit_code)

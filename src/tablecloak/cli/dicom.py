@@ -39,14 +39,14 @@ def table(
     from tablecloak.dicom import image_profile, read_images
     from tablecloak.io.atomic import Outputs
     from tablecloak.io.tabular import write_frame
-    from tablecloak.profile.starter import release_name, starter_policy
+    from tablecloak.profile.starter import starter_policy, unused_output
 
     with progress_for(settings) as progress:
         images = read_images(folder, progress=progress)
     with Outputs(reads=images.paths.values(), force=force) as outputs:
         write_frame(images.frame, outputs.add(target))
         if policy is not None:
-            source, output = os.path.relpath(target, policy.parent), f"out/{release_name(target)}"
+            source, output = os.path.relpath(target, policy.parent), unused_output(target, policy.parent)
             starter = starter_policy(image_profile(images.frame), source=source, output=output, preset=preset)
             outputs.add(policy).write_text(starter.text, encoding="utf-8")
     written = {"table": str(target), "policy": None if policy is None else str(policy), "images": images.frame.height,

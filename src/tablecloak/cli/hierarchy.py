@@ -91,7 +91,7 @@ def check(
     texts = None if data is None or column is None else [str(format_value(v)) for v in _values(data, column)[0]]
     problems = [asdict(problem) for problem in lint(file, texts)]
     report = {"file": str(file), "ok": all(p["severity"] == "warning" for p in problems), "problems": problems}
-    emit(settings, report, linted(report))
+    emit(settings, report, linted(report), is_failure=not report["ok"])
     if not report["ok"]:
         raise typer.Exit(DataError.exit_code)
 

@@ -18,7 +18,10 @@ from tablecloak.cli.settings import Settings, uses
 def init(
     data: Annotated[Path, typer.Argument(help="Data to write a policy for.")],
     *,
-    target: Annotated[Path, typer.Option("--output", "-o", help="Policy to write.")] = Path("policy.yaml"),
+    target: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Policy to write; adult-policy.yaml for adult.csv.", show_default=False),
+    ] = None,
     preset: Annotated[
         str, typer.Option("--preset", help="What to ask for; see `tablecloak list presets`.")
     ] = "standard",
@@ -31,17 +34,18 @@ def init(
     from tablecloak.policy.load import json_schema, parse_policy
     from tablecloak.profile.presets import preset_named
     from tablecloak.profile.profile import inspect_file
-    from tablecloak.profile.starter import SCHEMA_FILE, release_name, starter_policy
+    from tablecloak.profile.starter import SCHEMA_FILE, policy_name, starter_policy, unused_output
     from tablecloak.report.about.table import started
 
     preset_named(preset)
+    target = target or Path(policy_name(data))
     schema = target.parent / SCHEMA_FILE
     with Outputs(reads=[data], force=force) as outputs:
         policy_file = outputs.add(target)
         schema_file = None if schema.exists() and not force else outputs.add(schema)
         source = os.path.relpath(data, target.parent)
         profile = inspect_file(data, header=header, demand=settings.demand)
-        starter = starter_policy(profile, source=source, output=f"out/{release_name(data)}", preset=preset)
+        starter = starter_policy(profile, source=source, output=unused_output(data, target.parent), preset=preset)
         parse_policy(starter.text, name=str(target), base=target.parent)
         policy_file.write_text(starter.text, encoding="utf-8")
         if schema_file is not None:

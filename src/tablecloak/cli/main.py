@@ -22,6 +22,7 @@ from tablecloak.cli import (
     advise,
     apply,
     attack,
+    cache,
     check,
     compare,
     demo,
@@ -74,6 +75,7 @@ for _command in _COMMANDS:
 app.add_typer(hierarchy.app, name="hierarchy")
 app.add_typer(dicom.app, name="dicom")
 app.add_typer(key.app, name="key")
+app.add_typer(cache.app, name="cache")
 
 
 def _show_version(wanted: bool) -> None:

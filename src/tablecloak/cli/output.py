@@ -22,14 +22,24 @@ if TYPE_CHECKING:
 PagedResult: TypeAlias = "tuple[dict[str, Any], Document]"
 
 
-def emit(settings: Settings, data: Any, blocks: Iterable[Block | str], *, is_stdout_taken: bool = False) -> None:
+def emit(
+    settings: Settings,
+    data: Any,
+    blocks: Iterable[Block | str],
+    *,
+    is_stdout_taken: bool = False,
+    is_failure: bool = False,
+) -> None:
     """Print a result: as JSON if asked, otherwise what is said about it to people; a text is a paragraph.
 
     Args:
         is_stdout_taken: the release went there, so what is said about it goes to stderr.
+        is_failure: the command ends with an exit code that asks why, so that it is also said to the quiet.
     """
     if settings.json:
         emit_json(data)
+        return
+    if settings.quiet and not is_failure:
         return
     from rich.table import Table
 

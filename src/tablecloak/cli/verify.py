@@ -64,7 +64,8 @@ def verify(
                 file, loaded_policy, original=before, progress=progress, demand=settings.demand
             )
     report = verification.to_dict()
-    emit(settings, report, [*verified(report), *engine_blocks(report)])
     must_be_ready = strict or (policy is not None and loaded_policy.strict)
-    if not verification.holds or (must_be_ready and not verification.status.is_ready):
+    is_refused = not verification.holds or (must_be_ready and not verification.status.is_ready)
+    emit(settings, report, [*verified(report), *engine_blocks(report)], is_failure=is_refused)
+    if is_refused:
         raise typer.Exit(GoalNotMet.exit_code)

@@ -15,18 +15,20 @@ compiler drop wrap-around checks and use SIMD.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
-import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+
+from tablecloak.kernels import kept
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,6 +36,7 @@ Loop = Callable[..., Any]
 
 # Below this many tuples plain kernels finish before compiled ones are even loaded.
 COMPILED_FROM = 12_000
+_least: ContextVar[int] = ContextVar("least", default=0)
 # Threads that load compiled kernels while something else happens.
 LOADING: list[threading.Thread] = []
 
@@ -76,7 +79,18 @@ TABLE: dict[str, Kernel[..., Any]] = {}
 
 def pays(n: int, compiled_from: int | None = None) -> bool:
     """Whether compiled kernels pay for a table of so many tuples."""
-    return n >= (COMPILED_FROM if compiled_from is None else compiled_from) and has_compiler()
+    least = max(COMPILED_FROM if compiled_from is None else compiled_from, _least.get())
+    return n >= least and has_compiler()
+
+
+@contextmanager
+def compiled_from(n: int) -> Iterator[None]:
+    """Within, kernels are compiled for tables of at least so many tuples only: quick answers wait for no compiler."""
+    before = _least.set(n)
+    try:
+        yield
+    finally:
+        _least.reset(before)
 
 
 def has_compiler() -> bool:
@@ -172,15 +186,11 @@ def was_kept(loop: Loop) -> bool:
 
 
 def _compiler() -> Any:
-    """numba's decorator, its cache where ours is.
-
-    numba notices a change in the file of a kernel, but not in the files of kernels that it calls. The cache therefore
-    lies in a folder named by the text of all of them: another version of any kernel never finds it.
-    """
+    """numba's decorator, its cache where ours is."""
     _load_without_scipy()
     numba = importlib.import_module("numba")
     if not numba.config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
-        numba.config.CACHE_DIR = str(_cache_folder())
+        numba.config.CACHE_DIR = str(kept.use())
     return numba.njit
 
 
@@ -200,9 +210,3 @@ def _load_without_scipy() -> None:
         linalg.ensure_blas = ensure
     arraymath.ensure_blas = ensure
     arraymath._HAVE_BLAS = importlib.util.find_spec("scipy") is not None
-
-
-def _cache_folder() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    return Path(home) / "tablecloak" / f"kernels-{hashlib.sha256(sources).hexdigest()[:16]}"

@@ -16,6 +16,7 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.choose import Demand
 from tablecloak.findings.base import Change, protected_columns
 from tablecloak.io.sources import Source, open_source
+from tablecloak.looks import Shown
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import ColumnSpec
@@ -111,8 +112,8 @@ class TableAdvice:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class AdviceReport(Shown):
     """Everything `tablecloak advise` says about a table."""
 
     columns: tuple[ColumnAdvice, ...]

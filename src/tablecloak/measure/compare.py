@@ -22,6 +22,7 @@ from tablecloak.errors import DataError, require_columns
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
+from tablecloak.looks import Shown
 from tablecloak.measure.attack.judged_columns import only_columns
 from tablecloak.measure.labels import PublishedColumn, counts_of_labels, records_of_frames, weighed_by
 from tablecloak.measure.other_shapes import finished_of
@@ -135,8 +136,8 @@ class Compared(Protocol):
         """The keys of `tablecloak compare --json`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
     """A release beside its original."""
 
     quasi: tuple[str, ...]

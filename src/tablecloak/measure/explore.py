@@ -9,17 +9,18 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, Unpack
 
+from tablecloak import looks
 from tablecloak.engines.base import Table
 from tablecloak.engines.choose import Demand, EngineOptions, choose_memory
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import CloakError, IncompatibleChoice, PolicyError, did_you_mean
 from tablecloak.io.sources import Source
+from tablecloak.looks import Shown
 from tablecloak.measure.frontier import Knee, knee_of, on_frontier
 from tablecloak.metrics.base import every
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.variations import Axis, Variant, axis_of, variants
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.release import looks
 from tablecloak.release.facts.collect import Exposure
 from tablecloak.release.finished import bytes_of
 from tablecloak.release.handover import exposure_before
@@ -73,8 +74,8 @@ class Point:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Exploration:
+@dataclass(frozen=True, slots=True, repr=False)
+class Exploration(Shown):
     """Risk and utility of every variant, which of them no other one beats on both, and the knee among these."""
 
     risk: str
@@ -108,9 +109,6 @@ class Exploration:
 
     def __str__(self) -> str:
         return looks.text(self)
-
-    def _repr_html_(self) -> str:
-        return looks.html(self)
 
 
 def explore(

@@ -21,6 +21,7 @@ from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows, wanted_columns
+from tablecloak.looks import Shown
 from tablecloak.measure.attack.report import AttackReport
 from tablecloak.measure.compare import EXACT, SPREAD, AxisValue, ColumnComparison, PairTable, kept_column
 from tablecloak.metrics.base import Measurement
@@ -151,8 +152,8 @@ class BecameOf:
         return {"as_they_are": self.n_as_they_are, "generalised": self.n_generalised, "left_out": self.n_left_out}
 
 
-@dataclass(frozen=True, slots=True)
-class SetComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class SetComparison(Shown):
     """Published sets beside their originals."""
 
     column: str

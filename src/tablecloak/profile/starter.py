@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +94,39 @@ def starter_policy(
     return Starter("\n".join(lines) + "\n", sum("hierarchy" in line.spec for line in columns))
 
 
+def policy_name(data: Path) -> str:
+    """A file name for the policy of a data file, so that those of several tables stay apart in one folder."""
+    return f"{_table_name(data)}-policy.yaml"
+
+
 def release_name(data: Path) -> str:
     """A file name for the release of a data file: in the same format where we can write it, else CSV."""
     kind, _ = format_and_compression(data, None, None)
-    stem = data.name.partition(".")[0] or "release"
-    return f"{stem}.{kind if kind in writable_formats() else 'csv'}"
+    return f"{_table_name(data)}-release.{kind if kind in writable_formats() else 'csv'}"
+
+
+def unused_output(data: Path, folder: Path) -> str:
+    """A place for the release of a data file, relative to a folder, where neither it nor its recoding exists yet."""
+    plain = Path("out") / release_name(data)
+    numbered = (plain.with_stem(f"{plain.stem}-{i}") for i in count(2))
+    return next(
+        path.as_posix()
+        for path in chain([plain], numbered)
+        if not (folder / path).exists() and not (folder / _recoding_of(path)).exists()
+    )
+
+
+def _table_name(data: Path) -> str:
+    """What a table is called: its file without endings, a pattern of files by what they share."""
+    name = data.name.partition(".")[0]
+    return re.split(r"[*?\[]", name)[0].rstrip("-_ ") or "table"
+
+
+def _recoding_of(release: Path) -> Path:
+    """Where the recoding of a release goes: beside it, under the name of the same table."""
+    before, word, after = release.stem.rpartition("-release")
+    stem = f"{before}-recoding{after}" if word else f"{release.stem}-recoding"
+    return release.with_name(f"{stem}.json")
 
 
 def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
@@ -187,8 +217,7 @@ def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[t
 def _output(path: str | None) -> list[str]:
     if path is None:
         return []
-    recoding = str(Path(path).parent / "recoding.json")
-    spec = {"path": path, "recoding": recoding}
+    spec = {"path": path, "recoding": _recoding_of(Path(path)).as_posix()}
     return [f"output: {flow(spec)}  # the release, and how to treat next month's rows the same way"]
 
 

@@ -16,7 +16,7 @@ from tablecloak.errors import GoalNotMet
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.places import Place
 from tablecloak.progress import Progress, Timed, silent
-from tablecloak.release.finished import bytes_of
+from tablecloak.release.finished import bytes_of, source_of_original
 from tablecloak.release.handover import appraise, risk_before
 from tablecloak.release.outcome import RunReport, sentence
 from tablecloak.release.plan import Plan, add_target, source_of
@@ -64,19 +64,51 @@ def apply_file(
         place, target = add_target(outputs, policy)
         shape, files = shape_of(policy), documents_of(policy, target)
         plan, table = read(engine, source_of(policy), policy, timed, is_attacked=True, keeps_originals=True)
-        recode = apply_to_sets if is_of_items else _apply_to_classes
-        made = recode(engine, table, plan, stored, suppression_limit=suppression_limit, timed=timed)
-        plan = made.plan
-        written = write_release(engine, made.release, files, shape=shape, plan=plan, timed=timed)
-        verification = recount(engine, written, shape=shape, plan=plan, timed=timed, files=None).verification
-        before = risk_before(engine, made.table, plan)
-        handover = appraise(engine, written.main, plan, before=before, evidence=verification.evidence)
-        verification = require_ready(verification.with_handover(handover), policy)
-        plan.keep_what_was_made()
+        made = _recoded(engine, table, plan, stored, suppression_limit, timed)
+        written = write_release(engine, made.release, files, shape=shape, plan=made.plan, timed=timed)
+        report = _judged(engine, written, made, table.n_rows, timed)
+        made.plan.keep_what_was_made()
+    return replace(report, output=str(place))
+
+
+def apply_frame(
+    stored: Any, data: Any, *, suppression_limit: float | None = None, progress: Progress = silent
+) -> tuple[Any, RunReport]:
+    """The same for the recoding of a release that was just made, from a frame to one of the same library.
+
+    Raises: GoalNotMet, DataError.
+    """
+    engine, timed, policy = LocalEngine(), Timed(progress), stored.policy
+    shape = shape_of(policy)
+    source = source_of_original(shape.frame_of(data, policy), policy)
+    plan, table = read(engine, source, policy, timed, is_attacked=True, keeps_originals=True)
+    made = _recoded(engine, table, plan, stored, suppression_limit, timed)
+    report = _judged(engine, made.release, made, table.n_rows, timed)
+    made.plan.keep_what_was_made()
+    return source.kind.native(engine.frame(made.release.main)), report
+
+
+def _recoded(
+    engine: LocalEngine, table: Table, plan: Plan, stored: Any, suppression_limit: float | None, timed: Timed
+) -> Applied:
+    recode: Any = _apply_to_classes if isinstance(stored, Recoding) else apply_to_sets
+    made: Applied = recode(engine, table, plan, stored, suppression_limit=suppression_limit, timed=timed)
+    return made
+
+
+def _judged(engine: LocalEngine, release: Release, made: Applied, n_rows: int, timed: Timed) -> RunReport:
+    """What a recount and a look at all that is published say.
+
+    Raises: GoalNotMet.
+    """
+    plan, shape = made.plan, shape_of(made.plan.policy)
+    verification = recount(engine, release, shape=shape, plan=plan, timed=timed, files=None).verification
+    before = risk_before(engine, made.table, plan)
+    handover = appraise(engine, release.main, plan, before=before, evidence=verification.evidence)
+    verification = require_ready(verification.with_handover(handover), plan.policy)
     return RunReport(
         verification, made.measurements, timed.seconds, [sentence(m) for m in plan.goal.models], "recoding",
-        engine.name, table.n_rows - made.table.n_rows, made.notes, str(place),
-        attacks=plan.attacked, moments=plan.moments,
+        engine.name, n_rows - made.table.n_rows, made.notes, attacks=plan.attacked, moments=plan.moments,
     )  # fmt: skip
 
 

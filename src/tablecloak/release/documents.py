@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tablecloak import looks
 from tablecloak.data.table import Role
 from tablecloak.errors import PolicyError
 from tablecloak.findings.base import Status
@@ -18,7 +19,6 @@ from tablecloak.io.places import DatabaseTable, Place
 from tablecloak.policy.load import dump_policy, parse_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import secret_of
-from tablecloak.release import looks
 from tablecloak.release.certificate import (
     CertificateCheck,
     check_counts,

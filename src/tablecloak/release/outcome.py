@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tablecloak import looks
 from tablecloak.algorithms import solution_metrics
 from tablecloak.algorithms.base import Solution
 from tablecloak.arrays import FloatArray
@@ -25,12 +26,12 @@ from tablecloak.engines.row_samples import sample_of
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.findings.base import Finding, Status
 from tablecloak.io.places import Place
+from tablecloak.looks import Shown
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
 from tablecloak.metrics.release_details import Details, Target, Weighed
 from tablecloak.models.base import PrivacyModel, parameters
 from tablecloak.policy.schema import Policy
-from tablecloak.release import looks
 from tablecloak.release.facts.subject import Subject
 from tablecloak.release.moments import MomentFacts
 from tablecloak.release.plan import MadeColumn, Plan, side_output_path
@@ -59,8 +60,8 @@ def _peak_memory_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class RunReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class RunReport(Shown):
     """What a run found, did and cost."""
 
     verification: Verification
@@ -130,12 +131,9 @@ class RunReport:
     def __rich__(self) -> Any:
         return looks.rich(self)
 
-    def _repr_html_(self) -> str:
-        return looks.html(self)
 
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckReport(Shown):
     """Whether a policy is sound and its goal can be reached."""
 
     goals: list[str]
@@ -150,9 +148,15 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()  # those that do not need a release
     transforms: tuple[MadeColumn, ...] = ()
+    sampled_rows: int | None = None  # that the loss was estimated from; None: it is what a search came to
+    not_shown: str | None = None  # why it is not known whether the goal can be reached
 
     def to_dict(self) -> dict[str, Any]:
+        """The keys of `tablecloak check --json`."""
         plain = {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in self.__slots__}
+        for name in ("sampled_rows", "not_shown"):
+            if plain[name] is None:
+                del plain[name]
         transforms = plain.pop("transforms")
         changed = {"transforms": [made.to_dict() for made in transforms]} if transforms else {}
         return {**plain, **changed, "findings": [finding.to_dict() for finding in self.findings]}

@@ -10,10 +10,12 @@ from typing import Any
 
 import polars as pl
 
+from tablecloak.arrays import IntArray
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import FrameKind
 from tablecloak.io.places import Place
+from tablecloak.looks import Shown
 from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
@@ -26,8 +28,8 @@ from tablecloak.release.recount import Verification, require_ready
 from tablecloak.release.shapes.base import Release, Shape, Stored
 
 
-@dataclass(frozen=True, eq=False)
-class VerifiedRelease:
+@dataclass(frozen=True, eq=False, repr=False)
+class VerifiedRelease(Shown):
     """A release that was recounted and found to satisfy its goal; only such a value can be written."""
 
     _main: pl.DataFrame
@@ -50,6 +52,24 @@ class VerifiedRelease:
     def side(self) -> Any:
         """The sensitive columns, where they have a table of their own, likewise; else None."""
         return None if self._side is None else self._kind.native(self._side)
+
+    @property
+    def n_rows(self) -> int:
+        """Published records."""
+        return self._main.height
+
+    @property
+    def n_columns(self) -> int:
+        return self._main.width
+
+    @property
+    def class_sizes(self) -> IntArray | None:
+        """Records of every class; None where the release has no classes that are counted."""
+        return None if self._counts is None else self._counts.sizes
+
+    def first_rows(self, n: int) -> list[dict[str, Any]]:
+        """Some rows as they are published."""
+        return self._main.head(n).rows(named=True)
 
     def measure(self, *names: str) -> list[Measurement]:
         """The named information metrics of the release, or all there are; what does not apply says why."""

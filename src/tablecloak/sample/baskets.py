@@ -51,7 +51,7 @@ goals:
 # Up to one percent of the products in all baskets may be left out, where that spares others.
 algorithm: {kind: apriori, suppression_limit: 0.01}
 output:
-  path: out/baskets.txt
+  path: out/baskets-release.txt
   report: out/report.html
   certificate: out/certificate.json
   recoding: out/recoding.json

@@ -28,6 +28,7 @@ class Clustering:
     """What algorithms that make clusters of single records share."""
 
     needs_rows: ClassVar[bool] = True
+    reaches_whole: ClassVar[bool] = True  # where all clusters are united
 
     def refuses(self, goal: Goal) -> str | None:
         return if_not_monotone(goal, "uniting clusters can break {models}, so there is no way to repair a cluster")

@@ -29,6 +29,7 @@ class FullDomain(ABC):
 
     name: ClassVar[str]
     searches_lattice: ClassVar[bool] = True
+    reaches_whole: ClassVar[bool] = True  # the top of the lattice
     needs_hierarchies: ClassVar[bool] = True
     loss: LossName = "gcp"
     suppression_limit: FailingLimit = 0.0

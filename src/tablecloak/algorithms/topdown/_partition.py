@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -243,6 +243,14 @@ def partition(problem: Problem, rule: CutRule, progress: Progress, *, compiled: 
                 future.cancel()
             raise
     return _solution(search, leaves)
+
+
+def partition_nodes(problem: Problem, rule: CutRule, node_of_tuple: IntArray) -> Solution:
+    """Cut parts of a table, which lie one behind the other, each for itself and without compiled kernels."""
+    search = _PartitionSearch(problem, rule, compiled=False)
+    starts = np.flatnonzero(np.diff(node_of_tuple, prepend=-1))
+    leaves, _ = search.waves(starts, np.append(starts[1:], len(node_of_tuple)), job_tuples=0)
+    return replace(_solution(search, leaves), tree=None)  # no tree has several roots
 
 
 def _solution(search: _PartitionSearch, leaves: _Leaves) -> Solution:

@@ -102,6 +102,7 @@ class Auto:
     Cost: near-linear in the number of different rows for a given effort.
     """
 
+    reaches_whole: ClassVar[bool] = True
     may_shard: ClassVar[bool] = True
     order: ClassVar[TupleOrder] = TupleOrder.VALUES
     effort: Annotated[

@@ -36,6 +36,7 @@ class Mondrian:
     Reference: LeFevre, DeWitt, Ramakrishnan, Mondrian multidimensional k-anonymity, ICDE 2006.
     """
 
+    reaches_whole: ClassVar[bool] = True
     may_shard: ClassVar[bool] = True
     mode: Annotated[
         Literal["strict", "relaxed"],

@@ -8,10 +8,11 @@ from typing import Any
 
 from tablecloak.attacks.base import AttackResult
 from tablecloak.engines.choose import Choice
+from tablecloak.looks import Shown
 
 
-@dataclass(frozen=True, slots=True)
-class AttackReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class AttackReport(Shown):
     """What attackers achieve on a release and, where there is an original, would achieve on the original itself."""
 
     quasi: tuple[str, ...]

@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tablecloak.algorithms.topdown._sampled_cuts import SampledLoss
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import Demand
@@ -134,7 +135,16 @@ class Shape(Protocol):
         """Raise Infeasible where no release can satisfy the goal, as far as that shows before a search."""
 
     def is_quick(self, coding: Any) -> bool:
-        """Whether a search takes no time to speak of, so that a check may carry it out."""
+        """Whether a search takes so little time that relaxations may be tried and explored answers recounted."""
+
+    def is_instant(self, coding: Any) -> bool:
+        """Whether a search takes no time to speak of, so that a check carries it out without being asked."""
+
+    def not_shown(self, prepared: Prepared[Any]) -> str | None:
+        """Why it is not known before a search whether the goal can be reached; None: it can."""
+
+    def sampled_loss(self, prepared: Prepared[Any]) -> SampledLoss | None:
+        """The loss to expect, estimated from some of the records; None: only a search tells."""
 
     def search(self, prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
         """An answer that satisfies the goal; raises Infeasible or GoalNotMet."""

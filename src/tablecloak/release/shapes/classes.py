@@ -11,8 +11,10 @@ import numpy as np
 from tablecloak.algorithms import secret_order
 from tablecloak.algorithms.base import Problem, Publishes
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
+from tablecloak.algorithms.topdown._sampled_cuts import SampledLoss, sampled_loss, united
 from tablecloak.arrays import IntArray
 from tablecloak.data.class_labels import ClassLabels
+from tablecloak.data.coded import CodedTable
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.choose import Demand
@@ -30,13 +32,17 @@ from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
 from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.outcome import WEIGHED, Weights, counts_of, loss_of, weights_in
 from tablecloak.release.plan import Plan, make_plan, source_of, texts_made
-from tablecloak.release.population import refuse_odd_weights, with_population
+from tablecloak.release.population import asks_for_everybody, refuse_odd_weights, with_population
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.classes import Recoding
 from tablecloak.release.recount import Originals, Verification, verify, verify_with_facts
 from tablecloak.release.search import Solved, search_classes
 from tablecloak.release.shapes.base import Explored, RecountResult, Release
 from tablecloak.rng import Secret
+
+# So many different rows are searched in a second or two without a compiler.
+INSTANT_TUPLES = 6_000
+SAMPLED_SHARDS = 4
 
 
 class Classes:
@@ -80,6 +86,27 @@ class Classes:
 
     def is_quick(self, coding: Coding) -> bool:
         return coding.n_tuples <= TRY_LOSS_UP_TO
+
+    def is_instant(self, coding: Coding) -> bool:
+        return coding.n_tuples <= INSTANT_TUPLES
+
+    def not_shown(self, prepared: Prepared[Any]) -> str | None:
+        algorithm, goal = prepared.plan.algorithm, prepared.plan.goal
+        failing = [verdict.model for verdict in goal.verdicts(prepared.coding.whole()) if not verdict.holds]
+        if failing:
+            return f"all records together do not satisfy {', '.join(failing)}, parts of them may"
+        if asks_for_everybody(goal):
+            return "all records together satisfy the goal, but not everybody in the population may be covered"
+        if not algorithm.reaches_whole or prepared.groups is not None:
+            return f"all records together satisfy the goal, but {algorithm.name} may find no release that does"
+        return None
+
+    def sampled_loss(self, prepared: Prepared[Any]) -> SampledLoss | None:
+        plan, shards = prepared.plan, prepared.coding.shards
+        if not plan.algorithm.may_shard or asks_for_everybody(plan.goal):
+            return None
+        seen = shards[:: -(-len(shards) // SAMPLED_SHARDS)]
+        return united([_sampled(shard, plan) for shard in seen])
 
     def search(self, prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
         return search_classes(prepared, timed, threads)
@@ -198,6 +225,10 @@ class Classes:
 
 
 SHAPE = Classes()
+
+
+def _sampled(table: CodedTable, plan: Plan) -> tuple[SampledLoss, int]:
+    return sampled_loss(Problem(table, plan.goal, 1, plan.policy.seed, None, plan.secret)), table.n_rows
 
 
 def code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:

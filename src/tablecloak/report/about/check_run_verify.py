@@ -244,12 +244,21 @@ def checked(report: Mapping[str, Any]) -> list[Block]:
     else:
         quasi = ", ".join(report["quasi"])
         lines.append(f"{report['rows']:,} rows, {report['tuples']:,} different on {quasi}")
-        loss = "" if report["loss"] is None else f"; expected loss {report['loss']:.3f}"
-        unknown = "not known whether it is feasible: the search found no release"
-        lines.append(f"feasible{loss}" if report["feasible"] else unknown)
+        reason = report.get("not_shown", "the search found no release")
+        feasible = "feasible" if report["feasible"] else f"not known whether it is feasible: {reason}"
+        lines.append(f"{feasible}{_expected(report)}")
     lines += [*_transformed(report), *report["notes"]]
     findings = () if report["rows"] is None else report["findings"]
     return [blocks.Labelled((blocks.Entry("ok", (*lines, findings_block(findings))),), "ok")]
+
+
+def _expected(report: Mapping[str, Any]) -> str:
+    """The loss that a release would have, and whether that is an estimate."""
+    if report["loss"] is None:
+        return "; --exact searches for one" if report.get("not_shown") else "; --exact tells the loss"
+    if not report.get("sampled_rows"):
+        return f"; expected loss {report['loss']:.3f}" if report["feasible"] else ""
+    return f"; loss about {report['loss']:.2f}, estimated from {report['sampled_rows']:,} rows (--exact searches all)"
 
 
 def demonstrated(report: Mapping[str, Any], careless: Mapping[str, Any] | None = None) -> Iterator[Block]:

@@ -59,7 +59,7 @@ def attack_blocks(
     """
     tried = [a for a in attacks if a["applies"]]
     if tried:
-        yield blocks.SideBySide(((_attack_chart(tried),), tuple(_stops(tried))))
+        yield blocks.SideBySide(((attack_chart(tried),), tuple(_stops(tried))))
         rows = [[explained(a["attack"], a["description"]), *attack_cells(a, before.get(a["attack"]))] for a in tried]
         yield table(ATTACK_HEADS, rows, kind="numbers")
         yield caption(HOW_ATTACKS)
@@ -76,7 +76,8 @@ def attack_blocks(
         )
 
 
-def _attack_chart(tried: Sequence[Mapping[str, Any]]) -> blocks.Figure:
+def attack_chart(tried: Sequence[Mapping[str, Any]]) -> blocks.Figure:
+    """What attacks reach, beside what a guess without the release reaches."""
     names = tuple(a["attack"] for a in tried)
     guessed, reached = tuple(a["baseline"] for a in tried), tuple(a["average"] or 0.0 for a in tried)
     chart = blocks.PairedBars("Average chance of success", names, guessed, reached, names=("by guessing", "attack"))

@@ -347,11 +347,11 @@ def _further_metrics(metrics: Mapping[str, Mapping[str, Any]]) -> blocks.PageOnl
 
 
 def _sizes_figure(facts: Facts, unit: str, how: str) -> blocks.Figure:
-    labels, counts = _size_bands(facts.class_sizes)
+    labels, counts = size_bands(facts.class_sizes)
     return blocks.Figure(blocks.UprightBars(f"{unit.title()} sizes", labels, counts, axis=f"records in a {unit}"), how)
 
 
-def _size_bands(sizes: Sequence[tuple[int, int]]) -> tuple[tuple[str, ...], tuple[float, ...]]:
+def size_bands(sizes: Sequence[tuple[int, int]]) -> tuple[tuple[str, ...], tuple[float, ...]]:
     """At most ten bands of equal width from the smallest class on; the last takes all that are larger."""
     if not sizes:
         return (), ()

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.algorithms.items.cut_search import LEFT_OUT, Cut, ItemProblem, NoCutError
+from tablecloak.algorithms.topdown._sampled_cuts import SampledLoss
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded_baskets import Baskets, join_items
 from tablecloak.data.itemsets import MOST_ITEMSETS, ItemsetRisk, candidates_of, cost_of, count_itemsets, itemset_risks
@@ -111,7 +112,16 @@ class SetsOfItems:
         """Only a search shows it."""
 
     def is_quick(self, coding: Sets) -> bool:
+        return True
+
+    def is_instant(self, coding: Sets) -> bool:
         return True  # nothing else tells whether the goal can be reached
+
+    def not_shown(self, prepared: Prepared[Any]) -> str | None:
+        return "only a search tells"
+
+    def sampled_loss(self, prepared: Prepared[Any]) -> SampledLoss | None:
+        return None
 
     def search(self, prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
         plan, sets = _planned(prepared.plan), prepared.coding

@@ -1,0 +1,66 @@
+"""Compiled kernels can be seen, deleted and prepared; old versions go by themselves."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from tablecloak.kernels import kept
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    return tmp_path / "tablecloak"
+
+
+def keep(folder, *, unused_days=0, n_bytes=100):
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "kernel.nbi").write_bytes(b"x" * n_bytes)
+    then = time.time() - unused_days * 86_400
+    os.utime(folder, (then, then))
+
+
+def test_info_shows_what_is_kept(cloak, home):
+    keep(kept.current(), n_bytes=300)
+    keep(home / "kernels-00", unused_days=3)
+    report = cloak("cache", "info", "--json").data
+    assert report["folder"] == str(home)
+    assert report["bytes"] == 400
+    assert [(v["is_current"], v["bytes"], v["unused_days"]) for v in report["versions"]] == [
+        (True, 300, 0.0), (False, 100, 3.0)]  # fmt: skip
+
+
+def test_info_of_nothing_names_the_next_step(cloak, home):
+    assert "Next: tablecloak cache warm" in cloak("cache", "info").out
+
+
+def test_clear_deletes_kernels_and_nothing_else(cloak, home):
+    keep(kept.current())
+    keep(home / "kernels-00")
+    (home / "other").mkdir()
+    assert cloak("cache", "clear", "--old").code == 0
+    assert [folder.is_current for folder in kept.versions()] == [True]
+    assert "Deleted 1 version" in cloak("cache", "clear").out
+    assert [path.name for path in home.iterdir()] == ["other"]
+
+
+def test_versions_that_nobody_used_for_long_are_removed(home):
+    keep(kept.current(), unused_days=kept.OLD_DAYS + 1)
+    keep(home / "kernels-old", unused_days=kept.OLD_DAYS + 1)
+    keep(home / "kernels-recent", unused_days=kept.OLD_DAYS - 1)
+    folder = kept.use()
+    assert {path.name for path in home.iterdir()} == {folder.name, "kernels-recent"}
+    assert time.time() - folder.stat().st_mtime < 60
+
+
+def test_warm_compiles_by_using_the_kernels(cloak, home, monkeypatch):
+    pytest.importorskip("numba")
+    asked = []
+    monkeypatch.setattr("tablecloak.kernels.loading.warm_up", lambda **options: asked.append(options))
+    outcome = cloak("cache", "warm", "--json")
+    assert outcome.data["folder"] == str(kept.current())
+    assert asked == [{"refines": True, "as_sets": True}]
