@@ -83,7 +83,7 @@ def test_from_a_dropped_file_to_a_release_that_verifies(page, tmp_path):
     press(page, "text=Next: what each column means", "**/roles")
     set_role(page, "admission", "drop")
     set_role(page, "insurance", "drop")
-    assert "unique on birth_date, sex, zip" in page.inner_text("main")
+    page.wait_for_selector("#exposure:has-text('unique on birth_date, sex, zip')")
     reloaded(page)
     picture(page, "roles")
 
@@ -108,7 +108,7 @@ def test_from_a_dropped_file_to_a_release_that_verifies(page, tmp_path):
     reloaded(page)
     picture(page, "hierarchies", ".levels")
     with sending(page, "step"):
-        page.click("[aria-label=Undo]")
+        page.click("[aria-label^=Undo]")
     page.wait_for_selector(f".tree .group[data-label='First letters'] .leaf[data-label='{label}']", state="detached")
     visit(page, f"{here(page)}/goals")
     with sending(page, "goals"):
@@ -135,9 +135,9 @@ def test_from_a_dropped_file_to_a_release_that_verifies(page, tmp_path):
     reloaded(page)
     picture(page, "export")
     got = everything(page, tmp_path / "got")
-    assert pl.read_csv(got / "out/patients.csv").group_by("birth_date", "sex", "zip").len()["len"].min() >= 6
-    assert main(["verify", str(got / "out/patients.csv"), "--policy", str(got / "policy.yaml")]) == 0
-    assert main(["verify", str(got / "out/patients.csv"), "--certificate", str(got / "out/certificate.json")]) == 0
+    assert pl.read_csv(got / "out/patients-release.csv").group_by("birth_date", "sex", "zip").len()["len"].min() >= 6
+    assert main(["verify", str(got / "out/patients-release.csv"), "--policy", str(got / "policy.yaml")]) == 0
+    assert main(["verify", str(got / "out/patients-release.csv"), "--certificate", str(got / "out/certificate.json")]) == 0
     assert main(["verify", str(tmp_path / "patients.csv"), "--policy", str(got / "policy.yaml")]) == 3
 
 
@@ -170,7 +170,7 @@ def test_adult_from_file_to_verified_release(page, tmp_path):
     assert "Ready to hand over" in page.inner_text("main")
     visit(page, f"{here(page)}/export")
     got = everything(page, tmp_path)
-    assert main(["verify", str(got / "out/adult.csv"), "--policy", str(got / "policy.yaml"), "--original",
+    assert main(["verify", str(got / "out/adult-release.csv"), "--policy", str(got / "policy.yaml"), "--original",
                  str(ADULT / "adult.csv")]) == 0  # fmt: skip
 
 
@@ -316,7 +316,7 @@ def test_the_whole_journey_with_the_keyboard(page):
     walk(page, "a[href$=release]")
     with page.expect_download() as saved:
         page.keyboard.press("Enter")
-    assert saved.value.suggested_filename == "patients.csv"
+    assert saved.value.suggested_filename == "patients-release.csv"
 
 
 STEPS = (

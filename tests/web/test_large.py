@@ -72,7 +72,7 @@ def test_the_whole_way_without_holding_the_table(tmp_path):
         assert "It is counted by duckdb" in page.text
         here = re.search(r"/projects/[0-9a-f]+", str(page.url))[0]
         assert "Showing 2,991 to 3,000" in pages.get(f"{here}/load", params={"values": "true", "page": 300}).text
-        assert "records are unique on" in pages.get(f"{here}/roles").text
+        assert "records are unique on" in pages.get(f"{here}/exposure").text
         tree = pages.get(f"{here}/hierarchies", params={"column": "birth_date"})
         assert "level 0" in tree.text
         assert "Can be reached" in pages.get(f"{here}/light").text

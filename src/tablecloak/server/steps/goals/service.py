@@ -9,7 +9,7 @@ from typing import Any
 
 from tablecloak import registry
 from tablecloak.data.table import Role
-from tablecloak.errors import CloakError, PolicyError
+from tablecloak.errors import PolicyError
 from tablecloak.models.base import Goal, evidence_of, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.report.explain import Explanation, describe
@@ -25,6 +25,7 @@ from tablecloak.stats.classes import Evidence
 # Where no better value is known, a new goal starts from these.
 STARTS = {"k": 5, "l": 3, "t": 0.2, "p": 2, "alpha": 0.5, "beta": 1, "delta": 1, "limit": 0.1, "c": 0.5, "m": 2, "e": 1,
           "epsilon": 1, "h": 0.5}  # fmt: skip
+PATIENCE = 0.8  # seconds until the light says what it is doing
 FIRST = ("k-anonymity", "l-diversity", "t-closeness")
 
 
@@ -173,21 +174,30 @@ def check_memo(project: Project) -> StoredAnswer[CheckAnswer]:
     return StoredAnswer(CheckAnswer, project.id, key_of("check", project.policy))
 
 
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """A check that goes on: what it does and for how long."""
+
+    phase: str
+    seconds: int
+
+
 def check(state: ServerState, project: Project) -> CheckAnswer:
-    """Whether the goals can be reached; stored for each policy."""
+    """Whether the goals can be reached; stored for each policy. It may take as long as a run."""
+    answer = light(state, project, patience=None)
+    assert isinstance(answer, CheckAnswer)
+    return answer
+
+
+def light(state: ServerState, project: Project, *, patience: float | None = PATIENCE) -> CheckAnswer | Checking:
+    """The same, or what the check is doing if it does not answer in time; None waits until it does."""
     memo = check_memo(project)
     stored = state.stored(memo)
     if stored is not None:
         return stored
-
-    def is_wanted() -> bool:
-        return state.store.project(project.id).version == project.version
-
-    try:
-        answer = state.ask_patiently(goals_task.check, state.table_of(project), is_wanted)
-    except CloakError as error:
-        return CheckAnswer.failed(error.to_dict())
-    if answer is None:
-        return CheckAnswer.failed({"error": "stale", "message": "the project was changed since", "hint": None})
-    state.keep(memo, answer)
+    table = state.table_of(project)
+    question = state.begin(project.id, project.version, goals_task.check, table, lambda a: state.keep(memo, a))
+    if not question.ended.wait(patience):
+        return Checking(question.phase, round(question.seconds))
+    answer: CheckAnswer = CheckAnswer.failed(question.error) if question.error else question.answer
     return answer

@@ -59,7 +59,14 @@ def reload(
 ) -> Project:
     """Read the dataset in another way and start the policy afresh, because its columns may be others now."""
     text = _starting_text(state, state.store.dataset(project.dataset), options, preset)
-    return policy_service.write(state, project, text, version=version, note=note)
+    return _written_afresh(state, project, text, version=version, note=note)
+
+
+def _written_afresh(state: ServerState, project: Project, text: str, *, version: int, note: str) -> Project:
+    """Replace the policy by one that nobody has looked at yet."""
+    project = policy_service.write(state, project, text, version=version, note=note)
+    state.store.forget_looks(project.id, "roles", "hierarchies", "goals")
+    return project
 
 
 def _starting_text(
@@ -169,7 +176,7 @@ def set_kind(state: ServerState, project: Project, kind: str, form: Mapping[str,
     dataset = state.store.dataset(project.dataset)
     if kind == "sets":
         text = text_of_sets(state, dataset, form)
-        return policy_service.write(state, project, text, version=version, note="sets of values")
+        return _written_afresh(state, project, text, version=version, note="sets of values")
     if kind == "table-with-sets":
         return _with_sets(state, project, form, version=version)
     if kind not in KINDS:
@@ -177,7 +184,7 @@ def set_kind(state: ServerState, project: Project, kind: str, form: Mapping[str,
     text = _starting_text(state, dataset)
     if kind == "disk":
         text = policy_service.edited(text, policy_service.set_algorithm(DISK))
-    return policy_service.write(state, project, text, version=version, note=KINDS[kind][0].lower())
+    return _written_afresh(state, project, text, version=version, note=KINDS[kind][0].lower())
 
 
 def text_of_sets(state: ServerState, dataset: Dataset, form: Mapping[str, str]) -> str:
@@ -219,7 +226,7 @@ def _with_sets(state: ServerState, project: Project, form: Mapping[str, str], *,
         policy_service.set_algorithm(_SEARCH)(document)
 
     text = policy_service.edited(_starting_text(state, dataset), change)
-    return policy_service.write(state, project, text, version=version, note=f"sets in {column}")
+    return _written_afresh(state, project, text, version=version, note=f"sets in {column}")
 
 
 def _role_beside_sets(document: policy_service.Document, name: str) -> str:

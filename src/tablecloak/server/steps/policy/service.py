@@ -150,6 +150,12 @@ def _column(document: Document, name: str) -> CommentedMap:
     return columns[name]  # type: ignore[no-any-return]
 
 
+def role_in(document: Document, name: str) -> str | None:
+    """The role that a policy gives a column; None if it names none."""
+    column = document["columns"].get(name)
+    return column.get("role") if isinstance(column, Mapping) else column
+
+
 def set_role(name: str, role: str) -> Change:
     """Give a column a role; what only its old role had goes away, goals that named it as sensitive included."""
 

@@ -27,15 +27,29 @@ def roles(at: AtProject) -> Response:
     return render(
         at.warned(refusal) if refusal else at, "roles.html", step="roles", policy=policy, fixed=FIXED_ROLES,
         profile=load_service.project_profile(at.state, at.project),
-        uniqueness=roles_service.uniqueness(at.state, at.project),
+        uniqueness=roles_service.known_uniqueness(at.state, at.project),
         roles=[r for r in ROLES if r in {str(role) for role in Role}], words=ROLES, presets=presets(),
     )  # fmt: skip
 
 
 @router.post("/projects/{project_id}/roles")
 def set_roles(sent: SentForm, at: AtProject) -> Response:
-    """New roles, transforms and weights."""
-    return tried_edit(at, sent, lambda: (roles_service.roles_edit(sent.texts), "roles"), page=roles, then="roles")
+    """New roles and transforms, of one column or of all that are marked."""
+
+    def edit() -> tuple[policy_service.Change, str]:
+        if sent.text("action") == "bulk":
+            return roles_service.bulk_edit(sent.all("column"), sent.text("role"))
+        policy = policy_service.policy_of(at.state, at.project)
+        return roles_service.roles_edit(sent.texts), roles_service.roles_note(policy, sent.texts)
+
+    return tried_edit(at, sent, edit, page=roles, then="roles")
+
+
+@router.get("/projects/{project_id}/exposure")
+def exposure(at: AtProject) -> Response:
+    """Who stands alone: a piece of the page of roles, because it takes seconds on large tables."""
+    uniqueness = roles_service.uniqueness(at.state, at.project)
+    return render(at, "exposure.html", policy=policy_service.policy_of(at.state, at.project), uniqueness=uniqueness)
 
 
 @router.get("/projects/{project_id}/transforms")

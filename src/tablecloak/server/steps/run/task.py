@@ -75,7 +75,7 @@ def carry_out(request: RunRequest, progress: Progress) -> RunAnswer:
 def _for_run(policy: Policy, folder: Path) -> Policy:
     assert policy.input_path is not None
     written = policy.output.path if policy.output else None
-    name = Path(written).name if written else release_name(policy.input_path)
+    name = Path(written).name if written else _own_name(policy.input_path)
     policy = policy.with_files(source=policy.input_path, target=folder / name)
     is_apart = policy.algorithm.publishes.is_bucketing
     documents = {"recoding": folder / "recoding.json", "report": folder / "report.html",
@@ -83,6 +83,12 @@ def _for_run(policy: Policy, folder: Path) -> Policy:
     update = {key: None if is_apart and key == "recoding" else str(path) for key, path in documents.items()}
     assert policy.output is not None
     return policy.model_copy(update={"output": policy.output.model_copy(update=update)})
+
+
+def _own_name(data: Path) -> str:
+    """A name for the release that nobody takes for the original: adult-release.csv."""
+    stem, dot, extension = release_name(data).partition(".")
+    return f"{stem}-release{dot}{extension}"
 
 
 def largest_of(class_sizes: Sequence[tuple[int, int]]) -> tuple[int, ...]:

@@ -1,0 +1,150 @@
+"""Tables that nobody here wrote, in a real browser: census records, firms, baskets, patients of a study."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from accessible import problems_of
+from browsing import (
+    IN_BROWSER,
+    a_browser,
+    a_page,
+    done,
+    everything,
+    here,
+    run,
+    sending,
+    serving,
+    set_role,
+    settle,
+    visit,
+)
+
+DATA = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shared/data"))
+ADULT, FIRMS, BASKETS = DATA / "adult", DATA / "microaggregation/EIA.csv", DATA / "groceries"
+pytestmark = [
+    *IN_BROWSER,
+    pytest.mark.skipif(not DATA.exists(), reason="the tables are not here; TABLECLOAK_DATA names their folder"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("real")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with a_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(server, browser):
+    with a_page(browser, server) as page:
+        yield page
+        assert page.complaints == []
+
+
+def load(page, path):
+    page.set_input_files("#file", path)
+    page.wait_for_url("**/load")
+    settle(page)
+
+
+def ticks(page):
+    return page.locator(".rail .done > span:nth-child(2)").all_inner_texts()
+
+
+def test_roles_are_set_in_bulk_and_nobody_waits_for_a_count(server, page, monkeypatch):
+    load(page, ADULT / "adult.csv")
+    counting = threading.Event()
+    state = server.app.state.server
+    asked = state.ask_if_wanted
+    monkeypatch.setattr(state, "ask_if_wanted", lambda *request: counting.wait() and asked(*request))
+    visit(page, f"{here(page)}/roles")
+    for column in ("race", "education", "workclass"):
+        page.check(f"input[form=bulk][value={column}]")
+    assert "3 marked" in page.inner_text("#bulk")
+    page.select_option("#bulk select", "drop")
+    with sending(page, "roles"):
+        page.click("#bulk button")
+    assert page.locator("tr.role-drop").count() == 3
+    set_role(page, "occupation", "keep")
+    assert page.locator(".tools [value=undo]").get_attribute("title") == "Undo: occupation is keep"
+    assert "Counting" in page.inner_text("#exposure")
+    counting.set()
+    page.wait_for_selector("#exposure:has-text('unique on sex, age, marital-status, native-country')")
+    page.click("input[form=bulk][value=sex]")
+    page.click("input[form=bulk][value=race]", modifiers=["Shift"])
+    assert "3 marked" in page.inner_text("#bulk")
+    assert problems_of(page) == []
+
+
+def test_every_column_gets_the_hierarchy_that_is_offered_first(page):
+    load(page, ADULT / "adult.csv")
+    base = here(page)
+    visit(page, f"{base}/hierarchies")
+    columns = page.eval_on_selector_all("[data-suggested]", "all => all.map((e) => e.name.replace('kind:', ''))")
+    assert len(columns) == 9
+    for column in columns:
+        visit(page, f"{base}/hierarchies?column={column}")
+        with sending(page, "hierarchies"):
+            page.click("button:has-text('Generate')")
+        assert page.locator(".alert.error").count() == 0, column
+        page.wait_for_selector(".levels")
+
+
+def test_hierarchies_of_all_columns_come_at_once(page):
+    load(page, ADULT / "adult.csv")
+    visit(page, f"{here(page)}/hierarchies")
+    page.click("text=Choose what fits where there is none")
+    with sending(page, "all"):
+        page.click("text=Use these for all columns")
+    assert page.locator(".tabs small:text-is('none')").count() == 0
+    page.click("#all summary")
+    page.set_input_files("#all input[type=file]", sorted(ADULT.glob("adult_hierarchy_*.csv")))
+    with sending(page, "all"):
+        page.click("text=Load all files")
+    assert page.locator(".alert").count() == 0
+    kinds = page.eval_on_selector_all("[data-suggested]", "all => all.map((e) => e.value)")
+    assert kinds == ["file"] * 9
+    with sending(page, "step"):
+        page.click("[aria-label='Undo: hierarchies of 9 columns']")
+    assert "file" not in page.eval_on_selector_all("[data-suggested]", "all => all.map((e) => e.value)")
+
+
+def test_a_step_is_ticked_when_somebody_looked_at_it_and_it_is_valid(page):
+    load(page, ADULT / "adult.csv")
+    assert ticks(page) == []
+    base = here(page)
+    visit(page, f"{base}/roles")
+    assert ticks(page) == ["Load"]
+    visit(page, f"{base}/run")
+    assert ticks(page) == ["Load", "Roles"]
+    visit(page, f"{base}/load")
+    with sending(page, "load"):
+        page.click("form[action$='/load'] button")
+    assert ticks(page) == ["Load"]  # roles were suggested afresh
+
+
+def test_leaves_of_a_tree_are_marked_with_the_keyboard(page):
+    load(page, ADULT / "adult.csv")
+    visit(page, f"{here(page)}/hierarchies?column=workclass")
+    page.set_input_files(".pair input[name=file]", ADULT / "adult_hierarchy_workclass.csv")
+    with sending(page, "hierarchies"):
+        page.click("text=Load hierarchy")
+    page.locator(".tree .leaf > .tag").first.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    assert page.inner_text("[data-marked]") == "2 marked"
+    assert page.locator(".tree [aria-pressed=true]").count() == 2
+    page.fill("#group-form input[name=label]", "a new group")
+    with sending(page, "hierarchies"):
+        page.keyboard.press("Enter")
+    assert page.locator(".group[data-label='a new group'] .leaf").count() == 2
