@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, require_columns
 from tablecloak.io.database import sniff_table
 from tablecloak.io.formats import format_and_compression, format_called
+from tablecloak.io.formats.delimited import sniff_bytes
+from tablecloak.io.header import REPAIR_HINT, Header
 from tablecloak.io.parts import is_many, sniff_parts
 from tablecloak.io.sources import ColumnSchema, Layout, Source, check_readable, layout_of_frame
 
@@ -27,6 +30,18 @@ def sniff(source: Source) -> Layout:
     if is_many(source.path):
         return _checked(source, sniff_parts(source, sniff_file))
     return _checked(source, sniff_file(source))
+
+
+def proposed_header(data: Source | str) -> Header:
+    """The names that a repair would give to the columns of a file, or of a table given as text, and why.
+
+    Nothing is repaired by asking. Reasons contain no cell; what may be a record is not taken for names.
+    """
+    if isinstance(data, Source):
+        layout = sniff(replace(data, repair=True))
+    else:
+        layout = sniff_bytes(data.encode(), (), Source(Path("the text"), repair=True), "utf-8", is_whole=True)
+    return Header(layout.names, layout.repairs)
 
 
 def sniff_file(source: Source) -> Layout:
@@ -57,13 +72,13 @@ def _refuse_duplicates(source: Source, layout: Layout) -> None:
         places = [str(i + 1) for i, name in enumerate(layout.names) if name == repeated[0]]
         raise DataError(
             f"the first row has the same name in the columns {' and '.join(places)}",
-            hint="give every column its own name; if the row is a record, say input.header: false",
+            hint=f"give every column its own name, or {REPAIR_HINT}; if the row is a record, say input.header: false",
             location=str(source.path),
         )
     if repeated:
         raise DataError(
             f"duplicate column names: {', '.join(map(repr, repeated))}",
-            hint="give every column its own name",
+            hint=f"give every column its own name, or {REPAIR_HINT}",
             location=str(source.path),
         )
 

@@ -15,6 +15,7 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.io.frames import FrameKind, column_type, from_frame, kind_of_frame
+from tablecloak.io.header import Repair
 from tablecloak.io.places import DatabaseTable, named, place_of
 from tablecloak.io.private import spooled
 
@@ -67,6 +68,7 @@ class Source:
     header: bool | None = None
     compression: str | None = None
     quote: str = '"'
+    repair: bool = False  # a header that is missing or spoilt gets names
     types: Mapping[str, ColumnType] = field(default_factory=dict)
     date_formats: Mapping[str, str] = field(default_factory=dict)
     table: DatabaseTable | None = None
@@ -156,6 +158,8 @@ class Layout:
     header: bool = True
     compression: str | None = None
     eol: str = "\n"
+    skip: int = 0  # lines at the start that hold no records, where that is not just the header
+    repairs: tuple[Repair, ...] = ()  # of the header, where they were asked for
     n_rows_hint: int | None = None  # an estimate from the sample, exact only for small files and Parquet
 
     @cached_property
@@ -184,7 +188,7 @@ def _identity(source: Source) -> Hashable:
     state = source.path.stat()
     return (
         source.path, state.st_ino, state.st_mtime_ns, state.st_size, source.format, source.delimiter, source.encoding,
-        source.header, source.compression, source.quote,
+        source.header, source.compression, source.quote, source.repair,
     )  # fmt: skip
 
 

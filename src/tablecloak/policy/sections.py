@@ -179,6 +179,8 @@ class InputSpec(_PlaceSpec):
     header: bool | None = None
     compression: str | None = None
     quote: Annotated[str, Field(min_length=1, max_length=1)] = '"'
+    repair: bool = False
+    """a header that is missing or spoilt is repaired, as `tablecloak inspect --repair` shows"""
 
 
 class PopulationSpec(Spec):

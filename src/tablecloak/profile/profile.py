@@ -15,6 +15,7 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose_memory
 from tablecloak.errors import DataError
 from tablecloak.io.frames import from_frame
+from tablecloak.io.header import Repair
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
@@ -39,6 +40,7 @@ class FileFacts:
     encoding: str | None = None
     delimiter: str | None = None
     compression: str | None = None
+    repairs: tuple[Repair, ...] = ()  # of the header, where they were asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +119,21 @@ class Profile:
 
 
 def inspect_file(
-    path: Place, *, header: bool | None = None, population: int | None = None, demand: Demand | None = None
+    path: Place,
+    *,
+    header: bool | None = None,
+    repair: bool = False,
+    population: int | None = None,
+    demand: Demand | None = None,
 ) -> Profile:
     """The profile of a file.
 
     Args:
         header: whether the first row has the names of columns; None: find out, and ask where that is not clear.
+        repair: a header that is missing or spoilt gets names.
         population: number of people that the file is a sample of.
     """
-    return inspect_source(Source.of(path, header=header), population=population, demand=demand)
+    return inspect_source(Source.of(path, header=header, repair=repair), population=population, demand=demand)
 
 
 def inspect_source(
@@ -214,4 +222,6 @@ def _with_partners(column: ColumnProfile, worst: ColumnSet) -> ColumnProfile:
 def _facts(path: Place, layout: Layout) -> FileFacts:
     if layout.format not in DELIMITED:
         return FileFacts(str(path), layout.format, layout.n_bytes)
-    return FileFacts(str(path), layout.format, layout.n_bytes, layout.encoding, layout.delimiter, layout.compression)
+    return FileFacts(
+        str(path), layout.format, layout.n_bytes, layout.encoding, layout.delimiter, layout.compression, layout.repairs
+    )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,6 +54,7 @@ def starter_policy(
     output: str | None = None,
     preset: str = STANDARD,
     year: int | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Starter:
     """The starter policy of a profiled table.
 
@@ -61,6 +62,7 @@ def starter_policy(
         source: the data, as the policy should name it.
         output: the release, as the policy should name it.
         year: of publication, from which presets count ages; this year unless given.
+        about: what somebody said about the data: keys of `input` beside its path.
 
     Raises: DataError if no column can be generalized.
     """
@@ -76,7 +78,7 @@ def starter_policy(
         f"# A start, not a verdict: read every role before you trust it. Preset {preset}: {chosen.summary}",
         *([f"# Reference: {chosen.reference}"] if chosen.reference else []),
         "version: 1  # of the policy format",
-        *([f"input: {scalar(source)}  # relative to this file"] if source else []),
+        *_input(source, about or {}),
         "",
         "columns:  # identifier, person and drop are not published, quasi is generalized, the rest stays as it is",
         *_aligned([(f"  {scalar(line.column.name)}: {flow(line.spec)}", line.why) for line in columns]),
@@ -182,6 +184,13 @@ def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[t
         if preset.t is not None and 1 < n_values <= MANY_VALUES:
             why = "each group is about as mixed as the whole table"
             yield f"  - {{model: t-closeness, t: {preset.t}, sensitive: {name}}}", why
+
+
+def _input(path: str | None, about: Mapping[str, Any]) -> list[str]:
+    if path is None:
+        return []
+    spec = {"path": path, **{key: value for key, value in about.items() if value is not None}}
+    return [f"input: {scalar(path) if len(spec) == 1 else flow(spec)}  # relative to this file"]
 
 
 def _output(path: str | None) -> list[str]:

@@ -292,6 +292,7 @@ def source_of(policy: Policy) -> Source:
         header=spec.header,
         compression=spec.compression,
         quote=spec.quote,
+        repair=spec.repair,
         types={name: c.type for name, c in policy.columns.items() if c.type is not None},
         date_formats={name: c.format for name, c in policy.columns.items() if c.format is not None},
         expected=frozenset(policy.columns),
