@@ -42,7 +42,7 @@ def test_from_a_file_to_a_release_that_verifies(pages, tmp_path):
     changed = pages.send(goals, f"{here}/goals", action="goal", at="0", k="8")
     assert 'value="8"' in changed.text
     pages.send(changed, f"{here}/goals", action="add", model="l-diversity")
-    assert "Can be reached" in pages.get(f"{here}/light").text
+    assert "Can be reached" in pages.light(here)
 
     running = pages.send(pages.get(f"{here}/run"), f"{here}/run", action="start")
     run = re.search(r'name="run" value="([0-9a-f]{16})"', running.text)[1]

@@ -75,7 +75,7 @@ def test_the_whole_way_without_holding_the_table(tmp_path):
         assert "records are unique on" in pages.get(f"{here}/exposure").text
         tree = pages.get(f"{here}/hierarchies", params={"column": "birth_date"})
         assert "level 0" in tree.text
-        assert "Can be reached" in pages.get(f"{here}/light").text
+        assert "Can be reached" in pages.light(here)
         pages.send(pages.get(f"{here}/run"), f"{here}/run", action="start")
         run = app.state.server.store.runs(here.rpartition("/")[2])[0]
         done = pages.wait(run.id)

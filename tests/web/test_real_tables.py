@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from pathlib import Path
@@ -12,8 +13,8 @@ from browsing import (
     IN_BROWSER,
     a_browser,
     a_page,
-    done,
     everything,
+    finished_sample,
     here,
     run,
     sending,
@@ -22,6 +23,9 @@ from browsing import (
     settle,
     visit,
 )
+from ruamel.yaml import YAML
+
+from tablecloak.cli.main import main
 
 DATA = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shared/data"))
 ADULT, FIRMS, BASKETS = DATA / "adult", DATA / "microaggregation/EIA.csv", DATA / "groceries"
@@ -147,3 +151,65 @@ def test_leaves_of_a_tree_are_marked_with_the_keyboard(page):
     with sending(page, "hierarchies"):
         page.keyboard.press("Enter")
     assert page.locator(".group[data-label='a new group'] .leaf").count() == 2
+
+
+def test_the_zip_verifies_with_the_printed_command_wherever_it_is_unpacked(page, tmp_path, monkeypatch):
+    load(page, ADULT / "adult.csv")
+    base = here(page)
+    visit(page, f"{base}/roles")
+    for column in ("workclass", "occupation", "native-country"):
+        page.check(f"input[form=bulk][value={column}]")
+    page.select_option("#bulk select", "drop")
+    with sending(page, "roles"):
+        page.click("#bulk button")
+    visit(page, f"{base}/hierarchies")
+    page.set_input_files("#all input[type=file]", [ADULT / f"adult_hierarchy_{c}.csv" for c in ("age", "education")])
+    with sending(page, "all"):
+        page.click("text=Load all files")
+    run(page)
+    visit(page, f"{base}/export")
+    command = page.inner_text("#verify").split()
+    got = everything(page, tmp_path)
+    assert command[:3] == ["tablecloak", "verify", "adult-release.csv"]
+    certificate = (got / "certificate.json").read_text(encoding="utf-8")
+    assert "server/projects" not in certificate
+    assert len(list((got / "hierarchies").iterdir())) == 2
+    policy = YAML(typ="safe").load(json.loads(certificate)["policy"])
+    assert policy["input"]["path"] == "adult.csv"
+    assert all((got / policy["columns"][name]["hierarchy"]).is_file() for name in ("age", "education"))
+    monkeypatch.chdir(got)
+    assert main(command[1:]) == 0
+    assert main(["verify", "adult-release.csv", "--policy", "policy.yaml", "--original", str(ADULT / "adult.csv")]) == 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_tabs_of_compare_fit_the_window_and_break_no_number(server, page, width):
+    base = finished_sample(server)
+    page.set_viewport_size({"width": width, "height": 900})
+    visit(page, f"{base}/compare")
+    tabs = page.eval_on_selector_all(".tabs a", "all => all.map((a) => a.href)")
+    assert len(tabs) == 7
+    for tab in tabs:
+        visit(page, tab)
+        assert problems_of(page) == []
+        assert page.locator(".tabs [aria-current]").count() == 1
+        assert page.evaluate(BROKEN) == []
+        for chart in page.locator("main svg.chart:not(.treemap)").all():
+            assert chart.locator("line").count() >= 1 or chart.locator(".axis").count() == 2
+
+
+# Cells of tables whose numbers, or words, are parted in the middle: a piece of text that stands on two lines although
+# it has no place to break.
+BROKEN = r"""() => [...document.querySelectorAll("main td, main th")].flatMap((cell) => {
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), broken = [];
+  while (walker.nextNode()) {
+    for (const piece of walker.currentNode.textContent.matchAll(/[^\s-]+/g)) {
+      const range = document.createRange();
+      range.setStart(walker.currentNode, piece.index);
+      range.setEnd(walker.currentNode, piece.index + piece[0].length);
+      const tops = new Set([...range.getClientRects()].filter((r) => r.width > 1).map((r) => Math.round(r.top)));
+      if (tops.size > 1) broken.push(piece[0]);
+    }
+  }
+  return broken;
+})"""

@@ -19,7 +19,7 @@ PAGE_ROWS = 10
 
 @router.get("/projects/{project_id}/compare")
 def compare(
-    at: AtProject, run: str | None = None, tab: str = "verdict", page: int = 1, values: bool = False, beside: str = "",
+    at: AtProject, run: str | None = None, tab: str = "", page: int = 1, values: bool = False, beside: str = "",
     pair: int = 0,
 ) -> Response:  # fmt: skip
     """All runs, and one of them in detail, perhaps beside another: one question on each tab."""
@@ -27,7 +27,7 @@ def compare(
     if chosen is None:
         return render(at, "locked.html", step="compare")
     points = compare_service.points(state, at.project)
-    tab = tab if tab in compare_service.TABS else "verdict"
+    tab = tab if tab in compare_service.TABS else "records" if values else "verdict"
     comparison = compare_service.metrics(state, chosen) if tab in ("lost", "pairs") else None
     pairs = comparison.pairs if comparison else ()
     other = at.run(beside)
