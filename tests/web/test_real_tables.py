@@ -26,6 +26,7 @@ from browsing import (
 from ruamel.yaml import YAML
 
 from tablecloak.cli.main import main
+from tablecloak.server.state import OpenQuestion
 
 DATA = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shared/data"))
 ADULT, FIRMS, BASKETS = DATA / "adult", DATA / "microaggregation/EIA.csv", DATA / "groceries"
@@ -213,3 +214,124 @@ BROKEN = r"""() => [...document.querySelectorAll("main td, main th")].flatMap((c
   }
   return broken;
 })"""
+
+
+ROWS = [f"{20 + i % 40},{'fm'[i % 2]},{i % 7},{'abc'[i % 3]}" for i in range(300)]
+MARK = b"\xef\xbb\xbf"
+SPOILT = {
+    "a quote": ('age,"s""ex",it\'s,ill', {}, ["age", 's"ex', "it's", "ill"]),
+    "no name": (",sex,n,ill", {}, ["column_1", "sex", "n", "ill"]),
+    "a long name": ("age,sex," + "how often " * 20 + ",ill", {}, ["age", "sex", "how often " * 20, "ill"]),
+    "a name twice": ("age,sex,age,ill", {}, ["age", "sex", "age_2", "ill"]),
+    "signs": ('age,"[sex]","a: b","#ill"', {}, ["age", "[sex]", "a: b", "#ill"]),
+    "a mark and another encoding": ("größe,sex,n,ill", {"mark": MARK, "encoding": "cp1252"}, None),
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_whatever_columns_are_called_the_journey_ends_well(server, page, tmp_path, spoilt):
+    header, how, names = SPOILT[spoilt]
+    content = "\n".join([header, *ROWS, ""]).encode(how.get("encoding", "utf-8"))
+    (tmp_path / "table.csv").write_bytes(how.get("mark", b"") + content)
+    load(page, tmp_path / "table.csv")
+    base = here(page)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        for step in ("load", "roles", "hierarchies", "goals"):
+            visit(page, f"{base}/{step}")
+            assert problems_of(page) == []
+    visit(page, f"{base}/roles")
+    boxes = page.locator("input[form=bulk][name=column]")
+    assert names is None or [box.get_attribute("value") for box in boxes.all()] == names
+    boxes.nth(2).check()
+    page.select_option("#bulk select", "drop")
+    with sending(page, "roles"):
+        page.click("#bulk button")
+    assert page.locator("tr.role-drop").count() == 1
+    state = server.app.state.server
+    policy = YAML(typ="safe").load(state.store.project(base.rpartition("/")[2]).policy)
+    assert list(policy["columns"]) == [box.get_attribute("value") for box in boxes.all()]
+    run(page)
+
+
+def test_a_header_is_repaired_where_somebody_asks_for_it(page, tmp_path):
+    (tmp_path / "table.csv").write_text("\n".join(["age,sex,it's,ill", *ROWS, ""]), encoding="utf-8")
+    load(page, tmp_path / "table.csv")
+    assert "quotes in the name" in page.inner_text(".repairs")
+    page.select_option("select[name=names]", "repaired")
+    with sending(page, "load"):
+        page.click("form[action$='/load'] button")
+    assert "its" in page.locator("thead th").all_inner_texts()
+    with sending(page, "step"):
+        page.click("[aria-label^='Undo: read the file in another way']")
+    assert "it's" in page.locator("thead th").all_inner_texts()
+
+
+def test_dates_are_read_as_somebody_says_and_what_cannot_be_is_refused(page, tmp_path):
+    rows = [f"{20 + i % 40};{1 + i % 12}/{1 + i % 9}/20{i % 20:02d};{'fm'[i % 2]}" for i in range(300)]
+    (tmp_path / "visits.csv").write_text("\n".join(["age;visit;sex", *rows, ""]), encoding="utf-8")
+    load(page, tmp_path / "visits.csv")
+    with sending(page, "columns"):
+        page.select_option("[name='format:visit']", "%d.%m.%Y")
+    assert "Try:" in page.inner_text(".alert")
+    page.complaints.clear()  # the browser reports the refusal, too
+    with sending(page, "columns"):
+        page.select_option("[name='format:visit']", "%m/%d/%Y")
+    assert page.locator(".alert").count() == 0
+    assert page.is_checked("input[name=read][value=visit]")
+    visit(page, f"{here(page)}/hierarchies?column=visit")
+    assert "date" in page.inner_text(".card h2 >> nth=0")
+
+
+def test_undo_takes_back_one_thing_while_a_select_has_the_focus_and_comments_follow(server, page):
+    load(page, ADULT / "adult.csv")
+    base = here(page)
+    store = server.app.state.server.store
+
+    def policy():
+        return store.project(base.rpartition("/")[2]).policy
+
+    visit(page, f"{base}/goals")
+    with sending(page, "goals"):
+        page.fill("input[name=k]", "999999")
+        page.keyboard.press("Tab")
+    assert "k: 999999} # Each record looks like at least 999999 records" in policy()
+    visit(page, f"{base}/roles")
+    set_role(page, "race", "keep")
+    set_role(page, "sex", "drop")
+    page.focus("[name='role:sex']")
+    with sending(page, "step"):
+        page.keyboard.press("Control+z")
+    assert page.input_value("[name='role:sex']") == "quasi"
+    assert page.input_value("[name='role:race']") == "keep"
+    assert "k: 999999" in policy()
+    assert page.locator(".tools [value=undo]").get_attribute("title") == "Undo: race is keep"
+    assert page.locator(".tools [value=redo]").get_attribute("title") == "Redo: sex is drop"
+
+
+def test_the_light_says_what_it_is_doing(server, page, monkeypatch):
+    state = server.app.state.server
+    question = OpenQuestion(1)
+    question.hear({"kind": "start", "phase": "solve"})
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "begin", lambda *_: question)
+        load(page, ADULT / "adult.csv")
+        page.wait_for_selector("#light:has-text('Checking: searching')")
+        question.error = {"error": "stale", "message": "the project was changed since", "hint": None}
+        question.ended.set()
+        page.wait_for_selector(".lamp.asking", state="detached")
+    visit(page, f"{here(page)}/roles")
+    page.wait_for_selector(".lamp.good")
+
+
+def test_a_run_that_works_is_not_called_waiting(server, page):
+    state = server.app.state.server
+    base = finished_sample(server)
+    made = state.store.add_run(state.store.project(base.rpartition("/")[2]), "run")  # nobody takes it: it stays queued
+    body = 'event: progress\nid: 0\ndata: {"kind": "start", "phase": "read", "total": 5, "seq": 0, "at": 0.1}\n\n'
+    page.route("**/events", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    visit(page, f"{base}/run")
+    page.wait_for_selector("#phases li")
+    assert page.inner_text("[data-heading]") == "Working"
+    page.unroute_all()
+    state.store.set_status(made.id, "cancelled")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import lzma
 import sqlite3
@@ -50,10 +51,11 @@ def check_file(request: FileToCheck, _progress: Progress) -> None:
     try:
         sniff(with_header(Source(path)))
     except CloakError as error:
-        try:
-            sniff(Source(path, format="sets"))
-        except CloakError:
-            raise nameless(error, Source(path)) from None
+        for other in (Source(path, repair=True), Source(path, format="sets")):
+            with contextlib.suppress(CloakError):
+                sniff(other)
+                return
+        raise nameless(error, Source(path)) from None
 
 
 CHUNK = 1 << 20

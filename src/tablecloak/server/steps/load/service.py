@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from ruamel.yaml import YAML
 
 from tablecloak.data.table import Role
 from tablecloak.engines.choose import Choice, Demand, choose
@@ -23,6 +25,18 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "table-with-sets": ("Table with a set-valued attribute", "a table in which the cells of one column hold sets"),
     "disk": ("Disk based simple table", "a table too large for memory: clustered and counted on disk"),
 }
+# How dates are written, beside ISO 8601, and what people call it.
+DATES = {
+    "%d.%m.%Y": "31.12.1990",
+    "%d/%m/%Y": "31/12/1990",
+    "%m/%d/%Y": "12/31/1990",
+    "%d-%m-%Y": "31-12-1990",
+    "%Y/%m/%d": "1990/12/31",
+    "%Y%m%d": "19901231",
+    "%d.%m.%y": "31.12.90",
+    "%d/%m/%y": "31/12/90",
+    "%m/%d/%y": "12/31/90",
+}
 ANY_KIND = ("auto", *KINDS)
 TEXT = (".csv", ".tsv", ".txt", ".tab", ".dat", ".sets", "")
 DISK = {"kind": "disk-clustering"}
@@ -38,6 +52,12 @@ def dataset_profile(
     key = key_of("profile", repr(sorted(options.items())), preset)
     request = load_task.ProfileRequest(_path(state, dataset), options, preset, state.means)
     return state.ask_once(StoredAnswer(load_task.ProfileAnswer, dataset.id, key), load_task.profile, request)
+
+
+def reading_of(state: ServerState, dataset: Dataset) -> dict[str, Any]:
+    """How a dataset is read at first: as it is written, or with its header repaired where it cannot be read else."""
+    request = load_task.FileRequest(_path(state, dataset))
+    return {"repair": True} if state.ask(load_task.needs_repair, request) else {}
 
 
 def project_profile(state: ServerState, project: Project) -> load_task.ProfileAnswer:
@@ -58,7 +78,7 @@ def reload(
     note: str = "read the file in another way",
 ) -> Project:
     """Read the dataset in another way and start the policy afresh, because its columns may be others now."""
-    text = _starting_text(state, state.store.dataset(project.dataset), options, preset)
+    text = starting_text(state, state.store.dataset(project.dataset), options, preset)
     return _written_afresh(state, project, text, version=version, note=note)
 
 
@@ -69,7 +89,7 @@ def _written_afresh(state: ServerState, project: Project, text: str, *, version:
     return project
 
 
-def _starting_text(
+def starting_text(
     state: ServerState, dataset: Dataset, options: Mapping[str, Any] | None = None, preset: str = "standard"
 ) -> str:
     """The policy that a dataset starts with when it is read with these options."""
@@ -138,14 +158,35 @@ def columns_edit(form: Mapping[str, str], read: set[str]) -> policy_service.Chan
         for name in list(document["columns"]):
             if f"type:{name}" not in form:
                 continue
-            policy_service.set_column(name, "type", form[f"type:{name}"] or None)(document)
+            written = form.get(f"format:{name}", "")
+            type_ = "date" if written else form[f"type:{name}"]
+            policy_service.set_column(name, "type", type_ or None)(document)
+            policy_service.set_column(name, "format", written or None)(document)
             role = document["columns"][name]["role"]
-            if name not in read and role != Role.DROP:
+            if written and role == Role.DROP:  # it was left out because nobody knew how to read it
+                policy_service.set_role(name, "quasi")(document)
+            elif name not in read and role != Role.DROP:
                 policy_service.set_role(name, "drop")(document)
             elif name in read and role == Role.DROP:
                 policy_service.set_role(name, "keep")(document)
 
     return change
+
+
+def change_columns(
+    state: ServerState, project: Project, form: Mapping[str, str], read: set[str], *, version: int
+) -> Project:
+    """Types and forms of dates as chosen; refused where a cell cannot be read so."""
+    text = policy_service.edited(project.policy, columns_edit(form, read))
+    if _readings(text) != _readings(project.policy):
+        table = replace(state.table_of(project), policy=text)
+        state.ask(load_task.rows, load_task.RowsRequest(table, 0, 1))
+    return policy_service.write(state, project, text, version=version, note="types and columns")
+
+
+def _readings(text: str) -> dict[str, tuple[Any, Any]]:
+    columns = YAML(typ="safe").load(text)["columns"]
+    return {name: (c.get("type"), c.get("format")) for name, c in columns.items() if isinstance(c, Mapping)}
 
 
 def kind_of(policy: Policy) -> str:
@@ -181,7 +222,7 @@ def set_kind(state: ServerState, project: Project, kind: str, form: Mapping[str,
         return _with_sets(state, project, form, version=version)
     if kind not in KINDS:
         raise DataError("there is no such type of dataset", hint=", ".join(KINDS))
-    text = _starting_text(state, dataset)
+    text = starting_text(state, dataset)
     if kind == "disk":
         text = policy_service.edited(text, policy_service.set_algorithm(DISK))
     return _written_afresh(state, project, text, version=version, note=KINDS[kind][0].lower())
@@ -225,7 +266,7 @@ def _with_sets(state: ServerState, project: Project, form: Mapping[str, str], *,
         policy_service.add_goal(_GOAL)(document)
         policy_service.set_algorithm(_SEARCH)(document)
 
-    text = policy_service.edited(_starting_text(state, dataset), change)
+    text = policy_service.edited(starting_text(state, dataset), change)
     return _written_afresh(state, project, text, version=version, note=f"sets in {column}")
 
 
