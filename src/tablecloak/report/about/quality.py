@@ -136,10 +136,8 @@ def metric_value(name: str, measured: Mapping[str, Any]) -> str:
 
 def loss_figure(per_column: Mapping[str, float]) -> blocks.Figure:
     """The detail that each column lost."""
-    return blocks.Figure(
-        blocks.Bars("Detail lost by column", tuple(per_column), tuple(per_column.values()), top=1.0, axis="detail lost"),
-        HOW_LOSS,
-    )
+    names, values = tuple(per_column), tuple(per_column.values())
+    return blocks.Figure(blocks.Bars("Detail lost by column", names, values, top=1.0, axis="detail lost"), HOW_LOSS)
 
 
 def distance_figures(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[blocks.Figure]:
@@ -162,7 +160,8 @@ def learning_block(report: Mapping[str, Any]) -> blocks.Charts | None:
     if not learned:
         return None
     values = (learned["majority"], learned["release"], learned["original"])
-    chart = blocks.Bars("Accuracy", ("most frequent", "from the release", "from the original"), values, top=1, axis="share that is right")
+    names = ("most frequent", "from the release", "from the original")
+    chart = blocks.Bars("Accuracy", names, values, top=1, axis="share that is right")
     keeps = "" if learned["kept"] is None else f" The release keeps {learned['kept']:.0%} of what can be learned."
     notes = " ".join(["", *(f"Note: {note}." for note in learned["notes"])])
     how = (
