@@ -22,7 +22,7 @@ from tablecloak.server.store import Dataset, Project
 KINDS: Mapping[str, tuple[str, str]] = {
     "table": ("Simple table", "each line is a record, each cell one value"),
     "sets": ("Sets of values", "each line is a set of items, such as a shopping basket"),
-    "table-with-sets": ("Table with a set-valued attribute", "a table in which the cells of one column hold sets"),
+    "table-with-sets": ("Table with a set-valued attribute", "the cells of one column hold sets; columns that others may know are left out"),
     "disk": ("Disk based simple table", "a table too large for memory: clustered and counted on disk"),
 }
 # How dates are written, beside ISO 8601, and what people call it.
@@ -268,6 +268,14 @@ def _with_sets(state: ServerState, project: Project, form: Mapping[str, str], *,
 
     text = policy_service.edited(starting_text(state, dataset), change)
     return _written_afresh(state, project, text, version=version, note=f"sets in {column}")
+
+
+def left_out_beside_sets(policy: Policy, profile: load_task.ProfileAnswer) -> list[str]:
+    """Columns that are left out only because a column of sets stands beside them: nobody should have to find out."""
+    if kind_of(policy) != "table-with-sets":
+        return []
+    published = {name for name, column in policy.columns.items() if column.role is not Role.DROP}
+    return [c.name for c in profile.columns if c.name not in published and c.role in (Role.QUASI, Role.PERSON)]
 
 
 def _role_beside_sets(document: policy_service.Document, name: str) -> str:

@@ -24,9 +24,10 @@ def roles(at: AtProject) -> Response:
     """What every column means."""
     policy = policy_service.policy_of(at.state, at.project)
     refusal = policy_service.refusal(policy)
+    profile = load_service.project_profile(at.state, at.project)
     return render(
         at.warned(refusal) if refusal else at, "roles.html", step="roles", policy=policy, fixed=FIXED_ROLES,
-        profile=load_service.project_profile(at.state, at.project),
+        profile=profile, left_out=load_service.left_out_beside_sets(policy, profile),
         uniqueness=roles_service.known_uniqueness(at.state, at.project),
         roles=[r for r in ROLES if r in {str(role) for role in Role}], words=ROLES, presets=presets(),
     )  # fmt: skip
@@ -68,7 +69,7 @@ def transforms(at: AtProject, column: str = "") -> Response:
         families=families, fields=roles_service.fields_by_transform(families), kind=chosen.name if chosen else "",
         values=chosen.model_dump(by_alias=True, mode="json") if chosen else {},
         several=[each.name for each in spec.transform] if len(spec.transform) > 1 else [],
-        meaning=roles_service.MEANING.get(spec.role, ""),
+        meaning=roles_service.MEANING.get(spec.role, ""), words=roles_service.FAMILIES,
     )  # fmt: skip
 
 

@@ -68,6 +68,14 @@ MEANING = {
 }
 
 
+FAMILIES = {
+    Family.COARSEN: "Make values coarser",
+    Family.PERTURB: "Change values at random",
+    Family.COVER: "Cover values",
+    Family.PSEUDONYM: "Put pseudonyms in their place",
+}
+
+
 def fitting_transforms(type_: ColumnType, role: Role) -> dict[str, dict[str, str]]:
     """Transforms that a column can have, by what they are for, each with one sentence."""
     families: dict[str, dict[str, str]] = {}
