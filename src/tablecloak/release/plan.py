@@ -294,8 +294,29 @@ def source_of(policy: Policy) -> Source:
         quote=spec.quote,
         repair=spec.repair,
         types={name: c.type for name, c in policy.columns.items() if c.type is not None},
-        date_formats={name: c.format for name, c in policy.columns.items() if c.format is not None},
+        notations={name: c.notation for name, c in policy.columns.items() if c.notation is not None},
+        as_written=frozenset(name for name, c in policy.columns.items() if c.is_text),
         expected=frozenset(policy.columns),
+    )
+
+
+def as_policy_says(source: Source, policy: Policy) -> Source:
+    """A frame, and what a policy says about how its texts are written; other columns have their types already."""
+    assert source.frame is not None
+    schema = source.frame.schema
+    specs = {name: spec for name, spec in policy.columns.items() if name in schema}
+    texts = [name for name, spec in specs.items() if spec.is_text or spec.type is ColumnType.TEXT]
+    types = {
+        name: spec.type for name, spec in specs.items()
+        if spec.type not in (None, ColumnType.TEXT)
+        and (isinstance(schema[name], pl.String) or spec.notation or spec.type is ColumnType.INTEGER)
+    }  # fmt: skip
+    return replace(
+        source,
+        types=types,
+        notations={name: spec.notation for name, spec in specs.items() if spec.notation is not None},
+        as_written=frozenset(texts),
+        expected=frozenset(specs),
     )
 
 
