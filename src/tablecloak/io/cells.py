@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime
 
 import polars as pl
@@ -11,8 +11,9 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.frames import DTYPES, normalize
-from tablecloak.io.notation import DATES, NUMBERS, Notation
+from tablecloak.io.notation import DATES, NUMBERS, Evidence, Notation
 from tablecloak.io.sources import ColumnSchema, Layout, Source
+from tablecloak.values.cell_grammar import format_value
 
 # A leading zero or plus sign would be lost by a number, so such cells are text (postal codes, phone numbers).
 _integer = re.compile(r"-?(0|[1-9]\d*)").fullmatch
@@ -123,6 +124,27 @@ def parsed(series: pl.Series, type_: ColumnType, notation: Notation | None = Non
     """Text cells as values of a type, null where they are none."""
     values = series.to_frame().select(parser(series.name, type_, notation))[series.name]
     return values.fill_nan(None) if type_ is ColumnType.FLOAT else values
+
+
+def canonical_texts(texts: Sequence[str], type_: ColumnType, notation: Notation | None = None) -> list[str]:
+    """Texts that stand for values of a type as these are written: 32.60 is 32.6, and 34.0 of whole numbers is 34.
+
+    What is no value of the type stays as it is.
+    """
+    if type_ not in (*DATES, *NUMBERS):
+        return list(texts)
+    written = pl.Series("text", texts, dtype=pl.String)
+    values = parsed(written, type_, notation).fill_null(parsed(written, type_))
+    if type_ is ColumnType.INTEGER:
+        values = values.fill_null(parsed(written, type_, Notation(decimal=".")))
+    elif values.has_nulls():
+        evidence = Evidence("text", ColumnType.TEXT)
+        evidence.add(written)
+        values = values.fill_null(parsed(written, type_, evidence.decided().notation))
+    return [
+        text if value is None else str(format_value(value))
+        for text, value in zip(texts, values.to_list(), strict=True)
+    ]  # fmt: skip
 
 
 def parser(name: str, type_: ColumnType, notation: Notation | None) -> pl.Expr:

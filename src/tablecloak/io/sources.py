@@ -186,6 +186,7 @@ class Layout:
     eol: str = "\n"
     skip: int = 0  # lines at the start that hold no records, where that is not just the header
     repairs: tuple[Repair, ...] = ()  # of the header, where they were asked for
+    n_unfolded_bytes: int = 0  # about what cells take once all are written out, where a file holds equal ones once
     n_rows_hint: int | None = None  # an estimate from the sample, exact only for small files and Parquet
 
     @cached_property

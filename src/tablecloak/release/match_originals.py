@@ -160,6 +160,7 @@ def with_persons(plan: Plan, policy: Policy, original: Table) -> Plan:
 
 def coded_original(engine: Engine, plan: Plan, policy: Policy, before: Original) -> tuple[Coding, Plan]:
     """The original as codes, and the plan with persons where they have several records."""
+    plan = plan if before.source.is_frame else replace(plan, source=before.source)
     original, plan = settle_persons(engine, before.table, with_persons(plan, policy, before.table))
     there = {n: c for n, c in plan.policy.columns.items() if n in original.types}
     plan_of_original = replace(plan, policy=plan.policy.model_copy(update={"columns": there}))

@@ -18,6 +18,8 @@ from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, T
 from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean, require_columns
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.atomic import Outputs
+from tablecloak.io.cells import canonical_texts
+from tablecloak.io.notation import Notation
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.learning import is_installed
@@ -233,17 +235,18 @@ class Plan:
             if chosen is None:
                 masked = _masked_codes(distinct, column_type)
                 return masked or (_automatic(distinct, column_type) if self.algorithm.needs_hierarchies else None)
-            return _hierarchy(chosen, distinct, column_type)
+            notation = self.source.notations.get(column) if self.source else None
+            return _hierarchy(chosen, distinct, column_type, notation)
 
         return make
 
 
-def _hierarchy(chosen: Any, distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
+def _hierarchy(chosen: Any, distinct: pl.Series, column_type: ColumnType, notation: Notation | None) -> Hierarchy:
     from tablecloak.hierarchy.hierarchy_files import read_hierarchy
     from tablecloak.hierarchy.kinds.base import build
 
     if isinstance(chosen, Path):
-        return read_hierarchy(chosen)
+        return read_hierarchy(chosen, as_column=lambda texts: canonical_texts(texts, column_type, notation))
     return build(chosen, distinct.to_list(), column_type.value)
 
 

@@ -88,7 +88,8 @@ def sniff_bytes(
     n_skipped = top.n_above + (header.is_there or top.is_odd)  # rows
     skip = numbered[n_skipped - 1][0] if n_skipped and (top.n_above or top.is_odd) else 0
     return Layout(
-        "csv", columns, len(head), delimiter, encoding, header.is_there, None, eol, skip, header.repairs, n_rows
+        "csv", columns, len(head), delimiter, encoding, header.is_there, None, eol, skip, header.repairs,
+        n_rows_hint=n_rows,
     )  # fmt: skip
 
 
