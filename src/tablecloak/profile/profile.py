@@ -14,7 +14,6 @@ from tablecloak.attacks.row_classes import class_sizes
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose_memory
 from tablecloak.errors import DataError
-from tablecloak.io.frames import from_frame
 from tablecloak.io.header import Repair
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
@@ -145,7 +144,7 @@ def inspect_source(
     choice = choose_memory(demand or Demand(), bytes_in_memory(layout), verb=verb)
     text = [column.name for column in layout.columns if column.type is ColumnType.TEXT]
     frame = require_rows(read_frame(source, categorical=text), place)
-    return replace(_profile(frame, population), file=_facts(place, layout), choice=choice)
+    return replace(_profile(frame, population, layout), file=_facts(place, layout), choice=choice)
 
 
 def inspect_frame(data: Any, *, population: int | None = None) -> Profile:
@@ -154,14 +153,20 @@ def inspect_frame(data: Any, *, population: int | None = None) -> Profile:
     Args:
         population: number of people that the frame is a sample of; None estimates nothing about them.
     """
-    frame = from_frame(data)
-    if not frame.height or not frame.width:
+    source = Source.of(data)
+    assert source.frame is not None
+    if not source.frame.height or not source.frame.width:
         raise DataError("the table has no rows", hint="pass a table with at least one row")
-    return _profile(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)), population)
+    frame = read_frame(source)
+    return _profile(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)), population, sniff(source))
 
 
-def _profile(frame: pl.DataFrame, population: int | None = None) -> Profile:
-    described = [column_of(frame[name]) for name in frame.columns]
+def _profile(frame: pl.DataFrame, population: int | None, layout: Layout) -> Profile:
+    described = []
+    for series in frame:
+        column, coded = column_of(series)
+        how = layout.column(series.name)
+        described.append((replace(column, notation=how.notation, question=how.question), coded))
     codes = {column.name: coded for column, coded in described}
     advice = advise_all({column.name: column for column, _ in described}, codes)
     columns = [ColumnProfile(column, advice[column.name]) for column, _ in described]

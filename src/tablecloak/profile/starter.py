@@ -112,9 +112,7 @@ def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
 
 def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnProfile, Advice]]:
     """Roles under the preset; if none is quasi, numbers that would be left out are generalised instead."""
-    is_typed = profile.file is None or profile.file.delimiter is None
-    advice = preset.advise(profile.columns, year)
-    advised = [(c, as_read(each, is_typed=is_typed)) for c, each in zip(profile.columns, advice, strict=True)]
+    advised = list(zip(profile.columns, preset.advise(profile.columns, year), strict=True))
     if any(advice.role is Role.QUASI for _, advice in advised):
         return advised
     numbers = [
@@ -133,15 +131,8 @@ def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnPr
     return [(column, changed.get(column.name, advice)) for column, advice in advised]
 
 
-def as_read(advice: Advice, *, is_typed: bool) -> Advice:
-    """Only text files are read as the policy says; in a typed table, dates under another type stay what they are."""
-    if not advice.reading or not is_typed:
-        return advice
-    return replace(advice, role=Role.DROP, reason="dates that are not stored as dates; store them so", reading={})
-
-
 def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None, transform: list[dict[str, Any]]) -> _Line:
-    is_read = advice.role is Role.QUASI or (transform and advice.role in PUBLISHED)
+    is_read = advice.role in (Role.QUASI, Role.SENSITIVE) or (transform and advice.role in PUBLISHED)
     spec: dict[str, Any] = {"role": str(advice.role), **(advice.reading if is_read else {})}
     why = " ".join(f"{advice.looks_like}: {advice.reason}".split())
     if transform and advice.role is not Role.DROP:

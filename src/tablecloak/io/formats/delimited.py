@@ -24,6 +24,7 @@ from tablecloak.io.formats import Format, Reading, Writing, _row_widths, _text, 
 from tablecloak.io.formats._protect import protect, protect_frame, unprotect, unprotect_expr
 from tablecloak.io.frames import DTYPES
 from tablecloak.io.header import Repair, made_names, repaired_names
+from tablecloak.io.notation import may_be_odd
 from tablecloak.io.private import PrivateFolder
 from tablecloak.io.sources import ColumnSchema, HeaderUnclear, Layout, Source, truncated
 
@@ -80,14 +81,15 @@ def sniff_bytes(
         distinct = _distinct([top.first, *body], width)
         types = [infer_type(cells) for cells in distinct]
     columns = tuple(
-        ColumnSchema(name, type_, is_empty=not cells)
+        ColumnSchema(name, type_, is_empty=not cells, may_be_odd=may_be_odd(name, type_, cells))
         for name, type_, cells in zip(header.names, types, distinct, strict=True)
     )
     n_rows = len(rows) + (not header.is_there) if len(numbered) < _text.HEAD_ROWS else text.count(eol)
     n_skipped = top.n_above + (header.is_there or top.is_odd)  # rows
     skip = numbered[n_skipped - 1][0] if n_skipped and (top.n_above or top.is_odd) else 0
     return Layout(
-        "csv", columns, len(head), delimiter, encoding, header.is_there, None, eol, skip, header.repairs, n_rows
+        "csv", columns, len(head), delimiter, encoding, header.is_there, None, eol, skip, header.repairs,
+        n_rows_hint=n_rows,
     )  # fmt: skip
 
 
@@ -214,7 +216,7 @@ class _Task:
         type_ = self.layout.type_of(name)
         if name in self.labels:
             return pl.Enum([protect(label) for label in self.labels[name]])
-        if name in self.source.date_formats:
+        if self.layout.notation_of(name) is not None:
             return pl.String()
         return pl.Categorical() if type_ is ColumnType.TEXT and name in self.categorical else DTYPES[type_]
 
