@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+import sklearn
 from accessible import problems_of
 from browsing import (
     IN_BROWSER,
@@ -268,20 +269,73 @@ def test_a_header_is_repaired_where_somebody_asks_for_it(page, tmp_path):
     assert "it's" in page.locator("thead th").all_inner_texts()
 
 
-def test_dates_are_read_as_somebody_says_and_what_cannot_be_is_refused(page, tmp_path):
-    rows = [f"{20 + i % 40};{1 + i % 12}/{1 + i % 9}/20{i % 20:02d};{'fm'[i % 2]}" for i in range(300)]
-    (tmp_path / "visits.csv").write_text("\n".join(["age;visit;sex", *rows, ""]), encoding="utf-8")
+def test_dates_and_decimals_are_shown_and_read_as_somebody_says(page, tmp_path):
+    rows = [f"{20 + i % 40};{1 + i % 12}/{1 + i % 9}/20{i % 20:02d};{'fm'[i % 2]};{60 + i % 30},{i % 10}"
+            for i in range(300)]  # fmt: skip
+    (tmp_path / "visits.csv").write_text("\n".join(["age;visit;sex;weight", *rows, ""]), encoding="utf-8")
     load(page, tmp_path / "visits.csv")
+    assert "decimals after ," in page.inner_text("tr:has(input[value=weight])")
+    assert "day or month" in page.inner_text("tr:has(input[value=visit])")
     with sending(page, "columns"):
-        page.select_option("[name='format:visit']", "%d.%m.%Y")
-    assert "Try:" in page.inner_text(".alert")
+        page.select_option("[name='format:visit']", "dd.mm.yyyy")
+    assert "Try:" in page.inner_text(".alert")  # no cell is written so
     page.complaints.clear()  # the browser reports the refusal, too
     with sending(page, "columns"):
-        page.select_option("[name='format:visit']", "%m/%d/%Y")
+        page.select_option("[name='format:visit']", "mm/dd/yyyy")
     assert page.locator(".alert").count() == 0
     assert page.is_checked("input[name=read][value=visit]")
     visit(page, f"{here(page)}/hierarchies?column=visit")
-    assert "date" in page.inner_text(".card h2 >> nth=0")
+    assert "date" in page.inner_text("h2:has-text('visit')")
+    visit(page, f"{here(page)}/hierarchies?column=weight")
+    assert "float" in page.inner_text("h2:has-text('weight')")
+
+
+def test_a_hierarchy_of_numbers_binds_however_they_are_written(page, tmp_path):
+    rows = [f"{20 + (i % 30) / 10},{'fm'[i % 2]}" for i in range(300)]
+    (tmp_path / "bmi.csv").write_text("\n".join(["bmi,sex", *rows, ""]), encoding="utf-8")
+    lines = [f"{20 + i / 10:.2f};from {20 + i // 10};*" for i in range(30)]
+    (tmp_path / "tree_bmi.csv").write_text("\n".join(lines), encoding="utf-8")
+    load(page, tmp_path / "bmi.csv")
+    visit(page, f"{here(page)}/roles")
+    set_role(page, "bmi", "quasi")
+    visit(page, f"{here(page)}/hierarchies")
+    page.set_input_files("#all input[type=file]", tmp_path / "tree_bmi.csv")
+    with sending(page, "all"):
+        page.click("text=Load all files")
+    visit(page, f"{here(page)}/hierarchies?column=bmi")
+    assert page.locator(".alert").count() == 0
+    assert "level 1: 3 values" in page.locator(".level[data-level='1']").text_content()
+    run(page)
+
+
+def test_what_a_column_of_sets_leaves_out_is_said(page, tmp_path):
+    sets = ("a;b;c", "a;b", "b;c", "a;c")
+    rows = [f'{20 + i % 40},{"fm"[i % 2]},"{sets[i % 4]}"' for i in range(200)]
+    (tmp_path / "shop.csv").write_text("\n".join(["age,sex,bought", *rows, ""]), encoding="utf-8")
+    load(page, tmp_path / "shop.csv")
+    page.check("input[name=kind][value=table-with-sets]")
+    with sending(page, "kind"):
+        page.click("form[action$='/kind'] button")
+    assert "2 columns are left out beside the sets: age, sex" in page.inner_text("#left-out")
+    visit(page, f"{here(page)}/roles")
+    assert "age, sex" in page.inner_text("#left-out")
+
+
+@pytest.mark.parametrize("table", ["adult", "firms", "baskets", "wine"])
+def test_tables_of_others_go_from_file_to_release(page, table):
+    wine = Path(sklearn.__file__).parent / "datasets/data/wine_data.csv"
+    load(
+        page, {"adult": ADULT / "adult.csv", "firms": FIRMS, "baskets": BASKETS / "groceries.csv", "wine": wine}[table]
+    )
+    base = here(page)
+    for step in ("load?values=true", "roles", "hierarchies", "goals"):
+        visit(page, f"{base}/{step}")
+        assert problems_of(page) == []
+    assert page.locator("#more-goals .what").count() + page.locator("#methods .what").count() > 30
+    run(page)
+    visit(page, f"{base}/compare")
+    assert "verdict" in page.locator(".lead .verdict").get_attribute("class")
+    assert problems_of(page) == []
 
 
 def test_undo_takes_back_one_thing_while_a_select_has_the_focus_and_comments_follow(server, page):

@@ -13,7 +13,7 @@ OTHERS = "Others"
 MODEL_GROUPS: Mapping[str, Sequence[str]] = {
     "Nobody stands alone": (
         "k-anonymity", "k-concealment", "kk-anonymity", "one-k-anonymity", "k-one-anonymity", "average-risk",
-        "sample-uniqueness",
+        "sample-uniqueness", "population-risk", "global-risk",
     ),
     "What must not be learned is mixed": (
         "l-diversity", "t-closeness", "p-sensitive-k-anonymity", "alpha-k-anonymity", "beta-likeness",
@@ -213,6 +213,8 @@ MODEL_PICTURES: Mapping[str, Picture] = {
     "m-confidentiality": _knowing,
     "ck-safety": _knowing,
     "km-anonymity": _baskets,
+    "population-risk": partial(_register, 4),
+    "global-risk": partial(_meter, 0.4),
 }
 CUT_IN_TWO = (48, 4, 48, 44)
 ALGORITHM_PICTURES: Mapping[str, Picture] = {

@@ -26,7 +26,8 @@ def load(at: AtProject, page: int = 1, values: bool = False) -> Response:
     policy = policy_service.policy_of(state, project)
     return render(
         at, "load.html", step="load", profile=profile, policy=policy, types=[str(t) for t in ColumnType],
-        dates=load_service.DATES, left_out=load_service.left_out_beside_sets(policy, profile),
+        dates=load_service.DATES, decimals=load_service.DECIMALS,
+        left_out=load_service.left_out_beside_sets(policy, profile),
         table=load_service.page_of(state, project, page, PAGE_ROWS, values=values), kinds=load_service.KINDS,
         about=load_service.kind_form(policy, profile), values=values,
         lines=load_service.lines_of(state, project) if values else [], engine=load_service.engine_of(state, profile),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +23,27 @@ from tablecloak.server.store import Dataset, Project
 KINDS: Mapping[str, tuple[str, str]] = {
     "table": ("Simple table", "each line is a record, each cell one value"),
     "sets": ("Sets of values", "each line is a set of items, such as a shopping basket"),
-    "table-with-sets": ("Table with a set-valued attribute", "the cells of one column hold sets; columns that others may know are left out"),
+    "table-with-sets": (
+        "Table with a set-valued attribute",
+        "the cells of one column hold sets; columns that others may know are left out",
+    ),
     "disk": ("Disk based simple table", "a table too large for memory: clustered and counted on disk"),
 }
-# How dates are written, beside ISO 8601, and what people call it.
+# How dates are written, beside ISO 8601, and what that looks like.
 DATES = {
-    "%d.%m.%Y": "31.12.1990",
-    "%d/%m/%Y": "31/12/1990",
-    "%m/%d/%Y": "12/31/1990",
-    "%d-%m-%Y": "31-12-1990",
-    "%Y/%m/%d": "1990/12/31",
-    "%Y%m%d": "19901231",
-    "%d.%m.%y": "31.12.90",
-    "%d/%m/%y": "31/12/90",
-    "%m/%d/%y": "12/31/90",
+    "dd.mm.yyyy": "31.12.1990",
+    "dd/mm/yyyy": "31/12/1990",
+    "mm/dd/yyyy": "12/31/1990",
+    "dd-mm-yyyy": "31-12-1990",
+    "yyyy/mm/dd": "1990/12/31",
+    "yyyymmdd": "19901231",
+    "dd.mm.yy": "31.12.90",
+    "dd/mm/yy": "31/12/90",
+    "mm/dd/yy": "12/31/90",
+    "d mmmm yyyy": "31 December 1990",
 }
+NOTATION = ("format", "last_year", "decimal")  # keys of a column that its form sets
+DECIMALS = {".": "decimal point", ",": "decimal comma"}
 ANY_KIND = ("auto", *KINDS)
 TEXT = (".csv", ".tsv", ".txt", ".tab", ".dat", ".sets", "")
 DISK = {"kind": "disk-clustering"}
@@ -158,10 +165,11 @@ def columns_edit(form: Mapping[str, str], read: set[str]) -> policy_service.Chan
         for name in list(document["columns"]):
             if f"type:{name}" not in form:
                 continue
-            written = form.get(f"format:{name}", "")
-            type_ = "date" if written else form[f"type:{name}"]
-            policy_service.set_column(name, "type", type_ or None)(document)
-            policy_service.set_column(name, "format", written or None)(document)
+            written = _notation(form, name)
+            type_ = None if written else form[f"type:{name}"] or None  # how cells are written says what they are
+            for key, value in {"type": type_, **dict.fromkeys(NOTATION), **written}.items():
+                if key in ("type", *written) or f"format:{name}" in form or f"decimal:{name}" in form:
+                    policy_service.set_column(name, key, value)(document)
             role = document["columns"][name]["role"]
             if written and role == Role.DROP:  # it was left out because nobody knew how to read it
                 policy_service.set_role(name, "quasi")(document)
@@ -171,6 +179,14 @@ def columns_edit(form: Mapping[str, str], read: set[str]) -> policy_service.Chan
                 policy_service.set_role(name, "keep")(document)
 
     return change
+
+
+def _notation(form: Mapping[str, str], name: str) -> dict[str, Any]:
+    """What a form says of how a column is written; nothing where that is found out."""
+    written: dict[str, Any] = {key: form[f"{key}:{name}"] for key in ("format", "decimal") if form.get(f"{key}:{name}")}
+    if written.get("format", "").endswith("yy") and not written["format"].endswith("yyyy"):
+        written["last_year"] = datetime.now(UTC).year
+    return written
 
 
 def change_columns(
@@ -184,9 +200,11 @@ def change_columns(
     return policy_service.write(state, project, text, version=version, note="types and columns")
 
 
-def _readings(text: str) -> dict[str, tuple[Any, Any]]:
+def _readings(text: str) -> dict[str, tuple[Any, ...]]:
+    """How the columns of a policy are read."""
     columns = YAML(typ="safe").load(text)["columns"]
-    return {name: (c.get("type"), c.get("format")) for name, c in columns.items() if isinstance(c, Mapping)}
+    keys = ("type", *NOTATION)
+    return {name: tuple(c.get(key) for key in keys) for name, c in columns.items() if isinstance(c, Mapping)}
 
 
 def kind_of(policy: Policy) -> str:

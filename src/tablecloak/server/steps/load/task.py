@@ -17,6 +17,7 @@ from tablecloak.dicom import image_profile
 from tablecloak.engines.choose import bytes_in_memory
 from tablecloak.errors import CloakError
 from tablecloak.io.header import Repair, repaired_names
+from tablecloak.io.notation import Notation
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
 from tablecloak.profile.profile import DELIMITED, FileFacts, Profile, inspect_frame
@@ -87,6 +88,8 @@ class ProfileAnswer:
     policy: str
     shapes: Mapping[str, tuple[float, ...]]  # heights of bars, by column
     memory_bytes: int
+    written: Mapping[str, str] = field(default_factory=dict)  # how columns are written where that is not as usual
+    questions: Mapping[str, str] = field(default_factory=dict)  # what cells do not say about that
 
     @property
     def columns(self) -> tuple[ShownColumn, ...]:
@@ -118,7 +121,21 @@ def profile(request: ProfileRequest, _progress: Progress) -> ProfileAnswer:
         suggested.text,
         {name: shape_of(frame[name]) for name in frame.columns},
         bytes_in_memory(layout),
+        {c.name: _words(c.notation) for c in layout.columns if c.notation is not None},
+        {c.name: c.question.text for c in layout.columns if c.question is not None},
     )
+
+
+def _words(notation: Notation) -> str:
+    """How a column is written: dd.mm.yyyy; decimal comma; thousands parted by a point."""
+    said = {
+        "dates as": notation.format,
+        "the last year is": notation.last_year,
+        "decimals after": notation.decimal,
+        "thousands parted by": notation.thousands,
+        "in": notation.unit,
+    }
+    return "; ".join(f"{what} {value}" for what, value in said.items() if value is not None)
 
 
 def _inspected(frame: pl.DataFrame, layout: Layout) -> Profile:
