@@ -368,14 +368,15 @@ def test_the_light_says_what_it_is_doing(server, page, monkeypatch):
     state = server.app.state.server
     question = OpenQuestion(1)
     question.hear({"kind": "start", "phase": "solve"})
+    base = finished_sample(server)
     with monkeypatch.context() as patch:
         patch.setattr(state, "begin", lambda *_: question)
-        load(page, ADULT / "adult.csv")
+        visit(page, f"{base}/goals")
         page.wait_for_selector("#light:has-text('Checking: searching')")
         question.error = {"error": "stale", "message": "the project was changed since", "hint": None}
         question.ended.set()
         page.wait_for_selector(".lamp.asking", state="detached")
-    visit(page, f"{here(page)}/roles")
+    visit(page, f"{base}/goals")
     page.wait_for_selector(".lamp.good")
 
 

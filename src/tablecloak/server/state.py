@@ -150,6 +150,9 @@ class StoredAnswer(Generic[Answer]):
     key: str
 
 
+AWHILE = 5.0  # seconds; pages that show an open question ask again every second
+
+
 class OpenQuestion:
     """A question that a worker is busy with; says what it does."""
 
@@ -160,6 +163,24 @@ class OpenQuestion:
         self.answer: Any = None
         self.error: dict[str, Any] | None = None
         self.ended = threading.Event()
+        self._lock = threading.Lock()
+        self._n_waiting, self._left = 0, self.began
+
+    def wait(self, seconds: float | None) -> bool:
+        """Until it is answered, or so long; says whether it is."""
+        with self._lock:
+            self._n_waiting += 1
+        try:
+            return self.ended.wait(seconds)
+        finally:
+            with self._lock:
+                self._n_waiting -= 1
+                self._left = time.monotonic()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for it, or is about to ask again."""
+        return self._n_waiting > 0 or time.monotonic() - self._left < AWHILE
 
     def hear(self, event: Event) -> None:
         if event["kind"] == "start":
@@ -236,10 +257,10 @@ class ServerState:
             question = self._open.get(name)
             if question is not None and question.version == version:
                 return question
-            is_other = question is not None
+            given_up = [other for other, asked in self._open.items() if other == name or not asked.is_awaited]
             question = self._open[name] = OpenQuestion(version)
-        if is_other:
-            self._checker.cancel(name)
+        for other in given_up:  # of this project as it was before, and of projects that nobody looks at now
+            self._checker.cancel(other)
         threading.Thread(target=self._answer, args=(name, question, task, request, keep), daemon=True).start()
         return question
 
@@ -248,7 +269,7 @@ class ServerState:
         keep: Callable[[Answer], None],
     ) -> None:  # fmt: skip
         def is_wanted() -> bool:
-            return self._open.get(name) is question
+            return self._open.get(name) is question and question.is_awaited
 
         try:
             question.answer = self._checker.ask(task, request, question.hear, name=name, is_wanted=is_wanted)

@@ -195,7 +195,7 @@ def light(state: ServerState, project: Project, *, patience: float | None = PATI
         return stored
     table = state.table_of(project)
     question = state.begin(project.id, project.version, goals_task.check, table, lambda a: state.keep(memo, a))
-    if not question.ended.wait(patience):
+    if not question.wait(patience):
         return Checking(question.phase, round(question.seconds))
     answer: CheckAnswer = CheckAnswer.failed(question.error) if question.error else question.answer
     return answer

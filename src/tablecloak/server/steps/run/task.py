@@ -79,9 +79,9 @@ def carry_out(request: RunRequest, progress: Progress) -> RunAnswer:
 def _for_run(policy: Policy, folder: Path) -> Policy:
     """The policy as it is carried out in the folder of a run: it names every file from there, and so does what the
     run certifies, which then says nothing of this machine and holds wherever the files are taken together."""
-    data = policy.input_path
-    assert policy.input is not None
+    data, given = policy.input_path, policy.input
     assert data is not None
+    assert given is not None
     written = policy.output.path if policy.output else None
     name = Path(written).name if written and Path(written).name != data.name else _own_name(data)
     policy = policy.rebased(folder)
@@ -94,7 +94,7 @@ def _for_run(policy: Policy, folder: Path) -> Policy:
     documents = {"recoding": None if is_apart else "recoding.json", "report": "report.html",
                  "certificate": "certificate.json"}  # fmt: skip
     output = (policy.output or OutputSpec(path=name)).model_copy(update={"path": name, **documents})
-    source = policy.input.model_copy(update={"path": _linked(data, folder / data.name).name})
+    source = given.model_copy(update={"path": _linked(data, folder / data.name).name})
     update = {"columns": columns, "hierarchies": hierarchies, "input": source, "output": output}
     return policy.model_copy(update=update)
 
