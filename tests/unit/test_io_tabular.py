@@ -19,6 +19,7 @@ import effort
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.formats._protect import protect, unprotect
+from tablecloak.io.notation import Notation
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 
@@ -136,7 +137,7 @@ def test_sniffed_type_that_fails_late_becomes_text(tmp_path: Path) -> None:
 
 def test_declared_date_format(tmp_path: Path) -> None:
     path = write(tmp_path, b"d,n\n31/12/2020,1\n,2\n")
-    frame = read_frame(Source(path, date_formats={"d": "%d/%m/%Y"}))
+    frame = read_frame(Source(path, notations={"d": Notation("%d/%m/%Y")}))
     assert frame["d"].to_list() == [dt.date(2020, 12, 31), None]
 
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
+from tablecloak.io.notation import strptime_of
 from tablecloak.policy.load import parse_policy
 from tablecloak.profile.profile import inspect_file
 from tablecloak.profile.starter import starter_policy
@@ -98,7 +99,7 @@ def suggested(tmp_path, header, cells, delimiter=","):
 def test_dates_as_people_write_them_are_published_as_dates(tmp_path, form):
     policy = parse_policy(suggested(tmp_path, "geburtsdatum", [f"{d:{form}}" for d in days()]), name="p", base=tmp_path)
     spec = policy.columns["geburtsdatum"]
-    assert (str(spec.role), str(spec.type), spec.format) == ("quasi", "date", form)
+    assert (str(spec.role), str(spec.type), strptime_of(spec.format)) == ("quasi", "date", form)
     tc.run(policy)
     published = pl.read_csv(tmp_path / "out/people.csv", infer_schema=False)["geburtsdatum"]
     assert published.str.contains(r"^(\*|\d{4}(-\d\d)?s?|\[.*\])$").all()
@@ -111,15 +112,22 @@ def test_dates_whose_day_and_month_cannot_be_told_apart_are_not_published(tmp_pa
     assert str(policy.columns["born"].role) == "drop"
 
 
-def test_numbers_with_decimal_commas_are_not_published_as_text(tmp_path):
-    cells = [f"{10 + i % 150},{i % 10}" for i in range(400)]
+def test_numbers_with_decimal_commas_are_published_as_intervals_of_numbers(tmp_path):
+    cells = [f"{10 + i % 15},{i % 10}" for i in range(400)]
     policy = parse_policy(suggested(tmp_path, "menge", cells, delimiter=";"), name="p", base=tmp_path)
-    assert str(policy.columns["menge"].role) == "drop"
+    spec = policy.columns["menge"]
+    assert (str(spec.role), str(spec.type), spec.decimal) == ("quasi", "float", ",")
+    tc.run(policy)
+    published = pl.read_csv(tmp_path / "out/people.csv", infer_schema=False)["menge"]
+    assert published.str.contains(r"^(\*|[\d.]+|\[[\d.]+, [\d.]+\])$").all()
 
 
-def test_dates_in_a_frame_that_are_stored_as_numbers_are_not_published():
+def test_dates_in_a_frame_that_are_stored_as_numbers_are_read_as_dates():
     frame = pl.DataFrame({"born": [int(f"{d:%Y%m%d}") for d in days()], "sex": ["m", "f"] * 200})
-    assert str(tc.suggest_policy(frame).columns["born"].role) == "drop"
+    policy = tc.suggest_policy(frame)
+    assert (str(policy.columns["born"].role), policy.columns["born"].format) == ("quasi", "yyyymmdd")
+    published = tc.anonymize(frame, policy).data["born"]
+    assert published.str.contains(r"^(\*|\d{4}(-\d\d)?s?|\[.*\])$").all()
 
 
 def test_survey_weights_are_weights_unless_they_single_people_out():

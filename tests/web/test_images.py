@@ -37,7 +37,7 @@ def test_images_come_in_as_a_zip_and_go_out_with_published_values(app, pages, tm
     here = re.search(r"/projects/[0-9a-f]+", str(page.url))[0]
     roles = pages.get(f"{here}/roles")
     assert "PS3.15 removes it" in roles.text
-    assert "unique on PatientAge, PatientSex, PatientWeight, StudyDate" in roles.text
+    assert "unique on PatientAge, PatientSex, PatientWeight, StudyDate" in pages.get(f"{here}/exposure").text
     pages.send(pages.get(f"{here}/run"), f"{here}/run", action="start")
     run = app.state.server.store.runs(here.rpartition("/")[2])[0]
     assert pages.wait(run.id)["status"] == "done"

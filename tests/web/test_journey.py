@@ -28,7 +28,8 @@ def test_from_a_file_to_a_release_that_verifies(pages, tmp_path):
     roles = pages.send(pages.get(f"{here}/roles"), f"{here}/roles", **{
         "role:name": "identifier", "transform:name": "drop", "role:age": "quasi", "role:sex": "quasi",
         "role:ill": "sensitive"})  # fmt: skip
-    assert "unique on age, sex" in roles.text
+    assert "Counting who stands alone" in roles.text
+    assert "unique on age, sex" in pages.get(f"{here}/exposure").text
 
     made = pages.send(pages.get(f"{here}/hierarchies?column=age"), f"{here}/hierarchies",
                       action="kind", column="age", kind="intervals", **{"intervals:width": "5"})  # fmt: skip
@@ -41,7 +42,7 @@ def test_from_a_file_to_a_release_that_verifies(pages, tmp_path):
     changed = pages.send(goals, f"{here}/goals", action="goal", at="0", k="8")
     assert 'value="8"' in changed.text
     pages.send(changed, f"{here}/goals", action="add", model="l-diversity")
-    assert "Can be reached" in pages.get(f"{here}/light").text
+    assert "Can be reached" in pages.light(here)
 
     running = pages.send(pages.get(f"{here}/run"), f"{here}/run", action="start")
     run = re.search(r'name="run" value="([0-9a-f]{16})"', running.text)[1]

@@ -72,10 +72,10 @@ def test_the_whole_way_without_holding_the_table(tmp_path):
         assert "It is counted by duckdb" in page.text
         here = re.search(r"/projects/[0-9a-f]+", str(page.url))[0]
         assert "Showing 2,991 to 3,000" in pages.get(f"{here}/load", params={"values": "true", "page": 300}).text
-        assert "records are unique on" in pages.get(f"{here}/roles").text
+        assert "records are unique on" in pages.get(f"{here}/exposure").text
         tree = pages.get(f"{here}/hierarchies", params={"column": "birth_date"})
         assert "level 0" in tree.text
-        assert "Can be reached" in pages.get(f"{here}/light").text
+        assert "Can be reached" in pages.light(here)
         pages.send(pages.get(f"{here}/run"), f"{here}/run", action="start")
         run = app.state.server.store.runs(here.rpartition("/")[2])[0]
         done = pages.wait(run.id)

@@ -75,9 +75,9 @@ def test_from_dropped_baskets_to_an_export_that_verifies(page, tmp_path):
     assert problems_of(page) == []
     press(page, "text=Next: take it along", "**/export")
     got = everything(page, tmp_path / "got")
-    shown = [line.split(";") if line else [] for line in (got / "out/baskets-release.csv").read_text().splitlines()]
+    shown = [line.split(";") if line else [] for line in (got / "baskets-release.csv").read_text().splitlines()]
     assert oracle_sets.is_km_anonymous(shown, 8, 2)
-    release, original = str(got / "out/baskets-release.csv"), str(shop / "baskets.txt")
-    assert main(["verify", release, "--certificate", str(got / "out/certificate.json")]) == 0
+    release, original = str(got / "baskets-release.csv"), str(shop / "baskets.txt")
+    assert main(["verify", release, "--certificate", str(got / "certificate.json")]) == 0
     assert main(["verify", release, "--policy", str(got / "policy.yaml"), "--original", original]) == 0
     assert main(["verify", original, "--policy", str(got / "policy.yaml")]) == 3

@@ -30,6 +30,12 @@ class Pages:
         hidden = dict(re.findall(r'<input type="hidden" name="(csrf|version)" value="([^"]*)"', page.text))
         return self.client.post(to, data={**hidden, **values}, files=files)
 
+    def light(self, here):
+        """What the light says in the end; meanwhile it says what it is doing."""
+        while "data-again" in (text := self.get(f"{here}/light").text):
+            assert "Checking" in text
+        return text
+
     def wait(self, run, seconds=300):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

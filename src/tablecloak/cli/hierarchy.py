@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,12 +85,18 @@ def check(
     """Find what is wrong or odd in a hierarchy file, line by line. Exit code 5 if something is wrong."""
     if (data is None) != (column is None):
         raise PolicyError("data and column go together", hint="tablecloak hierarchy check FILE DATA COLUMN")
+    from tablecloak.data.table import ColumnType
     from tablecloak.hierarchy.hierarchy_files import lint
+    from tablecloak.io.cells import canonical_texts
     from tablecloak.report.about.things import linted
     from tablecloak.values.cell_grammar import format_value
 
-    texts = None if data is None or column is None else [str(format_value(v)) for v in _values(data, column)[0]]
-    problems = [asdict(problem) for problem in lint(file, texts)]
+    texts, as_column = None, None
+    if data is not None and column is not None:
+        values, type_ = _values(data, column)
+        texts = [str(format_value(value)) for value in values]
+        as_column = partial(canonical_texts, type_=ColumnType(type_))
+    problems = [asdict(problem) for problem in lint(file, texts, as_column=as_column)]
     report = {"file": str(file), "ok": all(p["severity"] == "warning" for p in problems), "problems": problems}
     emit(settings, report, linted(report), is_failure=not report["ok"])
     if not report["ok"]:

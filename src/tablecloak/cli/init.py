@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.options import Force, Header
+from tablecloak.cli.options import Force, Header, Repair
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import Settings, uses
 
@@ -27,6 +27,7 @@ def init(
     ] = "standard",
     force: Force = False,
     header: Header = None,
+    repair: Repair = False,
     settings: Settings,
 ) -> None:
     """Write a commented policy with suggested roles, hierarchies and goals, and its schema for editors."""
@@ -44,8 +45,11 @@ def init(
         policy_file = outputs.add(target)
         schema_file = None if schema.exists() and not force else outputs.add(schema)
         source = os.path.relpath(data, target.parent)
-        profile = inspect_file(data, header=header, demand=settings.demand)
-        starter = starter_policy(profile, source=source, output=unused_output(data, target.parent), preset=preset)
+        profile = inspect_file(data, header=header, repair=repair, demand=settings.demand)
+        about = {"header": header, **({"repair": True} if repair else {})}
+        starter = starter_policy(
+            profile, source=source, output=unused_output(data, target.parent), preset=preset, about=about
+        )  # fmt: skip
         parse_policy(starter.text, name=str(target), base=target.parent)
         policy_file.write_text(starter.text, encoding="utf-8")
         if schema_file is not None:

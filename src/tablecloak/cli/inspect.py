@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.options import Header, readable
+from tablecloak.cli.options import Header, Repair, readable
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import Settings, uses
 from tablecloak.io.places import place_of
@@ -20,6 +20,7 @@ def inspect_data(
         int | None, typer.Option("--people", min=1, help="People that the data is a sample of.", show_default=False)
     ] = None,
     header: Header = None,
+    repair: Repair = False,
     settings: Settings,
 ) -> None:
     """Profile a table: types, what columns look like, suggested roles, who stands alone. Shows no cell of it."""
@@ -27,6 +28,8 @@ def inspect_data(
         from tablecloak.profile.profile import inspect_file
         from tablecloak.report.about.table import inspected
 
-        profile = inspect_file(source, header=header, population=people, demand=settings.demand).to_dict()
+        profile = inspect_file(
+            source, header=header, repair=repair, population=people, demand=settings.demand
+        ).to_dict()  # fmt: skip
     profile["file"]["path"] = str(place_of(data))
     emit(settings, profile, inspected(profile))

@@ -30,6 +30,9 @@ Header: TypeAlias = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether the first row has the names of columns.", show_default=False),
 ]
+Repair: TypeAlias = Annotated[
+    bool, typer.Option("--repair", help="Give names to columns whose header is missing or spoilt, and say why.")
+]
 Set: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change the policy for this run, as in goals.0.k=10. Repeatable."),

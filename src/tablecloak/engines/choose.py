@@ -95,7 +95,7 @@ def working_engine(
 def bytes_in_memory(layout: Layout) -> int:
     """About what a table takes once it is read."""
     if layout.format == "parquet" and layout.n_rows_hint:
-        return layout.n_rows_hint * len(layout.columns) * BYTES_PER_CELL
+        return max(layout.n_rows_hint * len(layout.columns) * BYTES_PER_CELL, layout.n_unfolded_bytes)
     return layout.n_bytes * (COMPRESSION if layout.compression else 1)
 
 

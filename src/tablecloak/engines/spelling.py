@@ -8,13 +8,15 @@ the file wrote in several ways (1.1 and 1.10) is one value, and is written canon
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.disk.stream import stream_source
 from tablecloak.io.cells import parser
+from tablecloak.io.frames import column_type
+from tablecloak.io.notation import Notation
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame
 
@@ -28,7 +30,7 @@ class Spelling:
 
     columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()  # columns whose cells are published labels, exact values among them
-    formats: Mapping[str, str] = field(default_factory=dict)  # of dates that are not written as ISO writes them
+    notations: Mapping[str, Notation] = field(default_factory=dict)  # of columns that are not written as usual
 
     def written(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame as it is written to a text file."""
@@ -43,7 +45,7 @@ class Spelling:
         if series.name in self.labels or series.dtype != spelling["value"].dtype:  # a mean of numbers is no value
             return series
         texts = series.alias("value").to_frame().join(spelling, on="value", how="left", maintain_order="left")
-        plain = _canonical(pl.col("value"), series.dtype, self.formats.get(series.name))
+        plain = _canonical(pl.col("value"), series.dtype, self.notations.get(series.name))
         return texts.select(pl.coalesce("text", plain).alias(series.name)).to_series()
 
     def texts(self, name: str, labels: Sequence[str]) -> list[str]:
@@ -70,40 +72,35 @@ def spelling_of(
         name: type_
         for name, type_ in types.items()
         if type_ is not ColumnType.TEXT
-        and not (name in quasi and (not type_.is_ordered or name in source.date_formats))
+        and not (name in quasi and (not type_.is_ordered or layout.notation_of(name) is not None))
     }
     odd: dict[str, list[pl.DataFrame]] = {name: [] for name in types}
-    for name, written in _written_values(source, types, in_memory):
+    for name, written in _written_values(source, layout, types, in_memory):
         odd[name].append(written.filter(pl.col("text") != pl.col("canonical")).unique("text"))
     values = {name: pl.concat(parts)["value"].unique() for name, parts in odd.items() if parts}
     values = {name: series for name, series in values.items() if len(series)}
     spellings: dict[str, list[pl.DataFrame]] = {name: [] for name in values}
     if values:  # once more: is each of them written in one way only?
-        for name, written in _written_values(source, {name: types[name] for name in values}, in_memory):
+        for name, written in _written_values(source, layout, {name: types[name] for name in values}, in_memory):
             spellings[name].append(written.filter(pl.col("value").is_in(values[name].implode())).unique("text"))
     spelled = {name: _one_way(pl.concat(parts)) for name, parts in spellings.items()}
-    formats = {name: f for name, f in source.date_formats.items() if name in types}
-    spelled = {name: texts for name, texts in spelled.items() if texts.height or name in formats}
-    return Spelling(spelled, frozenset(quasi), formats)
+    notations = {name: notation for name in types if (notation := layout.notation_of(name)) is not None}
+    spelled = {name: texts for name, texts in spelled.items() if texts.height or name in notations}
+    return Spelling(spelled, frozenset(quasi), notations)
 
 
 def _written_values(
-    source: Source, types: Mapping[str, ColumnType], in_memory: bool
+    source: Source, layout: Layout, types: Mapping[str, ColumnType], in_memory: bool
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """Texts of columns with their values and the canonical texts of these, batch by batch."""
     if not types:
         return
-    as_text = replace(
-        source,
-        types={**source.types, **dict.fromkeys(types, ColumnType.TEXT)},
-        date_formats={name: f for name, f in source.date_formats.items() if name not in types},
-    )
-    names = list(types)
+    as_text, names = source.as_texts(types), list(types)
     batches = [read_frame(as_text, columns=names)] if in_memory else stream_source(as_text, names, {}, BATCH_ROWS)
     for batch in batches:
         for name, type_ in types.items():
             texts = batch[name].drop_nulls().unique().alias("text").cast(pl.String).to_frame()
-            read = texts.with_columns(parser("text", type_, source.date_formats.get(name)).alias("value"))
+            read = texts.with_columns(parser("text", type_, layout.notation_of(name)).alias("value"))
             plain = _canonical(pl.col("value"), read["value"].dtype)
             yield name, read.drop_nulls().with_columns(canonical=plain)
 
@@ -114,8 +111,8 @@ def _one_way(written: pl.DataFrame) -> pl.DataFrame:
     return texts.filter((pl.col("n") == 1) & (pl.col("text") != pl.col("canonical"))).drop("n")
 
 
-def _canonical(value: pl.Expr, dtype: pl.DataType, date_format: str | None = None) -> pl.Expr:
+def _canonical(value: pl.Expr, dtype: pl.DataType, notation: Notation | None = None) -> pl.Expr:
     """The text that is written of a value where nothing else is known."""
-    if date_format is not None:
-        return value.dt.to_string(date_format)
+    if notation is not None:
+        return notation.written(value, column_type("value", dtype))
     return value.dt.to_string(MOMENT) if isinstance(dtype, pl.Datetime) else value.cast(pl.String)

@@ -12,7 +12,7 @@ import difflib
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -58,13 +58,25 @@ class Parsed:
         return [problem for problem in self.problems if problem.severity == "error"]
 
 
-def read_hierarchy(path: str | Path, *, format: str | None = None) -> Hierarchy:  # noqa: A002
+# Texts of values as the column that a hierarchy is for writes them.
+AsColumn: TypeAlias = Callable[[Sequence[str]], list[str]]
+
+
+def read_hierarchy(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    as_column: AsColumn | None = None,
+) -> Hierarchy:
     """The hierarchy in a file; the format is told by the extension and the content unless given.
+
+    Args:
+        as_column: writes the values of the file as the column has them, so that 32.60 is the number 32.6.
 
     Raises:
         DataError: at `file:line`, for the first thing that is wrong.
     """
-    parsed = parse_file(path, format=format)
+    parsed = parse_file(path, format=format, as_column=as_column)
     for problem in parsed.errors[:1]:
         where = str(path) if problem.line is None else f"{path}:{problem.line}"
         more = f" (and {len(parsed.errors) - 1} more)" if len(parsed.errors) > 1 else ""
@@ -75,7 +87,12 @@ def read_hierarchy(path: str | Path, *, format: str | None = None) -> Hierarchy:
         raise DataError(exc.message, hint=exc.hint, location=str(path)) from exc
 
 
-def parse_file(path: str | Path, *, format: str | None = None) -> Parsed:  # noqa: A002
+def parse_file(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    as_column: AsColumn | None = None,
+) -> Parsed:
     """Paths and problems of a hierarchy file; only an unreadable file raises."""
     text = _read_text(Path(path))
     if not text.strip():
@@ -84,9 +101,19 @@ def parse_file(path: str | Path, *, format: str | None = None) -> Parsed:  # noq
         lines, problems = _PARSERS[_format_of(Path(path), text, format)](text)
     except csv.Error as exc:
         return Parsed((), (HierarchyProblem(None, f"not CSV: {exc}", "is a quotation mark left open?"),))
+    lines = _with_values(lines, as_column) if as_column else lines
     if not problems:
         problems = _check(lines) if lines else [_EMPTY]
     return Parsed(tuple(lines), tuple(problems))
+
+
+def _with_values(lines: Sequence[Line], as_column: AsColumn) -> list[Line]:
+    """Lines whose values are written as in the column, also where groups of one value repeat them."""
+    values = as_column([line.path[0] for line in lines])
+    return [
+        Line(line.number, tuple(value if label == line.path[0] else label for label in line.path))
+        for line, value in zip(lines, values, strict=True)
+    ]
 
 
 _EMPTY = HierarchyProblem(None, "the hierarchy file has no values", "write one line per value, like Italy;Europe;*")
@@ -339,23 +366,28 @@ def _loop_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
 # Against a column ----------------------------------------------------------------------------------------------------
 
 
-def lint(hierarchy: str | Path | Hierarchy, values: Sequence[str] | None = None) -> list[HierarchyProblem]:
+def lint(
+    hierarchy: str | Path | Hierarchy, values: Sequence[str] | None = None, *, as_column: AsColumn | None = None
+) -> list[HierarchyProblem]:
     """Problems of a hierarchy, errors before warnings, each with its line where there is one.
 
     Args:
         values: texts of the distinct values of the column, if it should be checked against one. They never appear in
             a message: labels of the hierarchy do.
+        as_column: writes the values of a file as the column has them.
     """
-    lines, problems = _own_problems(hierarchy)
+    lines, problems = _own_problems(hierarchy, as_column)
     if values is not None and all(problem.severity == "warning" for problem in problems):
         problems = [*problems, *_column_problems(lines, values)]
     return sorted(problems, key=lambda problem: problem.severity)
 
 
-def _own_problems(hierarchy: str | Path | Hierarchy) -> tuple[Sequence[Line], list[HierarchyProblem]]:
+def _own_problems(
+    hierarchy: str | Path | Hierarchy, as_column: AsColumn | None
+) -> tuple[Sequence[Line], list[HierarchyProblem]]:
     if isinstance(hierarchy, Hierarchy):
         return [Line(None, tuple(path)) for path in hierarchy.to_paths()], []
-    parsed = parse_file(hierarchy)
+    parsed = parse_file(hierarchy, as_column=as_column)
     problems = list(parsed.problems)
     if not parsed.errors:
         try:

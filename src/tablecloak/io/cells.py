@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime
 
 import polars as pl
@@ -11,7 +11,9 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.frames import DTYPES, normalize
-from tablecloak.io.sources import Layout, Source
+from tablecloak.io.notation import DATES, NUMBERS, Evidence, Notation
+from tablecloak.io.sources import ColumnSchema, Layout, Source
+from tablecloak.values.cell_grammar import format_value
 
 # A leading zero or plus sign would be lost by a number, so such cells are text (postal codes, phone numbers).
 _integer = re.compile(r"-?(0|[1-9]\d*)").fullmatch
@@ -79,13 +81,25 @@ def typed(frame: pl.DataFrame, source: Source, layout: Layout) -> pl.DataFrame:
 
     Raises: DataError for a declared type that does not fit, with the first row that fails.
     """
-    text = [s for s in frame if s.dtype == pl.String and layout.type_of(s.name) is not ColumnType.TEXT]
-    return frame.with_columns(_convert(series, source, layout.type_of(series.name)) for series in text)
+    text = [s for s in frame if _is_convertible(s.dtype, layout.column(s.name))]
+    return frame.with_columns(_convert(series, source, layout.column(series.name)) for series in text)
 
 
-def _convert(series: pl.Series, source: Source, type_: ColumnType) -> pl.Series:
-    series = series.replace("", None)
-    result = series.to_frame().select(parser(series.name, type_, source.date_formats.get(series.name)))[series.name]
+def _is_convertible(dtype: pl.DataType, column: ColumnSchema) -> bool:
+    """Text of another type, and numbers that stand for dates or are whole."""
+    if dtype == pl.String:
+        return column.type is not ColumnType.TEXT
+    if column.notation is None:
+        return column.type is ColumnType.INTEGER and dtype.is_float()
+    return dtype.is_numeric() or isinstance(dtype, pl.Categorical | pl.Enum)
+
+
+def _convert(series: pl.Series, source: Source, column: ColumnSchema) -> pl.Series:
+    type_, notation = column.type, column.notation
+    if series.dtype.is_float() and notation is None:
+        notation = Notation(decimal=".")
+    series = series.cast(pl.String).replace("", None)
+    result = series.to_frame().select(parser(series.name, type_, notation))[series.name]
     failed = result.is_null() & series.is_not_null()
     if not failed.any():
         return result
@@ -94,25 +108,53 @@ def _convert(series: pl.Series, source: Source, type_: ColumnType) -> pl.Series:
     first, count = failed.arg_true()[0] + 1, failed.sum()
     raise DataError(
         f"column '{series.name}' is declared {type_.value}, but {count} cells are not, the first in row {first}",
-        hint="correct the cells, declare the column as text, or give its date `format`",
+        hint=column.question.hint(series.name) if column.question else _HINTS.get(type_, _HINT),
         location=str(source.path),
     )
 
 
-def parsed(series: pl.Series, type_: ColumnType, date_format: str | None = None) -> pl.Series:
+_HINT = "correct the cells, or declare the column as text"
+_HINTS = {
+    **dict.fromkeys(NUMBERS, f"{_HINT}, or say how they are written: decimal, thousands, unit"),
+    **dict.fromkeys(DATES, f"{_HINT}, or give its date `format`, such as dd.mm.yyyy"),
+}
+
+
+def parsed(series: pl.Series, type_: ColumnType, notation: Notation | None = None) -> pl.Series:
     """Text cells as values of a type, null where they are none."""
-    values = series.to_frame().select(parser(series.name, type_, date_format))[series.name]
+    values = series.to_frame().select(parser(series.name, type_, notation))[series.name]
     return values.fill_nan(None) if type_ is ColumnType.FLOAT else values
 
 
-def parser(name: str, type_: ColumnType, date_format: str | None) -> pl.Expr:
+def canonical_texts(texts: Sequence[str], type_: ColumnType, notation: Notation | None = None) -> list[str]:
+    """Texts that stand for values of a type as these are written: 32.60 is 32.6, and 34.0 of whole numbers is 34.
+
+    What is no value of the type stays as it is.
+    """
+    if type_ not in (*DATES, *NUMBERS):
+        return list(texts)
+    written = pl.Series("text", texts, dtype=pl.String)
+    values = parsed(written, type_, notation).fill_null(parsed(written, type_))
+    if type_ is ColumnType.INTEGER:
+        values = values.fill_null(parsed(written, type_, Notation(decimal=".")))
+    elif values.has_nulls():
+        evidence = Evidence("text", ColumnType.TEXT)
+        evidence.add(written)
+        values = values.fill_null(parsed(written, type_, evidence.decided().notation))
+    return [
+        text if value is None else str(format_value(value))
+        for text, value in zip(texts, values.to_list(), strict=True)
+    ]  # fmt: skip
+
+
+def parser(name: str, type_: ColumnType, notation: Notation | None) -> pl.Expr:
     """A text column as values of a type, null where they are none."""
     column = pl.col(name)
+    if notation is not None and type_ in (*DATES, *NUMBERS):
+        return notation.parser(name, type_)
     if type_ is ColumnType.DATE:
-        return column.str.to_date(date_format or "%Y-%m-%d", strict=False)
+        return column.str.to_date("%Y-%m-%d", strict=False)
     if type_ is ColumnType.DATETIME:
-        if date_format:
-            return column.str.to_datetime(date_format, strict=False, time_unit="us")
         return column.str.replace(" ", "T", literal=True).str.to_datetime(
             "%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us"
         )

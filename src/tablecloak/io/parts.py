@@ -13,7 +13,7 @@ import polars as pl
 
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
-from tablecloak.io.cells import infer_type
+from tablecloak.io.cells import infer_type, parser
 from tablecloak.io.formats import format_called
 from tablecloak.io.frames import DTYPES
 from tablecloak.io.sources import ColumnSchema, Layout, Source
@@ -117,11 +117,22 @@ def sniff_parts(source: Source, sniff_file: SniffFile) -> Layout:
     )
 
 
-def _source_of(source: Source, part: Part, types: Mapping[str, ColumnType] | None = None) -> Source:
-    """One file as a source of its own, without what is said about the columns of folders."""
+def _source_of(source: Source, part: Part, layout: Layout | None = None) -> Source:
+    """One file as a source of its own, without what is said about the columns of folders.
+
+    Args:
+        layout: of all files together, which says how columns are written.
+    """
     declared = {name: type_ for name, type_ in source.types.items() if name not in part.keys}
-    formats = {name: text for name, text in source.date_formats.items() if name not in part.keys}
-    return replace(source, path=part.path, types={**declared, **(types or {})}, date_formats=formats)
+    notations = {name: notation for name, notation in source.notations.items() if name not in part.keys}
+    if layout is None:
+        return replace(source, path=part.path, types=declared, notations=notations)
+    inside = [c for c in layout.columns if not c.is_folder]
+    if format_called(layout.format).is_guessed:
+        declared |= {c.name: ColumnType.TEXT for c in inside if c.type is ColumnType.TEXT}
+    declared |= {c.name: c.type for c in inside if c.notation}
+    notations |= {c.name: c.notation for c in inside if c.notation}
+    return replace(source, path=part.path, types=declared, notations=notations, is_settled=True)
 
 
 def _own_keys(parts: Sequence[Part], names: Sequence[str]) -> list[str]:
@@ -198,10 +209,10 @@ def read_part(source: Source, layout: Layout, part: Part, wanted: list[str], rea
     """The wanted columns of one file; `layout` is that of all files together."""
     keys = [name for name in wanted if layout.column(name).is_folder]
     inside = [name for name in wanted if name not in keys] or [layout.names[0]]  # which at least says how many rows
-    text = {n: ColumnType.TEXT for n in inside if layout.type_of(n) is ColumnType.TEXT}
-    frame = read_file(_source_of(source, part, text if format_called(layout.format).is_guessed else None), inside)
+    chosen = replace(layout, columns=tuple(c for c in layout.columns if c.name in inside))
+    frame = read_file(_source_of(source, part, chosen), inside)
     frame = frame.with_columns(_widened(frame[name], layout.type_of(name)) for name in inside)
-    return frame.with_columns(_key_cells(name, part.keys[name], source, layout) for name in keys).select(wanted)
+    return frame.with_columns(_key_cells(name, part.keys[name], layout) for name in keys).select(wanted)
 
 
 def _widened(series: pl.Series, type_: ColumnType) -> pl.Series:
@@ -211,15 +222,11 @@ def _widened(series: pl.Series, type_: ColumnType) -> pl.Series:
     return series.cast(DTYPES[type_]) if is_whole or is_empty else series
 
 
-def _key_cells(name: str, value: str | None, source: Source, layout: Layout) -> pl.Expr:
+def _key_cells(name: str, value: str | None, layout: Layout) -> pl.Expr:
     type_ = layout.type_of(name)
-    cell = pl.lit(value, dtype=pl.String)
-    if type_ in (ColumnType.DATE, ColumnType.DATETIME):
-        to = cell.str.to_date if type_ is ColumnType.DATE else cell.str.to_datetime
-        return to(source.date_formats.get(name)).cast(DTYPES[type_]).alias(name)
-    if type_ is ColumnType.BOOLEAN:
-        return (cell == "true").alias(name)
-    return cell.cast(DTYPES[type_]).alias(name)
+    cell = pl.DataFrame({name: [value]}, schema={name: pl.String})
+    read = cell.select(parser(name, type_, layout.notation_of(name))).item()
+    return pl.lit(read, dtype=DTYPES[type_]).alias(name)
 
 
 def _alike(frames: list[pl.DataFrame], wanted: Sequence[str]) -> list[pl.DataFrame]:

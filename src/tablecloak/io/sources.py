@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +15,8 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError, did_you_mean
 from tablecloak.io.frames import FrameKind, column_type, from_frame, kind_of_frame
+from tablecloak.io.header import Repair
+from tablecloak.io.notation import Notation, Question, Written
 from tablecloak.io.places import DatabaseTable, named, place_of
 from tablecloak.io.private import spooled
 
@@ -38,18 +40,28 @@ class Openings:
 
     def __init__(self) -> None:
         self._layouts: dict[Hashable, tuple[frozenset[str], Layout]] = {}
+        self._written: dict[Hashable, dict[str, Written]] = {}
 
     def layout(self, source: Source, sniff: Callable[[Source], Layout]) -> Layout:
         """The layout as the file or table itself has it; found out again if the file changed.
 
         So it is if there are names that nobody knew of, which may tell that a header is one.
         """
-        key = _identity(source)
+        key = identity_of(source)
         columns, layout = self._layouts.get(key, (frozenset[str](), None))
         if layout is None or not source.named_columns <= columns | set(layout.names):
             layout = sniff(source)
             self._layouts[key] = (source.named_columns, layout)
         return layout
+
+    def written(
+        self, identity: Hashable, columns: Collection[str], decide: Callable[[list[str]], Mapping[str, Written]]
+    ) -> Mapping[str, Written]:
+        """How columns are written; each is looked through once."""
+        known = self._written.setdefault(identity, {})
+        if unknown := [name for name in columns if name not in known]:
+            known.update(decide(unknown))
+        return known
 
 
 @dataclass(frozen=True)
@@ -67,8 +79,11 @@ class Source:
     header: bool | None = None
     compression: str | None = None
     quote: str = '"'
+    repair: bool = False  # a header that is missing or spoilt gets names
     types: Mapping[str, ColumnType] = field(default_factory=dict)
-    date_formats: Mapping[str, str] = field(default_factory=dict)
+    notations: Mapping[str, Notation] = field(default_factory=dict)  # how columns are written
+    as_written: frozenset[str] = frozenset()  # columns of which no notation is looked for
+    is_settled: bool = False  # nor of any other: what is said is all
     table: DatabaseTable | None = None
     expected: frozenset[str] = frozenset()  # columns that somebody counts on, which tell a header from a record
     frame: pl.DataFrame | None = field(default=None, compare=False, repr=False)
@@ -93,7 +108,7 @@ class Source:
     @classmethod
     def in_memory(cls, frame: pl.DataFrame) -> Source:
         """A frame of ours as it is."""
-        return cls(Path(FRAME), frame=frame)
+        return cls(Path(FRAME), frame=frame, is_settled=True)
 
     @property
     def is_frame(self) -> bool:
@@ -113,15 +128,25 @@ class Source:
     @property
     def named_columns(self) -> frozenset[str]:
         """Columns that somebody counts on or says something about."""
-        return self.expected | set(self.types) | set(self.date_formats)
+        return self.expected | set(self.types) | set(self.notations)
 
     def declared_type(self, column: str) -> ColumnType | None:
-        """The type the user gave a column, also through a date format."""
+        """The type the user gave a column, also through how it is written."""
         if column in self.types:
             return ColumnType(self.types[column])
-        if column in self.date_formats:
-            return ColumnType.DATETIME if "%H" in self.date_formats[column] else ColumnType.DATE
-        return None
+        return (self.notations[column].type or ColumnType.FLOAT) if column in self.notations else None
+
+    def settled(self, layout: Layout) -> Source:
+        """The same with everything said that was found out about how columns are written."""
+        noted = {c.name: c.notation for c in layout.columns if c.notation is not None and not c.is_folder}
+        types = {**{name: layout.type_of(name) for name in noted}, **self.types}
+        return replace(self, types=types, notations={**noted, **self.notations}, is_settled=True)
+
+    def as_texts(self, columns: Iterable[str]) -> Source:
+        """The same with some columns read letter by letter."""
+        names = set(columns)
+        notations = {name: notation for name, notation in self.notations.items() if name not in names}
+        return replace(self, types={**self.types, **dict.fromkeys(names, ColumnType.TEXT)}, notations=notations)
 
 
 @contextmanager
@@ -142,6 +167,9 @@ class ColumnSchema:
     type: ColumnType
     is_empty: bool = False  # no cell was seen, so that the type says nothing
     is_folder: bool = False  # named by the folders that the files lie in
+    may_be_odd: bool = True  # cells that were seen may have a notation of their own
+    notation: Notation | None = None  # how its values are written, where that is not as usual
+    question: Question | None = None  # what its cells do not say about that
 
 
 @dataclass(frozen=True)
@@ -156,6 +184,9 @@ class Layout:
     header: bool = True
     compression: str | None = None
     eol: str = "\n"
+    skip: int = 0  # lines at the start that hold no records, where that is not just the header
+    repairs: tuple[Repair, ...] = ()  # of the header, where they were asked for
+    n_unfolded_bytes: int = 0  # about what cells take once all are written out, where a file holds equal ones once
     n_rows_hint: int | None = None  # an estimate from the sample, exact only for small files and Parquet
 
     @cached_property
@@ -172,19 +203,23 @@ class Layout:
         """The type of a column by name."""
         return self.types[name]
 
+    def notation_of(self, name: str) -> Notation | None:
+        """How a column is written, where that is not as usual."""
+        return self.column(name).notation
+
     def column(self, name: str) -> ColumnSchema:
         """A column by name."""
         return self.columns[self.names.index(name)]
 
 
-def _identity(source: Source) -> Hashable:
+def identity_of(source: Source) -> Hashable:
     """A table of a database, or a file as it is now and how it is to be read."""
     if source.table is not None:
         return source.table
     state = source.path.stat()
     return (
         source.path, state.st_ino, state.st_mtime_ns, state.st_size, source.format, source.delimiter, source.encoding,
-        source.header, source.compression, source.quote,
+        source.header, source.compression, source.quote, source.repair,
     )  # fmt: skip
 
 

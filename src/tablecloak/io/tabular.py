@@ -10,7 +10,7 @@ import polars as pl
 
 from tablecloak.errors import DataError, require_columns
 from tablecloak.io.atomic import writing
-from tablecloak.io.cells import as_laid_out, with_categories
+from tablecloak.io.cells import as_laid_out, typed, with_categories
 from tablecloak.io.database import read_table, write_table
 from tablecloak.io.formats import Reading, Writing, format_and_compression, format_called, writable_formats
 from tablecloak.io.parts import Part, is_many, read_part, read_parts
@@ -44,7 +44,7 @@ def read_frame(
     layout = sniff(source)
     wanted = wanted_columns(layout, columns, source.location)
     if source.frame is not None:
-        return with_categories(source.frame.select(wanted), layout, categorical)
+        return with_categories(typed(source.frame.select(wanted), source, layout), layout, categorical)
     if source.table is not None:
         frames = [as_laid_out(batch, source, layout, categorical) for batch in read_table(source.table, layout, wanted)]
         return pl.concat(frames)

@@ -27,7 +27,7 @@ from tablecloak.profile.presets import preset_named
 from tablecloak.profile.profile import Profile, inspect_frame, inspect_source
 from tablecloak.profile.remedies import Remedy, is_identifying, remedies
 from tablecloak.profile.roles import Advice
-from tablecloak.profile.starter import MANY_VALUES, as_read
+from tablecloak.profile.starter import MANY_VALUES
 from tablecloak.profile.techniques import catalogue
 from tablecloak.release.plan import source_of
 from tablecloak.transforms.base import Family
@@ -197,7 +197,7 @@ def _of_table(profile: Profile) -> AdviceReport:
     person = next(iter(profile.with_role(Role.PERSON)), None)
     columns = []
     for each in profile.columns:
-        advice = as_read(each.advice, is_typed=_is_typed(profile))
+        advice = each.advice
         found = remedies(each.column, advice, person=person)
         columns.append(ColumnAdvice(each.name, advice.looks_like, Fitness.ADVISED, found))
     table = _on_table(columns, {each.name: each.column for each in profile.columns}, profile.n_rows)
@@ -212,7 +212,7 @@ def _of_policy(policy: Policy, profile: Profile | None) -> AdviceReport:
     for name in names:
         spec = policy.columns.get(name) or ColumnSpec(role=Role.KEEP)
         if profile and name in seen:
-            column, own = seen[name].column, as_read(seen[name].advice, is_typed=_is_typed(profile))
+            column, own = seen[name].column, seen[name].advice
         else:
             column, own = _unseen(name, spec)
         advice = _under(own, spec.role)
@@ -222,10 +222,6 @@ def _of_policy(policy: Policy, profile: Profile | None) -> AdviceReport:
     table = [*_on_policy(policy, profile, described)]
     file = profile.file.path if profile and profile.file else None
     return AdviceReport(tuple(columns), tuple(table), profile.n_rows if profile else None, file, has_policy=True)
-
-
-def _is_typed(profile: Profile) -> bool:
-    return profile.file is None or profile.file.delimiter is None
 
 
 def _unseen(name: str, spec: ColumnSpec) -> tuple[Column, Advice]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.annotated_handlers import GetJsonSchemaHandler
@@ -17,6 +17,7 @@ from tablecloak import registry
 from tablecloak.algorithms.base import Algorithm
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.errors import PolicyError, did_you_mean
+from tablecloak.io.notation import DATES, NUMBERS, Notation, is_format
 from tablecloak.io.places import Place, database_table, is_uri, named, place_of
 from tablecloak.metrics.distributions import DISTRIBUTION_METRICS
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of, relabel
@@ -179,6 +180,8 @@ class InputSpec(_PlaceSpec):
     header: bool | None = None
     compression: str | None = None
     quote: Annotated[str, Field(min_length=1, max_length=1)] = '"'
+    repair: bool = False
+    """a header that is missing or spoilt is repaired, as `tablecloak inspect --repair` shows"""
 
 
 class PopulationSpec(Spec):
@@ -251,7 +254,15 @@ class ColumnSpec(Spec):
     type: ColumnType | None = None
     """found out from the data unless given"""
     format: str | None = None
-    """how dates are written, as in %d/%m/%Y"""
+    """how dates are written, as in dd/mm/yyyy, d mmmm yyyy (months by name), excel (days that it counts) or %d/%m/%Y"""
+    last_year: Annotated[int, Field(ge=1900, le=2200)] | None = None
+    """last of the hundred years that years of two digits stand for"""
+    decimal: Literal[".", ","] | None = None
+    """what begins the decimals of numbers, where it is a comma"""
+    thousands: Literal[",", ".", " ", "'"] | None = None
+    """what parts every three digits of large numbers"""
+    unit: Annotated[str, Field(min_length=1, max_length=16)] | None = None
+    """what stands before or behind every number: a currency, a unit, %"""
     hierarchy: AnyHierarchy | None = None
     """how values become coarser: a file, a name under `hierarchies`, or a kind with its parameters"""
     transform: AnyTransforms = ()
@@ -269,11 +280,42 @@ class ColumnSpec(Spec):
         if self.separator is not None and self.role is not Role.ITEMS:
             message = f"only sets of items have one, and this column has the role {self.role}"
             faults.append(fault(("separator",), message, hint="remove it, or use role: items"))
-        if self.format is not None and self.type not in (None, ColumnType.DATE, ColumnType.DATETIME):
-            faults.append(fault(("format",), f"only dates have one, and this column has the type {self.type}"))
+        faults += self._notation_faults()
         if faults:
             raise invalid("ColumnSpec", faults)
         return self
+
+    def _notation_faults(self) -> Iterator[InitErrorDetails]:
+        """Ways of writing that do not fit the type, or each other."""
+        if self.format is not None and self.type not in (None, *DATES):
+            yield fault(("format",), f"only dates have one, and this column has the type {self.type}")
+        elif self.format is not None and not is_format(self.format):
+            hint = "d is the day, m the month, y the year: dd.mm.yyyy, mm/dd/yy, d mmmm yyyy, yyyymmdd; or excel"
+            yield fault(("format",), "a date has a day, a month and a year", hint=hint)
+        elif self.format is not None and self.last_year is None and Notation(self.format).has_short_years:
+            hint = "last_year: 2026 reads 27 as 1927 and 26 as 2026"
+            yield fault(("format",), "years of two digits need the last_year that they stand for", hint=hint)
+        for key in ("decimal", "thousands", "unit"):
+            if getattr(self, key) is not None and (self.format is not None or self.type not in (None, *NUMBERS)):
+                yield fault((key,), f"only numbers have one, and this column has the type {self.type or 'date'}")
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            hint = f'decimal: "{"," if self.thousands == "." else "."}"'
+            yield fault(("thousands",), "decimals begin with the same mark", hint=hint)
+
+    @property
+    def notation(self) -> Notation | None:
+        """How the cells of the column are written, where the policy says so."""
+        notation = Notation(self.format, self.last_year, self.decimal, self.thousands, self.unit)
+        return notation if notation != Notation() else None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column is treated letter by letter, so that how its values are written does not matter."""
+        if self.role in (Role.PERSON, Role.ITEMS, Role.IDENTIFIER, Role.DROP, Role.KEEP):
+            return True
+        if self.transform:
+            return ColumnType.TEXT in self.transform[0].types
+        return getattr(self.hierarchy, "name", None) in ("mask", "tree")
 
     def _transform_faults(self) -> Iterator[InitErrorDetails]:
         """Transforms that mean nothing for a column of this role."""

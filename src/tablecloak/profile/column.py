@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tablecloak.data.domain import distinct_of
 from tablecloak.data.table import ColumnType
 from tablecloak.io.frames import column_type
+from tablecloak.io.notation import WHOLE_FLOAT, Evidence, Notation, Question, Written
 from tablecloak.values.cell_grammar import format_value
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -44,11 +45,29 @@ class Column:
     years: float | None = field(default=None, repr=False)  # from the first to the last date
     n_alone: int = 0  # records whose value nobody else has
     is_whole: bool = False  # numbers without fractions, whatever their type
+    notation: Notation | None = None  # how its values are written, where that is not as usual
+    question: Question | None = None  # what its cells do not say about that
 
     @cached_property
     def words(self) -> frozenset[str]:
         """The words of the name in lower case, and the name without separators."""
         return words_of(self.name)
+
+    @cached_property
+    def written(self) -> Written:
+        """How the values are written: as all cells say or, where nobody looked at all, those of the sample."""
+        if self.notation is not None or self.question is not None:
+            return Written(self.type, self.notation, self.question)
+        evidence = Evidence(self.name, self.type)
+        evidence.add(pl.Series(self.name, self.sample, dtype=pl.String))
+        return evidence.decided()
+
+    @property
+    def reading(self) -> dict[str, str | int]:
+        """Keys of a policy that make its cells read rightly."""
+        if self.notation is None:
+            return {}
+        return {"type": str(self.type), **(self.notation.keys if self.notation != WHOLE_FLOAT.notation else {})}
 
     @property
     def n_present(self) -> int:

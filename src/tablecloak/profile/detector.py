@@ -22,7 +22,7 @@ class Match:
     role: Role
     reason: str
     certainty: float  # of several matches the most certain counts; 0.5 is a word of the header alone
-    reading: Mapping[str, str] = field(default_factory=dict)  # keys of a policy that make a file read rightly
+    reading: Mapping[str, str | int] = field(default_factory=dict)  # keys of a policy that make a file read rightly
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tablecloak.attacks.row_classes import class_sizes
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose_memory
 from tablecloak.errors import DataError
-from tablecloak.io.frames import from_frame
+from tablecloak.io.header import Repair
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
@@ -40,6 +40,7 @@ class FileFacts:
     encoding: str | None = None
     delimiter: str | None = None
     compression: str | None = None
+    repairs: tuple[Repair, ...] = ()  # of the header, where they were asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +119,21 @@ class Profile(Shown):
 
 
 def inspect_file(
-    path: Place, *, header: bool | None = None, population: int | None = None, demand: Demand | None = None
+    path: Place,
+    *,
+    header: bool | None = None,
+    repair: bool = False,
+    population: int | None = None,
+    demand: Demand | None = None,
 ) -> Profile:
     """The profile of a file.
 
     Args:
         header: whether the first row has the names of columns; None: find out, and ask where that is not clear.
+        repair: a header that is missing or spoilt gets names.
         population: number of people that the file is a sample of.
     """
-    return inspect_source(Source.of(path, header=header), population=population, demand=demand)
+    return inspect_source(Source.of(path, header=header, repair=repair), population=population, demand=demand)
 
 
 def inspect_source(
@@ -138,7 +145,7 @@ def inspect_source(
     choice = choose_memory(demand or Demand(), bytes_in_memory(layout), verb=verb)
     text = [column.name for column in layout.columns if column.type is ColumnType.TEXT]
     frame = require_rows(read_frame(source, categorical=text), place)
-    return replace(_profile(frame, population), file=_facts(place, layout), choice=choice)
+    return replace(_profile(frame, population, layout), file=_facts(place, layout), choice=choice)
 
 
 def inspect_frame(data: Any, *, population: int | None = None) -> Profile:
@@ -147,14 +154,20 @@ def inspect_frame(data: Any, *, population: int | None = None) -> Profile:
     Args:
         population: number of people that the frame is a sample of; None estimates nothing about them.
     """
-    frame = from_frame(data)
-    if not frame.height or not frame.width:
+    source = Source.of(data)
+    assert source.frame is not None
+    if not source.frame.height or not source.frame.width:
         raise DataError("the table has no rows", hint="pass a table with at least one row")
-    return _profile(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)), population)
+    frame = read_frame(source)
+    return _profile(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)), population, sniff(source))
 
 
-def _profile(frame: pl.DataFrame, population: int | None = None) -> Profile:
-    described = [column_of(frame[name]) for name in frame.columns]
+def _profile(frame: pl.DataFrame, population: int | None, layout: Layout) -> Profile:
+    described = []
+    for series in frame:
+        column, coded = column_of(series)
+        how = layout.column(series.name)
+        described.append((replace(column, notation=how.notation, question=how.question), coded))
     codes = {column.name: coded for column, coded in described}
     advice = advise_all({column.name: column for column, _ in described}, codes)
     columns = [ColumnProfile(column, advice[column.name]) for column, _ in described]
@@ -215,4 +228,6 @@ def _with_partners(column: ColumnProfile, worst: ColumnSet) -> ColumnProfile:
 def _facts(path: Place, layout: Layout) -> FileFacts:
     if layout.format not in DELIMITED:
         return FileFacts(str(path), layout.format, layout.n_bytes)
-    return FileFacts(str(path), layout.format, layout.n_bytes, layout.encoding, layout.delimiter, layout.compression)
+    return FileFacts(
+        str(path), layout.format, layout.n_bytes, layout.encoding, layout.delimiter, layout.compression, layout.repairs
+    )  # fmt: skip

@@ -27,7 +27,7 @@ class Advice:
     reason: str
     looks_like: str
     detector: str | None = None
-    reading: Mapping[str, str] = field(default_factory=dict)  # keys of a policy that make a file read rightly
+    reading: Mapping[str, str | int] = field(default_factory=dict)  # keys of a policy that make a file read rightly
 
 
 def advise(column: Column, detection: Detection | None) -> Advice:
@@ -37,6 +37,7 @@ def advise(column: Column, detection: Detection | None) -> Advice:
     values stand for single people.
     """
     advice = next(advice for rule in _RULES if (advice := rule(column, detection)))
+    advice = replace(advice, reading={**column.reading, **advice.reading})
     if advice.role is Role.IDENTIFIER and column.is_unique and "unique" not in advice.reason:
         return replace(advice, reason=f"unique, {advice.reason}")
     return advice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -56,6 +56,7 @@ def starter_policy(
     output: str | None = None,
     preset: str = STANDARD,
     year: int | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Starter:
     """The starter policy of a profiled table.
 
@@ -63,6 +64,7 @@ def starter_policy(
         source: the data, as the policy should name it.
         output: the release, as the policy should name it.
         year: of publication, from which presets count ages; this year unless given.
+        about: what somebody said about the data: keys of `input` beside its path.
 
     Raises: DataError if no column can be generalized.
     """
@@ -78,7 +80,7 @@ def starter_policy(
         f"# A start, not a verdict: read every role before you trust it. Preset {preset}: {chosen.summary}",
         *([f"# Reference: {chosen.reference}"] if chosen.reference else []),
         "version: 1  # of the policy format",
-        *([f"input: {scalar(source)}  # relative to this file"] if source else []),
+        *_input(source, about or {}),
         "",
         "columns:  # identifier, person and drop are not published, quasi is generalized, the rest stays as it is",
         *_aligned([(f"  {scalar(line.column.name)}: {flow(line.spec)}", line.why) for line in columns]),
@@ -140,9 +142,7 @@ def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
 
 def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnProfile, Advice]]:
     """Roles under the preset; if none is quasi, numbers that would be left out are generalised instead."""
-    is_typed = profile.file is None or profile.file.delimiter is None
-    advice = preset.advise(profile.columns, year)
-    advised = [(c, as_read(each, is_typed=is_typed)) for c, each in zip(profile.columns, advice, strict=True)]
+    advised = list(zip(profile.columns, preset.advise(profile.columns, year), strict=True))
     if any(advice.role is Role.QUASI for _, advice in advised):
         return advised
     numbers = [
@@ -161,15 +161,8 @@ def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnPr
     return [(column, changed.get(column.name, advice)) for column, advice in advised]
 
 
-def as_read(advice: Advice, *, is_typed: bool) -> Advice:
-    """Only text files are read as the policy says; in a typed table, dates under another type stay what they are."""
-    if not advice.reading or not is_typed:
-        return advice
-    return replace(advice, role=Role.DROP, reason="dates that are not stored as dates; store them so", reading={})
-
-
 def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None, transform: list[dict[str, Any]]) -> _Line:
-    is_read = advice.role is Role.QUASI or (transform and advice.role in PUBLISHED)
+    is_read = advice.role in (Role.QUASI, Role.SENSITIVE) or (transform and advice.role in PUBLISHED)
     spec: dict[str, Any] = {"role": str(advice.role), **(advice.reading if is_read else {})}
     why = " ".join(f"{advice.looks_like}: {advice.reason}".split())
     if transform and advice.role is not Role.DROP:
@@ -212,6 +205,13 @@ def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[t
         if preset.t is not None and 1 < n_values <= MANY_VALUES:
             why = "each group is about as mixed as the whole table"
             yield f"  - {{model: t-closeness, t: {preset.t}, sensitive: {name}}}", why
+
+
+def _input(path: str | None, about: Mapping[str, Any]) -> list[str]:
+    if path is None:
+        return []
+    spec = {"path": path, **{key: value for key, value in about.items() if value is not None}}
+    return [f"input: {scalar(path) if len(spec) == 1 else flow(spec)}  # relative to this file"]
 
 
 def _output(path: str | None) -> list[str]:

@@ -17,13 +17,12 @@ from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.choose import bytes_in_memory
 from tablecloak.engines.equal_rows import Hidden
 from tablecloak.engines.local.engine import LocalEngine
-from tablecloak.io.frames import from_frame
 from tablecloak.io.places import place_of
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
 from tablecloak.io.tabular import read_frame, refuse_empty, require_rows
 from tablecloak.policy.schema import Policy
-from tablecloak.release.plan import source_of
+from tablecloak.release.plan import as_policy_says, source_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +74,7 @@ def texts_of(engine: Engine, source: Source, columns: Sequence[str]) -> Table:
     if source.frame is not None:
         texts = source.frame.select(pl.col(n).cast(pl.String) for n in columns)
         return engine.read(Source.in_memory(texts), columns=None, categorical=columns)
-    as_text = replace(source, types=dict.fromkeys(columns, ColumnType.TEXT), date_formats={})
+    as_text = replace(source, types={}, notations={}, is_settled=True).as_texts(columns)
     return engine.read(as_text, columns=columns, categorical=columns)
 
 
@@ -90,8 +89,10 @@ def source_of_release(data: Any, policy: Policy | None = None, *, expected: Coll
 
 def source_of_original(data: Any, policy: Policy | None = None, *, expected: Collection[str] = ()) -> Source:
     """Where an original is, read as the policy says; a frame is as it is."""
-    if policy is None or not is_place(data):
+    if policy is None:
         return Source.of(data, expected=frozenset(expected))
+    if not is_place(data):
+        return as_policy_says(Source.of(data), policy)
     return source_of(policy.with_files(source=data))
 
 
@@ -101,7 +102,7 @@ def original_frame(original: Any, policy: Policy | None = None, *, expected: Col
     Raises: DataError if the place has no rows.
     """
     if not is_place(original):
-        return from_frame(original)
+        return read_frame(source_of_original(original, policy))
     place = place_of(original)
     source = source_of_original(place, policy, expected=expected)
     names = sniff(source).names

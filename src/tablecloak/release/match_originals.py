@@ -8,7 +8,7 @@ original then lie in the same part, and parts are looked at one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,11 @@ from tablecloak.engines.equal_rows import Hidden, KeyArray
 from tablecloak.engines.local.engine import LocalTable
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.cells import parsed
+from tablecloak.io.notation import Notation
 from tablecloak.io.sources import Source
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import ColumnSpec, Missing
+from tablecloak.policy.sections import Missing
 from tablecloak.release.finished import FinishedRelease, texts_of
 from tablecloak.release.plan import Plan
 from tablecloak.release.prepare import settle_persons
@@ -84,18 +85,20 @@ class Original:
     types: Mapping[str, ColumnType]  # of all columns
     drops: tuple[str, ...]  # rows with an empty cell here were left out
     n_dropped: int
+    notations: Mapping[str, Notation] = field(default_factory=dict)  # how columns are written
 
     @classmethod
     def read(cls, engine: Engine, source: Source, policy: Policy, plan: Plan) -> Original:
         """What is needed of a file, a table of a database or a frame."""
-        types = dict(engine.layout(source).types)
+        layout = engine.layout(source)
+        types, source = dict(layout.types), source.settled(layout)
         others = [*plan.sensitive, *policy.columns_with(Role.PERSON), *plan.goal.guard_columns]
         columns = list(dict.fromkeys([*plan.quasi, *(n for n in others if n in types)]))
         table = engine.read(Source.of(source), columns=columns, categorical=[*plan.quasi, *plan.sensitive])
         droppable = policy.columns_with(Role.QUASI, Role.SENSITIVE)
         drops = tuple(n for n in droppable if n in table.types and policy.missing_of(n) is Missing.DROP)
         rows = engine.select(table, columns, without_missing=drops) if drops else table
-        return cls(source, rows, types, drops, table.n_rows - rows.n_rows)
+        return cls(source, rows, types, drops, table.n_rows - rows.n_rows, source.notations)
 
     def texts(self, engine: Engine, columns: Sequence[str]) -> Table:
         """Some columns of the same rows, letter by letter."""
@@ -121,20 +124,20 @@ class Original:
 # One column -----------------------------------------------------------------------------------------------------------
 
 
-def equal_cells(published: pl.Series, original: pl.Series, type_: ColumnType, spec: ColumnSpec | None) -> Equal:
+def equal_cells(published: pl.Series, original: pl.Series, type_: ColumnType, notation: Notation | None) -> Equal:
     """The cells of a column as numbers that are equal where the cells mean the same value."""
-    words = np.concatenate([_words(series, type_, spec) for series in (published, original)])
+    words = np.concatenate([_words(series, type_, notation) for series in (published, original)])
     codes = np.unique(words, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return Equal(published.name, codes[: len(published)], codes[len(published) :])
 
 
-def _words(texts: pl.Series, type_: ColumnType, spec: ColumnSpec | None) -> KeyArray:
+def _words(texts: pl.Series, type_: ColumnType, notation: Notation | None) -> KeyArray:
     """A number for every cell that looks like chance, the same for texts that stand for the same value of a type."""
     distinct = distinct_of(texts if texts.dtype == pl.Categorical else texts.cast(pl.Categorical))
     plain = distinct.values.cast(pl.String)
-    values = parsed(plain, type_)
-    if spec is not None and spec.format is not None and type_ in (ColumnType.DATE, ColumnType.DATETIME):
-        values = values.fill_null(parsed(plain, type_, spec.format))
+    values = parsed(plain, type_, notation)
+    if notation is not None:  # a release that is no text file writes values as usual
+        values = values.fill_null(parsed(plain, type_))
     # what is no value of the type stands for itself
     words = np.where(values.is_not_null().to_numpy(), values.hash(seed=0).to_numpy(), plain.hash(seed=1).to_numpy())
     return distinct.recoded(words.astype(np.uint64))
@@ -157,6 +160,7 @@ def with_persons(plan: Plan, policy: Policy, original: Table) -> Plan:
 
 def coded_original(engine: Engine, plan: Plan, policy: Policy, before: Original) -> tuple[Coding, Plan]:
     """The original as codes, and the plan with persons where they have several records."""
+    plan = plan if before.source.is_frame else replace(plan, source=before.source)
     original, plan = settle_persons(engine, before.table, with_persons(plan, policy, before.table))
     there = {n: c for n, c in plan.policy.columns.items() if n in original.types}
     plan_of_original = replace(plan, policy=plan.policy.model_copy(update={"columns": there}))
@@ -181,7 +185,7 @@ def beside_in_memory(
     same = []
     if equal:
         after, then = engine.frame(release.texts(equal))[numbers], engine.frame(before.texts(engine, equal))
-        same = [equal_cells(after[n], then[n], before.types[n], policy.columns.get(n)) for n in equal]
+        same = [equal_cells(after[n], then[n], before.types[n], before.notations.get(n)) for n in equal]
     labels = engine.frame(judged)
     generalized = []
     if plan.algorithm.publishes is not Publishes.CENTERS:
@@ -386,8 +390,8 @@ class _Parts:
         """The cells that must be equal, under names that no quasi-identifier has."""
         if texts is None:
             return {}
-        types, columns = self.before.types, self.policy.columns
-        return {_cell(n): _words(texts[n], types[n], columns.get(n)) for n in self.equal}
+        types, notations = self.before.types, self.before.notations
+        return {_cell(n): _words(texts[n], types[n], notations.get(n)) for n in self.equal}
 
     def _hashed(self, rows: pl.DataFrame) -> IntArray:
         """A number that rows share where all cells that must be equal are, (n_rows,)."""

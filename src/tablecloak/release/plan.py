@@ -18,6 +18,8 @@ from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, T
 from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean, require_columns
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.atomic import Outputs
+from tablecloak.io.cells import canonical_texts
+from tablecloak.io.notation import Notation
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.learning import is_installed
@@ -251,17 +253,18 @@ class Plan:
             if chosen is None:
                 masked = _masked_codes(distinct, column_type)
                 return masked or (_automatic(distinct, column_type) if self.algorithm.needs_hierarchies else None)
-            return _hierarchy(chosen, distinct, column_type)
+            notation = self.source.notations.get(column) if self.source else None
+            return _hierarchy(chosen, distinct, column_type, notation)
 
         return make
 
 
-def _hierarchy(chosen: Any, distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
+def _hierarchy(chosen: Any, distinct: pl.Series, column_type: ColumnType, notation: Notation | None) -> Hierarchy:
     from tablecloak.hierarchy.hierarchy_files import read_hierarchy
     from tablecloak.hierarchy.kinds.base import build
 
     if isinstance(chosen, Path):
-        return read_hierarchy(chosen)
+        return read_hierarchy(chosen, as_column=lambda texts: canonical_texts(texts, column_type, notation))
     return build(chosen, distinct.to_list(), column_type.value)
 
 
@@ -310,9 +313,31 @@ def source_of(policy: Policy) -> Source:
         header=spec.header,
         compression=spec.compression,
         quote=spec.quote,
+        repair=spec.repair,
         types={name: c.type for name, c in policy.columns.items() if c.type is not None},
-        date_formats={name: c.format for name, c in policy.columns.items() if c.format is not None},
+        notations={name: c.notation for name, c in policy.columns.items() if c.notation is not None},
+        as_written=frozenset(name for name, c in policy.columns.items() if c.is_text),
         expected=frozenset(policy.columns),
+    )
+
+
+def as_policy_says(source: Source, policy: Policy) -> Source:
+    """A frame, and what a policy says about how its texts are written; other columns have their types already."""
+    assert source.frame is not None
+    schema = source.frame.schema
+    specs = {name: spec for name, spec in policy.columns.items() if name in schema}
+    texts = [name for name, spec in specs.items() if spec.is_text or spec.type is ColumnType.TEXT]
+    types = {
+        name: spec.type for name, spec in specs.items()
+        if spec.type not in (None, ColumnType.TEXT)
+        and (isinstance(schema[name], pl.String) or spec.notation or spec.type is ColumnType.INTEGER)
+    }  # fmt: skip
+    return replace(
+        source,
+        types=types,
+        notations={name: spec.notation for name, spec in specs.items() if spec.notation is not None},
+        as_written=frozenset(texts),
+        expected=frozenset(specs),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 
 from tablecloak.arrays import IntArray
-from tablecloak.data.table import ColumnType, Order
+from tablecloak.data.table import Order, Role
 from tablecloak.engines.base import Engine, Table
 from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.errors import DataError, IncompatibleChoice
@@ -26,7 +26,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.policy.secrets import secret_of
 from tablecloak.policy.sections import Missing
 from tablecloak.progress import Timed
-from tablecloak.release.plan import Plan
+from tablecloak.release.plan import Plan, as_policy_says
 from tablecloak.release.shapes.base import Shape, shape_of
 from tablecloak.release.transform import published, transformed, without_originals
 
@@ -98,8 +98,10 @@ def read(
     shape = shape_of(policy)
     with timed.phase("read") as notes:
         secret = engine.remembered(secret_of(policy), is_new=policy.secret is None)
-        read_as = source if source.is_frame else shape.reading(source, policy)
+        read_as = as_policy_says(source, policy) if source.is_frame else shape.reading(source, policy)
         layout = memo(("layout", repr(read_as)), lambda: engine.layout(read_as))
+        _refuse_questions(layout, policy, source)
+        read_as = read_as.settled(layout)
         location = None if source.is_frame else source.location
         delimiter = layout.delimiter if layout.format == "sets" else None
         plan = shape.plan(
@@ -107,7 +109,8 @@ def read(
         )
         preload(layout.n_rows_hint or 0, refines=plan.algorithm.name == "auto")
         table_source = _letter_by_letter(read_as, layout, plan)
-        plan = plan if source.is_frame else replace(plan, source=source)  # a release does not hold its originals
+        # a release does not hold its originals
+        plan = plan if source.is_frame else replace(plan, source=source.settled(layout))
         key = ("table", repr(table_source), plan.read_columns, plan.categorical)
         table = memo(key, lambda: engine.read(table_source, columns=plan.read_columns, categorical=plan.categorical))
         if plan.changed:
@@ -125,6 +128,18 @@ def read(
     return plan, table
 
 
+def _refuse_questions(layout: Layout, policy: Policy, source: Source) -> None:
+    """Refuse quasi-identifiers whose values cannot be read without an answer: as texts they would be told apart by
+    letters that mean nothing."""
+    for name in policy.columns_with(Role.QUASI):
+        column, spec = (layout.column(name) if name in layout.names else None), policy.columns[name]
+        if column is None or column.question is None or spec.type is not None or isinstance(spec.hierarchy, str):
+            continue
+        raise DataError(
+            f"column '{name}' holds {column.question.text}", hint=column.question.hint(name), location=source.location
+        )
+
+
 def _letter_by_letter(source: Source, layout: Layout, plan: Plan) -> Source:
     """The source with columns that are only kept read as text, if they go from a text file to another.
 
@@ -136,8 +151,7 @@ def _letter_by_letter(source: Source, layout: Layout, plan: Plan) -> Source:
     used = {*plan.quasi, *plan.sensitive, *plan.publication.starred, *plan.changed, *plan.weights, plan.person,
             plan.target}  # fmt: skip
     text_columns = {name for name in plan.publication.columns if name not in used | {plan.algorithm.group_column}}
-    formats = {name: f for name, f in source.date_formats.items() if name not in text_columns}
-    return replace(source, types={**source.types, **dict.fromkeys(text_columns, ColumnType.TEXT)}, date_formats=formats)
+    return source.as_texts(text_columns)
 
 
 def prepare(

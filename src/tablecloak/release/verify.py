@@ -375,7 +375,7 @@ def _held_in_groups(
     columns = [n for n in _group_columns(grouped, policy) if n in before.types]
     originals = engine.frame(before.texts(engine, columns)) if columns else pl.DataFrame()
     equal = {
-        name: equal_cells(grouped.texts(name), originals[name], before.types[name], policy.columns.get(name))
+        name: equal_cells(grouped.texts(name), originals[name], before.types[name], before.notations.get(name))
         for name in columns
     }
     foreign = _foreign_values(grouped, equal)

@@ -165,6 +165,7 @@ class Bars:
     values: tuple[float, ...]
     top: float | None = None
     unit: Unit = "share"
+    axis: str = ""  # what the length of a bar is
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,7 @@ class PairedBars:
     one: tuple[float, ...]
     two: tuple[float, ...]
     names: tuple[str, str] = ("before", "after")
+    axis: str = ""  # what the length of a bar is
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,7 @@ class SteppedLines:
     edges: tuple[str, ...]
     before: tuple[float, ...]
     after: tuple[float, ...]
+    axis: str = ""  # what the height of a line is
 
 
 @dataclass(frozen=True, slots=True)

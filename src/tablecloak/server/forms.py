@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
@@ -42,7 +43,7 @@ class Field:
     """One input."""
 
     name: str
-    kind: str  # whole, number, choice, flag, column, columns or text
+    kind: str  # whole, number, choice, flag, column, text (as it is typed) or list (read as YAML)
     label: str
     help: str
     is_required: bool
@@ -97,12 +98,15 @@ def _kind(annotation: Any) -> tuple[str, tuple[str, ...]]:
     if origin in (Union, types.UnionType):
         kinds = [_kind(a) for a in get_args(annotation) if a is not type(None)]
         simple = [k for k in kinds if k[0] in ("whole", "number", "choice")]
+        lists = [k for k in kinds if k[0] == "list"]
         is_number = {k[0] for k in kinds} <= {"whole", "number"}
-        return ("number", ()) if is_number and len(kinds) > 1 else (simple or kinds or [("text", ())])[0]
+        return ("number", ()) if is_number and len(kinds) > 1 else (simple or lists or kinds or [("list", ())])[0]
     if origin is not None and hasattr(annotation, "__metadata__"):
         return _kind(get_args(annotation)[0])
-    plain = {int: "whole", float: "number", bool: "flag"}
-    return plain.get(annotation, "text"), ()
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return "choice", tuple(str(each.value) for each in annotation)
+    plain = {int: "whole", float: "number", bool: "flag", str: "text"}
+    return plain.get(annotation, "list"), ()
 
 
 def settings_from(form: Mapping[str, str], fields: Sequence[Field], prefix: str = "") -> dict[str, Any]:
@@ -123,7 +127,7 @@ def settings_from(form: Mapping[str, str], fields: Sequence[Field], prefix: str 
 
 def _value(raw: str, field: Field) -> Any:
     """Numbers and words as they are; anything else is read as YAML, so lists can be typed."""
-    if field.kind in ("choice", "column"):
+    if field.kind in ("choice", "column", "text"):
         return raw
     if field.kind in ("whole", "number"):
         try:

@@ -46,6 +46,19 @@ STEPS = {
     "ready": "Ready?",
     "export": "Export",
 }
+OF_RUN = ("compare", "ready", "export")  # steps that show a finished run
+# What a check does, by the names of its phases.
+DOING = {
+    "read": "reading the table",
+    "code": "counting values",
+    "compile": "getting ready to search",
+    "solve": "searching",
+    "refine": "searching for less loss",
+    "search boxes": "searching for less loss",
+    "findings": "looking for what singles people out",
+    "recode": "making values coarser",
+    "verify": "counting the result",
+}
 
 
 def state_of(request: Request) -> ServerState:
@@ -178,6 +191,16 @@ class Sent:
             raise DataError("no file was chosen", hint=hint)
         return file.file, file.filename
 
+    def files(self, hint: str) -> list[tuple[BinaryIO, str]]:
+        """All files that were sent, with their names.
+
+        Raises: DataError if none was chosen.
+        """
+        files = [f for f in self.form.getlist("file") if isinstance(f, UploadFile) and f.filename]
+        if not files:
+            raise DataError("no file was chosen", hint=hint)
+        return [(f.file, str(f.filename)) for f in files]
+
     def number(self, name: str, default: int = 0) -> int:
         text = self.text(name)
         return int(text) if text.lstrip("-").isdecimal() else default
@@ -222,7 +245,7 @@ def _environment() -> Environment:
     environment.filters["markup"] = Markup
     environment.filters["drawn"] = lambda chart: Markup(draw(chart))
     environment.filters["shown"] = lambda blocks: Markup(part(blocks))
-    environment.globals.update(product_version=__version__, steps=STEPS, Meter=Meter, Sparkline=Sparkline)
+    environment.globals.update(product_version=__version__, steps=STEPS, doing=DOING, Meter=Meter, Sparkline=Sparkline)
     return environment
 
 
@@ -248,14 +271,16 @@ def _level(value: Any) -> str:
 def render(at: Visit, template: str, *, step: str = "", run: Run | None = None, **values: Any) -> Response:
     """A page; `run` is the one that its status is about, unless it is the newest."""
     project = at.project if isinstance(at, ProjectVisit) else None
+    shown = None if project is None else shell(at.state, project, run, step)
     common = {
         "csrf": sessions_of(at.request).proof(str(at.request.state.session)),
         "project": project,
         "step": step,
         "path": at.request.url.path,
+        "query": at.request.url.query if at.request.method == "GET" else "",
         "is_ephemeral": at.state.settings.is_ephemeral,
         "alert": at.alert,
-        "shell": None if project is None else shell(at.state, project, run),
+        "shell": shown,
     }
     with _rendering:
         html = _environment().get_template(template).render(**common, **values)
@@ -306,7 +331,7 @@ class Shell:
     n_rows: int | None
 
 
-def shell(state: ServerState, project: Project, shown: Run | None = None) -> Shell:
+def shell(state: ServerState, project: Project, shown: Run | None = None, step: str = "") -> Shell:
     """Only what is known already: nothing here waits for a worker."""
     try:
         policy = policy_service.policy_of(state, project)
@@ -317,10 +342,12 @@ def shell(state: ServerState, project: Project, shown: Run | None = None) -> She
     run = shown or next((r for r in every if r.status == "done"), None)
     busy = next((r for r in every if r.is_open), None)
     before = (run.result or {}).get("before") if run else None
+    if step in STEPS:
+        state.store.look_at(project.id, _look(step, run))
     return Shell(
         dataset_name=state.store.dataset(project.dataset).name,
         policy=policy,
-        states=_states(policy, light, every, run),
+        states=_states(policy, light, every, run, state.store.looks(project.id)),
         light=light,
         run=run,
         is_current=run is not None and run.policy == project.policy,
@@ -330,20 +357,25 @@ def shell(state: ServerState, project: Project, shown: Run | None = None) -> She
     )
 
 
-def _states(policy: Policy | None, light: CheckAnswer | None, every: list[Run], done: Run | None) -> dict[str, str]:
-    is_bad = light is not None and not light.ok
+def _look(step: str, run: Run | None) -> str:
+    """What is remembered of somebody who looks at a step; those about a run count for that run."""
+    return f"{step} {run.id}" if step in OF_RUN and run is not None else step
+
+
+def _states(
+    policy: Policy | None, light: CheckAnswer | None, every: list[Run], done: Run | None, looks: set[str]
+) -> dict[str, str]:
+    """The states of all steps; a tick means that somebody looked at the step, and that what it says is valid."""
     newest = every[0].status if every else None
     run = "open" if newest is None else "done" if newest == "done" else "busy" if every[0].is_open else "attention"
-    return {
-        "load": "done",
-        "roles": "done" if policy else "attention",
-        "hierarchies": "done" if policy else "attention",
-        "goals": "attention" if is_bad else "done",
-        "run": run,
-        "compare": "done" if done else "locked",
-        "ready": "locked" if done is None else "done" if is_ready(done) else "attention",
-        "export": "done" if done else "locked",
-    }
+    goals = "open" if light is None else "done" if light.ok else "attention"
+    states = {"load": "done", "roles": "done" if policy else "attention", "hierarchies": "done", "goals": goals}
+    if done is None:
+        states |= dict.fromkeys(OF_RUN, "locked")
+    else:
+        states |= {"compare": "done", "ready": "done" if is_ready(done) else "attention", "export": "done"}
+    is_unseen = {step for step, state in states.items() if state == "done" and _look(step, done) not in looks}
+    return {step: "open" if step in is_unseen else state for step, state in {**states, "run": run}.items()}
 
 
 def back_to(project: Project, step: str, query: str = "") -> Response:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -24,7 +25,7 @@ from tablecloak.server.jobs import Jobs
 from tablecloak.server.steps.run.task import RunRequest
 from tablecloak.server.store import Files, Project, Run, Store
 from tablecloak.server.tables import Means, PolicyTable
-from tablecloak.server.workers import Answer, Crashed, Failed, Request, Task, Worker
+from tablecloak.server.workers import Answer, Crashed, Event, Failed, Request, Task, Worker
 
 DEFAULT_PORT = 8642
 MB = 1_000_000
@@ -128,9 +129,11 @@ def key_of(*parts: str) -> str:
     return sha256("\x00".join(parts).encode()).hexdigest()[:32]
 
 
-def _ask(worker: Worker, task: Task[Request, Answer], request: Request) -> Answer:
+def _ask(
+    worker: Worker, task: Task[Request, Answer], request: Request, is_wanted: Callable[[], bool] = lambda: True
+) -> Answer:
     try:
-        return worker.ask(task, request)
+        return worker.ask(task, request, is_wanted=is_wanted)
     except Failed as failed:
         raise Refused(failed.error, failed.exit_code) from None
     except Crashed:
@@ -145,6 +148,47 @@ class StoredAnswer(Generic[Answer]):
     kind: type[Answer]
     owner: str
     key: str
+
+
+AWHILE = 5.0  # seconds; pages that show an open question ask again every second
+
+
+class OpenQuestion:
+    """A question that a worker is busy with; says what it does."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version  # of the project that it is about
+        self.began = time.monotonic()
+        self.phase = ""
+        self.answer: Any = None
+        self.error: dict[str, Any] | None = None
+        self.ended = threading.Event()
+        self._lock = threading.Lock()
+        self._n_waiting, self._left = 0, self.began
+
+    def wait(self, seconds: float | None) -> bool:
+        """Until it is answered, or so long; says whether it is."""
+        with self._lock:
+            self._n_waiting += 1
+        try:
+            return self.ended.wait(seconds)
+        finally:
+            with self._lock:
+                self._n_waiting -= 1
+                self._left = time.monotonic()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for it, or is about to ask again."""
+        return self._n_waiting > 0 or time.monotonic() - self._left < AWHILE
+
+    def hear(self, event: Event) -> None:
+        if event["kind"] == "start":
+            self.phase = str(event["phase"])
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
 
 
 class ServerState:
@@ -162,6 +206,9 @@ class ServerState:
         self._quick = Worker()
         self._fetching: set[Worker] = set()
         self._checker = Worker(is_patient=True)  # checks may take a while, and pages should not wait for them
+        self._counter = Worker(is_patient=True)  # counts over whole tables that a page shows when they are there
+        self._asking = threading.Lock()
+        self._open: dict[str, OpenQuestion] = {}  # what the checker is asked, by name
         if settings.starts_early:
             threading.Thread(target=self._warm_up, daemon=True).start()
 
@@ -186,21 +233,58 @@ class ServerState:
             self._fetching.discard(worker)
             worker.close()
 
-    def ask_patiently(
+    def ask_if_wanted(
         self, task: Task[Request, Answer], request: Request, is_wanted: Callable[[], bool]
     ) -> Answer | None:
-        """The answer of a task that may take a while; None if it was not wanted any more when its turn came.
+        """The answer of a count that pages do not wait for; None if it was not wanted any more when its turn came.
 
         Raises: Refused.
         """
         try:
-            return self._checker.ask(task, request, is_wanted=is_wanted)
+            return _ask(self._counter, task, request, is_wanted)
         except Cancelled:
             return None
+
+    def begin(
+        self, name: str, version: int, task: Task[Request, Answer], request: Request, keep: Callable[[Answer], None]
+    ) -> OpenQuestion:
+        """Ask what may take a while; a question of the same name about an earlier version is given up.
+
+        Args:
+            keep: gets the answer.
+        """
+        with self._asking:
+            question = self._open.get(name)
+            if question is not None and question.version == version:
+                return question
+            given_up = [other for other, asked in self._open.items() if other == name or not asked.is_awaited]
+            question = self._open[name] = OpenQuestion(version)
+        for other in given_up:  # of this project as it was before, and of projects that nobody looks at now
+            self._checker.cancel(other)
+        threading.Thread(target=self._answer, args=(name, question, task, request, keep), daemon=True).start()
+        return question
+
+    def _answer(
+        self, name: str, question: OpenQuestion, task: Task[Request, Answer], request: Request,
+        keep: Callable[[Answer], None],
+    ) -> None:  # fmt: skip
+        def is_wanted() -> bool:
+            return self._open.get(name) is question and question.is_awaited
+
+        try:
+            question.answer = self._checker.ask(task, request, question.hear, name=name, is_wanted=is_wanted)
+            keep(question.answer)
+        except Cancelled:
+            question.error = {"error": "stale", "message": "the project was changed since", "hint": None}
         except Failed as failed:
-            raise Refused(failed.error, failed.exit_code) from None
+            question.error = failed.error
         except Crashed as crashed:
-            raise Refused({"error": "engine", "message": str(crashed), "hint": None}) from None
+            question.error = {"error": "engine", "message": str(crashed), "hint": None}
+        finally:
+            with self._asking:
+                if self._open.get(name) is question:
+                    del self._open[name]
+            question.ended.set()
 
     def ask_once(self, memo: StoredAnswer[Answer], task: Task[Request, Answer], request: Request) -> Answer:
         """The answer of a quick task, stored for good."""
@@ -277,7 +361,7 @@ class ServerState:
 
     def close(self) -> None:
         self.jobs.close()
-        for worker in (self._quick, self._checker, *self._fetching):
+        for worker in (self._quick, self._checker, self._counter, *self._fetching):
             worker.close()
         self.store.close()
         self._lock.release()

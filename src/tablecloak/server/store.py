@@ -34,6 +34,8 @@ create table if not exists runs (
 create index if not exists runs_of_project on runs (project, created);
 create table if not exists answers (owner text not null, key text not null, value text not null,
   primary key (owner, key));
+create table if not exists looks (project text not null, what text not null, is_left integer not null,
+  primary key (project, what));
 create table if not exists sessions (hash text primary key, created text not null);
 """
 MOST_UNDO = 200
@@ -86,6 +88,8 @@ class Project:
     touched: str
     policy: str = ""
     n_after: int = 0  # policies that can be redone
+    note: str = ""  # what led to the present policy, and would be undone
+    next_note: str | None = None  # what would be redone
 
     @property
     def can_undo(self) -> bool:
@@ -248,6 +252,7 @@ class Store:
             base.execute("delete from policies where project = ?", (id_,))
             base.execute("delete from runs where project = ?", (id_,))
             base.execute("delete from answers where owner = ?", (id_,))
+            base.execute("delete from looks where project = ?", (id_,))
 
     def forget_dataset(self, id_: str) -> None:
         with self._writing() as base:
@@ -315,6 +320,27 @@ class Store:
                 (owner, key, json.dumps(value), owner, owner),
             )
 
+    # What somebody has looked at ------------------------------------------------------------------------------------
+
+    def look_at(self, project: str, what: str) -> None:
+        """Somebody is at a step of a project, and has left the others that were opened."""
+        looks = {row["what"]: row["is_left"] for row in self._all("select * from looks where project = ?", project)}
+        if what in looks and all(is_left for other, is_left in looks.items() if other != what):
+            return
+        with self._writing() as base:
+            base.execute("update looks set is_left = 1 where project = ? and what != ?", (project, what))
+            base.execute("insert or ignore into looks values (?, ?, 0)", (project, what))
+
+    def looks(self, project: str) -> set[str]:
+        """Steps that somebody has looked at and left."""
+        return {row["what"] for row in self._all("select what from looks where project = ? and is_left", project)}
+
+    def forget_looks(self, project: str, *what: str) -> None:
+        """Steps that were written afresh are to be looked at again."""
+        with self._writing() as base:
+            for each in what:
+                base.execute("delete from looks where project = ? and what = ?", (project, each))
+
     # Sessions -------------------------------------------------------------------------------------------------------
 
     def add_session(self, hash_: str) -> None:
@@ -329,7 +355,8 @@ class Store:
             base.execute("delete from sessions")
 
 
-_PROJECT = """select p.*, t.text as policy,
+_PROJECT = """select p.*, t.text as policy, t.note as note,
+  (select a.note from policies a where a.project = p.id and a.position = p.position + 1) as next_note,
   (select count(*) from policies a where a.project = p.id and a.position > p.position) as n_after
   from projects p join policies t on t.project = p.id and t.position = p.position"""
 CHUNK = 1 << 20

@@ -55,6 +55,7 @@ from tablecloak.engines.row_order import content_order
 from tablecloak.engines.run_folder import Opening, RowsPrint, RunFolder, changed_since
 from tablecloak.engines.shards import compact, join, load_answer, save_answer
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.io.cells import typed
 from tablecloak.io.extras import require_installed
 from tablecloak.io.parts import files_of, is_many
 from tablecloak.io.places import DatabaseTable, Place
@@ -114,7 +115,8 @@ class DuckEngine:
         labels: Mapping[str, Sequence[str]] | None = None,
     ) -> StreamTable:  # fmt: skip
         if source.frame is not None:
-            return from_frame(source.frame if columns is None else source.frame.select(columns), self.batch_rows)
+            frame = source.frame if columns is None else source.frame.select(columns)
+            return from_frame(typed(frame, source, sniff(source)), self.batch_rows)
         layout = sniff(source)
         names = wanted_columns(layout, columns, source.location)
         if layout.format == "parquet" and not is_many(source.path):
@@ -141,7 +143,7 @@ class DuckEngine:
             collections.deque(batches, maxlen=0)
             if fingerprint.text != about["rows"]:
                 raise changed_since(source.location)
-        staged = Source(path)
+        staged = Source(path, is_settled=True)
         return replace(self._opened(staged, sniff(staged), names), name=source.location)
 
     def _opened(self, source: Source, layout: FileLayout, names: list[str]) -> StreamTable:
@@ -200,7 +202,7 @@ class DuckEngine:
         path = self.folder.path / f"changed-{next(self._read)}.parquet"
         rows, schema = _begun(replace(stream, types={name: stream.types[name] for name in columns}))
         store_stream(rows, schema, path)
-        source = Source(path)
+        source = Source(path, is_settled=True)
         stored = self._opened(source, sniff(source), list(columns))
         return replace(stream, open=partial(beside, stream, stored))
 

@@ -34,6 +34,7 @@ from tablecloak.engines.row_order import content_order, plain_text, published_or
 from tablecloak.engines.run_folder import Opening
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import DataError
+from tablecloak.io.cells import typed
 from tablecloak.io.frames import column_type
 from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
@@ -96,6 +97,7 @@ class LocalEngine:
     ) -> LocalTable:  # fmt: skip
         if source.frame is not None:
             frame = source.frame if columns is None else source.frame.select(columns)
+            frame = typed(frame, source, sniff(source))
             return table_of(_as_categories(frame, categorical), source.location)
         frame = read_frame(source, columns=columns, categorical=categorical, labels=labels)
         return table_of(frame, source.location)

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.errors import DataError
+from tablecloak.io.header import REPAIR_HINT
 from tablecloak.io.sources import Layout
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ def _quote_error(row: int, line: int, location: str) -> DataError:
 def _ragged_error(row: int, line: int, counts: tuple[int, int], location: str) -> DataError:
     return DataError(
         f"row {row} (line {line}) has {counts[0]} fields, expected {counts[1]}",
-        hint="quote cells that contain the delimiter, or set `delimiter`; if lines are sets of items, `format: sets`",
+        hint="quote cells that contain the delimiter, or set `delimiter`; if lines are sets of items, `format: sets`"
+        + (f"; if it is the header that has other cells than all rows, {REPAIR_HINT}" if row == 1 else ""),
         location=location,
     )
 

@@ -73,19 +73,32 @@ def _middle(path: Path) -> Iterator[bytes]:
             yield chunk[chunk.find(b"\n") + 1 : chunk.rfind(b"\n") + 1]
 
 
-def encoding_of(sample: Sample) -> str:
+def encoding_of(sample: Sample, *, trusts_mark: bool = True) -> str:
+    """The encoding of a sample; a mark at its start says which, unless it must prove true."""
     head = sample.head
     for bom, name in _BOMS.items():
-        if head.startswith(bom):
+        if head.startswith(bom) and (trusts_mark or _all_decode(sample, name.removesuffix("-sig"))):
             return name
     start = head[:4096]
     if len(start) >= 4 and start[1::2].count(0) > len(start) // 4:
         return "utf-16-le"
     if len(start) >= 4 and start[0::2].count(0) > len(start) // 4:
         return "utf-16-be"
-    if _decodes(head, "utf-8", sample.is_whole) and all(_decodes(part, "utf-8", True) for part in sample.middle):
+    if _all_decode(sample, "utf-8"):
         return "utf-8"
     return "cp1252" if _decodes(head, "cp1252", True) else "latin-1"
+
+
+def foreign_bom(head: bytes, encoding: str) -> int:
+    """Bytes of a mark of UTF-8 at the start of text in another encoding, which would read as letters."""
+    is_marked = head.startswith(codecs.BOM_UTF8) and not encoding.lower().startswith("utf")
+    return len(codecs.BOM_UTF8) if is_marked else 0
+
+
+def _all_decode(sample: Sample, encoding: str) -> bool:
+    return _decodes(sample.head, encoding, sample.is_whole) and all(
+        _decodes(part, encoding, True) for part in sample.middle if not encoding.startswith("utf-16")
+    )
 
 
 def _decodes(data: bytes, encoding: str, is_whole: bool) -> bool:
@@ -142,7 +155,8 @@ def is_header(first: Sequence[str], below: Sequence[set[str]], types: Sequence[C
         reason = f"{n_alike} of its {len(first)} cells are like those below" if n_alike else "no name in it is known"
         raise HeaderUnclear(
             f"the first row may be a record instead of names of columns: {reason}",
-            hint="say which it is: input.header: true, or false (inspect and init: --header, --no-header)",
+            hint="say which it is: input.header: true, or false (inspect and init: --header, --no-header);"
+            " input.repair: true takes it for a record",
             location=source.location,
         )
     return True

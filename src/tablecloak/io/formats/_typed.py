@@ -95,3 +95,28 @@ def batches_of(rows: pl.LazyFrame, reading: Reading, n_rows: int) -> Iterator[pl
             odd = [name for name, dtype in batch.schema.items() if not is_normal(dtype, layout.type_of(name))]
         changed = with_text(normalize(typed(batch.select(odd), reading.source, layout)), layout)
         yield batch.with_columns(changed) if odd else batch
+
+
+def unfolded_bytes(rows: pl.LazyFrame, most: int) -> int:
+    """What the cells of a table take once every one is written out, counted until it is more than `most`.
+
+    What a file says about its size does not help: a text that a dictionary holds once may stand in every row.
+    """
+    n_bytes = 0
+    for batch in rows.collect_batches(chunk_size=_COUNTED_ROWS):
+        n_bytes += sum(map(_written_bytes, batch))
+        if n_bytes > most:
+            break
+    return n_bytes
+
+
+def _written_bytes(cells: pl.Series) -> int:
+    if isinstance(cells.dtype, pl.String):
+        return int(cells.str.len_bytes().sum())
+    if isinstance(cells.dtype, pl.Categorical | pl.Enum):  # each category once, and how often it stands there
+        counts = cells.drop_nulls().value_counts(name="n")
+        return int((counts[cells.name].cast(pl.String).str.len_bytes() * counts["n"]).sum())
+    return int(cells.bin.size().sum() if isinstance(cells.dtype, pl.Binary) else cells.estimated_size())
+
+
+_COUNTED_ROWS = 1 << 16

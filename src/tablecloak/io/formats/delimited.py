@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,8 +23,10 @@ from tablecloak.io.cells import infer_type, typed
 from tablecloak.io.formats import Format, Reading, Writing, _row_widths, _text, add_format, format_and_compression
 from tablecloak.io.formats._protect import protect, protect_frame, unprotect, unprotect_expr
 from tablecloak.io.frames import DTYPES
+from tablecloak.io.header import Repair, made_names, repaired_names
+from tablecloak.io.notation import may_be_odd
 from tablecloak.io.private import PrivateFolder
-from tablecloak.io.sources import ColumnSchema, Layout, Source, truncated
+from tablecloak.io.sources import ColumnSchema, HeaderUnclear, Layout, Source, truncated
 
 DELIMITERS = (",", ";", "\t", "|")
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
@@ -37,13 +40,16 @@ def _sniff_delimited(source: Source, compression: str | None) -> Layout:
         start = file.read(4)
     compression = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), compression)
     sample = _text.take_sample(source.path, compression)
-    encoding = source.encoding or _text.encoding_of(sample)
+    encoding = source.encoding or _text.encoding_of(sample, trusts_mark=not source.repair)
     _text.check_text(sample, encoding, source)
     kind, _ = format_and_compression(source.path, source.format, source.compression)
     default = "\t" if kind == "tsv" else None
     delimited_source = replace(source, delimiter=source.delimiter or default)
     layout = sniff_bytes(sample.head, sample.middle, delimited_source, encoding, is_whole=sample.is_whole)
     n_bytes = source.path.stat().st_size
+    if _text.foreign_bom(sample.head, encoding):
+        mark = Repair(f"the mark of UTF-8 at the start of a file in {encoding} left out")
+        layout = replace(layout, repairs=(mark, *layout.repairs)) if source.repair else layout
     scale = 1.0 if sample.is_whole else n_bytes / len(sample.head)
     hint = None if compression and not sample.is_whole else round((layout.n_rows_hint or 0) * scale)
     return replace(layout, format=kind, compression=compression, n_bytes=n_bytes, n_rows_hint=hint)
@@ -54,36 +60,113 @@ def sniff_bytes(
 ) -> Layout:
     """The layout of delimited text given as its first bytes and some whole lines from later parts."""
     is_whole = len(head) < _text.HEAD_BYTES if is_whole is None else is_whole
+    head = head[_text.foreign_bom(head, encoding) :]
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head, is_whole).removeprefix("\ufeff")
     eol = "\r" if "\r" in text and "\n" not in text else "\n"
-    delimiter = source.delimiter or _delimiter_of(text, source.quote)
-    rows = list(islice(read_rows(text, delimiter, source.quote), _text.HEAD_ROWS))
-    if not is_whole and 1 < len(rows) < _text.HEAD_ROWS:
-        rows.pop()  # cut off in the middle
-    if not rows:
+    delimiter = source.delimiter or _delimiter_of(text, source.quote, is_repaired=source.repair)
+    reader = read_rows(text, delimiter, source.quote)
+    numbered = list(islice(reader, _text.HEAD_ROWS))
+    if not is_whole and 1 < len(numbered) < _text.HEAD_ROWS:
+        numbered.pop()  # cut off in the middle
+    if not numbered:
         raise DataError("the file is empty", hint="check how it was exported", location=str(source.path))
-    width = len(rows[0])
-    later = [row for chunk in middle for row in read_rows(chunk.decode(encoding, "replace"), delimiter, source.quote)]
-    body = [row for row in (*rows[1:], *later) if len(row) == width]
+    top = _repaired_top(numbered) if source.repair else _Top(numbered[0][1], 0)
+    width, rows = len(top.first), [row for _, row in numbered[top.n_above + 1 :]]
+    later = [r for chunk in middle for _, r in read_rows(chunk.decode(encoding, "replace"), delimiter, source.quote)]
+    body = [row for row in (*rows, *later) if len(row) == width]
     distinct = _distinct(body, width)
     types = [infer_type(cells) for cells in distinct]
-    header = source.header if source.header is not None else _text.is_header(rows[0], distinct, types, source)
-    if not header:
-        distinct = _distinct([rows[0], *body], width)
+    header = _header_of(top, distinct, types, source)
+    if not header.is_there:
+        distinct = _distinct([top.first, *body], width)
         types = [infer_type(cells) for cells in distinct]
-    names = [unprotect(name) for name in rows[0]] if header else [f"column_{i + 1}" for i in range(width)]
     columns = tuple(
-        ColumnSchema(name, type_, is_empty=not cells) for name, type_, cells in zip(names, types, distinct, strict=True)
+        ColumnSchema(name, type_, is_empty=not cells, may_be_odd=may_be_odd(name, type_, cells))
+        for name, type_, cells in zip(header.names, types, distinct, strict=True)
     )
-    n_rows = len(rows) - header if len(rows) < _text.HEAD_ROWS else text.count(eol)
-    return Layout("csv", columns, len(head), delimiter, encoding, header, None, eol, n_rows)
+    n_rows = len(rows) + (not header.is_there) if len(numbered) < _text.HEAD_ROWS else text.count(eol)
+    n_skipped = top.n_above + (header.is_there or top.is_odd)  # rows
+    skip = numbered[n_skipped - 1][0] if n_skipped and (top.n_above or top.is_odd) else 0
+    return Layout(
+        "csv", columns, len(head), delimiter, encoding, header.is_there, None, eol, skip, header.repairs,
+        n_rows_hint=n_rows,
+    )  # fmt: skip
 
 
-def read_rows(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
-    """The rows of delimited text, blank lines left out."""
+@dataclass(frozen=True)
+class _Top:
+    """The first rows of a file: which of them may be its header, and what was repaired to find it."""
+
+    first: list[str]  # cells of the row that may be the header, as many as records have
+    n_above: int  # rows above it
+    is_odd: bool = False  # it has more or fewer cells than records, which tells that it is the header
+    repairs: tuple[Repair, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The names of columns, and whether the file has them."""
+
+    names: Sequence[str]
+    is_there: bool
+    repairs: tuple[Repair, ...] = ()
+
+
+def _header_of(
+    top: _Top, below: Sequence[set[str]], types: Sequence[ColumnType], source: Source
+) -> _Header:  # fmt: skip
+    written = [unprotect(name) for name in top.first]
+    if not source.repair:
+        has_names = source.header if source.header is not None else _text.is_header(top.first, below, types, source)
+        return _Header(written if has_names else made_names(len(written)), has_names)
+    repaired = repaired_names(written)
+    doubt = None
+    has_names = source.header if source.header is not None else top.is_odd or bool(
+        source.named_columns & set(repaired.names)
+    )  # fmt: skip
+    if source.header is None and not has_names:
+        try:
+            has_names = _text.is_header(top.first, below, types, source)
+        except HeaderUnclear as question:
+            doubt = question.message
+    if has_names:
+        return _Header(repaired.names, True, (*top.repairs, *repaired.repairs))
+    # What may be a record is taken for one: nobody's cells become names of columns.
+    reason = "the first row is a record" if doubt is None else f"{doubt}; if it has the names, say input.header: true"
+    names = made_names(len(written))
+    repairs = [] if source.header is False else [Repair(reason)]
+    repairs += [Repair("no header", number, name) for number, name in enumerate(names, 1)]
+    return _Header(names, False, (*top.repairs, *repairs))
+
+
+def _repaired_top(numbered: Sequence[tuple[int, list[str]]]) -> _Top:
+    """The row that may be the header, where lines of text stand above it or it is wider or narrower than records."""
+    rows = [row for _, row in numbered]
+    width, count = Counter(map(len, rows[-1:0:-1])).most_common(1)[0] if len(rows) > 1 else (len(rows[0]), 1)
+    at = next(i for i, row in enumerate(rows) if len(row) == width)
+    if at == 0 or 2 * count < len(rows):
+        return _Top(rows[0], 0)
+    n_above, last = at - 1, rows[at - 1]
+    above = _lines_above(n_above)
+    if len(last) > width and not any(last[width:]):
+        reason = "the header has more names than there are columns; empty ones at its end are left out"
+        return _Top(last[:width], n_above, True, (*above, Repair(reason)))
+    if len(last) == width - 1 and width > 2 and all(last):
+        is_last = not any(row[-1] for row in rows[at:] if len(row) == width)
+        reason = f"the header has one name too few: the {'last' if is_last else 'first'} column has none"
+        return _Top([*last, ""] if is_last else ["", *last], n_above, True, (*above, Repair(reason)))
+    return _Top(rows[at], at, False, _lines_above(at))
+
+
+def _lines_above(n: int) -> tuple[Repair, ...]:
+    return (Repair(f"{n} line{'s' * (n > 1)} above the table left out"),) if n else ()
+
+
+def read_rows(text: str, delimiter: str, quote: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of delimited text, blank lines left out, each with the number of lines up to its end."""
     csv.field_size_limit(sys.maxsize)  # the default refuses cells beyond 128 kB
-    lines = io.StringIO(text, newline="")
-    return (row for row in csv.reader(lines, delimiter=delimiter, quotechar=quote) if row)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
+    return ((reader.line_num, row) for row in reader if row)
 
 
 def _distinct(rows: Sequence[Sequence[str]], width: int) -> list[set[str]]:
@@ -93,13 +176,16 @@ def _distinct(rows: Sequence[Sequence[str]], width: int) -> list[set[str]]:
     return columns
 
 
-def _delimiter_of(text: str, quote: str) -> str:
-    """The candidate that cuts the most lines into the same number (at least two) of fields as the first line."""
+def _delimiter_of(text: str, quote: str, *, is_repaired: bool) -> str:
+    """The candidate that cuts the most lines into the same number (at least two) of fields as the first line.
+
+    Where the first line may be anything, as most lines.
+    """
 
     def score(delimiter: str) -> tuple[float, int]:
-        rows = list(islice(read_rows(text, delimiter, quote), 100))
+        rows = [row for _, row in islice(read_rows(text, delimiter, quote), 100)]
         rows = rows[:-1] if len(rows) > 2 else rows
-        width = len(rows[0]) if rows else 0
+        width = 0 if not rows else Counter(map(len, rows)).most_common(1)[0][0] if is_repaired else len(rows[0])
         agreement = sum(len(row) == width for row in rows) / len(rows) if width > 1 else 0.0
         return agreement, width
 
@@ -130,7 +216,7 @@ class _Task:
         type_ = self.layout.type_of(name)
         if name in self.labels:
             return pl.Enum([protect(label) for label in self.labels[name]])
-        if name in self.source.date_formats:
+        if self.layout.notation_of(name) is not None:
             return pl.String()
         return pl.Categorical() if type_ is ColumnType.TEXT and name in self.categorical else DTYPES[type_]
 
@@ -289,30 +375,37 @@ def _parse_in_python(task: _Task) -> pl.DataFrame:
 
 @contextmanager
 def _as_utf8(source: Source, layout: Layout) -> Iterator[tuple[Path, Layout]]:
-    """The file itself if it is UTF-8, else a temporary copy that is."""
-    if layout.encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig", "ascii"):
+    """The file itself if it is UTF-8 and begins with its table, else a temporary copy that is and does."""
+    if not layout.skip and layout.encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig", "ascii"):
         yield source.path, layout
         return
     with PrivateFolder.temporary() as folder:
         copy = folder / "data.csv"
         _transcode(source, layout, copy)
-        yield copy, replace(layout, encoding="utf-8", compression=None)
+        header = layout.header and not layout.skip
+        yield copy, replace(layout, encoding="utf-8", compression=None, header=header, skip=0)
 
 
 def _transcode(source: Source, layout: Layout, copy: Path) -> None:
     if layout.compression == "zst":
+        what = f"in the encoding {layout.encoding}" if not layout.skip else "with lines above its table"
         raise DataError(
-            f"a zstd file in the encoding {layout.encoding} cannot be read",
+            f"a zstd file {what} cannot be read",
             hint="decompress it first",
             location=str(source.path),
         )
     opener = gzip.open if layout.compression == "gz" else open
     row = 0
+    encoding = "utf-8-sig" if layout.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else layout.encoding
     try:
         with (
-            opener(source.path, "rt", encoding=layout.encoding, newline="") as text,
+            opener(source.path, "rb") as data,
             copy.open("w", encoding="utf-8", newline="") as out,
         ):
+            data.seek(_text.foreign_bom(data.read(4), encoding))
+            text = io.TextIOWrapper(data, encoding=encoding, newline="")
+            for _ in range(layout.skip):
+                text.readline()
             while chunk := text.read(1 << 20):
                 row += chunk.count("\n")
                 out.write(chunk)
@@ -325,9 +418,14 @@ def _transcode(source: Source, layout: Layout, copy: Path) -> None:
 def _encoding_error(source: Source, layout: Layout, bad: _row_widths.BadByte) -> DataError:
     return DataError(
         f"not {layout.encoding} text: byte {bad.offset} (row {bad.line - layout.header}) cannot be decoded",
-        hint="name its true encoding, for example cp1252",
+        hint="name its true encoding, for example cp1252" + _bom_hint(layout),
         location=str(source.path),
     )
+
+
+def _bom_hint(layout: Layout) -> str:
+    """A mark of UTF-8 at the start of a file in another encoding."""
+    return "; input.repair: true takes the mark of UTF-8 off its start" if layout.encoding == "utf-8-sig" else ""
 
 
 # Cells -------------------------------------------------------------------------------------------------------------

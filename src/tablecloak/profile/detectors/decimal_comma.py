@@ -1,21 +1,21 @@
-"""Numbers with a decimal comma."""
+"""Numbers with a decimal comma, thousands marks or a unit."""
 
 from __future__ import annotations
 
-import re
-
+from tablecloak.io.notation import NUMBERS
 from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
-
-ENOUGH_VALUES = 5
-_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+)(,\d+)?").fullmatch
 
 
 @detector("decimal-comma")
 def decimal_comma(column: Column) -> Match | None:
-    """Numbers with a decimal comma, which are read as text: their order and their ranges would mean nothing."""
-    if column.type is not ColumnType.TEXT or len(column.sample) < ENOUGH_VALUES or column.share(_NUMBER) < 1:
+    """Numbers with decimal commas, thousands marks or units as text: their order and ranges would mean nothing."""
+    if column.type is not ColumnType.TEXT or not column.n_present:
         return None
-    if not any("," in value for value in column.sample):
-        return None
-    why = "numbers with decimal commas are read as text; write them with points to publish ranges of them"
-    return Match("number with decimal comma", Role.DROP, why, 0.9)
+    written = column.written
+    if written.notation is not None and written.type in NUMBERS:
+        keys = ", ".join(f"{key}: {value}" for key, value in written.notation.keys.items())
+        return Match("number as text", Role.DROP, f"numbers that are read as text; with {keys} they are numbers", 0.9)
+    if written.question is not None and written.question.looks_like == "number":
+        what = written.question.hint(column.name).split("; or type")[0]
+        return Match("number as text", Role.DROP, f"{written.question.text}; {what}", 0.9)
+    return None

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
 
+from tablecloak.io.notation import DATES, with_last_year
 from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 from tablecloak.profile.detectors.birth_date import WORDS as BIRTH
-
-FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d")
-YEARS = range(1850, 2101)
-ENOUGH_VALUES = 5
-# Writings of which the whole column decides that they are dates, but not which century, or which part is the day.
-UNDECIDED = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y")
 
 
 @detector("written-date")
 def written_date(column: Column) -> Match | None:
-    """Dates as 31.12.1999, 12/31/1999 or 19991231, decided by all values; the policy gets their format."""
-    if column.type not in (ColumnType.TEXT, ColumnType.INTEGER) or len(column.sample) < ENOUGH_VALUES:
+    """Dates as 31.12.1999, 12/31/99, 19991231 or 3. März 1950, decided by all values; the policy gets their format."""
+    if column.type not in (ColumnType.TEXT, ColumnType.INTEGER) or not column.n_present:
         return None
-    fitting = [form for form in FORMATS if column.share(partial(_is_date, form), at_least=1) == 1]
     looks_like = "date of birth" if column.named(BIRTH) else "date"
-    if len(fitting) == 1:
+    this_year = datetime.now(tz=UTC).year
+    written = with_last_year(column.written, this_year)
+    if written.notation is not None and written.type in DATES:
         why = "known to many about a person" if column.named(BIRTH) else "others may know when something happened"
-        return Match(looks_like, Role.QUASI, why, 0.85, {"type": "date", "format": fitting[0]})
-    if fitting or any(column.share(partial(_is_date, form), at_least=1) == 1 for form in UNDECIDED):
-        why = "dates of which day, month or century cannot be told; type: date with a format makes it quasi"
-        return Match(looks_like, Role.DROP, why, 0.85)
+        if written.notation.last_year:
+            why = f"{why}; years of two digits are read as {this_year - 99} to {this_year}"
+        return Match(looks_like, Role.QUASI, why, 0.85, {"type": str(written.type), **written.notation.keys})
+    if written.question is not None and written.question.looks_like == "date":
+        what = written.question.hint(column.name).split("; or type")[0]
+        return Match(looks_like, Role.DROP, f"{written.question.text}; {what}, which makes it quasi", 0.85)
     return None
-
-
-def _is_date(form: str, value: str) -> bool:
-    if form == "%Y%m%d" and len(value) != 8:
-        return False
-    try:
-        return datetime.strptime(value, form).year in YEARS
-    except ValueError:
-        return False

@@ -20,7 +20,6 @@ from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.choose import Demand
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.engines.spelling import Spelling, spelling_of
-from tablecloak.errors import DataError
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
@@ -303,13 +302,9 @@ def read_release(
     counted = [n for n in (*plan.sensitive, *plan.weights) if n not in plan.changed]
     asked = {n: c.type for n, c in plan.policy.columns.items() if n in counted}
     types = {name: type_ for name, type_ in asked.items() if type_ is not None} | texts_made(plan)
-    formats = {name: c.format for name, c in plan.policy.columns.items() if c.format and name in asked}
+    original = plan.source  # dates and numbers of text files are written as their original was
+    noted = {n: notation for n, notation in (original.notations if original else {}).items() if n in asked}
+    types |= {name: original.types[name] for name in noted if original and name in original.types}
     types |= dict.fromkeys(plan.quasi, ColumnType.TEXT)
-    source = Source.of(place, format=kind, types=types, date_formats=formats)
-    try:
-        return engine.read(source, columns=columns, categorical=columns, labels=labels)
-    except DataError:
-        if not formats:
-            raise
-    # dates of text files are written as their original was; typed files and other tools write ISO dates
-    return engine.read(replace(source, date_formats={}), columns=columns, categorical=columns, labels=labels)
+    source = Source.of(place, format=kind, types=types, notations=noted)
+    return engine.read(source, columns=columns, categorical=columns, labels=labels)

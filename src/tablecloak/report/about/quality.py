@@ -80,7 +80,8 @@ def attack_chart(tried: Sequence[Mapping[str, Any]]) -> blocks.Figure:
     """What attacks reach, beside what a guess without the release reaches."""
     names = tuple(a["attack"] for a in tried)
     guessed, reached = tuple(a["baseline"] for a in tried), tuple(a["average"] or 0.0 for a in tried)
-    chart = blocks.PairedBars("Average chance of success", names, guessed, reached, names=("by guessing", "attack"))
+    chart = blocks.PairedBars("Average chance of success", names, guessed, reached, names=("by guessing", "attack"),
+                              axis="chance of success")  # fmt: skip
     how = "The lower bar is the attacker with the release, the upper one without it. The closer the two, the better."
     return blocks.Figure(chart, how, names=("by guessing", "with the release"))
 
@@ -141,9 +142,8 @@ def metric_value(name: str, measured: Mapping[str, Any]) -> str:
 
 def loss_figure(per_column: Mapping[str, float]) -> blocks.Figure:
     """The detail that each column lost."""
-    return blocks.Figure(
-        blocks.Bars("Detail lost by column", tuple(per_column), tuple(per_column.values()), top=1.0), HOW_LOSS
-    )
+    names, values = tuple(per_column), tuple(per_column.values())
+    return blocks.Figure(blocks.Bars("Detail lost by column", names, values, top=1.0, axis="detail lost"), HOW_LOSS)
 
 
 def distance_figures(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[blocks.Figure]:
@@ -166,7 +166,8 @@ def learning_block(report: Mapping[str, Any]) -> blocks.Charts | None:
     if not learned:
         return None
     values = (learned["majority"], learned["release"], learned["original"])
-    chart = blocks.Bars("Accuracy", ("most frequent", "from the release", "from the original"), values, top=1)
+    names = ("most frequent", "from the release", "from the original")
+    chart = blocks.Bars("Accuracy", names, values, top=1, axis="share that is right")
     keeps = "" if learned["kept"] is None else f" The release keeps {learned['kept']:.0%} of what can be learned."
     notes = " ".join(["", *(f"Note: {note}." for note in learned["notes"])])
     how = (

@@ -275,7 +275,7 @@ def _risk(subject: Subject, facts: Facts) -> Iterator[Block]:
         ]
     drawn = list(RISKS)[1:]
     one, two = (tuple(getattr(exposure, key) for key in drawn) for exposure in (before, after))
-    chart = blocks.PairedBars("Risk before and after", tuple(RISKS[key] for key in drawn), one, two)
+    chart = blocks.PairedBars("Risk before and after", tuple(RISKS[key] for key in drawn), one, two, axis="share")
     numbers = table(("risk", *BEFORE_AFTER), rows, kind="numbers")
     yield blocks.SideBySide(((blocks.Figure(chart, names=BEFORE_AFTER),), (numbers,)))
     if subject.blocks:
@@ -379,7 +379,7 @@ def _bins_figure(title: str, bins: Bins | None, floor: int, how: str) -> Iterato
         yield blocks.Figure(None, text, title=title)
         return
     kind = blocks.SteppedLines if bins.edges else blocks.PairedBars
-    chart = kind(title, bins.edges or bins.labels, bins.before, bins.after)
+    chart = kind(title, bins.edges or bins.labels, bins.before, bins.after, axis="share of records")
     how = f"{how} Groups of fewer than {floor} records are joined, and shares are rounded."
     yield blocks.Figure(chart, how, names=BEFORE_AFTER, title=title)
 

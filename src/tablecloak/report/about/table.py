@@ -21,7 +21,7 @@ def inspected(profile: Mapping[str, Any]) -> list[Block]:
         for column in profile["columns"]
     ]  # fmt: skip
     return [
-        Section("File", (Paragraph(_file(profile)),)),
+        Section("File", (Paragraph(_file(profile)), *_repairs(profile))),
         Section("Columns", (table(heads, rows, right=(2, 3)),)),
         Section("Exposure", tuple(_exposure(profile))),
     ]
@@ -47,7 +47,8 @@ def _exposure(profile: Mapping[str, Any]) -> Iterator[Block]:
     else:
         yield Paragraph(f"Risk as it stands: {_risk(profile['risk'], profile['quasi'])}")
     if profile["file"]:
-        yield Paragraph(f"Next: tablecloak init {profile['file']['path']}")
+        option = "--repair " if profile["file"].get("repairs") else ""
+        yield Paragraph(f"Next: tablecloak init {option}{profile['file']['path']}")
 
 
 def _unique_on(sets: list[Mapping[str, Any]]) -> Items:
@@ -66,6 +67,18 @@ def _file(profile: Mapping[str, Any]) -> str:
     else:
         parts.append(file["format"])
     return "  ".join([*parts, *([file["compression"]] if file["compression"] else [])])
+
+
+def _repairs(profile: Mapping[str, Any]) -> Iterator[Block]:
+    """What a repair of the header does, and how to ask for it."""
+    repairs = (profile["file"] or {}).get("repairs") or ()
+    if not repairs:
+        return
+    yield Heading("Repaired, where the policy says input.repair: true:")
+    yield Items(tuple(r["reason"] for r in repairs if r["column"] is None))
+    rows = [[str(r["column"]), r["name"], r["reason"]] for r in repairs if r["column"] is not None]
+    if rows:
+        yield table(("column", "name", "why"), rows, right=(0,))
 
 
 def _risk(risk: Mapping[str, Any], quasi: list[str]) -> str:

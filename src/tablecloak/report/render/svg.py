@@ -16,6 +16,7 @@ from tablecloak.report.words import percent
 
 WIDTH = 420
 ROW = 26
+AXIS = 36  # room for the numbers and the name of the axis below bars
 LABEL = 142  # room for the names of bars
 VALUE = 48  # room for their numbers
 BAR = WIDTH - LABEL - VALUE  # room for the bars themselves
@@ -52,7 +53,9 @@ def _bars(chart: blocks.Bars) -> Html:
         for i, (label, value) in enumerate(zip(chart.labels, chart.values, strict=True))
     ]
     description = _listed(chart.labels, chart.values, show)
-    return picture(chart.title, [tracks, rows], (WIDTH, len(chart.labels) * ROW), description=description)
+    base = len(chart.labels) * ROW
+    scale = _bar_scale(chart.axis, top, base, show)
+    return picture(chart.title, [tracks, rows, scale], (WIDTH, base + AXIS), description=description)
 
 
 @draw.register
@@ -69,7 +72,16 @@ def _paired_bars(chart: blocks.PairedBars) -> Html:
         for i, (label, b, a) in enumerate(zip(chart.labels, chart.one, chart.two, strict=True))
     ]
     description = _compared(chart.labels, chart.one, chart.two, chart.names)
-    return picture(chart.title, rows, (WIDTH, len(chart.labels) * height), description=description)
+    base = len(chart.labels) * height
+    scale = _bar_scale(chart.axis, top, base, percent)
+    return picture(chart.title, [rows, scale], (WIDTH, base + AXIS), description=description)
+
+
+def _bar_scale(name: str, top: float, base: float, show: Show) -> Html:
+    """The two axes of bars that lie: a line where they begin, numbers below them, and what the numbers are."""
+    ticks = [_text(show(top * share), LABEL + BAR * share, base + 15, "tick") for share in (0, 0.5, 1)]
+    lines = [_line(float(LABEL), 0, float(LABEL), base), _line(float(LABEL), base, float(LABEL + BAR), base)]
+    return join(lines, ticks, _text(name, LABEL + BAR / 2, base + 31, "axis") if name else None)
 
 
 @draw.register
@@ -93,7 +105,7 @@ def _histogram(chart: blocks.UprightBars) -> Html:
 @draw.register
 def _steps(chart: blocks.SteppedLines) -> Html:
     """Before as an area, after as an outline."""
-    top, base, left = _top([*chart.before, *chart.after], None), HEIGHT - 30, 44.0
+    top, base, left = _top([*chart.before, *chart.after], None), HEIGHT - 30, 58.0
     step = (WIDTH - left - 4) / max(1, len(chart.before))
     outlines = [_step_path(values, left, step, base, (base - 12) / top) for values in (chart.before, chart.after)]
     drawn = [
@@ -101,6 +113,8 @@ def _steps(chart: blocks.SteppedLines) -> Html:
         el("path", class_="one area", d=f"M{left:.1f} {base}{outlines[0]}V{base}Z"),
         el("path", class_="two outline", d=f"M{left:.1f} {base}{outlines[1]}V{base}"),
         _step_ticks(chart.edges, left, step, base),
+        _line(left, 12, left, base),
+        el("text", chart.axis, x=12.0, y=base / 2, class_="axis", transform=f"rotate(-90 12 {base / 2:.0f})"),
     ]
     description = _compared(["below " + chart.edges[0], *chart.edges], chart.before, chart.after)
     return picture(chart.title, drawn, (WIDTH, HEIGHT), description=description)
@@ -303,6 +317,10 @@ def _heatmap(chart: blocks.Heatmap) -> Html:
     names = [
         _text(f"{second} →", HEAT_LEFT + HEAT / 2, HEAT + 18.0, "axis"),
         el("text", f"{first} →", x=-HEAT / 2, y=12.0, class_="axis", transform="rotate(-90)"),
+        el("text", "low", x=HEAT_LEFT, y=HEAT + 18.0, class_="start"),
+        el("text", "high", x=HEAT_LEFT + HEAT, y=HEAT + 18.0, class_="end"),
+        el("text", "low", x=-float(HEAT), y=12.0, class_="start", transform="rotate(-90)"),
+        el("text", "high", x=0.0, y=12.0, class_="end", transform="rotate(-90)"),
     ]
     return picture(chart.title, [cells, names], (HEAT + HEAT_LEFT, HEAT + 26), kind="chart heatmap")
 
@@ -364,7 +382,12 @@ def _falling_line(chart: blocks.FallingLine) -> Html:
     top = _top([value for _, value in chart.points], None)
     places = [f"{10 + 540 * at / last:.1f} {130 - 110 * value / top:.1f}" for at, value in chart.points]
     line = el("path", class_="two outline", d=f"M{'L'.join(places)}" if places else "")
-    return picture(chart.title, line, (560, 140))
+    axes = [_line(10, 12, 10, 130), _line(10, 130, 550, 130)]
+    names = [
+        el("text", "detail lost", x=16.0, y=16.0, class_="start"),
+        el("text", "seconds", x=550.0, y=146.0, class_="end"),
+    ]
+    return picture(chart.title, [axes, names, line], (560, 150))
 
 
 @draw.register

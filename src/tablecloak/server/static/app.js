@@ -49,12 +49,19 @@ function refocus(key) {
   else document.getElementById("main").focus({ preventScroll: true });
 }
 
-async function send(form, button) {
-  root.setAttribute("data-busy", "");
-  try { await exchange(form, button); } finally { root.removeAttribute("data-busy"); }
-}
-async function exchange(form, button) {
+// One form after the other: what is sent while another is on its way is about the project as that one leaves it.
+let before = Promise.resolve(), n_open = 0;
+function send(form, button) {
   const data = new FormData(form, button && button.name ? button : undefined);
+  const said = button && button.dataset.said;
+  root.setAttribute("data-busy", "");
+  n_open += 1;
+  before = before.then(() => exchange(form, data, said)).catch(() => say("That did not work; is the server still there?")).finally(() => { n_open -= 1; if (!n_open) root.removeAttribute("data-busy"); });
+  return before;
+}
+const version = () => { const input = document.querySelector("#top input[name=version]"); return input ? input.value : null; };
+async function exchange(form, data, said) {
+  if (data.has("version") && !form.isConnected && version()) data.set("version", version());
   const mine = ++waiting;
   // an input called action hides the property of that name
   const answer = await fetch(form.getAttribute("action"), { method: "POST", body: data, headers: { "X-CSRF-Token": csrf() } });
@@ -64,7 +71,7 @@ async function exchange(form, button) {
   if (dialog) { await drawerTake(dialog, html, answer.ok); return; }
   take(html, answer.url);
   const alert = document.querySelector("#main > .alert");
-  if (alert) { alert.scrollIntoView({ block: "nearest" }); say(alert.textContent.trim()); } else say("Saved");
+  if (alert) { alert.scrollIntoView({ block: "nearest" }); say(alert.textContent.trim()); } else say(said || "Saved");
 }
 
 document.addEventListener("submit", (event) => {
@@ -109,11 +116,12 @@ async function drawerTake(dialog, html, isSaved) {
 }
 
 document.addEventListener("click", (event) => {
-  const target = event.target.closest("[data-theme-switch], [data-drawer], [data-copy], [data-toggle]");
+  const target = event.target.closest("[data-theme-switch], [data-drawer], [data-copy], [data-toggle], [data-suggest]");
   if (!target) { for (const open of document.querySelectorAll("details.why[open]")) if (!open.contains(event.target)) open.open = false; return; }
   if (target.matches("[data-theme-switch]")) switchTheme();
   if (target.matches("[data-drawer]") && !event.ctrlKey && !event.metaKey) { event.preventDefault(); openDrawer(target); }
   if (target.matches("[data-copy]")) navigator.clipboard.writeText(document.querySelector(target.dataset.copy).value).then(() => { target.textContent = "Copied"; say("Copied"); });
+  if (target.matches("[data-suggest]")) for (const select of target.form.querySelectorAll("select[data-suggested]")) if (!select.value) select.value = select.dataset.suggested;
   if (target.matches("[data-toggle]")) {
     const boxes = [...target.form.elements[target.dataset.toggle]];
     const isOn = !boxes.every((box) => box.checked);
@@ -124,7 +132,7 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") for (const open of document.querySelectorAll("details.why[open]")) { open.open = false; open.querySelector("summary").focus(); }
-  const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement ? document.activeElement.tagName : "");
+  const at = document.activeElement, isTyping = at && (at.tagName === "TEXTAREA" || (at.tagName === "INPUT" && /^(text|number|search)$/.test(at.type)));
   if (event.altKey && /^[1-8]$/.test(event.key)) { const link = document.querySelectorAll(".rail a")[event.key - 1]; if (link) { event.preventDefault(); link.click(); } }
   if (!isTyping && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") {
     const button = document.querySelector(`.tools button[value=${event.shiftKey ? "redo" : "undo"}]`);
@@ -140,10 +148,28 @@ async function light() {
   if (!place || place.hasAttribute("data-asked")) return;
   place.setAttribute("data-asked", "");
   try {
-    const answer = await fetch(place.dataset.light);
+    do {
+      const answer = await fetch(place.dataset.light);
+      const html = answer.ok ? await answer.text() : null;
+      if (html && place.isConnected) place.innerHTML = html;
+    } while (place.isConnected && place.querySelector("[data-again]"));
+    if (place.isConnected && place.hasAttribute("data-rail")) await rail();
+  } catch { /* the page is being left, or the server has ended: the next page asks again */ }
+}
+// What takes a while on large tables comes after its page.
+async function piece(place) {
+  const address = place.dataset.piece;
+  place.removeAttribute("data-piece");
+  try {
+    const answer = await fetch(address);
     const html = answer.ok ? await answer.text() : null;
     if (html && place.isConnected) place.innerHTML = html;
-  } catch { /* the page is being left, or the server has ended: the next page asks again */ }
+  } catch { /* as above */ }
+}
+async function rail() {
+  const answer = await fetch(location.href);
+  const mine = document.getElementById("rail"), theirs = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("rail");
+  if (mine && theirs) mine.replaceWith(theirs);
 }
 function levels(section) {
   const slider = section.querySelector("input[type=range]");
@@ -160,8 +186,23 @@ function together() {
   const boxes = [...document.querySelectorAll("[data-together]")];
   for (const box of boxes) box.addEventListener("scroll", () => { for (const other of boxes) if (other !== box && Math.abs(other.scrollLeft - box.scrollLeft) > 1) other.scrollLeft = box.scrollLeft; }, { passive: true });
 }
+let lastMarked = null;
+document.addEventListener("click", (event) => {
+  const box = event.target;
+  if (!box.matches || !box.matches("[data-mark-all], input[type=checkbox][form]")) return;
+  const all = box.dataset.markAll, boxes = [...box.form.elements].filter((e) => e.type === "checkbox" && (all ? e.name === all : e.name === box.name));
+  if (all) for (const each of boxes) each.checked = box.checked;
+  else if (event.shiftKey && lastMarked && boxes.includes(lastMarked)) {
+    const [from, to] = [boxes.indexOf(lastMarked), boxes.indexOf(box)].sort((x, y) => x - y);
+    for (const each of boxes.slice(from, to + 1)) each.checked = box.checked;
+  }
+  if (!all) lastMarked = box;
+  const count = box.form.querySelector("[data-count]"), n = boxes.filter((each) => each.checked).length;
+  if (count) count.textContent = n ? `${n} marked` : "marked";
+});
 function ready() {
   light();
+  document.querySelectorAll("[data-piece]").forEach(piece);
   document.querySelectorAll("[data-levels]").forEach(levels);
   document.querySelectorAll("form.kinds").forEach(kinds);
   document.querySelectorAll("[data-drop]").forEach((form) => drop(form, csrf));

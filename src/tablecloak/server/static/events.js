@@ -20,6 +20,8 @@ export function follow(place, say) {
   };
   const start = (event) => {
     if (!now || now.name !== event.phase || now.item.classList.contains("ended")) { now = row(event.phase); began = event.at; say(event.phase); }
+    const heading = place.querySelector("[data-heading]");
+    if (heading) heading.textContent = "Working";
     now.item.classList.add("now");
     now.total = event.total;
     if (event.total) { now.bar.max = event.total; now.bar.value = 0; }

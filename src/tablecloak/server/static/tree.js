@@ -20,7 +20,20 @@ export function tree(list, send) {
     const node = event.target.closest(".node");
     if (!node || !event.target.closest(".tag")) return;
     form.elements.label.value = node.dataset.label;
-    if (node.classList.contains("leaf")) { node.classList.toggle("marked"); count(); }
+    if (node.classList.contains("leaf")) { const isOn = node.classList.toggle("marked"); node.querySelector(".tag").setAttribute("aria-pressed", isOn); step(node.querySelector(".tag")); count(); }
+  });
+
+  // One stop for Tab; arrows go on from there, through groups that are open.
+  const stops = () => [...list.querySelectorAll(".tag")].filter((tag) => tag.checkVisibility());
+  function step(to) { for (const tag of list.querySelectorAll(".leaf > .tag")) tag.tabIndex = tag === to ? 0 : -1; }
+  const first = list.querySelector(".leaf > .tag");
+  if (first) step(first);
+  list.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key], tag = event.target.closest(".tag");
+    if (!by || !tag) return;
+    event.preventDefault();
+    const all = stops(), next = all[all.indexOf(tag) + by];
+    if (next) { if (next.parentElement.classList.contains("leaf")) step(next); next.focus(); }
   });
   function count() {
     const marked = [...list.querySelectorAll(".marked")];

@@ -69,7 +69,8 @@ def _kept(release: pl.DataFrame, plan: SetPlan, policy: Policy) -> list[str]:
 
 def _equal(published: pl.Series, original: pl.Series, policy: Policy) -> Equal:
     type_ = column_type(original.name, original.dtype)
-    return equal_cells(published.cast(pl.String), original.cast(pl.String), type_, policy.columns.get(original.name))
+    spec = policy.columns.get(original.name)
+    return equal_cells(published.cast(pl.String), original.cast(pl.String), type_, spec.notation if spec else None)
 
 
 def _beside(equal: Sequence[Equal]) -> Beside | None:

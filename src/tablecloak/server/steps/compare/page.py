@@ -19,27 +19,30 @@ PAGE_ROWS = 10
 
 @router.get("/projects/{project_id}/compare")
 def compare(
-    at: AtProject, run: str | None = None, page: int = 1, values: bool = False, beside: str = "", pair: int = 0
-) -> Response:
-    """All runs, and one of them in detail, perhaps beside another."""
+    at: AtProject, run: str | None = None, tab: str = "", page: int = 1, values: bool = False, beside: str = "",
+    pair: int = 0,
+) -> Response:  # fmt: skip
+    """All runs, and one of them in detail, perhaps beside another: one question on each tab."""
     state, chosen = at.state, at.chosen_run(run)
     if chosen is None:
         return render(at, "locked.html", step="compare")
     points = compare_service.points(state, at.project)
-    comparison = compare_service.metrics(state, chosen)
+    tab = tab if tab in compare_service.TABS else "records" if values else "verdict"
+    comparison = compare_service.metrics(state, chosen) if tab in ("lost", "pairs") else None
     pairs = comparison.pairs if comparison else ()
     other = at.run(beside)
     if other is not None and (other.status != "done" or other.id == chosen.id):
         other = None
+    report, others = (compare_service.parts_of_report(state, each) if each else {} for each in (chosen, other))
     return render(
-        at, "compare.html", step="compare", run=chosen, chosen=chosen, points=points,
-        frontier=compare_service.frontier(points, chosen), numbers={p.run.id: p.number for p in points},
-        parts=compare_service.parts_of_report(state, chosen), other=other,
-        others=compare_service.parts_of_report(state, other) if other else {},
-        rows=compare_service.side_by_side(points), groups=run_service.groups_of(chosen),
-        goals=compare_service.goals_part(chosen), attackers=compare_service.attackers(chosen), values=values,
-        table=compare_service.beside_page(state, chosen, page, PAGE_ROWS, values=values), pairs=pairs,
-        pair=pairs[pair if 0 <= pair < len(pairs) else 0] if pairs else None,
+        at, "compare.html", step="compare", run=chosen, chosen=chosen, points=points, tab=tab,
+        tabs=compare_service.TABS, numbers={p.run.id: p.number for p in points}, other=other,
+        frontier=compare_service.frontier(points, chosen), rows=compare_service.side_by_side(points),
+        parts=compare_service.sections_of(report, tab), others=compare_service.sections_of(others, tab),
+        groups=run_service.groups_of(chosen), values=values,
+        goals=compare_service.goals_part(chosen), attackers=compare_service.attackers(chosen),
+        table=compare_service.beside_page(state, chosen, page, PAGE_ROWS, values=values and tab == "records"),
+        pairs=pairs, pair=pairs[pair if 0 <= pair < len(pairs) else 0] if pairs else None,
         metrics=metrics_table(comparison.document["metrics"]) if comparison else None,
     )  # fmt: skip
 

@@ -5,16 +5,27 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tablecloak.errors import CloakError
 from tablecloak.measure.frontier import on_frontier
 from tablecloak.report.about import lattice as about
 from tablecloak.report.about.check_run_verify import verdicts_block
-from tablecloak.report.about.quality import caption
+from tablecloak.report.about.quality import READ, caption
 from tablecloak.report.about.release import COVERED
-from tablecloak.report.blocks import Block, Document, Dot, Figure, Scatter, from_plain
+from tablecloak.report.blocks import (
+    Block,
+    Charts,
+    Document,
+    Dot,
+    Figure,
+    PairedBars,
+    Scatter,
+    SteppedLines,
+    TextTable,
+    from_plain,
+)
 from tablecloak.server.forms import goal_words
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
 from tablecloak.server.steps.compare import task as compare_task
@@ -37,6 +48,18 @@ _MEASURES = {
     "average-class-size": "group size against k",
 }
 MOST_BESIDE = 6
+TABS = {
+    "verdict": "Verdict",
+    "risk": "Risk",
+    "lost": "Detail lost",
+    "attacks": "Attacks",
+    "distributions": "Distributions",
+    "pairs": "Pairs",
+    "records": "Records",
+}
+COLUMN_CHARTS = (PairedBars, SteppedLines, type(None))
+# Sections of the report, by the tab that shows them.
+TAB_OF = {"Alerts": "verdict", "Risk": "risk", "Attacks": "attacks", "Utility": "lost", "What changed": "lost"}
 
 
 def parts_of_report(state: ServerState, run: Run) -> dict[str, tuple[Block, ...]]:
@@ -47,6 +70,32 @@ def parts_of_report(state: ServerState, run: Run) -> dict[str, tuple[Block, ...]
     except (Unknown, FileNotFoundError, KeyError):  # of a run by a version that kept none, or other blocks
         return {}
     return document.sections
+
+
+def sections_of(parts: Mapping[str, tuple[Block, ...]], tab: str) -> dict[str, tuple[Block, ...]]:
+    """The sections of a report that a tab shows; what holds columns before and after stands on a tab of its own."""
+    utility = parts.get("Utility", ())
+    if tab == "distributions":
+        charts = tuple(Charts(own) for block in utility if isinstance(block, Charts) and (own := _columns_of(block)))
+        return {"Columns, before and after": charts} if charts else {}
+    shown = {title: blocks for title, blocks in parts.items() if TAB_OF.get(title) == tab}
+    if "Utility" in shown:
+        shown["Utility"] = tuple(_without_columns(block) for block in utility)
+    return shown
+
+
+def _columns_of(charts: Charts) -> tuple[Block, ...]:
+    """Figures that hold a column against its original, or say why there is nothing to hold."""
+    return tuple(f for f in charts.blocks if isinstance(f, Figure) and isinstance(f.chart, COLUMN_CHARTS))
+
+
+def _without_columns(block: Block) -> Block:
+    """A block of utility without columns before and after, and without the loss that the page states exactly."""
+    if isinstance(block, Charts):
+        return Charts(tuple(f for f in block.blocks if f not in _columns_of(block)))
+    if isinstance(block, TextTable) and block.kind == "measures":
+        return replace(block, rows=tuple(row for row in block.rows if row[0] != READ["gcp"][0]))
+    return block
 
 
 def goals_part(run: Run) -> list[Block]:

@@ -129,13 +129,13 @@ def script(state: ServerState, run: Run) -> str:
     """Python that repeats a run, next to the policy and the data."""
     dataset = state.store.dataset(state.store.project(run.project).dataset)
     output = run.result["output"] or "release.csv"
-    named = 'report=Path("out/report.html"), certificate=Path("out/certificate.json")'
+    named = 'report=Path("again/report.html"), certificate=Path("again/certificate.json")'
     documents = f"policy = policy.with_documents({named})\n"
     return (
         '"""Repeats a release: keep policy.yaml and the data beside this file."""\n\n'
         "from pathlib import Path\n\n"
         "import tablecloak as tc\n\n"
-        f'policy = tc.load_policy("policy.yaml").with_files(target=Path("out/{output}"))  # reads {dataset.file}\n'
+        f'policy = tc.load_policy("policy.yaml").with_files(target=Path("again/{output}"))  # reads {dataset.file}\n'
         f"{documents if run.result.get('report') else ''}"
         "print(tc.run(policy, force=True))\n"
     )
@@ -149,12 +149,12 @@ def bundle(state: ServerState, run: Run) -> Path:
     partial = target.with_suffix(f".{secrets.token_hex(4)}.partial")  # another tab may make the same now
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in files_of(state, run):
-            archive.write(file.path, f"out/{file.path.name}")
+            archive.write(file.path, file.path.name)
         for document in ("policy", "script"):  # a ledger grows, the zip does not
             text, name = text_of(state, run, document)
             archive.writestr(name, text)
         base = state.files.project(run.project)
-        for path in hierarchy_files(run.policy, base):
+        for path in hierarchy_files(run.policy, base):  # where policy and certificate look for them
             archive.write(path, path.relative_to(base))
     return partial.replace(target)
 

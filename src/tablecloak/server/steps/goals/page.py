@@ -35,5 +35,5 @@ def set_goals(sent: SentForm, at: AtProject) -> Response:
 
 @router.get("/projects/{project_id}/light")
 def light(at: AtProject) -> Response:
-    """The feasibility light: a piece of a page, because it may take a second."""
-    return render(at, "lamp.html", light=goals_service.check(at.state, at.project))
+    """The feasibility light: a piece of a page, which asks again as long as a check goes on."""
+    return render(at, "lamp.html", light=goals_service.light(at.state, at.project))

@@ -9,10 +9,12 @@ from typing import Any
 
 from tablecloak import registry
 from tablecloak.data.table import Role
-from tablecloak.errors import CloakError, PolicyError
+from tablecloak.errors import PolicyError
 from tablecloak.models.base import Goal, evidence_of, parameters
 from tablecloak.policy.schema import Policy
 from tablecloak.report.explain import Explanation, describe
+from tablecloak.server import catalogue
+from tablecloak.server.catalogue import Offer
 from tablecloak.server.forms import Field, fields_of, sentence_parts, settings_from
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
 from tablecloak.server.steps.goals import task as goals_task
@@ -25,7 +27,7 @@ from tablecloak.stats.classes import Evidence
 # Where no better value is known, a new goal starts from these.
 STARTS = {"k": 5, "l": 3, "t": 0.2, "p": 2, "alpha": 0.5, "beta": 1, "delta": 1, "limit": 0.1, "c": 0.5, "m": 2, "e": 1,
           "epsilon": 1, "h": 0.5}  # fmt: skip
-FIRST = ("k-anonymity", "l-diversity", "t-closeness")
+PATIENCE = 0.8  # seconds until the light says what it is doing
 
 
 @cache
@@ -55,15 +57,6 @@ class Card:
         return [field for name, field in self.fields.items() if ("field", name) not in self.parts]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A model or algorithm that could be chosen, or the reason why it cannot."""
-
-    name: str
-    definition: str
-    reason: str | None
-
-
 def cards(policy: Policy) -> list[Card]:
     """One card per goal of the policy."""
     cards_ = []
@@ -74,20 +67,24 @@ def cards(policy: Policy) -> list[Card]:
     return cards_
 
 
-def offers(policy: Policy) -> list[Offer]:
-    """Models that could be added, the well known first; each says what it would need."""
+def offers(policy: Policy) -> dict[str, list[Offer]]:
+    """Models that could be added, by what they are for; each says what it would need."""
     models = {
         name: model
         for name, model in registry.known("models").items()
         if (Evidence.ITEMS in evidence_of(model)) == publishes_sets(policy)
     }
     missing = None if policy.columns_with(Role.SENSITIVE) else "Needs a column with the role sensitive."
-    ordered = sorted(models, key=lambda n: (FIRST.index(n) if n in FIRST else 9, models[n].sentence is None, n))
-    return [_offer("model", n, missing if Evidence.SENSITIVE in evidence_of(models[n]) else None) for n in ordered]
+    offered = []
+    for name, model in models.items():
+        reason = missing if Evidence.SENSITIVE in evidence_of(model) else None
+        group = catalogue.group_of_model(name)
+        offered.append(Offer(name, _definition("model", name), reason, group, catalogue.picture_of(name)))
+    return catalogue.grouped(offered, list(catalogue.MODEL_GROUPS))
 
 
-def _offer(kind: str, name: str, reason: str | None) -> Offer:
-    return Offer(name, _about(kind, name).definition.replace("`", ""), reason)
+def _definition(kind: str, name: str) -> str:
+    return _about(kind, name).definition.replace("`", "")
 
 
 def algorithm_card(policy: Policy) -> Card:
@@ -98,10 +95,10 @@ def algorithm_card(policy: Policy) -> Card:
     return Card(algorithm.name, fields, values, _about("algorithm", algorithm.name))
 
 
-def algorithms(policy: Policy) -> list[Offer]:
-    """All algorithms; one that cannot enforce the goals says why."""
+def algorithms(policy: Policy) -> dict[str, list[Offer]]:
+    """All algorithms by what they do; one that cannot enforce the goals says why."""
     goal = Goal(tuple(policy.goals))
-    choices = []
+    offered = []
     for name, kind in registry.known("algorithms").items():
         try:
             reason = kind().refuses(goal)
@@ -109,8 +106,10 @@ def algorithms(policy: Policy) -> list[Offer]:
                 reason = "it forms classes of records, and sets have none"
         except Exception:  # one that must be told something first is offered, and says so when it is chosen
             reason = None
-        choices.append(_offer("algorithm", name, reason))
-    return sorted(choices, key=lambda a: (a.reason is not None, a.name != "auto", a.name))
+        family = kind.__module__.split(".")[-2]
+        picture = catalogue.picture_of(name, family)
+        offered.append(Offer(name, _definition("algorithm", name), reason, catalogue.group_of_algorithm(kind), picture))
+    return catalogue.grouped(offered, list(catalogue.ALGORITHM_GROUPS.values()))
 
 
 def edit_from(policy: Policy, form: Mapping[str, str]) -> tuple[policy_service.Change, str]:
@@ -173,21 +172,30 @@ def check_memo(project: Project) -> StoredAnswer[CheckAnswer]:
     return StoredAnswer(CheckAnswer, project.id, key_of("check", project.policy))
 
 
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """A check that goes on: what it does and for how long."""
+
+    phase: str
+    seconds: int
+
+
 def check(state: ServerState, project: Project) -> CheckAnswer:
-    """Whether the goals can be reached; stored for each policy."""
+    """Whether the goals can be reached; stored for each policy. It may take as long as a run."""
+    answer = light(state, project, patience=None)
+    assert isinstance(answer, CheckAnswer)
+    return answer
+
+
+def light(state: ServerState, project: Project, *, patience: float | None = PATIENCE) -> CheckAnswer | Checking:
+    """The same, or what the check is doing if it does not answer in time; None waits until it does."""
     memo = check_memo(project)
     stored = state.stored(memo)
     if stored is not None:
         return stored
-
-    def is_wanted() -> bool:
-        return state.store.project(project.id).version == project.version
-
-    try:
-        answer = state.ask_patiently(goals_task.check, state.table_of(project), is_wanted)
-    except CloakError as error:
-        return CheckAnswer.failed(error.to_dict())
-    if answer is None:
-        return CheckAnswer.failed({"error": "stale", "message": "the project was changed since", "hint": None})
-    state.keep(memo, answer)
+    table = state.table_of(project)
+    question = state.begin(project.id, project.version, goals_task.check, table, lambda a: state.keep(memo, a))
+    if not question.wait(patience):
+        return Checking(question.phase, round(question.seconds))
+    answer: CheckAnswer = CheckAnswer.failed(question.error) if question.error else question.answer
     return answer

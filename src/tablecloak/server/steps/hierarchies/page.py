@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import urlencode
 
 from fastapi import APIRouter
@@ -33,13 +32,13 @@ def hierarchies(at: AtProject, column: str = "", level: int = -1) -> Response:
         view, at = HierarchyView("text", 0), at.warned(error)
     written = policy.columns[column].hierarchy
     spec = written if isinstance(written, HierarchySpec) else None
-    is_file = isinstance(policy.hierarchy_of(column), Path)
     return render(
         at, "hierarchies.html", step="hierarchies", policy=policy, columns=columns, column=column, view=view,
-        kind="file" if is_file else spec.name if spec else "",
+        kind=hierarchies_service.kind_of(policy, column),
         kinds=hierarchies_service.fitting_kinds(view.type), fields=hierarchies_service.fields_by_kind(), words=KINDS,
         level=min(max(level, -1), len(view.levels) - 1), picture=tree_picture(view.tree) if view.tree else None,
         values=spec.model_dump(by_alias=True) if spec else {},
+        every=hierarchies_service.overview(at.state, at.project),
         shared=[c for c in columns if c != column and policy.columns[c].hierarchy is not None],
     )  # fmt: skip
 
@@ -77,6 +76,20 @@ def _changed(at: ProjectVisit, sent: Sent, column: str) -> Project:
         if value is not None:
             hierarchies_service.look(state, project, column, value)  # says what is wrong before it is written
     return hierarchies_service.choose(state, project, column, value, version=sent.version)
+
+
+@router.post("/projects/{project_id}/hierarchies/all")
+def change_all(sent: SentForm, at: AtProject) -> Response:
+    """Hierarchies of all columns at once, by kinds or by files."""
+
+    def do() -> Project:
+        if sent.text("action") == "files":
+            files = sent.files("hierarchy files whose names end with the name of a column")
+            return hierarchies_service.bring_all(at.state, at.project, files, version=sent.version)
+        kinds = {key.removeprefix("kind:"): kind for key, kind in sent.texts.items() if key.startswith("kind:")}
+        return hierarchies_service.choose_all(at.state, at.project, kinds, version=sent.version)
+
+    return tried(at, do, hierarchies, "hierarchies")
 
 
 @router.get("/projects/{project_id}/hierarchies/file")

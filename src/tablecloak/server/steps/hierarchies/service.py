@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from tablecloak import registry
 from tablecloak.data.table import Role
-from tablecloak.errors import DataError
+from tablecloak.errors import CloakError, DataError
+from tablecloak.hierarchy.kinds.base import HierarchySpec
 from tablecloak.policy.schema import Policy
 from tablecloak.server.forms import Field, fields_of, settings_from
 from tablecloak.server.security import HIERARCHY_LIMIT
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
 from tablecloak.server.steps.hierarchies import task as hierarchies_task
 from tablecloak.server.steps.hierarchies.task import ColumnRequest, EditRequest, HierarchyView, SaveRequest, TreeEdit
+from tablecloak.server.steps.load import service as load_service
 from tablecloak.server.steps.policy import service as policy_service
 from tablecloak.server.store import Project, TooLarge, safe_name
 
 FOLDER = "hierarchies"
 MOST_BYTES = HIERARCHY_LIMIT
+USUAL = {"width": 10, "groups": 10}  # where nobody knows a better one
+UploadedFile: TypeAlias = tuple[BinaryIO, str]  # content and name
 
 
 def columns_of(policy: Policy) -> list[str]:
@@ -55,6 +60,104 @@ def spec_of(form: Mapping[str, str]) -> dict[str, Any]:
     return {"kind": kind, **settings_from(form, fields_by_kind().get(kind, []), prefix=f"{kind}:")}
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnKind:
+    """A column in the list of all, and how its values become coarser."""
+
+    name: str
+    type: str
+    distinct: int
+    kind: str  # now; empty: none
+    suggested: str
+    fitting: tuple[str, ...]
+
+
+def overview(state: ServerState, project: Project) -> list[ColumnKind]:
+    """Every column that can have a hierarchy, with what it has and what fits it; nothing is read for that."""
+    policy = policy_service.policy_of(state, project)
+    known = {column.name: column for column in load_service.project_profile(state, project).columns}
+    listed = []
+    for name in columns_of(policy):
+        type_ = str(policy.columns[name].type or (known[name].type if name in known else "text"))
+        fitting = fitting_kinds(type_)
+        distinct = known[name].distinct if name in known else 0
+        listed.append(ColumnKind(name, type_, distinct, kind_of(policy, name), _suggested(fitting), tuple(fitting)))
+    return listed
+
+
+def kind_of(policy: Policy, column: str) -> str:
+    """How a column's values become coarser now; empty where it has no hierarchy."""
+    written = policy.columns[column].hierarchy
+    if written is None:
+        return ""
+    return written.name if isinstance(written, HierarchySpec) else "file"
+
+
+def _suggested(fitting: Sequence[str]) -> str:
+    """The kind that needs no parameters and fits every value."""
+    return next((kind for kind in ("dates", "auto") if kind in fitting), fitting[0] if fitting else "")
+
+
+def choose_all(state: ServerState, project: Project, kinds: Mapping[str, str], *, version: int) -> Project:
+    """Give every listed column a hierarchy of a kind with its usual parameters, or none, in one step."""
+    policy = policy_service.policy_of(state, project)
+    chosen: dict[str, Any] = {}
+    for name in columns_of(policy):
+        kind = kinds.get(name)
+        if kind is None or kind == kind_of(policy, name):
+            continue
+        if not kind:
+            chosen[name] = None
+            continue
+        chosen[name] = _usual(kind)
+        try:
+            look(state, project, name, chosen[name])  # says what is wrong before it is written
+        except CloakError as error:
+            raise DataError(f"{name}: {error.message}", hint=error.hint) from None
+    return _choose_many(state, project, chosen, version=version)
+
+
+def _usual(kind: str) -> dict[str, Any]:
+    """A kind with a value for everything that it must be told."""
+    fields = fields_by_kind().get(kind, [])
+    return {"kind": kind, **{f.name: USUAL[f.name] for f in fields if f.is_required and f.name in USUAL}}
+
+
+def bring_all(state: ServerState, project: Project, files: Sequence[UploadedFile], *, version: int) -> Project:
+    """Take many hierarchy files at once: each goes to the column whose name its own ends with."""
+    policy = policy_service.policy_of(state, project)
+    columns = columns_of(policy)
+    chosen: dict[str, Any] = {}
+    for file, name in files:
+        column = column_of_file(name, columns)
+        if column is None:
+            raise DataError(
+                f"the file '{name}' names no column", hint=f"end its name with one of {', '.join(columns[:8])}"
+            )
+        chosen[column] = _received(state, project, column, file, name)
+    return _choose_many(state, project, chosen, version=version)
+
+
+def column_of_file(name: str, columns: Sequence[str]) -> str | None:
+    """The column that a hierarchy file is for: the longest whose name the file's ends with.
+
+    >>> column_of_file("adult_hierarchy_marital-status.csv", ["status", "marital-status"])
+    'marital-status'
+    """
+    stem = Path(name).stem.lower()
+    fitting = [c for c in columns if stem == c.lower() or stem.endswith(("_" + c.lower(), "-" + c.lower()))]
+    return max(fitting, key=len, default=None)
+
+
+def _choose_many(state: ServerState, project: Project, chosen: Mapping[str, Any], *, version: int) -> Project:
+    def edit_(document: policy_service.Document) -> None:
+        for name, value in chosen.items():
+            policy_service.set_column(name, "hierarchy", value)(document)
+
+    note = f"hierarchies of {len(chosen)} columns" if len(chosen) != 1 else f"hierarchy of {next(iter(chosen))}"
+    return policy_service.change(state, project, edit_, version=version, note=note)
+
+
 def written_of(policy: Policy, column: str) -> Any:
     """The hierarchy of a column as its policy writes it, for another column to have the same."""
     written: Any = policy.columns[column].hierarchy if column in policy.columns else None
@@ -87,6 +190,12 @@ def edit(state: ServerState, project: Project, column: str, change: TreeEdit, *,
 
 def bring(state: ServerState, project: Project, column: str, source: BinaryIO, name: str, *, version: int) -> Project:
     """Take a hierarchy file for a column: CSV from leaf to root, parent: children, or JSON."""
+    named = _received(state, project, column, source, name)
+    return choose(state, project, column, named, version=version)
+
+
+def _received(state: ServerState, project: Project, column: str, source: BinaryIO, name: str) -> str:
+    """Keep a hierarchy file; its name in the policy."""
     content = source.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise TooLarge(MOST_BYTES)
@@ -97,7 +206,7 @@ def bring(state: ServerState, project: Project, column: str, source: BinaryIO, n
         state.ask(hierarchies_task.save_hierarchy, SaveRequest(brought, target))
     finally:
         brought.unlink()
-    return choose(state, project, column, named, version=version)
+    return named
 
 
 def download(state: ServerState, project: Project, column: str, extension: str) -> Path:

@@ -17,6 +17,7 @@ from tablecloak.hierarchy import edit
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.hierarchy.hierarchy_files import lint, read_hierarchy, write_hierarchy
 from tablecloak.hierarchy.kinds.base import build
+from tablecloak.io.cells import canonical_texts
 from tablecloak.io.frames import DTYPES, column_type
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
@@ -158,7 +159,9 @@ class _Column:
         chosen = self.chosen if instead is None else instead
         if chosen is None:
             return None
-        return read_hierarchy(chosen) if isinstance(chosen, Path) else build(chosen, self.values, self.type)
+        if not isinstance(chosen, Path):
+            return build(chosen, self.values, self.type)
+        return read_hierarchy(chosen, as_column=lambda texts: canonical_texts(texts, ColumnType(self.type)))
 
 
 def _column(request: ColumnRequest) -> _Column:

@@ -185,8 +185,9 @@ def create(
     if kind == "sets" or (kind == "auto" and load_service.looks_like_sets(state, dataset)):
         text = load_service.text_of_sets(state, dataset, {})
         return add(state, dataset, (name or dataset.name)[:200], text)
-    profile = load_service.dataset_profile(state, dataset, preset=preset)
-    project = add(state, dataset, (name or dataset.name)[:200], profile.policy)
+    options = load_service.reading_of(state, dataset)
+    text = load_service.starting_text(state, dataset, options, preset)
+    project = add(state, dataset, (name or dataset.name)[:200], text)
     try:
         if kind in ("auto", "table"):
             return project

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import lzma
 import sqlite3
@@ -19,12 +20,14 @@ from tablecloak.errors import CloakError, DataError, did_you_mean
 from tablecloak.io.atomic import writing
 from tablecloak.io.database import read_table
 from tablecloak.io.formats import format_and_compression
+from tablecloak.io.formats._typed import unfolded_bytes
 from tablecloak.io.places import DatabaseTable
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 from tablecloak.progress import Progress
 from tablecloak.server.tables import nameless, with_header
+from tablecloak.values.amounts import show_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +53,15 @@ def check_file(request: FileToCheck, _progress: Progress) -> None:
     try:
         sniff(with_header(Source(path)))
     except CloakError as error:
-        try:
-            sniff(Source(path, format="sets"))
-        except CloakError:
-            raise nameless(error, Source(path)) from None
+        for other in (Source(path, repair=True), Source(path, format="sets")):
+            with contextlib.suppress(CloakError):
+                sniff(other)
+                return
+        raise nameless(error, Source(path)) from None
 
 
 CHUNK = 1 << 20
-HINT = "unpack it yourself, or ask for a higher limit: tablecloak serve --upload-limit"
+HINT = "unpack it yourself, or start a server with a higher --upload-limit, of which tables may take four times as much"
 
 
 def refuse_bombs(path: Path, limits: UploadLimits) -> None:
@@ -75,9 +79,9 @@ def refuse_bombs(path: Path, limits: UploadLimits) -> None:
         elif kind == "xlsx" or start.startswith(b"PK\x03\x04"):
             _count_bytes(_unpacked(path), limits.n_bytes)
         elif kind == "parquet":
-            _count_cells(pl.scan_parquet(path, glob=False), limits.n_cells)
+            _count_cells(pl.scan_parquet(path, glob=False), limits)
         elif kind == "arrow":
-            _count_cells(pl.scan_ipc(path), limits.n_cells)
+            _count_cells(pl.scan_ipc(path), limits)
     except CloakError:
         raise
     except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, lzma.LZMAError, pl.exceptions.PolarsError):
@@ -101,11 +105,21 @@ def _count_bytes(files: Iterable[IO[bytes] | gzip.GzipFile], limit: int) -> None
                 raise DataError("the file unpacks to more than is allowed", hint=HINT)
 
 
-def _count_cells(frame: pl.LazyFrame, most: int) -> None:
+def _count_cells(frame: pl.LazyFrame, limits: UploadLimits) -> None:
     n_columns = max(1, len(frame.collect_schema()))
     n_rows = int(frame.select(pl.len()).collect().item())
-    if n_rows * n_columns > most:
-        raise DataError(f"the table has {n_rows:,} rows and {n_columns:,} columns, more than is allowed", hint=HINT)
+    if n_rows * n_columns > limits.n_cells:
+        raise DataError(
+            f"the table has {n_rows:,} rows and {n_columns:,} columns, more than the {limits.n_cells:,} cells that are "
+            "allowed",
+            hint=HINT,
+        )
+    if unfolded_bytes(frame, limits.n_bytes) > limits.n_bytes:
+        raise DataError(
+            f"the cells of the table take more than the {show_size(limits.n_bytes)} that are allowed, once all are "
+            "written out",
+            hint=HINT,
+        )
 
 
 @dataclass(frozen=True, slots=True)

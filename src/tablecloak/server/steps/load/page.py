@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from tablecloak.data.table import ColumnType
-from tablecloak.server.shell import AtProject, ProjectVisit, Sent, SentForm, render, tried, tried_edit
+from tablecloak.server.shell import AtProject, ProjectVisit, Sent, SentForm, render, tried
 from tablecloak.server.steps.load import service as load_service
 from tablecloak.server.steps.policy import service as policy_service
 from tablecloak.server.store import Project
@@ -26,6 +26,8 @@ def load(at: AtProject, page: int = 1, values: bool = False) -> Response:
     policy = policy_service.policy_of(state, project)
     return render(
         at, "load.html", step="load", profile=profile, policy=policy, types=[str(t) for t in ColumnType],
+        dates=load_service.DATES, decimals=load_service.DECIMALS,
+        left_out=load_service.left_out_beside_sets(policy, profile),
         table=load_service.page_of(state, project, page, PAGE_ROWS, values=values), kinds=load_service.KINDS,
         about=load_service.kind_form(policy, profile), values=values,
         lines=load_service.lines_of(state, project) if values else [], engine=load_service.engine_of(state, profile),
@@ -42,14 +44,23 @@ def read_again(sent: SentForm, at: AtProject) -> Response:
         options["delimiter"] = "\t"
     if sent.text("header"):
         options["header"] = sent.text("header") == "yes"
+    if sent.text("names") == "repaired":
+        options["repair"] = True
+        options.pop("header", None)  # whether there is one is found out
+        if sent.text("encoding") == sent.text("found_encoding"):
+            options.pop("encoding", None)  # found out without the mark at its beginning
     return _read(at, sent, lambda: load_service.reload(at.state, at.project, options, version=sent.version))
 
 
 @router.post("/projects/{project_id}/columns")
 def columns(sent: SentForm, at: AtProject) -> Response:
     """Types of columns, and which of them are read at all."""
-    edit = load_service.columns_edit(sent.texts, set(sent.all("read")))
-    return tried_edit(at, sent, lambda: (edit, "types and columns"), page=load, then="load")
+    read = set(sent.all("read"))
+
+    def do() -> Project:
+        return load_service.change_columns(at.state, at.project, sent.texts, read, version=sent.version)
+
+    return tried(at, do, page=load, then="load", query=f"?{at.request.url.query}" if at.request.url.query else "")
 
 
 @router.post("/projects/{project_id}/kind")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from ruamel.yaml import YAML
 
 from tablecloak.data.table import Role
 from tablecloak.engines.choose import Choice, Demand, choose
@@ -20,9 +23,27 @@ from tablecloak.server.store import Dataset, Project
 KINDS: Mapping[str, tuple[str, str]] = {
     "table": ("Simple table", "each line is a record, each cell one value"),
     "sets": ("Sets of values", "each line is a set of items, such as a shopping basket"),
-    "table-with-sets": ("Table with a set-valued attribute", "a table in which the cells of one column hold sets"),
+    "table-with-sets": (
+        "Table with a set-valued attribute",
+        "the cells of one column hold sets; columns that others may know are left out",
+    ),
     "disk": ("Disk based simple table", "a table too large for memory: clustered and counted on disk"),
 }
+# How dates are written, beside ISO 8601, and what that looks like.
+DATES = {
+    "dd.mm.yyyy": "31.12.1990",
+    "dd/mm/yyyy": "31/12/1990",
+    "mm/dd/yyyy": "12/31/1990",
+    "dd-mm-yyyy": "31-12-1990",
+    "yyyy/mm/dd": "1990/12/31",
+    "yyyymmdd": "19901231",
+    "dd.mm.yy": "31.12.90",
+    "dd/mm/yy": "31/12/90",
+    "mm/dd/yy": "12/31/90",
+    "d mmmm yyyy": "31 December 1990",
+}
+NOTATION = ("format", "last_year", "decimal")  # keys of a column that its form sets
+DECIMALS = {".": "decimal point", ",": "decimal comma"}
 ANY_KIND = ("auto", *KINDS)
 TEXT = (".csv", ".tsv", ".txt", ".tab", ".dat", ".sets", "")
 DISK = {"kind": "disk-clustering"}
@@ -38,6 +59,12 @@ def dataset_profile(
     key = key_of("profile", repr(sorted(options.items())), preset)
     request = load_task.ProfileRequest(_path(state, dataset), options, preset, state.means)
     return state.ask_once(StoredAnswer(load_task.ProfileAnswer, dataset.id, key), load_task.profile, request)
+
+
+def reading_of(state: ServerState, dataset: Dataset) -> dict[str, Any]:
+    """How a dataset is read at first: as it is written, or with its header repaired where it cannot be read else."""
+    request = load_task.FileRequest(_path(state, dataset))
+    return {"repair": True} if state.ask(load_task.needs_repair, request) else {}
 
 
 def project_profile(state: ServerState, project: Project) -> load_task.ProfileAnswer:
@@ -58,11 +85,18 @@ def reload(
     note: str = "read the file in another way",
 ) -> Project:
     """Read the dataset in another way and start the policy afresh, because its columns may be others now."""
-    text = _starting_text(state, state.store.dataset(project.dataset), options, preset)
-    return policy_service.write(state, project, text, version=version, note=note)
+    text = starting_text(state, state.store.dataset(project.dataset), options, preset)
+    return _written_afresh(state, project, text, version=version, note=note)
 
 
-def _starting_text(
+def _written_afresh(state: ServerState, project: Project, text: str, *, version: int, note: str) -> Project:
+    """Replace the policy by one that nobody has looked at yet."""
+    project = policy_service.write(state, project, text, version=version, note=note)
+    state.store.forget_looks(project.id, "roles", "hierarchies", "goals")
+    return project
+
+
+def starting_text(
     state: ServerState, dataset: Dataset, options: Mapping[str, Any] | None = None, preset: str = "standard"
 ) -> str:
     """The policy that a dataset starts with when it is read with these options."""
@@ -131,14 +165,46 @@ def columns_edit(form: Mapping[str, str], read: set[str]) -> policy_service.Chan
         for name in list(document["columns"]):
             if f"type:{name}" not in form:
                 continue
-            policy_service.set_column(name, "type", form[f"type:{name}"] or None)(document)
+            written = _notation(form, name)
+            type_ = None if written else form[f"type:{name}"] or None  # how cells are written says what they are
+            for key, value in {"type": type_, **dict.fromkeys(NOTATION), **written}.items():
+                if key in ("type", *written) or f"format:{name}" in form or f"decimal:{name}" in form:
+                    policy_service.set_column(name, key, value)(document)
             role = document["columns"][name]["role"]
-            if name not in read and role != Role.DROP:
+            if written and role == Role.DROP:  # it was left out because nobody knew how to read it
+                policy_service.set_role(name, "quasi")(document)
+            elif name not in read and role != Role.DROP:
                 policy_service.set_role(name, "drop")(document)
             elif name in read and role == Role.DROP:
                 policy_service.set_role(name, "keep")(document)
 
     return change
+
+
+def _notation(form: Mapping[str, str], name: str) -> dict[str, Any]:
+    """What a form says of how a column is written; nothing where that is found out."""
+    written: dict[str, Any] = {key: form[f"{key}:{name}"] for key in ("format", "decimal") if form.get(f"{key}:{name}")}
+    if written.get("format", "").endswith("yy") and not written["format"].endswith("yyyy"):
+        written["last_year"] = datetime.now(UTC).year
+    return written
+
+
+def change_columns(
+    state: ServerState, project: Project, form: Mapping[str, str], read: set[str], *, version: int
+) -> Project:
+    """Types and forms of dates as chosen; refused where a cell cannot be read so."""
+    text = policy_service.edited(project.policy, columns_edit(form, read))
+    if _readings(text) != _readings(project.policy):
+        table = replace(state.table_of(project), policy=text)
+        state.ask(load_task.rows, load_task.RowsRequest(table, 0, 1))
+    return policy_service.write(state, project, text, version=version, note="types and columns")
+
+
+def _readings(text: str) -> dict[str, tuple[Any, ...]]:
+    """How the columns of a policy are read."""
+    columns = YAML(typ="safe").load(text)["columns"]
+    keys = ("type", *NOTATION)
+    return {name: tuple(c.get(key) for key in keys) for name, c in columns.items() if isinstance(c, Mapping)}
 
 
 def kind_of(policy: Policy) -> str:
@@ -169,15 +235,15 @@ def set_kind(state: ServerState, project: Project, kind: str, form: Mapping[str,
     dataset = state.store.dataset(project.dataset)
     if kind == "sets":
         text = text_of_sets(state, dataset, form)
-        return policy_service.write(state, project, text, version=version, note="sets of values")
+        return _written_afresh(state, project, text, version=version, note="sets of values")
     if kind == "table-with-sets":
         return _with_sets(state, project, form, version=version)
     if kind not in KINDS:
         raise DataError("there is no such type of dataset", hint=", ".join(KINDS))
-    text = _starting_text(state, dataset)
+    text = starting_text(state, dataset)
     if kind == "disk":
         text = policy_service.edited(text, policy_service.set_algorithm(DISK))
-    return policy_service.write(state, project, text, version=version, note=KINDS[kind][0].lower())
+    return _written_afresh(state, project, text, version=version, note=KINDS[kind][0].lower())
 
 
 def text_of_sets(state: ServerState, dataset: Dataset, form: Mapping[str, str]) -> str:
@@ -218,8 +284,16 @@ def _with_sets(state: ServerState, project: Project, form: Mapping[str, str], *,
         policy_service.add_goal(_GOAL)(document)
         policy_service.set_algorithm(_SEARCH)(document)
 
-    text = policy_service.edited(_starting_text(state, dataset), change)
-    return policy_service.write(state, project, text, version=version, note=f"sets in {column}")
+    text = policy_service.edited(starting_text(state, dataset), change)
+    return _written_afresh(state, project, text, version=version, note=f"sets in {column}")
+
+
+def left_out_beside_sets(policy: Policy, profile: load_task.ProfileAnswer) -> list[str]:
+    """Columns that are left out only because a column of sets stands beside them: nobody should have to find out."""
+    if kind_of(policy) != "table-with-sets":
+        return []
+    published = {name for name, column in policy.columns.items() if column.role is not Role.DROP}
+    return [c.name for c in profile.columns if c.name not in published and c.role in (Role.QUASI, Role.PERSON)]
 
 
 def _role_beside_sets(document: policy_service.Document, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,11 @@ from tablecloak.data.table import ColumnType
 from tablecloak.dicom import image_profile
 from tablecloak.engines.choose import bytes_in_memory
 from tablecloak.errors import CloakError
+from tablecloak.io.header import Repair, repaired_names
+from tablecloak.io.notation import Notation
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
-from tablecloak.profile.profile import inspect_frame
+from tablecloak.profile.profile import DELIMITED, FileFacts, Profile, inspect_frame
 from tablecloak.profile.starter import starter_policy
 from tablecloak.progress import Progress
 from tablecloak.release.plan import source_of
@@ -71,6 +73,8 @@ class FileForm:
     encoding: str | None
     header: bool | None
     compression: str | None
+    repairs: tuple[Mapping[str, Any], ...] = ()  # of the header: column, name and reason
+    offered: tuple[Mapping[str, Any], ...] = ()  # repairs that would be made if they were asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class ProfileAnswer:
     policy: str
     shapes: Mapping[str, tuple[float, ...]]  # heights of bars, by column
     memory_bytes: int
+    written: Mapping[str, str] = field(default_factory=dict)  # how columns are written where that is not as usual
+    questions: Mapping[str, str] = field(default_factory=dict)  # what cells do not say about that
 
     @property
     def columns(self) -> tuple[ShownColumn, ...]:
@@ -103,7 +109,7 @@ def profile(request: ProfileRequest, _progress: Progress) -> ProfileAnswer:
         source = tables.with_header(source)
         layout = sniff(source)
         frame, n_rows = tables.looked_at(source, request.means)
-        inspected = image_profile(frame) if home_task.is_image_table(source.path) else inspect_frame(frame)
+        inspected = image_profile(frame) if home_task.is_image_table(source.path) else _inspected(frame, layout)
         suggested = starter_policy(inspected, source=source.path.name, preset=request.preset)
     except CloakError as error:
         raise tables.nameless(error, source) from None
@@ -111,14 +117,55 @@ def profile(request: ProfileRequest, _progress: Progress) -> ProfileAnswer:
         inspected.to_dict(),
         n_rows,
         frame.height if frame.height < n_rows else None,
-        _form_of(layout),
+        _form_of(layout, () if source.repair else offered_repairs(layout)),
         suggested.text,
         {name: shape_of(frame[name]) for name in frame.columns},
         bytes_in_memory(layout),
+        {c.name: _words(c.notation) for c in layout.columns if c.notation is not None},
+        {c.name: c.question.text for c in layout.columns if c.question is not None},
     )
 
 
-def _form_of(layout: Layout) -> FileForm:
+def _words(notation: Notation) -> str:
+    """How a column is written: dd.mm.yyyy; decimal comma; thousands parted by a point."""
+    said = {
+        "dates as": notation.format,
+        "the last year is": notation.last_year,
+        "decimals after": notation.decimal,
+        "thousands parted by": notation.thousands,
+        "in": notation.unit,
+    }
+    return "; ".join(f"{what} {value}" for what, value in said.items() if value is not None)
+
+
+def _inspected(frame: pl.DataFrame, layout: Layout) -> Profile:
+    """The profile of a table; of a text file it is known that it can be read in other ways."""
+    delimiter = layout.delimiter if layout.format in DELIMITED else None
+    return replace(inspect_frame(frame), file=FileFacts("", layout.format, layout.n_bytes, delimiter=delimiter))
+
+
+def offered_repairs(layout: Layout) -> tuple[Repair, ...]:
+    """What a repair of the names of a text file would change."""
+    return repaired_names(layout.names).repairs if layout.format in DELIMITED and layout.header else ()
+
+
+def needs_repair(request: FileRequest, _progress: Progress) -> bool:
+    """Whether a file can only be worked with if its header is repaired: names are missing or twice, or its bytes are
+    not what its mark says."""
+    source = Source(request.path)
+    try:
+        repaired = sniff(replace(source, repair=True))
+    except CloakError:
+        return False  # what is wrong is said when it is read as it is written
+    try:
+        layout = sniff(tables.with_header(source))
+    except CloakError:
+        return True
+    is_named = all(name.strip() for name in layout.names)
+    return layout.format in DELIMITED and (not is_named or repaired.encoding != layout.encoding)
+
+
+def _form_of(layout: Layout, offered: tuple[Repair, ...]) -> FileForm:
     is_text = layout.format in ("csv", "tsv", "sets")
     return FileForm(
         layout.format,
@@ -127,6 +174,8 @@ def _form_of(layout: Layout) -> FileForm:
         layout.encoding if is_text else None,
         layout.header if is_text else None,
         layout.compression,
+        tuple(repair.to_dict() for repair in layout.repairs),
+        tuple(repair.to_dict() for repair in offered),
     )
 
 

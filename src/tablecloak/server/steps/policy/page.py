@@ -56,7 +56,8 @@ def step(sent: SentForm, at: AtProject) -> Response:
         project = at.state.store.step(at.project.id, -1 if sent.text("action") == "undo" else 1, version=sent.version)
     except Stale as error:
         project = error.project
-    return back_to(project, page)
+    query = sent.text("query")
+    return back_to(project, page, f"?{query}" if query else "")
 
 
 @router.post("/projects/{project_id}/rename")

@@ -11,8 +11,9 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from tablecloak import registry
 from tablecloak.data.table import Role
-from tablecloak.errors import IncompatibleChoice, PolicyError
+from tablecloak.errors import CloakError, IncompatibleChoice, PolicyError
 from tablecloak.policy.load import parse_policy
 from tablecloak.policy.problems import InvalidPolicyError, PolicyProblem
 from tablecloak.policy.schema import Policy
@@ -150,12 +151,40 @@ def _column(document: Document, name: str) -> CommentedMap:
     return columns[name]  # type: ignore[no-any-return]
 
 
+BY_HAND = "chosen by hand"
+
+
+def _say_beside(container: CommentedMap | CommentedSeq, key: Any, text: str) -> None:
+    """Put a comment in the place of the one that speaks of what was there before; where there was none, none."""
+    slot = 0 if isinstance(container, CommentedSeq) else 2
+    tokens = container.ca.items.get(key)
+    if tokens and tokens[slot] is not None:
+        token = tokens[slot]
+        token.value = f"# {text}\n" + token.value.partition("\n")[2]  # with the empty lines that follow
+
+
+def _meaning(goal: Mapping[str, Any]) -> str:
+    """What a goal says, with its values."""
+    try:
+        sentence = registry.find("models", str(goal["model"])).sentence
+        return str(sentence).format(**goal) if sentence else BY_HAND
+    except (CloakError, KeyError, IndexError):  # an unknown model, or a value that it has by default
+        return BY_HAND
+
+
+def role_in(document: Document, name: str) -> str | None:
+    """The role that a policy gives a column; None if it names none."""
+    column = document["columns"].get(name)
+    return column.get("role") if isinstance(column, Mapping) else column
+
+
 def set_role(name: str, role: str) -> Change:
     """Give a column a role; what only its old role had goes away, goals that named it as sensitive included."""
 
     def change(document: Document) -> None:
         column = _column(document, name)
         column["role"] = role
+        _say_beside(document["columns"], name, BY_HAND)
         if role in (Role.DROP, Role.ITEMS) or column.get("transform") in ("drop", "star"):
             column.pop("transform", None)
         if role != Role.QUASI:
@@ -181,10 +210,13 @@ def set_column(name: str, key: str, value: Any) -> Change:
 
     def change(document: Document) -> None:
         column = _column(document, name)
+        before = column.get(key)
         if value is None:
             column.pop(key, None)
         else:
             column[key] = _inline(value)
+        if column.get(key) != before:
+            _say_beside(document["columns"], name, BY_HAND)
 
     return change
 
@@ -213,6 +245,7 @@ def replace_goal(at: int, goal: Mapping[str, Any]) -> Change:
     def change(document: Document) -> None:
         if at < len(document["goals"]):
             document["goals"][at] = flow(goal)
+            _say_beside(document["goals"], at, _meaning(goal))
 
     return change
 
@@ -232,6 +265,7 @@ def set_algorithm(settings: Mapping[str, Any]) -> Change:
 
     def change(document: Document) -> None:
         document["algorithm"] = flow(settings)
+        _say_beside(document, "algorithm", BY_HAND)
 
     return change
 
@@ -276,6 +310,7 @@ def _set_goal(document: Document, at: int, key: str, value: Any) -> None:
     goals = document["goals"]
     if key and at < len(goals):
         goals[at][key] = _inline(value)
+        _say_beside(goals, at, _meaning(goals[at]))
     elif not key:
         goals.append(flow(value)) if at >= len(goals) else goals.__setitem__(at, flow(value))
 

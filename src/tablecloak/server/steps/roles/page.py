@@ -24,18 +24,33 @@ def roles(at: AtProject) -> Response:
     """What every column means."""
     policy = policy_service.policy_of(at.state, at.project)
     refusal = policy_service.refusal(policy)
+    profile = load_service.project_profile(at.state, at.project)
     return render(
         at.warned(refusal) if refusal else at, "roles.html", step="roles", policy=policy, fixed=FIXED_ROLES,
-        profile=load_service.project_profile(at.state, at.project),
-        uniqueness=roles_service.uniqueness(at.state, at.project),
+        profile=profile, left_out=load_service.left_out_beside_sets(policy, profile),
+        uniqueness=roles_service.known_uniqueness(at.state, at.project),
         roles=[r for r in ROLES if r in {str(role) for role in Role}], words=ROLES, presets=presets(),
     )  # fmt: skip
 
 
 @router.post("/projects/{project_id}/roles")
 def set_roles(sent: SentForm, at: AtProject) -> Response:
-    """New roles, transforms and weights."""
-    return tried_edit(at, sent, lambda: (roles_service.roles_edit(sent.texts), "roles"), page=roles, then="roles")
+    """New roles and transforms, of one column or of all that are marked."""
+
+    def edit() -> tuple[policy_service.Change, str]:
+        if sent.text("action") == "bulk":
+            return roles_service.bulk_edit(sent.all("column"), sent.text("role"))
+        policy = policy_service.policy_of(at.state, at.project)
+        return roles_service.roles_edit(sent.texts), roles_service.roles_note(policy, sent.texts)
+
+    return tried_edit(at, sent, edit, page=roles, then="roles")
+
+
+@router.get("/projects/{project_id}/exposure")
+def exposure(at: AtProject) -> Response:
+    """Who stands alone: a piece of the page of roles, because it takes seconds on large tables."""
+    uniqueness = roles_service.uniqueness(at.state, at.project)
+    return render(at, "exposure.html", policy=policy_service.policy_of(at.state, at.project), uniqueness=uniqueness)
 
 
 @router.get("/projects/{project_id}/transforms")
@@ -54,7 +69,7 @@ def transforms(at: AtProject, column: str = "") -> Response:
         families=families, fields=roles_service.fields_by_transform(families), kind=chosen.name if chosen else "",
         values=chosen.model_dump(by_alias=True, mode="json") if chosen else {},
         several=[each.name for each in spec.transform] if len(spec.transform) > 1 else [],
-        meaning=roles_service.MEANING.get(spec.role, ""),
+        meaning=roles_service.MEANING.get(spec.role, ""), words=roles_service.FAMILIES,
     )  # fmt: skip
 
 

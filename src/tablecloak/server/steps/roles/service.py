@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tablecloak import registry
 from tablecloak.data.table import ColumnType, Role
+from tablecloak.errors import PolicyError
+from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import DROP, STAR
 from tablecloak.report.explain import describe
-from tablecloak.server.forms import Field, fields_of, settings_from
+from tablecloak.server.forms import FIXED_ROLES, Field, fields_of, settings_from
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
 from tablecloak.server.steps.load import service as load_service
 from tablecloak.server.steps.policy import service as policy_service
@@ -24,9 +26,7 @@ def roles_edit(form: Mapping[str, str]) -> policy_service.Change:
 
     def change(document: policy_service.Document) -> None:
         for name in {key.removeprefix("role:") for key in form if key.startswith("role:")}:
-            before = document["columns"].get(name)
-            role = before.get("role") if isinstance(before, Mapping) else before
-            if role != form[f"role:{name}"]:
+            if policy_service.role_in(document, name) != form[f"role:{name}"]:
                 policy_service.set_role(name, form[f"role:{name}"])(document)
             if form[f"role:{name}"] == Role.IDENTIFIER and f"transform:{name}" in form:
                 policy_service.set_column(name, "transform", form[f"transform:{name}"])(document)
@@ -34,11 +34,45 @@ def roles_edit(form: Mapping[str, str]) -> policy_service.Change:
     return change
 
 
+def roles_note(policy: Policy, form: Mapping[str, str]) -> str:
+    """What a change of roles is called in the history: which column became what."""
+    changed = []
+    for name in [key.removeprefix("role:") for key in form if key.startswith("role:")]:
+        before = policy.columns[name].role if name in policy.columns else Role.DROP
+        if before != form[f"role:{name}"]:
+            changed.append(f"{name} is {form[f'role:{name}']}")
+    return ", ".join(changed[:2]) + (f" and {len(changed) - 2} more" if len(changed) > 2 else "") or "roles"
+
+
+def bulk_edit(names: Sequence[str], role: str) -> tuple[policy_service.Change, str]:
+    """One role for many columns, and what that is called in the history."""
+    if not names:
+        raise PolicyError("no column is marked", hint="mark columns by the boxes before their names")
+    if role not in {str(each) for each in Role} or role in FIXED_ROLES:
+        raise PolicyError("there is no such role to set", hint="choose one of the list")
+
+    def change(document: policy_service.Document) -> None:
+        for name in names:
+            if policy_service.role_in(document, name) != role:
+                policy_service.set_role(name, role)(document)
+
+    said = names[0] if len(names) == 1 else f"{len(names)} columns"
+    return change, f"{said} {'is' if len(names) == 1 else 'are'} {role}"
+
+
 # What changing a column of a role means for the goals.
 MEANING = {
     Role.QUASI: "Goals judge what is published: the values are changed before groups are formed.",
     Role.SENSITIVE: "Coarser values are what goals judge; what is covered or perturbed, they judge as it was.",
     Role.IDENTIFIER: "No goal looks at an identifier; one that is published under pseudonyms is said in the release.",
+}
+
+
+FAMILIES = {
+    Family.COARSEN: "Make values coarser",
+    Family.PERTURB: "Change values at random",
+    Family.COVER: "Cover values",
+    Family.PSEUDONYM: "Put pseudonyms in their place",
 }
 
 
@@ -84,10 +118,28 @@ def start_from(state: ServerState, project: Project, preset: str, *, version: in
     return load_service.reload(state, project, options, version=version, preset=preset, note="preset")
 
 
-def uniqueness(state: ServerState, project: Project) -> Uniqueness:
-    """How exposed records are on the chosen quasi-identifiers."""
+def _uniqueness_memo(state: ServerState, project: Project) -> StoredAnswer[Uniqueness]:
     policy = policy_service.policy_of(state, project)
     quasi = policy.columns_with(Role.QUASI)
     read = repr(policy.input) + repr({n: (c.type, c.format) for n, c in policy.columns.items()})
-    key = key_of("uniqueness", read, *sorted(quasi))
-    return state.ask_once(StoredAnswer(Uniqueness, project.id, key), roles_task.uniqueness, state.table_of(project))
+    return StoredAnswer(Uniqueness, project.id, key_of("uniqueness", read, *sorted(quasi)))
+
+
+def known_uniqueness(state: ServerState, project: Project) -> Uniqueness | None:
+    """How exposed records are, if that was counted: a page does not wait for it."""
+    return state.stored(_uniqueness_memo(state, project))
+
+
+def uniqueness(state: ServerState, project: Project) -> Uniqueness | None:
+    """How exposed records are on the chosen quasi-identifiers; None if others were chosen meanwhile."""
+    known = known_uniqueness(state, project)
+    if known is not None:
+        return known
+
+    def is_wanted() -> bool:
+        return state.store.project(project.id).version == project.version
+
+    answer = state.ask_if_wanted(roles_task.uniqueness, state.table_of(project), is_wanted)
+    if answer is not None:
+        state.keep(_uniqueness_memo(state, project), answer)
+    return answer

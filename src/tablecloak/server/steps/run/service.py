@@ -101,7 +101,7 @@ def falling(state: ServerState, run: Run | None) -> FallingLine:
     """The best loss found by each second of a run."""
     events = state.jobs.events(run) if run else []
     points = tuple((e["at"], e["loss"]) for e in events if e["kind"] == "best")
-    return FallingLine("Best loss so far" + (f", at last {points[-1][1]:.2%}" if points else ""), points)
+    return FallingLine("The detail lost by the best answer of each second", points)
 
 
 def groups_of(run: Run | None) -> Treemap | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 from tablecloak import pipeline
 from tablecloak.errors import CloakError
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import OutputSpec
 from tablecloak.profile.starter import release_name
 from tablecloak.progress import Progress
 from tablecloak.release.plan import source_of
@@ -19,6 +22,7 @@ from tablecloak.report.blocks import to_plain
 from tablecloak.server.tables import PolicyTable, nameless, publishes_sets
 
 SAID = "report.json"  # what the report says, in blocks
+HIERARCHIES = "hierarchies"
 MOST_GROUPS = 400  # whose sizes are kept, for a picture
 
 
@@ -73,16 +77,45 @@ def carry_out(request: RunRequest, progress: Progress) -> RunAnswer:
 
 
 def _for_run(policy: Policy, folder: Path) -> Policy:
-    assert policy.input_path is not None
+    """The policy as it is carried out in the folder of a run: it names every file from there, and so does what the
+    run certifies, which then says nothing of this machine and holds wherever the files are taken together."""
+    data, given = policy.input_path, policy.input
+    assert data is not None
+    assert given is not None
     written = policy.output.path if policy.output else None
-    name = Path(written).name if written else release_name(policy.input_path)
-    policy = policy.with_files(source=policy.input_path, target=folder / name)
+    name = Path(written).name if written and Path(written).name != data.name else release_name(data)
+    policy = policy.rebased(folder)
+    columns = {
+        each: column.model_copy(update={"hierarchy": _brought(policy, column.hierarchy, folder)})
+        for each, column in policy.columns.items()
+    }
+    hierarchies = {each: _brought(policy, chosen, folder) for each, chosen in policy.hierarchies.items()}
     is_apart = policy.algorithm.publishes.is_bucketing
-    documents = {"recoding": folder / "recoding.json", "report": folder / "report.html",
-                 "certificate": folder / "certificate.json"}  # fmt: skip
-    update = {key: None if is_apart and key == "recoding" else str(path) for key, path in documents.items()}
-    assert policy.output is not None
-    return policy.model_copy(update={"output": policy.output.model_copy(update=update)})
+    documents = {"recoding": None if is_apart else "recoding.json", "report": "report.html",
+                 "certificate": "certificate.json"}  # fmt: skip
+    output = (policy.output or OutputSpec(path=name)).model_copy(update={"path": name, **documents})
+    source = given.model_copy(update={"path": _linked(data, folder / data.name).name})
+    update = {"columns": columns, "hierarchies": hierarchies, "input": source, "output": output}
+    return policy.model_copy(update=update)
+
+
+def _brought(policy: Policy, chosen: Any, folder: Path) -> Any:
+    """A hierarchy as it is named from the folder of a run, where a file of it lies too."""
+    if not isinstance(chosen, str) or chosen in policy.hierarchies:
+        return chosen
+    file = policy.resolve(chosen)
+    (folder / HIERARCHIES).mkdir(exist_ok=True)
+    return f"{HIERARCHIES}/{_linked(file, folder / HIERARCHIES / file.name).name}"
+
+
+def _linked(file: Path, target: Path) -> Path:
+    """The same file under another name; a copy where the disk has no links."""
+    if file.is_file() and not target.exists():  # an attempt before may have made it
+        try:
+            os.link(file, target)
+        except OSError:
+            shutil.copyfile(file, target)
+    return target
 
 
 def largest_of(class_sizes: Sequence[tuple[int, int]]) -> tuple[int, ...]:
