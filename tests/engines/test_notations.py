@@ -22,7 +22,10 @@ columns:
 goals: [{model: k-anonymity, k: 4}, {model: t-closeness, t: 0.6, sensitive: pay}]
 algorithm: mondrian
 """
-MONTHS = ["Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November", "Dezember"]
+MONTHS = (
+    "Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober",
+    "November", "Dezember",
+)  # fmt: skip
 
 
 def written(folder):

@@ -111,7 +111,10 @@ COLUMNS = {
         "shop", [letters(i % 100) for i in range(N)], "k-anonymity-generalisation",
         {"role": "quasi", "hierarchy": {"kind": "order", "fanout": 10}},
     ),
-    "decimal commas": ("value", [f"{i},{i % 10}" for i in range(N)], "suppression", DROPPED),
+    "decimal commas": (
+        "value", [f"{i},{i % 10}" for i in range(N)], "microaggregation",
+        {"role": "sensitive", "type": "float", "decimal": ",", "transform": {"kind": "microaggregate", "k": "auto"}},
+    ),
 }  # fmt: skip
 
 

@@ -180,7 +180,10 @@ def test_a_thousands_mark_that_may_begin_decimals_is_asked_about():
     assert written(["1,234", "2,345", "999", "4,111", "5,25"]).notation == Notation(decimal=",")
 
 
-@pytest.mark.parametrize(("form", "is_good"), [("dd.mm.yyyy", True), ("excel", True), ("%d/%m/%Y", True), ("mm.yyyy", False), ("soon", False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("form", "is_good"),
+    [("dd.mm.yyyy", True), ("excel", True), ("%d/%m/%Y", True), ("mm.yyyy", False), ("soon", False)],
+)
 def test_a_format_says_day_month_and_year(form, is_good):
     assert is_format(form) is is_good
 

@@ -21,7 +21,7 @@ from tablecloak.io.tabular import read_frame
 def test_what_must_be_read_is_read(tmp_path, file):
     path = tmp_path / f"table.{file.suffix}"
     path.write_bytes(file.content)
-    columns = ours(file, path)
+    columns = ours(path)
     assert list(columns) == list(file.columns)
     for name, wanted in file.columns.items():
         if isinstance(wanted, Asked):
