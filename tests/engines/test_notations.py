@@ -3,6 +3,7 @@
 import random
 from datetime import date, timedelta
 
+import polars as pl
 import pytest
 
 from tablecloak import pipeline
@@ -49,3 +50,24 @@ def test_a_release_is_the_same_on_every_engine(engine, tmp_path):
     assert report.verification.holds
     assert report.verification.covers
     assert (tmp_path / "other.csv").read_bytes() == (tmp_path / "local.csv").read_bytes()
+
+
+def test_texts_in_a_table_of_spark_are_read_as_the_policy_says(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where Spark keeps its tables
+    written(tmp_path)
+    said = POLICY.replace("born: quasi", "born: {role: quasi, format: d mmmm yyyy}")
+    said = said.replace("weight: quasi", "weight: {role: quasi, type: integer, unit: kg}")
+    said = said.replace("age: quasi", "age: {role: quasi, type: integer, decimal: '.'}")
+    said = said.replace("  pay: sensitive\n", "").replace(", {model: t-closeness, t: 0.6, sensitive: pay}", "")
+    policy = parse_policy(said.replace("  moved: keep\n", ""), name="p", base=tmp_path)
+    pipeline.run(policy.with_files(target=tmp_path / "local.csv"), engine="local")
+    rows = pl.read_csv(tmp_path / "people.csv", separator=";", infer_schema=False)
+    spark.session.createDataFrame(rows.to_dicts()).write.mode("overwrite").saveAsTable("written")
+    asked = policy.with_files(source="spark://?table=written", target=tmp_path / "spark.csv")
+    try:
+        report = pipeline.run(asked, engine=spark)
+    finally:
+        spark.session.sql("DROP TABLE IF EXISTS written")
+    assert report.verification.covers
+    here, there = (pl.read_csv(tmp_path / f"{name}.csv", infer_schema=False) for name in ("local", "spark"))
+    assert sorted(there.select(here.columns).iter_rows()) == sorted(here.iter_rows())
