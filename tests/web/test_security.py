@@ -302,7 +302,22 @@ def test_parquet_bombs_are_refused(tmp_path):
     with TestClient(app, base_url=BASE, headers={"authorization": f"Bearer {BEARER}"}) as client:
         answer = upload(client, "bomb.parquet", frame.getvalue())
         assert answer.status_code == 422
-        assert "more than is allowed" in answer.json()["message"]
+        assert "cells that are allowed" in answer.json()["message"]
+
+
+@pytest.mark.parametrize("kind", ["text", "categories"])
+def test_a_text_that_a_dictionary_holds_once_counts_in_every_row(tmp_path, kind):
+    frame, limit = io.BytesIO(), 100_000_000
+    texts = pl.select(pl.repeat("x" * 10_000, 30_000).alias("a"))
+    texts = texts if kind == "text" else texts.cast(pl.Categorical)
+    texts.write_parquet(frame)
+    assert len(frame.getvalue()) < 200_000
+    app = make_app(settings_for(tmp_path, expanded_limit_bytes=limit))
+    with TestClient(app, base_url=BASE, headers={"authorization": f"Bearer {BEARER}"}) as client:
+        answer = upload(client, "bomb.parquet", frame.getvalue())
+        assert answer.status_code == 422
+        assert "100 MB that are allowed" in answer.json()["message"]
+        assert "--upload-limit" in answer.text
 
 
 BROKEN = {

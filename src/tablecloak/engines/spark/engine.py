@@ -41,7 +41,7 @@ from tablecloak.engines.spark.coding import CodeTask
 from tablecloak.engines.spark.finished_phases import Phases
 from tablecloak.engines.spark.publish import PublishTask, open_table, write_files, write_table
 from tablecloak.engines.spark.recount import boxes_are_covered, covers_originals, recounted, with_persons
-from tablecloak.engines.spark.rows import FileRows, SparkTable, TableRows, our_type, slices_of, spark_table
+from tablecloak.engines.spark.rows import FileRows, ReadTexts, SparkTable, TableRows, our_type, slices_of, spark_table
 from tablecloak.engines.spark.search import CodedState, WorkerShards, lookup_of, sharded, solve_shards
 from tablecloak.engines.spark.session import explained, has_session, open_session
 from tablecloak.errors import IncompatibleChoice
@@ -109,7 +109,10 @@ class SparkEngine:
             return sniff(source)
         with explained("looking for the table", str(source.table)):
             fields = [(f.name, f.dataType.simpleString()) for f in self.session.table(source.table.table).schema]
-        columns = tuple(ColumnSchema(n, source.declared_type(n) or our_type(n, t, source)) for n, t in fields)
+        columns = tuple(
+            ColumnSchema(n, source.declared_type(n) or our_type(n, t, source), notation=source.notations.get(n))
+            for n, t in fields
+        )
         return Layout("spark", columns, 0)
 
     def read(
@@ -125,8 +128,14 @@ class SparkEngine:
         layout = self.layout(source)
         types = {name: layout.type_of(name) for name in columns or layout.names}
         if source.table is not None:
-            spark = SparkTable(types, source.location, 0, TableRows(), table=source.table.table)
-            return replace(spark, n_rows=self._n_rows(spark))
+            noted = {name: notation for name in types if (notation := layout.notation_of(name)) is not None}
+            texts = {**types, **dict.fromkeys(noted, ColumnType.TEXT)}
+            spark = SparkTable(texts, source.location, 0, TableRows(), table=source.table.table)
+            spark = replace(spark, n_rows=self._n_rows(spark))
+            reads = [
+                ColumnChange(n, types[n], ReadTexts(types[n], how, source.location), n) for n, how in noted.items()
+            ]
+            return self.changed(spark, reads) if reads else spark
         slices, n_rows = slices_of(source, layout)
         spark = SparkTable(types, source.location, n_rows or 0, FileRows(source, layout, slices))
         return spark if n_rows is not None else replace(spark, n_rows=self._n_rows(spark))

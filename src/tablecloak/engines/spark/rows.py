@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import polars as pl
 
-from tablecloak.data.changed_columns import ColumnChange, made_columns, read_by
+from tablecloak.data.changed_columns import CellRows, ColumnChange, made_columns, read_by
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import Table
 from tablecloak.engines.equal_rows import Hidden
 from tablecloak.engines.spelling import Spelling
 from tablecloak.errors import CloakError, DataError
+from tablecloak.io.cells import parsed
 from tablecloak.io.extras import require_package
 from tablecloak.io.frames import normalize
+from tablecloak.io.notation import Notation
 from tablecloak.io.parts import Part, is_many, parts_of
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_slice
@@ -57,6 +59,23 @@ class WorkerRows(Protocol):
         self, batches: Iterator[Any], columns: Sequence[str], *, numbered: bool = False
     ) -> Iterator[pl.DataFrame]:
         """The columns of its rows and, if asked for, their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTexts:
+    """Reads texts of a table of Spark's catalog as they are written."""
+
+    type: ColumnType
+    notation: Notation
+    location: str
+
+    def __call__(self, cells: pl.Series, rows: CellRows) -> pl.Series:  # noqa: ARG002 - a step is given them
+        values = parsed(cells, self.type, self.notation)
+        n_odd = int((values.is_null() & cells.is_not_null()).sum())
+        if n_odd:
+            message = f"column '{cells.name}' is declared {self.type.value}, but some cells are not written so"
+            raise DataError(message, hint="correct them, or declare the column as text", location=self.location)
+        return values
 
 
 @dataclass(frozen=True, slots=True)
