@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import csv
 import datetime as dt
+import math
 import random
 import sys
 import tempfile
@@ -38,7 +39,7 @@ from tablecloak.profile.starter import starter_policy
 
 LABELS = Path(__file__).with_suffix(".toml")
 MARK = "suggested roles"
-MOST_ROWS = 4_000
+MOST_ROWS = 5_000
 # Of the records of a column, so many may have a value of their own where it is published as it is.
 MOST_ALONE = 0.01
 HIDDEN = frozenset({"identifier", "person", "drop"})
@@ -54,7 +55,7 @@ EXACT = {
     "sensitive": {"sensitive"},
     "either": {"quasi", "sensitive"},
     "amount": {"quasi", "sensitive"},
-    "weight": {"weight"},
+    "weight": {"weight", "sensitive"},  # where exact ones would single people out
     "text": {"drop"},
     "constant": {"keep", "drop"},
 }
@@ -276,7 +277,7 @@ def write(table: Labelled, path: Path, *, is_german: bool) -> None:
 
 
 def _cell(value: Any, *, is_german: bool) -> str:
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if not is_german:
         return str(value)

@@ -6,14 +6,13 @@ import re
 
 from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 
-WORDS = ("address", "street", "addr", "strasse", "adresse", "addressline")
 _NUMBERED = re.compile(r".*\d.*[^\W\d_]{2,}.*|.*[^\W\d_]{2,}.*\d.*").fullmatch
 
 
 @detector("address")
 def address(column: Column) -> Match | None:
     """Street addresses: a header that says so over text with words and numbers."""
-    if column.type is not ColumnType.TEXT or not column.named(WORDS):
+    if column.type is not ColumnType.TEXT or not column.says("address"):
         return None
     is_numbered = column.share(_NUMBERED) >= 0.5
     return Match("street address" if is_numbered else "street", Role.IDENTIFIER, "leads to one household", 0.7)

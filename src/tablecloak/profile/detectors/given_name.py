@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tablecloak.data.given_names import has_given_name
 from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
-from tablecloak.profile.detectors.person_name import THINGS
 
-ENOUGH, FEWEST = 0.3, 20
+# Of many different first names, lists of frequent ones have a part; of towns and firms hardly any.
+ENOUGH, FEWEST = 0.15, 20
 
 
 @detector("given-name")
 def given_name(column: Column) -> Match | None:
     """Names of persons without a header that says so: many values contain a frequent given name."""
-    if column.type is not ColumnType.TEXT or column.named(THINGS) or len(column.sample) < FEWEST:
+    if column.type is not ColumnType.TEXT or column.says("thing") or len(column.sample) < FEWEST:
         return None
     share = column.share(has_given_name)
     if share < ENOUGH:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
-from tablecloak.profile.detectors.birth_date import WORDS as BIRTH
+from tablecloak.profile.detector import Column, Match, Role, detector
 
 FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d")
 YEARS = range(1850, 2101)
@@ -18,12 +17,12 @@ UNDECIDED = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y")
 @detector("written-date")
 def written_date(column: Column) -> Match | None:
     """Dates as 31.12.1999, 12/31/1999 or 19991231, decided by all values; the policy gets their format."""
-    if column.type not in (ColumnType.TEXT, ColumnType.INTEGER) or len(column.sample) < ENOUGH_VALUES:
+    if not column.is_code or len(column.sample) < ENOUGH_VALUES:
         return None
     fitting = [form for form in FORMATS if column.share(partial(_is_date, form), at_least=1) == 1]
-    looks_like = "date of birth" if column.named(BIRTH) else "date"
+    looks_like = "date of birth" if column.says("birth") else "date"
     if len(fitting) == 1:
-        why = "known to many about a person" if column.named(BIRTH) else "others may know when something happened"
+        why = "known to many about a person" if column.says("birth") else "others may know when something happened"
         return Match(looks_like, Role.QUASI, why, 0.85, {"type": "date", "format": fitting[0]})
     if fitting or any(column.share(partial(_is_date, form), at_least=1) == 1 for form in UNDECIDED):
         why = "dates of which day, month or century cannot be told; type: date with a format makes it quasi"

@@ -14,10 +14,10 @@ MOST_SETS = 5
 
 def inspected(profile: Mapping[str, Any]) -> list[Block]:
     """What `tablecloak inspect` found: the file, its columns, who stands alone."""
-    heads = ("column", "type", "distinct", "null", "looks like", "suggested role", "why")
+    heads = ("column", "type", "distinct", "null", "looks like", "suggested role", "publishes", "why")
     rows = [
         [column["name"], column["type"], f"{column['distinct']:,}", _share(column["missing_share"]),
-         column["looks_like"], column["role"], column["reason"]]
+         column["looks_like"], column["role"], column["publishes"], column["reason"]]
         for column in profile["columns"]
     ]  # fmt: skip
     return [
