@@ -1,4 +1,4 @@
-"""Given names, by which texts that name people are recognised."""
+"""Given and family names, by which texts that name people are recognised."""
 
 from __future__ import annotations
 
@@ -76,6 +76,60 @@ _MORE = """
     yolanda yvan yves yvette yvonne zachary zbigniew zdzislaw zofia zuzanna
 """
 _PLAIN_NAMES = frozenset(_MORE.split())
+# Frequent family names of the same languages, without accents.
+_FAMILY = """
+    adamczyk adams adamski ahmed albrecht alexander allen almeida alonso alvarez alves amaral amato anderson
+    andrade andre andrews antunes araujo armstrong arnold assuncao atkinson azevedo bailey baker bakker baptista
+    baran barbieri barbosa barker barnes barros basile battaglia bauer baumann beck becker beek bell bellini
+    benedetti bennett berg berger bergmann bernard bernardi bertrand bianchi bianco blanc blanchard blanco bohm
+    bonnet booth borges borkowski bos bosch bourgeois boyer bradley branco brandt braun brito brooks brouwer
+    brown bruin brun brunet bruno burton busch butler campbell campos cano caputo cardoso carneiro carter caruso
+    carvalho castillo castro cattaneo chapman chevalier chmielewski clark clarke clement coelho colin collins
+    colombo conte conti cook cooper coppola correia costa cox cruz cunha czarnecki dabrowski damico david davies
+    davis dawson deangelis dekker delgado deluca denis desantis dias diaz dietrich dijk dijkstra dixon domingues
+    dominguez duarte dubois duda dudek dufour dumas dumont dupont durand duval edwards ellis engel esposito
+    esteves evans fabbri fabre faria farina faure fernandes fernandez ferrara ferrari ferraro ferreira ferretti
+    ferri figueiredo fiore fischer fisher fletcher flores fonseca fontaine fontana foster fournier fox francois
+    frank franke freitas friedrich fuchs gajewski galli gallo garcia garnier garrido gaspar gatti gauthier
+    gautier gentile gerard gerritsen gibson gil gimenez giordano girard giraud glowacki gomes gomez goncalves
+    gonzalez gordon gorski graaf graham grant grassi gray greco green griffiths groot gross guerin guerra
+    guerreiro guerrero guillaume gunther gutierrez haan haas hahn hall hamilton harris harrison hartmann harvey
+    heinrich henderson hendriks henriques henry hermans hernandez herrera herrmann hill hoekstra hoffmann
+    hofmann holmes horn huber hubert hudson hughes huisman hunt hunter hussain iglesias jablonski jackson jacobs
+    jager jakubowski jankowski jansen janssen jasinski jean jenkins jesus jimenez johnson johnston joly jones
+    jong jung kaczmarek kaiser kalinowski kaminska kaminski kazmierczak keller kelly kennedy khan king klein
+    knight koch kohler kok kolodziej konieczny konig koster kowalczyk kowalska kowalski kozak kozlowska
+    kozlowski krajewski kraus krause krawczyk krol kruger kubiak kucharski kuhn kuiper kuipers kwiatkowski
+    lacroix lambert lang lange laurent lawrence lawson leal leblanc leclerc lecomte lee leeuwen lefebvre lefevre
+    legrand lehmann leite lemaire leon leone leroux leroy lewandowska lewandowski lewis lima linden lis lloyd
+    lombardi lombardo longo lopes lopez lorenz loureiro lourenco lozano ludwig maas macedo machado maciejewski
+    magalhaes maia maier majewski malinowski mancini marchand marchetti marciniak mariani marie marin marini
+    marino marques marquez marshall martens martin martinelli martinez martini martins mason masson mathieu
+    matias matos matthews mayer mazur mazza mcdonald medina meer meier meijer melo mendes mendez mercier messina
+    meunier meyer michalak michalski michel milani miller mills miranda mitchell molina moller montanari
+    monteiro monti moore morais morales moreau moreira morel morelli moreno moretti morgan morin morris mota
+    moura mroz mulder muller munoz murphy murray nascimento navarro nelson neri neto neumann neves nicolas noel
+    nogueira nowak nowakowski nowicki nunes nunez oliveira olivier olszewski orlando ortega ortiz ostrowski otto
+    owen pacheco pagano paiva palmer palmieri palumbo parisi parker patel pawlak pawlowski pearson pellegrini
+    pellegrino pereira perez perkins perrin peters petit pfeiffer philippe phillips picard pierre pietrzak
+    pinheiro pinho pinto piotrowski piras pires pohl postma powell price prieto prins przybylski ramirez ramos
+    reid reis renard rey reyes reynolds ribeiro ricci richard richards richardson richter rinaldi riva riviere
+    rizzi rizzo robert roberts robertson robin robinson rocha rodrigues rodriguez roger rogers romano romero
+    rose ross rossetti rossi roth rousseau roussel roux roy rubio ruggiero ruiz russell russo rutkowski ryan sa
+    sadowski sala salgado sampaio sanchez sanna santana santiago santoro santos sanz sauer saunders sawicki
+    schafer schmid schmidt schmitt schneider scholz schouten schreiber schroder schubert schulte schulz schulze
+    schumacher schuster schwarz scott seidel serra serrano shaw sikora sikorski silva silvestri simoes simon
+    simpson smit smith smits soares sobczak sommer sorrentino soto sousa souza spencer stein stepien stevens
+    stewart stone suarez sullivan szczepanski szewczyk szulc szymanski szymczak tavares taylor teixeira testa
+    thomas thompson thomson tomaszewski torres turner urban valente valentini vargas vaz vazquez veenstra vega
+    velasco velden ven verhoeven vermeulen vicente vidal vieira villa vincent vink visser vitale vitali vliet
+    vogel vogt voigt vos vries wagner wal walczak walker walsh walter ward wasilewski watson webb weber weiss
+    wells werner west white wieczorek wilk wilkinson willems williams williamson willis wilson winkler winter
+    wisniewska wisniewski wit witkowski wlodarczyk wojciechowski wojcik wolf wolff wood wozniak wright wrobel
+    wroblewski wysocki young zajac zakrzewski zalewski zawadzki ziegler zielinska zielinski zimmermann
+    ziolkowski
+"""
+_FAMILY_NAMES = frozenset(_FAMILY.split())
 _PLAIN = str.maketrans({"ß": "ss", "ł": "l", "ø": "o"})
 
 
@@ -89,6 +143,16 @@ def has_given_name(text: str) -> bool:
     if not 0 < len(words) <= 4:
         return False
     return any(word in NAMES or _without_accents(word) in _PLAIN_NAMES for word in words)
+
+
+def is_family_name(text: str) -> bool:
+    """Whether a text of one or two words, or its first of two with a dash, is a frequent family name.
+
+    >>> is_family_name("Gonçalves"), is_family_name("van den Berg"), is_family_name("Lissabon")
+    (True, True, False)
+    """
+    words = text.replace("-", " ").lower().split()
+    return 0 < len(words) <= 3 and any(_without_accents(word) in _FAMILY_NAMES for word in words)
 
 
 def _without_accents(word: str) -> str:

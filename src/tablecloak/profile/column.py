@@ -19,6 +19,7 @@ from tablecloak.values.cell_grammar import format_value
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
+NUMBERS = (ColumnType.INTEGER, ColumnType.FLOAT)
 # Detectors look at this many different values, spread over all of them.
 SAMPLE = 1_000
 NEAR_UNIQUE = 0.9
@@ -46,6 +47,7 @@ class Column:
     years: float | None = field(default=None, repr=False)  # from the first to the last date
     n_alone: int = 0  # records whose value nobody else has
     is_whole: bool = False  # numbers without fractions, whatever their type
+    is_ascending: bool = False  # from row to row
     is_in_blocks: bool = False  # rows of one value stand together, and most values have several
 
     @cached_property
@@ -76,7 +78,7 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        return self.type in (ColumnType.INTEGER, ColumnType.FLOAT)
+        return self.type in NUMBERS
 
     @property
     def is_code(self) -> bool:
@@ -116,7 +118,7 @@ def column_of(series: pl.Series) -> tuple[Column, Codes]:
     codes = np.where(is_value, np.cumsum(is_value), 0)
     values = distinct.values.filter(pl.Series(is_value))
     type_ = column_type(series.name, series.dtype)
-    ends = (values.min(), values.max()) if type_ in (ColumnType.INTEGER, ColumnType.FLOAT) else (None, None)
+    ends = (values.min(), values.max()) if type_ in NUMBERS else (None, None)
     lowest, highest = cast("tuple[float | None, float | None]", ends)
     is_whole = type_ is ColumnType.INTEGER or (type_ is ColumnType.FLOAT and bool((values % 1 == 0).all()))
     coded = distinct.recoded(codes.astype(_smallest(len(values) + 1)))
@@ -131,6 +133,7 @@ def column_of(series: pl.Series) -> tuple[Column, Codes]:
         highest=highest,
         years=_years(values) if type_ in (ColumnType.DATE, ColumnType.DATETIME) else None,
         is_whole=is_whole,
+        is_ascending=bool((series.drop_nulls().diff().drop_nulls() > 0).all()) if type_ in NUMBERS else False,
         is_in_blocks=_is_in_blocks(coded, len(values)),
         n_alone=int((counts[is_value] == 1).sum()),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.column import Codes, Column
 from tablecloak.profile.detector import Detection, detect, percent
@@ -21,6 +23,8 @@ FEW_TEXTS, ALONE_ON_TEXT = 50, 0.05
 ALONE_ON_KNOWN_TEXT = 0.3
 # Digits of numbers that all are as long, from which on they number something.
 LONG_NUMBER = 5
+# From here on numbers are spread so unevenly that they are amounts, if there are enough to tell.
+UNEVEN, ENOUGH_AMOUNTS = 0.2, 100
 # What a number looks like that is published so that k records share it.
 UNKNOWN_NUMBER = "number"
 
@@ -51,7 +55,7 @@ def advise(column: Column, detection: Detection | None) -> Advice:
 def advise_all(columns: Mapping[str, Column], codes: Mapping[str, Codes]) -> dict[str, Advice]:
     """The suggested role of every column, by itself and by how its rows go together with others."""
     advice = {name: advise(column, detect(column)) for name, column in columns.items()}
-    keys = [key for key in repeated_keys(columns, codes) if _may_be_key(columns[key.name], advice[key.name])]
+    keys = [key for key in repeated_keys(columns, codes) if _may_be_key(key, columns[key.name], advice[key.name])]
     person = next((key for key in keys if is_key_type(columns[key.name]) and _counts_people(key)), None)
     for key in keys:
         advice[key.name] = _of_key(key, advice[key.name], is_person=key is person)
@@ -60,8 +64,10 @@ def advise_all(columns: Mapping[str, Column], codes: Mapping[str, Codes]) -> dic
     return advice
 
 
-def _may_be_key(column: Column, own: Advice) -> bool:
-    """Whether a column has no meaning of its own, as a postcode that decides the city has."""
+def _may_be_key(key: RepeatedKey, column: Column, own: Advice) -> bool:
+    """Whether a column has no meaning of its own, as a postcode that decides the city has, and names that recur have."""
+    if own.detector in ("person-name", "given-name") and not key.is_agreeing:
+        return False
     says_key = column.says("household") or column.says("group") or column.says("person")
     return own.detector in KEY_DETECTORS or own.role is Role.IDENTIFIER or (own.detector == "demographic" and says_key)
 
@@ -120,17 +126,30 @@ def _unique(column: Column, detection: Detection | None) -> Advice | None:
         return None
     if column.type is ColumnType.TEXT and column.is_near_unique:
         return Advice(Role.IDENTIFIER, "unique" if column.is_unique else "near unique", "text")
-    if column.is_number and column.is_whole and column.is_unique:
-        return Advice(Role.IDENTIFIER, "unique", "record number")
-    if column.is_number and column.is_whole and column.is_near_unique and _are_long_alike(column):
-        return Advice(Role.IDENTIFIER, "near unique, and all of one length", "record number")
+    if column.is_number and column.is_whole and column.is_near_unique and _may_number(column):
+        return Advice(Role.IDENTIFIER, "unique" if column.is_unique else "near unique", "record number")
     return None
 
 
-def _are_long_alike(column: Column) -> bool:
-    """Whether all numbers have as many digits, and many: amounts are of any length."""
+def _may_number(column: Column) -> bool:
+    """Whether whole numbers, nearly all of which differ, may be numbers of records.
+
+    Amounts are not spread evenly, are of different lengths, and records are not in their order.
+    """
+    if (column.lowest or 0) < 0:
+        return False
+    if says_nothing(column.name) or column.is_ascending or column.n_present < ENOUGH_AMOUNTS:
+        return True
     lengths = {len(value) for value in column.sample}
-    return len(lengths) == 1 and min(lengths) >= LONG_NUMBER
+    return (len(lengths) == 1 and min(lengths) >= LONG_NUMBER) or _unevenness(column) < UNEVEN
+
+
+def _unevenness(column: Column) -> float:
+    """How far numbers are from being spread evenly between the lowest and the highest (Kolmogorov, Smirnov), 0 to 1."""
+    numbers = np.sort(np.array([float(value) for value in column.sample]))
+    width = numbers[-1] - numbers[0]
+    places = np.arange(len(numbers)) / max(1, len(numbers) - 1)
+    return float(np.abs((numbers - numbers[0]) / width - places).max()) if width > 0 else 0.0
 
 
 def _lonely_text(column: Column, detection: Detection | None) -> Advice | None:
