@@ -316,26 +316,21 @@ def _fault(policy: Policy, table: Labelled, name: str, kind: str) -> str | None:
     """Why a suggestion is unsafe, counted here from the table."""
     spec = policy.columns[name]
     role = str(spec.role)
-    if role in HIDDEN:
-        return None
-    if kind in LEADING:
-        return f"published as {role}"
-    if role == "quasi":
-        return None
-    if kind in KNOWN:
-        return f"known to others, and {role}"
-    if role == "keep":
-        return None if kind == "constant" else "kept"
-    counts = table.frame[name].drop_nulls().value_counts()["count"]
-    is_coarser = bool({each.name for each in spec.transform} & COARSENING)
-    if (
-        table.frame[name].dtype.is_numeric()
-        and (counts == 1).sum() > MOST_ALONE * table.frame.height
-        and not is_coarser
-    ):
-        return f"exact numbers of single records as {role}"
     named = {column for goal in policy.goals for column in (goal.sensitive_columns or ())}
-    return "sensitive, and no goal names it" if role == "sensitive" and name not in named else None
+    is_coarser = bool({each.name for each in spec.transform} & COARSENING)
+    is_exact = role in ("sensitive", "weight") and table.frame[name].dtype.is_numeric() and not is_coarser
+    faults = {
+        f"published as {role}": kind in LEADING,
+        f"known to others, and {role}": kind in KNOWN and role != "quasi",
+        "kept": role == "keep" and kind != "constant",
+        f"exact numbers of single records as {role}": is_exact and _share_alone(table.frame[name]) > MOST_ALONE,
+        "sensitive, and no goal names it": role == "sensitive" and name not in named,
+    }
+    return None if role in HIDDEN else next((fault for fault, is_so in faults.items() if is_so), None)
+
+
+def _share_alone(column: pl.Series) -> float:
+    return float((column.drop_nulls().value_counts()["count"] == 1).sum()) / max(1, len(column))
 
 
 def measure(tables: Sequence[Labelled], splits: Sequence[str]) -> Outcome:

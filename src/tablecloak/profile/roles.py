@@ -65,7 +65,7 @@ def advise_all(columns: Mapping[str, Column], codes: Mapping[str, Codes]) -> dic
 
 
 def _may_be_key(key: RepeatedKey, column: Column, own: Advice) -> bool:
-    """Whether a column has no meaning of its own, as a postcode that decides the city has, and names that recur have."""
+    """Whether a column has no meaning of its own, as a postcode has that decides the city, and a name that recurs."""
     if own.detector in ("person-name", "given-name") and not key.is_agreeing:
         return False
     says_key = column.says("household") or column.says("group") or column.says("person")

@@ -11,8 +11,10 @@ ENOUGH, FEWEST = 0.15, 20
 
 @detector("given-name")
 def given_name(column: Column) -> Match | None:
-    """Names of persons without a header that says so: many values contain a frequent given name, or are family names."""
-    if column.type is not ColumnType.TEXT or column.says("thing") or len(column.sample) < FEWEST:
+    """Names of persons without a header that says so: many texts have a frequent given name, or are family names."""
+    if column.type is not ColumnType.TEXT or len(column.sample) < FEWEST:
+        return None
+    if column.says("thing") or column.says("place"):
         return None
     given, family = column.share(has_given_name), column.share(is_family_name)
     if max(given, family) < ENOUGH:
