@@ -421,7 +421,7 @@ def _sensitive(column: Column, advice: Advice, person: str | None) -> list[Remed
     if advice.role is not Role.SENSITIVE:
         return None
     if column.is_number:
-        return _of_sensitive_number(column)
+        return _of_sensitive_number(column, advice)
     kept = Remedy(
         "l-diversity",
         "sensitive",
@@ -458,7 +458,7 @@ def _rare_categories(column: Column, advice: Advice) -> Iterator[Remedy]:
     )
 
 
-def _of_sensitive_number(column: Column) -> list[Remedy]:
+def _of_sensitive_number(column: Column, advice: Advice) -> list[Remedy]:
     kept = Remedy(
         "t-closeness",
         "sensitive",
@@ -471,7 +471,8 @@ def _of_sensitive_number(column: Column) -> list[Remedy]:
         return [kept, *_perturbed()]
     why = "single records have numbers of their own, and one that k records share leads to none of them"
     dropped = _left_out("content-unimportant", "a number that nobody needs", when="where nobody needs it")
-    return [_averaged("sensitive", why), *_cut(column), *_perturbed(), dropped]
+    is_unknown = advice.detector in (None, "amount")
+    return [_averaged("sensitive", why), *_cut(column), *_perturbed(), *([dropped] if is_unknown else [])]
 
 
 def _averaged(role: str, why: str) -> Remedy:

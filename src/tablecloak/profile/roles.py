@@ -189,6 +189,6 @@ def _of(detection: Detection) -> Advice:
 _Rule = Callable[[Column, Detection | None], Advice | None]
 _RULES: tuple[_Rule, ...] = (_empty, _direct, _unique, _lonely_text, _detected, _by_type)
 # Detectors of texts that are published in groups although many people have their own.
-_LISTED = ("place", "postcode", "written-date", "decimal-comma")
+_LISTED = ("place", "postcode", "icd", "written-date", "decimal-comma")
 # Detectors whose columns are numbers of something, or that have not been recognized at all.
 KEY_DETECTORS = (None, "record-number")

@@ -16,6 +16,6 @@ def address(column: Column) -> Match | None:
     if column.type is not ColumnType.TEXT or not column.says("address"):
         return None
     is_numbered = column.share(_NUMBERED) >= 0.5
-    if not is_numbered and column.n_distinct <= FEW:
+    if column.n_rows and not is_numbered and column.n_distinct <= FEW:
         return None  # some ways, as those of taking a drug
     return Match("street address" if is_numbered else "street", Role.IDENTIFIER, "leads to one household", 0.7)

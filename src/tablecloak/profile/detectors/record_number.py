@@ -18,6 +18,7 @@ def record_number(column: Column) -> Match | None:
         return None
     if column.share(_UUID) >= 0.8:
         return Match("UUID", Role.IDENTIFIER, "names one record or person", 0.95)
-    if column.says("record-number") and column.distinct_share > MANY:
-        return Match("record number", Role.IDENTIFIER, "names one record or person", 0.65)
-    return None
+    if column.distinct_share <= MANY or not (column.says("record-number") or column.says("numbering")):
+        return None
+    certainty = 0.65 if column.says("record-number") else 0.55  # a number may be a count
+    return Match("record number", Role.IDENTIFIER, "names one record or person", certainty)
