@@ -14,17 +14,27 @@ MOST_SETS = 5
 
 def inspected(profile: Mapping[str, Any]) -> list[Block]:
     """What `tablecloak inspect` found: the file, its columns, who stands alone."""
-    heads = ("column", "type", "distinct", "null", "looks like", "suggested role", "publishes", "why")
+    heads = ("column", "type", "distinct", "null", "looks like", "suggested role", "why")
     rows = [
         [column["name"], column["type"], f"{column['distinct']:,}", _share(column["missing_share"]),
-         column["looks_like"], column["role"], column["publishes"], column["reason"]]
+         column["looks_like"], column["role"], column["reason"]]
         for column in profile["columns"]
     ]  # fmt: skip
     return [
         Section("File", (Paragraph(_file(profile)),)),
         Section("Columns", (table(heads, rows, right=(2, 3)),)),
+        Section("Published", tuple(_published(profile))),
         Section("Exposure", tuple(_exposure(profile))),
     ]
+
+
+def _published(profile: Mapping[str, Any]) -> Iterator[Block]:
+    """A line for every column: what a policy of `init` would publish of it, and why."""
+    width = max(len(column["name"]) for column in profile["columns"])
+    yield Heading("What tablecloak init would publish:")
+    yield Items(
+        tuple(f"{c['name']:<{width}}  {c['role']}: {c['publishes']} ({c['reason']})" for c in profile["columns"])
+    )
 
 
 def _exposure(profile: Mapping[str, Any]) -> Iterator[Block]:
