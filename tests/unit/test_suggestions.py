@@ -247,3 +247,30 @@ def test_headers_that_say_nothing(header):
 @pytest.mark.parametrize("header", ["age", "time", "bmi", "höhe", "lab_7"])
 def test_headers_that_say_something(header):
     assert not says_nothing(header)
+
+
+def spread(n=1000, digits=None):
+    """Whole numbers that look like amounts, or like codes of so many digits; about a tenth of them recur."""
+    draw = random.Random(8)
+    if digits:
+        return [draw.randrange(10 ** (digits - 1), 10**digits) for _ in range(n * 9 // 10)] + [10**digits - 1] * (
+            n // 10
+        )
+    return [round(draw.lognormvariate(8, 2)) for _ in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "role"),
+    [
+        ("umlage", spread(), "sensitive"),
+        ("v7", spread(), "identifier"),  # nobody knows, and nearly all differ
+        ("umlage", spread(digits=9), "identifier"),
+        ("isco", spread(digits=4), "quasi"),
+        ("GebDat", [20_000 + i * i % 7919 for i in range(1000)], "quasi"),
+        ("easting", [400_000.5 + i * i % 7919 for i in range(1000)], "quasi"),
+        ("alter_in_tagen", [9_000 + i * i % 7919 for i in range(1000)], "quasi"),
+        ("hhnr", [i * 3 // 4 for i in range(1000)], "identifier"),
+    ],
+)
+def test_numbers_of_which_many_differ_are_what_they_look_like(header, cells, role):
+    assert roles(pl.DataFrame({header: cells, "sex": ["m", "f"] * 500}))[header] == role

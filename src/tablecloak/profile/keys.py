@@ -48,8 +48,6 @@ CODED = 0.9
 # Texts as P017 number something, if there are so many.
 MANY_CODES = 20
 _CODED = re.compile(r"[^\W\d_]{1,12}[-_. /]?\d{1,12}").fullmatch
-# Headers that number something without saying what.
-_NUMBERS = frozenset({"id", "ids", "pid", "uid", "nr", "patid", "ptid", "subjid", "caseid", "personid", "utente"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ def _key(rows: _Rows, name: str) -> RepeatedKey | None:
         if other != name and 1 < len(rows.sizes[other]) <= COARSER * n_values and rows.agreement(name, other) >= AGREES
     )
     says_group = column.says("household") or column.says("group")
-    says_person = column.says("person") or not column.words.isdisjoint(_NUMBERS)
+    says_person = any(column.says(kind) for kind in ("person", "record-number", "numbered"))
     is_said = (says_person or column.says("household")) and column.is_code
     why = _evidence(rows, column, agreeing, is_said=is_said)
     if why is None:

@@ -22,7 +22,9 @@ FEW_TEXTS, ALONE_ON_TEXT = 50, 0.05
 # The same for texts of which the header says what they are.
 ALONE_ON_KNOWN_TEXT = 0.3
 # Digits of numbers that all are as long, from which on they number something.
-LONG_NUMBER = 5
+LONG_NUMBER, VERY_LONG_NUMBER = 5, 7
+# The same of codes, such as those of occupations.
+CODE_LENGTH = 3
 # From here on numbers are spread so unevenly that they are amounts, if there are enough to tell.
 UNEVEN, ENOUGH_AMOUNTS = 0.2, 100
 # What a number looks like that is published so that k records share it.
@@ -126,9 +128,19 @@ def _unique(column: Column, detection: Detection | None) -> Advice | None:
         return None
     if column.type is ColumnType.TEXT and column.is_near_unique:
         return Advice(Role.IDENTIFIER, "unique" if column.is_unique else "near unique", "text")
-    if column.is_number and column.is_whole and column.is_near_unique and _may_number(column):
+    if not (column.is_number and column.is_whole):
+        return None
+    if column.is_near_unique and _may_number(column):
         return Advice(Role.IDENTIFIER, "unique" if column.is_unique else "near unique", "record number")
+    if column.n_distinct > FEW_NUMBERS and column.singles_out and _length(column) >= VERY_LONG_NUMBER:
+        return Advice(Role.IDENTIFIER, "long numbers of one length, many of which one record has", "record number")
     return None
+
+
+def _length(column: Column) -> int:
+    """Of numbers that all have as many digits; 0 if they have not."""
+    lengths = {len(value) for value in column.sample}
+    return lengths.pop() if len(lengths) == 1 else 0
 
 
 def _may_number(column: Column) -> bool:
@@ -140,8 +152,7 @@ def _may_number(column: Column) -> bool:
         return False
     if says_nothing(column.name) or column.is_ascending or column.n_present < ENOUGH_AMOUNTS:
         return True
-    lengths = {len(value) for value in column.sample}
-    return (len(lengths) == 1 and min(lengths) >= LONG_NUMBER) or _unevenness(column) < UNEVEN
+    return _length(column) >= LONG_NUMBER or _unevenness(column) < UNEVEN
 
 
 def _unevenness(column: Column) -> float:
@@ -178,6 +189,8 @@ def _by_type(column: Column, detection: Detection | None) -> Advice:  # noqa: AR
     why = f"{percent(column.n_alone / column.n_rows)} of records have a value of their own"
     if says_nothing(column.name):  # it may be an age or a place
         return Advice(Role.QUASI, f"{why}, and the header does not say what it is", UNKNOWN_NUMBER)
+    if column.is_whole and _length(column) >= CODE_LENGTH:
+        return Advice(Role.QUASI, f"{why}, and all are of one length, as codes are", UNKNOWN_NUMBER)
     return Advice(Role.SENSITIVE, why, UNKNOWN_NUMBER)
 
 

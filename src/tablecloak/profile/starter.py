@@ -140,7 +140,7 @@ def as_read(advice: Advice, *, is_typed: bool) -> Advice:
 
 
 def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None, transform: list[dict[str, Any]]) -> _Line:
-    is_read = advice.role is Role.QUASI or (transform and advice.role in PUBLISHED)
+    is_read = advice.role in (Role.QUASI, Role.SENSITIVE) or (transform and advice.role in PUBLISHED)
     spec: dict[str, Any] = {"role": str(advice.role), **(advice.reading if is_read else {})}
     why = " ".join(f"{advice.looks_like}: {advice.reason}".split())
     if transform and advice.role is not Role.DROP:
