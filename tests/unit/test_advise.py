@@ -89,7 +89,8 @@ COLUMNS = {
     "incomes": ("income", AMOUNTS, "microaggregation", AVERAGED),
     "classes of income": ("income", [i % 9 * 1000 for i in range(N)], "t-closeness", {"role": "sensitive"}),
     "costs": ("cost", AMOUNTS, "microaggregation", AVERAGED),
-    "numbers": ("q17", AMOUNTS, "microaggregation", AVERAGED),
+    "numbers": ("thickness", AMOUNTS, "microaggregation", AVERAGED),
+    "numbers of what": ("q17", AMOUNTS, "k-anonymity-generalisation", {"role": "quasi"}),
     "diagnoses": ("diagnosis", ["flu", "asthma", "angina"] * 100, "l-diversity", {"role": "sensitive"}),
     "rare codes": (
         "icd", [f"{chr(65 + i // 90)}{i % 90 + 10}.{i % 7}" for i in range(N)], "character-masking",
@@ -101,14 +102,13 @@ COLUMNS = {
     ),
     "weights": ("survey_weight", [1.5, 2.0, 2.5] * 100, None, {"role": "weight"}),
     "exact weights": (
-        "survey_weight", [1 + i / 7 for i in range(N)], "microaggregation",
-        {"role": "weight", "transform": {"kind": "microaggregate", "k": "auto"}},
+        "survey_weight", [1 + i / 7 for i in range(N)], "microaggregation", AVERAGED,
     ),
     "categories": ("colour", ["red", "blue", "green"] * 100, "k-anonymity-generalisation", {"role": "quasi"}),
     "yes or no": ("smokes", [True, False, True] * 100, "k-anonymity-generalisation", {"role": "quasi"}),
     "few numbers": ("rooms", [1, 2, 3] * 100, "k-anonymity-generalisation", {"role": "quasi"}),
     "many categories": (
-        "shop", [letters(i % 100) for i in range(N)], "k-anonymity-generalisation",
+        "shop", [letters((i * 7 + i // 50) % 90) for i in range(N)], "k-anonymity-generalisation",
         {"role": "quasi", "hierarchy": {"kind": "order", "fanout": 10}},
     ),
     "decimal commas": (

@@ -71,7 +71,7 @@ def test_patients_roles():
     profile = tc.inspect(tc.sample.patients())
     assert {c.name: str(c.role) for c in profile.columns} == {
         "name": "identifier", "ssn": "identifier", "birth_date": "quasi", "sex": "quasi", "zip": "quasi",
-        "admission": "quasi", "diagnosis": "sensitive", "insurance": "quasi", "cost": "drop",
+        "admission": "quasi", "diagnosis": "sensitive", "insurance": "quasi", "cost": "sensitive",
     }  # fmt: skip
 
 

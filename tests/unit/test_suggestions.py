@@ -11,6 +11,7 @@ import pytest
 import tablecloak as tc
 from tablecloak.io.notation import strptime_of
 from tablecloak.policy.load import parse_policy
+from tablecloak.profile.header_words import header_words, plain, says_nothing
 from tablecloak.profile.profile import inspect_file
 from tablecloak.profile.starter import starter_policy
 
@@ -40,8 +41,14 @@ def test_a_key_of_persons_may_be_text_or_whole_decimals():
 
 
 def test_a_number_that_repeats_without_agreement_is_no_person():
-    frame = panel().with_columns(pl.col("nr").shuffle(seed=1))
-    assert roles(frame)["nr"] == "quasi"
+    frame = panel("x").with_columns(pl.col("x").shuffle(seed=1))
+    assert roles(frame)["x"] == "quasi"
+
+
+@pytest.mark.parametrize("key", ["nr", "PatNr", "id_paciente", "Proband", "num_assure", "leerlingnummer"])
+def test_a_header_that_says_whose_rows_they_are_is_enough(key):
+    frame = panel("x").with_columns(pl.col("x").shuffle(seed=1)).rename({"x": key})
+    assert roles(frame)[key] == "person"
 
 
 def test_a_social_security_number_with_several_rows_is_a_person_not_only_dropped():
@@ -59,14 +66,38 @@ def test_a_household_amount_that_repeats_like_a_key_is_not_published():
     assert roles(frame)["x"] == "drop"
 
 
-def test_nearly_unique_numbers_are_dropped_with_the_reason():
-    advice = {column.name: column.advice for column in tc.inspect(panel()).columns}
-    assert str(advice["points"].role) == "drop"
-    assert "value of their own" in advice["points"].reason
+def test_nearly_unique_numbers_are_sensitive_with_the_reason():
+    column = next(column for column in tc.inspect(panel()).columns if column.name == "points")
+    assert str(column.role) == "sensitive"
+    assert "value of their own" in column.advice.reason
+    assert column.to_dict()["publishes"] == "the mean of at least k neighbors"
 
 
-def test_an_amount_on_which_records_stand_alone_is_not_kept():
-    assert roles(tc.sample.patients())["cost"] == "drop"
+def test_nearly_unique_numbers_are_quasi_where_the_header_does_not_say_what_they_are():
+    assert roles(panel().rename({"points": "v5"}))["v5"] == "quasi"
+
+
+@pytest.mark.parametrize("header", ["cost", "points", "Einkommen", "poids_sondage"])
+def test_every_published_number_of_its_own_is_that_of_k_records(header):
+    """Counted from the release, not asked of the program."""
+    frame = panel().rename({"points": header})
+    policy = tc.suggest_policy(frame)
+    published = tc.anonymize(frame, policy).frame[header].to_list()
+    assert min(published.count(number) for number in set(published)) >= 5
+    assert any(goal.sensitive_columns == (header,) for goal in policy.goals)
+
+
+def test_an_amount_on_which_records_stand_alone_is_not_published_as_it_is():
+    policy = tc.suggest_policy(tc.sample.patients())
+    assert str(policy.columns["cost"].role) == "sensitive"
+    assert [each.name for each in policy.columns["cost"].transform] == ["microaggregate"]
+
+
+def test_too_few_numbers_for_groups_are_left_out():
+    frame = pl.DataFrame({"points": [i + 0.5 for i in range(150)] + [None] * 1850, "sex": ["m", "f"] * 1000})
+    assert str(tc.suggest_policy(frame).columns["points"].role) == "sensitive"
+    sparse = frame.with_columns(pl.when(pl.int_range(2000) < 22).then("points").alias("points"))
+    assert str(tc.suggest_policy(sparse).columns["points"].role) != "sensitive"
 
 
 def test_numbers_of_few_values_are_generalised_not_kept():
@@ -134,4 +165,120 @@ def test_survey_weights_are_weights_unless_they_single_people_out():
     shared = pl.DataFrame({"fnlwgt": [100.0, 250.5] * 100, "sex": ["m", "f"] * 100})
     exact = shared.with_columns(fnlwgt=pl.int_range(200) * 1.7)
     assert roles(shared)["fnlwgt"] == "weight"
-    assert roles(exact)["fnlwgt"] == "drop"
+    assert str(tc.suggest_policy(exact).columns["fnlwgt"].role) == "sensitive"
+    assert [each.name for each in tc.suggest_policy(exact).columns["fnlwgt"].transform] == ["microaggregate"]
+
+
+def test_whole_numbers_stored_as_decimals_are_whole_numbers():
+    frame = pl.DataFrame({"x": [1000.0 + 3 * i for i in range(200)], "zip": [10115.0 + i % 30 for i in range(200)]})
+    assert roles(frame) == {"x": "identifier", "zip": "quasi"}
+
+
+def pupils(key="klasse"):
+    """Forty classes of 25; the teacher's years are those of the class, sex and points those of the pupil."""
+    draw = random.Random(3)
+    rows = [(k, t, draw.choice("mf"), draw.randrange(40)) for k in range(40) for t in [draw.randrange(30)] * 25]
+    return pl.DataFrame(rows, schema=[key, "years", "sex", "points"], orient="row").sample(
+        fraction=1, shuffle=True, seed=1
+    )
+
+
+@pytest.mark.parametrize("key", ["klasse", "x"])
+def test_a_class_whose_rows_differ_on_sex_is_no_person(key):
+    assert roles(pupils(key))[key] != "person"
+
+
+def test_a_household_counts_as_one_where_there_is_no_key_of_persons():
+    draw = random.Random(4)
+    homes = [(h, draw.randrange(900), draw.choice("abcdef")) for h in range(300)]
+    rows = [(h, rent, town, draw.choice("mf"), draw.randrange(90)) for h, rent, town in homes for _ in range(3)]
+    frame = pl.DataFrame(rows, schema=["hhnr", "rent", "town", "sex", "age"], orient="row")
+    column = tc.inspect(frame).columns[0]
+    assert (str(column.role), column.advice.looks_like) == ("person", "key of households")
+
+
+def test_agreement_by_chance_makes_no_key():
+    """Forty ages with fifty rows each: all ages have both sexes, and rows of one age agree no more than others."""
+    draw = random.Random(5)
+    frame = pl.DataFrame(
+        {
+            "x1": [draw.randrange(20, 60) for _ in range(1500)],
+            "x2": [draw.choice("mf") for _ in range(1500)],
+            "x3": [draw.choice("abc") for _ in range(1500)],
+        }
+    )
+    assert roles(frame)["x1"] == "quasi"
+
+
+def test_a_row_for_every_wave_is_a_panel():
+    draw = random.Random(6)
+    rows = [(i, w, draw.randrange(5)) for i in range(60) for w in range(6)]
+    draw.shuffle(rows)
+    assert roles(pl.DataFrame(rows, schema=["x1", "x2", "x3"], orient="row"))["x1"] == "person"
+
+
+def test_texts_that_single_records_have_are_not_listed():
+    draw = random.Random(7)
+    words = ["".join(draw.choice("abcdefgh") for _ in range(5)) for _ in range(400)]
+    frame = pl.DataFrame({"x": [draw.choice(words) for _ in range(800)], "sex": ["m", "f"] * 400})
+    assert roles(frame)["x"] == "drop"
+
+
+def test_icd_codes_under_a_german_header_are_sensitive():
+    frame = pl.DataFrame({"Diagnose": ["I10", "E11", "J45", "M54"] * 50, "sex": ["m", "f"] * 100})
+    assert (roles(frame)["Diagnose"], tc.inspect(frame).columns[0].advice.detector) == ("sensitive", "icd")
+
+
+BIRTH = ["GebDat", "geb_datum", "date_naiss", "fecha_nac", "DataNascita", "dt_nasc", "geboortedatum", "data_ur", "DOB"]
+
+
+@pytest.mark.parametrize("header", BIRTH)
+def test_dates_of_birth_are_recognised_by_their_header_in_eight_languages(header):
+    assert tc.inspect(pl.DataFrame({header: days()})).columns[0].advice.looks_like == "date of birth"
+
+
+def test_every_kind_of_header_words_has_eight_languages():
+    languages = {"en", "de", "fr", "es", "it", "pt", "nl", "pl"}
+    assert {kind for kind, words in header_words().items() if not languages <= set(words)} == {"ssn"}
+
+
+def test_header_words_are_written_without_accents_and_in_lower_case():
+    every = [word for kinds in header_words().values() for words in kinds.values() for word in words]
+    assert [word for word in every if plain(word) != word] == []
+
+
+@pytest.mark.parametrize("header", ["v1", "x", "q12b", "Column_3", "Unnamed: 0", "17", "V_01"])
+def test_headers_that_say_nothing(header):
+    assert says_nothing(header)
+
+
+@pytest.mark.parametrize("header", ["age", "time", "bmi", "höhe", "lab_7"])
+def test_headers_that_say_something(header):
+    assert not says_nothing(header)
+
+
+def spread(n=1000, digits=None):
+    """Whole numbers that look like amounts, or like codes of so many digits; about a tenth of them recur."""
+    draw = random.Random(8)
+    if digits:
+        return [draw.randrange(10 ** (digits - 1), 10**digits) for _ in range(n * 9 // 10)] + [10**digits - 1] * (
+            n // 10
+        )
+    return [round(draw.lognormvariate(8, 2)) for _ in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "role"),
+    [
+        ("umlage", spread(), "sensitive"),
+        ("v7", spread(), "identifier"),  # nobody knows, and nearly all differ
+        ("umlage", spread(digits=9), "identifier"),
+        ("isco", spread(digits=4), "quasi"),
+        ("GebDat", [20_000 + i * i % 7919 for i in range(1000)], "quasi"),
+        ("easting", [400_000.5 + i * i % 7919 for i in range(1000)], "quasi"),
+        ("alter_in_tagen", [9_000 + i * i % 7919 for i in range(1000)], "quasi"),
+        ("hhnr", [i * 3 // 4 for i in range(1000)], "identifier"),
+    ],
+)
+def test_numbers_of_which_many_differ_are_what_they_look_like(header, cells, role):
+    assert roles(pl.DataFrame({header: cells, "sex": ["m", "f"] * 500}))[header] == role

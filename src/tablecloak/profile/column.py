@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,13 +15,17 @@ from tablecloak.data.domain import distinct_of
 from tablecloak.data.table import ColumnType
 from tablecloak.io.frames import column_type
 from tablecloak.io.notation import WHOLE_FLOAT, Evidence, Notation, Question, Written
+from tablecloak.profile.header_words import says, words_of
 from tablecloak.values.cell_grammar import format_value
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
+NUMBERS = (ColumnType.INTEGER, ColumnType.FLOAT)
 # Detectors look at this many different values, spread over all of them.
 SAMPLE = 1_000
 NEAR_UNIQUE = 0.9
+# Runs of equal neighbors over values, up to which rows of one value stand together; and rows of a value on average.
+IN_BLOCKS, SEVERAL = 1.05, 1.5
 # Records that stand alone on a published column, as a share of all: from here on it singles people out.
 ALONE = 0.01
 
@@ -47,10 +50,12 @@ class Column:
     is_whole: bool = False  # numbers without fractions, whatever their type
     notation: Notation | None = None  # how its values are written, where that is not as usual
     question: Question | None = None  # what its cells do not say about that
+    is_ascending: bool = False  # from row to row
+    is_in_blocks: bool = False  # rows of one value stand together, and most values have several
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the name in lower case, and the name without separators."""
+        """The words of the name in lower case and without accents, and the name without separators."""
         return words_of(self.name)
 
     @cached_property
@@ -92,7 +97,12 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        return self.type in (ColumnType.INTEGER, ColumnType.FLOAT)
+        return self.type in NUMBERS
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it has texts or whole numbers, as names and numbers of people are."""
+        return self.type is ColumnType.TEXT or (self.is_number and self.is_whole)
 
     @property
     def singles_out(self) -> bool:
@@ -102,6 +112,10 @@ class Column:
     def named(self, words: Iterable[str]) -> bool:
         """Whether the name contains one of the words."""
         return not self.words.isdisjoint(words)
+
+    def says(self, kind: str) -> bool:
+        """Whether the name contains a word of a kind, in one of eight languages (`header_words.toml`)."""
+        return says(self.name, kind)
 
     def share(self, fits: Callable[[str], object], at_least: float = 0.0) -> float:
         """Share of the sampled values that fit; 0 as soon as it cannot reach `at_least`."""
@@ -115,13 +129,6 @@ class Column:
         return (len(self.sample) - n_wrong) / max(1, len(self.sample))
 
 
-def words_of(name: str) -> frozenset[str]:
-    """The words of a header: `dateOfBirth` and `date_of_birth` give date, of, birth and dateofbirth."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    words = re.findall(r"[^\W_]+", spaced.lower())
-    return frozenset([*words, *(word.rstrip("0123456789") for word in words), "".join(words)])
-
-
 def column_of(series: pl.Series) -> tuple[Column, Codes]:
     """What is known of a column, and a number for the value of every row (0 for the missing value)."""
     distinct = distinct_of(series)
@@ -130,31 +137,46 @@ def column_of(series: pl.Series) -> tuple[Column, Codes]:
     codes = np.where(is_value, np.cumsum(is_value), 0)
     values = distinct.values.filter(pl.Series(is_value))
     type_ = column_type(series.name, series.dtype)
-    ends = (values.min(), values.max()) if type_ in (ColumnType.INTEGER, ColumnType.FLOAT) else (None, None)
+    ends = (values.min(), values.max()) if type_ in NUMBERS else (None, None)
     lowest, highest = cast("tuple[float | None, float | None]", ends)
+    is_whole = type_ is ColumnType.INTEGER or (type_ is ColumnType.FLOAT and bool((values % 1 == 0).all()))
+    coded = distinct.recoded(codes.astype(_smallest(len(values) + 1)))
     column = Column(
         name=series.name,
         type=type_,
         n_rows=len(series),
         n_missing=series.null_count(),
         n_distinct=len(values),
-        sample=_sample(values),
+        sample=_sample(values, is_whole=is_whole and bool(len(values))),
         lowest=lowest,
         highest=highest,
         years=_years(values) if type_ in (ColumnType.DATE, ColumnType.DATETIME) else None,
-        is_whole=type_ is ColumnType.INTEGER or (type_ is ColumnType.FLOAT and bool((values % 1 == 0).all())),
+        is_whole=is_whole,
+        is_ascending=bool((series.drop_nulls().diff().drop_nulls() > 0).all()) if type_ in NUMBERS else False,
+        is_in_blocks=_is_in_blocks(coded, len(values)),
         n_alone=int((counts[is_value] == 1).sum()),
     )
-    return column, distinct.recoded(codes.astype(_smallest(len(values) + 1)))
+    return column, coded
 
 
 def _smallest(n: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if n <= 1 << 8 else np.uint16 if n <= 1 << 16 else np.uint32
 
 
-def _sample(values: pl.Series) -> tuple[str, ...]:
+def _sample(values: pl.Series, *, is_whole: bool) -> tuple[str, ...]:
+    """Values spread over all of them, whole numbers without a point whatever their type."""
     step = max(1, len(values) // SAMPLE)
-    return tuple(str(format_value(value)) for value in values.gather_every(step).to_list()[:SAMPLE])
+    chosen = values.gather_every(step).to_list()[:SAMPLE]
+    if is_whole and values.dtype.is_float():
+        chosen = [int(value) for value in chosen]
+    return tuple(str(format_value(value)) for value in chosen)
+
+
+def _is_in_blocks(codes: Codes, n_values: int) -> bool:
+    """Whether there are hardly more runs of equal neighbors than values, and far fewer than rows."""
+    present = codes[codes > 0]
+    n_runs = int(np.count_nonzero(present[1:] != present[:-1])) + 1 if len(present) else 0
+    return n_values > 1 and n_runs <= IN_BLOCKS * n_values and len(present) >= SEVERAL * n_values
 
 
 def _years(values: pl.Series) -> float:

@@ -23,6 +23,7 @@ from tablecloak.looks import Shown
 from tablecloak.profile.column import Codes, Column, column_of
 from tablecloak.profile.dependencies import InformationGain, Structure, find_structure, telling_of
 from tablecloak.profile.detector import percent
+from tablecloak.profile.remedies import publication
 from tablecloak.profile.roles import Advice, advise_all
 from tablecloak.profile.uniqueness import ColumnSet, singling_sets
 
@@ -71,6 +72,7 @@ class ColumnProfile:
             "detector": advice.detector,
             "role": str(advice.role),
             "reason": advice.reason,
+            "publishes": publication(column, advice)[1],
             "evidence": list(self.evidence),
         }
 
@@ -192,7 +194,9 @@ def _with_structure(profile: Profile, codes: Mapping[str, Codes]) -> Profile:
     apart = profile.with_role(Role.IDENTIFIER, Role.DROP)
     plain = {name: column for name, column in codes.items() if name not in apart}
     structure = find_structure(plain)
-    telling = telling_of(plain, profile.with_role(Role.SENSITIVE))
+    # what is sensitive only because many have numbers of their own is nothing that others want to learn
+    known = [c.name for c in profile.columns if c.role is Role.SENSITIVE and c.advice.detector not in (None, "amount")]
+    telling = telling_of(plain, known)
     columns = tuple(_with_evidence(column, structure, telling) for column in profile.columns)
     return replace(profile, columns=columns, structure=structure, telling=tuple(telling))
 

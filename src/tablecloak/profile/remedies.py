@@ -15,7 +15,7 @@ from typing import Any
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.column import Column
 from tablecloak.profile.detector import detect
-from tablecloak.profile.roles import UNKNOWN_NUMBER, Advice
+from tablecloak.profile.roles import Advice
 
 # Text with more values than this gets groups of neighbors in the alphabet; with fewer, sets of values stay readable.
 FEW_TEXTS = 50
@@ -28,6 +28,7 @@ PLACE_DEGREES = 0.1
 # Rounded numbers have about so many different values, or up to ten times as many.
 FEWEST_STEPS = 20
 KEY = "env:TABLECLOAK_KEY"
+AVERAGED = {"kind": "microaggregate", "k": "auto"}
 DATES = (ColumnType.DATE, ColumnType.DATETIME)
 
 _CODE = re.compile(r"\d{3,12}").fullmatch
@@ -78,6 +79,27 @@ def is_identifying(advice: Advice) -> bool:
     if advice.role in (Role.IDENTIFIER, Role.PERSON) or advice.looks_like == "key with repeats":
         return True
     return advice.role is Role.DROP and advice.detector in _TELLING
+
+
+def publication(column: Column, advice: Advice) -> tuple[dict[str, Any], str]:
+    """What a starter policy says of a column beside its role, and what is then published of it."""
+    if advice.role is Role.QUASI:
+        settings, how = coarser(column, advice)
+        return settings, how.removeprefix("published as ")
+    if advice.role is Role.IDENTIFIER:
+        return {"transform": "drop"}, "nothing"
+    if advice.role in (Role.PERSON, Role.DROP):
+        return {}, "nothing"
+    if is_averaged(column, advice):
+        return {"transform": dict(AVERAGED)}, "the mean of at least k neighbors"
+    if advice.role is Role.SENSITIVE:
+        return {}, "its values; goals hide whose they are"
+    return {}, "its values"
+
+
+def is_averaged(column: Column, advice: Advice) -> bool:
+    """Whether a number would stand for single records, so that k of them share each that is published."""
+    return advice.role in (Role.SENSITIVE, Role.WEIGHT) and column.is_number and column.singles_out
 
 
 def coarser(column: Column, advice: Advice) -> tuple[dict[str, Any], str]:
@@ -285,8 +307,7 @@ def _kept(role: str, why: str) -> Remedy:
 
 
 def _weight(column: Column, advice: Advice, person: str | None) -> list[Remedy] | None:  # noqa: ARG001
-    is_left_out = advice.role is Role.DROP and advice.detector == "survey-weight"
-    if advice.role is not Role.WEIGHT and not is_left_out:
+    if advice.role is not Role.WEIGHT:
         return None
     if not column.singles_out:
         return [_kept("weight", "it says how many people a record stands for, and many records share each value")]
@@ -400,7 +421,7 @@ def _sensitive(column: Column, advice: Advice, person: str | None) -> list[Remed
     if advice.role is not Role.SENSITIVE:
         return None
     if column.is_number:
-        return _of_sensitive_number(column)
+        return _of_sensitive_number(column, advice)
     kept = Remedy(
         "l-diversity",
         "sensitive",
@@ -437,7 +458,7 @@ def _rare_categories(column: Column, advice: Advice) -> Iterator[Remedy]:
     )
 
 
-def _of_sensitive_number(column: Column) -> list[Remedy]:
+def _of_sensitive_number(column: Column, advice: Advice) -> list[Remedy]:
     kept = Remedy(
         "t-closeness",
         "sensitive",
@@ -449,22 +470,16 @@ def _of_sensitive_number(column: Column) -> list[Remedy]:
     if not column.singles_out:
         return [kept, *_perturbed()]
     why = "single records have numbers of their own, and one that k records share leads to none of them"
-    return [_averaged("sensitive", why), *_cut(column), *_perturbed()]
-
-
-def _lonely_number(column: Column, advice: Advice, person: str | None) -> list[Remedy] | None:  # noqa: ARG001
-    if advice.role is not Role.DROP or not column.is_number or advice.looks_like != UNKNOWN_NUMBER:
-        return None
-    why = "single records have numbers of their own, and one that k records share leads to none of them"
     dropped = _left_out("content-unimportant", "a number that nobody needs", when="where nobody needs it")
-    return [_averaged("sensitive", why), *_cut(column), *_perturbed(), dropped]
+    is_unknown = advice.detector in (None, "amount")
+    return [_averaged("sensitive", why), *_cut(column), *_perturbed(), *([dropped] if is_unknown else [])]
 
 
 def _averaged(role: str, why: str) -> Remedy:
     return Remedy(
         "microaggregation",
         "alone-on-a-number",
-        {"role": role, "transform": {"kind": "microaggregate", "k": "auto"}},
+        {"role": role, "transform": dict(AVERAGED)},
         why,
         "the mean of at least k neighbors on the line, in place of every number",
         "who knows the number roughly and other columns as well, unless a goal is about the column",
@@ -560,5 +575,5 @@ def _otherwise(column: Column, advice: Advice, person: str | None) -> list[Remed
 _Rule = Callable[[Column, Advice, str | None], list[Remedy] | None]
 _RULES: tuple[_Rule, ...] = (
     _empty, _free_text, _person, _repeated_key, _identifier, _constant, _weight, _unreadable, _birth_date, _event_date,
-    _age, _coordinate, _sensitive, _lonely_number, _items, _quasi, _kept_by_choice, _otherwise,
+    _age, _coordinate, _sensitive, _items, _quasi, _kept_by_choice, _otherwise,
 )  # fmt: skip

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tablecloak.profile.column import Column, words_of
-from tablecloak.profile.detectors import address, birth_date, birth_year, person_name, phone, place, postcode, ssn
+from tablecloak.profile.column import Column
+from tablecloak.profile.header_words import says, words_of
 from tablecloak.profile.text_patterns import every_pattern
 
 # First three digits of ZIP codes where 20,000 people or fewer lived by the census of 2000 (guidance of HHS, 2012).
@@ -44,14 +44,21 @@ RULES = {
     "Q": "photographs",
     "R": "other unique numbers and codes",
 }
-# By the words of a header, whatever the cells are.
+# By what a header says in one of eight languages, whatever the cells are.
+_SAID = {
+    "A": ("person-name",),
+    "B": ("address", "place", "latitude", "longitude"),
+    "D": ("phone",),
+    "F": ("email",),
+    "G": ("ssn",),
+}
+_FAX = ("fax", "faxnumber", "telefax")
+_NO_PHONE = {*_FAX, "cell"}  # of a body, perhaps
+# By other words of a header.
 _NAMED = {
-    "A": (*person_name.WORDS, "employer"),
-    "B": (*address.WORDS, *place.WORDS, "precinct", "parish", "latitude", "longitude", "lat", "lon", "geocode"),
-    "E": ("fax", "faxnumber"),
-    "D": tuple(word for word in phone.WORDS if word not in ("fax", "cell")),
-    "F": ("email", "mail", "emailaddress"),
-    "G": ssn.WORDS,
+    "A": ("employer",),
+    "B": ("precinct", "parish", "geocode"),
+    "E": _FAX,
     "N": ("url", "website", "homepage", "web"),
     "O": ("ip", "ipaddress"),
     "P": ("biometric", "biometrics", "fingerprint", "voiceprint", "retina", "iris", "faceprint"),
@@ -82,7 +89,6 @@ _FOUND = {
     "DATE": "C", "PHONE": "D", "ADDRESS": "B", "AGE": "C", "NAME": "A",
 }  # fmt: skip
 _DATED = ("date", "dob", "birthdate", "birthday", "timestamp", "datetime", "admission", "discharge", "death", "birth")
-_AGED = ("age", "ages", "alter")
 # Of all names of states only this one is a given name; alone or in a set of states it is none.
 _STATES = r"(?i)\b(?:west )?virginia\b"
 _IS_STATES = pl.col("text").str.contains(rf"^(?:{_STATES}|\{{.*\}})$")
@@ -177,11 +183,12 @@ def _by_name(name: str, texts: pl.Series, n_rows: int) -> _Found:
     if n_values < 2:
         return
     is_many = n_values > max(MANY_VALUES, MANY * n_rows)
-    if words & set(postcode.WORDS):
+    if says(name, "postcode"):
         yield from _zips(texts)
-    for rule, said in _NAMED.items():
-        is_thing = rule == "A" and words & set(person_name.THINGS)
-        if words & set(said) and not is_thing:
+    for rule in sorted({*_SAID, *_NAMED}):
+        is_said = any(says(name, kind) for kind in _SAID.get(rule, ())) and not (rule == "D" and words & _NO_PHONE)
+        is_thing = rule == "A" and says(name, "thing")
+        if (is_said or words & set(_NAMED.get(rule, ()))) and not is_thing:
             yield rule, len(texts), f"{RULES[rule]}, as the header says,"
     for rule, said in _NUMBERED.items():
         if is_many and words & set(said):
@@ -205,7 +212,7 @@ def _dates(name: str, cells: pl.Series, texts: pl.Series, year: int) -> _Found:
         is_year = cells.dt.truncate("1y") == cells
         if not is_year.all():
             yield "C", len(cells), "dates other than years"
-        if words & set(birth_date.WORDS):
+        if says(name, "birth"):
             yield "C", int((cells.dt.year() < year - OLDEST).sum()), "birth years of people over 89"
         return
     for written in _COMPACT:
@@ -216,11 +223,11 @@ def _dates(name: str, cells: pl.Series, texts: pl.Series, year: int) -> _Found:
     if words & set(_DATED):
         n = numbers.filter(pl.col("number") >= 10_000)["index"].n_unique()
         yield "C", n, "numbers that stand for days or moments"
-    if words & {*birth_date.WORDS, *birth_year.WORDS}:
+    if says(name, "birth") or says(name, "birth-year"):
         is_old = pl.col("number").is_between(1600, year - OLDEST - 1)
         told = numbers.filter(is_old)["index"].n_unique()
         yield "C", told, "birth years of people over 89"
-    if words & set(_AGED):
+    if says(name, "age"):
         n = numbers.filter(pl.col("number") > OLDEST + 1)["index"].n_unique()
         yield "C", n, "ages over 89"
 

@@ -19,7 +19,7 @@ from tablecloak.profile.column import Column
 from tablecloak.profile.policy_text import flow, scalar
 from tablecloak.profile.presets import PUBLISHED, STANDARD, Preset, preset_named
 from tablecloak.profile.profile import ColumnProfile, Profile, inspect_frame
-from tablecloak.profile.remedies import coarser, other_ways
+from tablecloak.profile.remedies import is_averaged, other_ways, publication
 from tablecloak.profile.roles import UNKNOWN_NUMBER, Advice
 
 SCHEMA_FILE = "tablecloak-policy-1.json"
@@ -142,13 +142,14 @@ def suggest_policy(data: Any, *, preset: str = STANDARD) -> Policy:
 
 def _advised(profile: Profile, preset: Preset, year: int) -> list[tuple[ColumnProfile, Advice]]:
     """Roles under the preset; if none is quasi, numbers that would be left out are generalised instead."""
-    advised = list(zip(profile.columns, preset.advise(profile.columns, year), strict=True))
+    advice = zip(profile.columns, preset.advise(profile.columns, year), strict=True)
+    advised = [(c, _with_enough(c.column, each, preset)) for c, each in advice]
     if any(advice.role is Role.QUASI for _, advice in advised):
         return advised
     numbers = [
         column.name
         for column, advice in advised
-        if advice.role is Role.DROP and advice.looks_like == UNKNOWN_NUMBER and column.column.is_number
+        if column.column.is_number and advice.looks_like == UNKNOWN_NUMBER and advice.detector in (None, "amount")
     ]
     if not numbers:
         raise DataError(
@@ -169,15 +170,25 @@ def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None, tran
         spec["transform"] = transform[0] if len(transform) == 1 else transform
         hierarchy = hierarchy if advice.role is Role.QUASI else None
         return _Line(column, advice, {**spec, **({"hierarchy": hierarchy} if hierarchy else {})}, why)
-    if advice.role is Role.IDENTIFIER:
-        return _Line(column, advice, {**spec, "transform": "drop"}, f"{why}; star shows * instead")
-    if advice.role is not Role.QUASI:
-        return _Line(column, advice, spec, why)
-    if hierarchy is not None:
+    if advice.role is Role.QUASI and hierarchy is not None:
         typed = {"type": "text"} if hierarchy["kind"] == "mask" and column.type is ColumnType.INTEGER else {}
         return _Line(column, advice, {**spec, **typed, "hierarchy": hierarchy}, why)
-    settings, how = coarser(column, advice)
-    return _Line(column, advice, {**spec, **settings}, f"{why}; {how}")
+    settings, what = publication(column, advice)
+    if advice.role is Role.IDENTIFIER:
+        return _Line(column, advice, {**spec, **settings}, f"{why}; star shows * instead")
+    is_changed = advice.role is Role.QUASI or settings
+    return _Line(column, advice, {**spec, **settings}, f"{why}; publishes {what}" if is_changed else why)
+
+
+def _with_enough(column: Column, advice: Advice, preset: Preset) -> Advice:
+    """Numbers of which there are not enough for several groups of k are left out."""
+    if not is_averaged(column, advice) or _n_groups(column, preset) >= max(2, preset.l or 0):
+        return advice
+    return replace(advice, role=Role.DROP, reason=f"too few numbers for groups of {preset.k}, and {advice.reason}")
+
+
+def _n_groups(column: Column, preset: Preset) -> int:
+    return column.n_present // (2 * preset.k)  # groups have up to twice as many records
 
 
 def _with_other_ways(lines: list[_Line], profile: Profile) -> list[_Line]:
@@ -198,6 +209,8 @@ def _goals(profile: Profile, preset: Preset, columns: list[_Line]) -> Iterator[t
         if line.advice.role is not Role.SENSITIVE:
             continue
         name, n_values = scalar(line.column.name), line.column.n_distinct
+        if is_averaged(line.column, line.advice):
+            n_values = _n_groups(line.column, preset)
         level = min(preset.l or 0, n_values)
         if level >= 2:
             why = f"each group has at least {level} different values" + (" (it has no more)" * (n_values == level))

@@ -10,7 +10,7 @@ OLDEST = 125
 @detector("age")
 def age(column: Column) -> Match | None:
     """Ages: numbers from 0 to 125 under a header that says so."""
-    if not column.named(("age", "ages", "alter")) or not column.is_number:
+    if not column.says("age") or not column.is_number:
         return None
     if column.lowest is None or column.highest is None or column.lowest < 0 or column.highest > OLDEST:
         return None

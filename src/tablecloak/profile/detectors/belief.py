@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from tablecloak.profile.detector import Column, Match, Role, detector
 
-WORDS = (
-    "religion", "faith", "belief", "political", "politics", "party", "vote", "voted", "union", "orientation",
-    "sexuality", "crime", "criminal", "offence", "offense", "conviction", "arrest",
-)  # fmt: skip
-
 
 @detector("belief")
 def belief(column: Column) -> Match | None:
     """Beliefs, sexual orientation and offences (GDPR articles 9 and 10), by words of the header."""
-    if not column.named(WORDS):
+    if not column.says("belief"):
         return None
     return Match("category", Role.SENSITIVE, "specially protected by law", 0.55)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
-
-WORDS = ("birth", "born", "birthyear", "yob", "yearofbirth")
+from tablecloak.profile.detector import Column, Match, Role, detector
 
 
 @detector("birth-year")
 def birth_year(column: Column) -> Match | None:
     """Years of birth: numbers from 1850 to 2100 under a header that says so."""
-    if column.type is not ColumnType.INTEGER or not column.named(WORDS):
+    if not (column.is_number and column.is_whole) or not column.says("birth-year"):
         return None
     if not 1850 <= (column.lowest or 0) <= (column.highest or 0) <= 2100:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
+from tablecloak.profile.detector import Column, Match, Role, detector, percent
 
 _PATTERN = re.compile(r"[2-6]\d{12,18}").fullmatch
 
@@ -12,7 +12,7 @@ _PATTERN = re.compile(r"[2-6]\d{12,18}").fullmatch
 @detector("credit-card")
 def credit_card(column: Column) -> Match | None:
     """Payment card numbers, by pattern and Luhn checksum (ISO/IEC 7812)."""
-    share = column.share(is_card) if column.type in (ColumnType.TEXT, ColumnType.INTEGER) else 0.0
+    share = column.share(is_card) if column.is_code else 0.0
     if share < 0.8:  # of arbitrary numbers one in ten passes
         return None
     return Match(f"card number ({percent(share)} with a valid checksum)", Role.IDENTIFIER, "names one account", 0.96)

@@ -7,7 +7,13 @@ from tablecloak.profile.detector import Column, ColumnType, Match, Role, detecto
 
 @detector("date")
 def date(column: Column) -> Match | None:
-    """Dates and times."""
-    if column.type not in (ColumnType.DATE, ColumnType.DATETIME) or not column.n_present:
+    """Dates and times, and numbers under a header that says so, such as days since some date."""
+    if not column.n_present:
         return None
-    return Match("date", Role.QUASI, "others may know when something happened", 0.4)
+    why = "others may know when something happened"
+    if column.type in (ColumnType.DATE, ColumnType.DATETIME):
+        return Match("date", Role.QUASI, why, 0.4)
+    if not column.is_number or not column.singles_out:
+        return None
+    is_said = column.says("birth") or (column.is_whole and column.says("date"))
+    return Match("days in numbers", Role.QUASI, why, 0.55) if is_said else None

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from tablecloak.profile.detector import Column, Match, Role, detector
 
-WORDS = (
-    "sex", "gender", "race", "ethnicity", "ethnic", "marital", "maritalstatus", "education", "degree", "occupation",
-    "job", "profession", "title", "workclass", "employer", "nationality", "citizenship", "country", "nation", "region",
-    "state", "province", "language", "household", "children", "relationship", "height", "weight",
-)  # fmt: skip
-
 
 @detector("demographic")
 def demographic(column: Column) -> Match | None:
-    """Sex, origin, family, schooling, work and place of residence, by words of the header."""
-    if not column.named(WORDS):
+    """Sex, origin, family, schooling, work, residence, and ages in other units than years, by words of the header."""
+    if not (column.says("demographic") or (column.says("age") and column.is_number)):
         return None
     return Match("number" if column.is_number else "category", Role.QUASI, "others may know it about a person", 0.5)

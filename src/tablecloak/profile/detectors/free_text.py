@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 
-WORDS = ("notes", "note", "comment", "comments", "remark", "remarks", "description", "narrative", "report", "feedback")
 FEWEST_WORDS = 5
 
 
@@ -14,6 +13,6 @@ def free_text(column: Column) -> Match | None:
     if column.type is not ColumnType.TEXT:
         return None
     is_prose = column.share(lambda text: len(text.split()) >= FEWEST_WORDS) >= 0.5 and column.distinct_share > 0.2
-    if not is_prose and not (column.named(WORDS) and column.distinct_share > 0.2):
+    if not is_prose and not (column.says("free-text") and column.distinct_share > 0.2):
         return None
     return Match("free text", Role.DROP, "may say anything about anyone", 0.75 if is_prose else 0.55)

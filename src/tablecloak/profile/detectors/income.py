@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
 
-WORDS = ("salary", "income", "wage", "wages", "earnings", "debt", "wealth", "credit", "balance", "pension", "gehalt")
-
 
 @detector("income")
 def income(column: Column) -> Match | None:
     """Income and wealth, by words of the header."""
-    if not column.named(WORDS) or column.type in (ColumnType.DATE, ColumnType.DATETIME):
+    if not column.says("income") or column.type in (ColumnType.DATE, ColumnType.DATETIME):
         return None
     return Match("number" if column.is_number else "category", Role.SENSITIVE, "income or wealth", 0.5)

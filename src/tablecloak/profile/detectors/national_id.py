@@ -6,25 +6,21 @@ import re
 from collections.abc import Callable
 from functools import cache, partial
 
-from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
+from tablecloak.profile.detector import Column, Match, Role, detector, percent
 
 # Of arbitrary numbers one in ten or eleven has a right check digit, so nearly all must.
 ENOUGH, FEWEST = 0.9, 5
-WORDS = (
-    "national", "nationalid", "personnummer", "nhs", "nhsnumber", "bsn", "dni", "nie", "nir", "insee", "pesel", "cpf",
-    "aadhaar", "steuerid", "idnr", "codicefiscale", "fiscal", "sin", "tfn", "hetu", "tax", "taxid",
-)  # fmt: skip
 Check = Callable[[str], bool]
 
 
 @detector("national-id")
 def national_id(column: Column) -> Match | None:
     """National numbers of persons of 15 countries, by pattern and checksum; with the extra `pii`, of many more."""
-    if column.type not in (ColumnType.TEXT, ColumnType.INTEGER) or len(column.sample) < FEWEST:
+    if not column.is_code or len(column.sample) < FEWEST:
         return None
     for name, check in {**NUMBERS, **_more()}.items():
         share = column.share(check, at_least=ENOUGH)
-        if share >= ENOUGH and (column.is_near_unique or column.named(WORDS)):
+        if share >= ENOUGH and (column.is_near_unique or column.says("national-id")):
             looks_like = f"{name} ({percent(share)} with a valid checksum)"
             return Match(looks_like, Role.IDENTIFIER, "names one person", 0.97 if share > 0.98 else 0.93)
     return None

@@ -6,25 +6,13 @@ import re
 
 from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
 
-WORDS = (
-    "name", "names", "fullname", "firstname", "lastname", "surname", "forename", "givenname", "familyname",
-    "middlename", "maidenname", "patientname", "vorname", "nachname", "nom", "prenom", "nombre", "apellido",
-    "apellidos",
-)  # fmt: skip
-# A header such as `product_name` or `city_name` names a thing.
-THINGS = (
-    "product", "item", "brand", "company", "firm", "employer", "hospital", "clinic", "ward", "department", "school",
-    "course", "drug", "medication", "species", "breed", "city", "town", "country", "county", "state", "region",
-    "street", "place", "file", "table", "column", "event", "project", "plan", "model", "station", "disease",
-    "test", "variable",
-)  # fmt: skip
 _NAME = re.compile(r"[^\W\d_]['’.\-\w]*(,? [^\W\d_]['’.\-\w]*){0,4}").fullmatch
 
 
 @detector("person-name")
 def person_name(column: Column) -> Match | None:
     """Names of persons: a header that says so over text that is written like names."""
-    if column.type is not ColumnType.TEXT or not column.named(WORDS) or column.named(THINGS):
+    if column.type is not ColumnType.TEXT or not column.says("person-name") or column.says("thing"):
         return None
     share = column.share(_NAME)
     if share < 0.5:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector, percent
+from tablecloak.profile.detector import Column, Match, Role, detector, percent
 
-WORDS = ("phone", "telephone", "tel", "mobile", "cell", "cellphone", "fax", "telefon", "handy", "phonenumber")
 _NUMBER = re.compile(r"\+?[\d(][\d\s().\-/]{5,18}\d").fullmatch
 _INTERNATIONAL = re.compile(r"\+\d[\d\s().\-/]{5,17}\d").fullmatch
 
@@ -16,9 +15,9 @@ _INTERNATIONAL = re.compile(r"\+\d[\d\s().\-/]{5,17}\d").fullmatch
 @detector("phone")
 def phone(column: Column) -> Match | None:
     """Telephone numbers: the international pattern, or digits under a telling header."""
-    if column.type not in (ColumnType.TEXT, ColumnType.INTEGER):
+    if not column.is_code:
         return None
-    share = column.share(_NUMBER if column.named(WORDS) else _INTERNATIONAL)
+    share = column.share(_NUMBER if column.says("phone") else _INTERNATIONAL)
     if share < 0.8:
         return None
     check = _check()

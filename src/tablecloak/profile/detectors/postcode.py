@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tablecloak.profile.detector import Column, ColumnType, Match, Role, detector
+from tablecloak.profile.detector import Column, Match, Role, detector
 
-WORDS = ("zip", "zipcode", "postcode", "postal", "postalcode", "plz", "postleitzahl", "codepostal", "zip5", "zip3")
 _US = re.compile(r"\d{5}(-\d{4})?").fullmatch
 _ANY = re.compile(r"[A-Za-z0-9][A-Za-z0-9 -]{1,9}").fullmatch
 COUNTRIES = (
@@ -22,13 +21,13 @@ COUNTRIES = (
 @detector("postcode")
 def postcode(column: Column) -> Match | None:
     """Postal codes: a telling header, or the pattern of a country whose codes look like nothing else."""
-    if column.type not in (ColumnType.TEXT, ColumnType.INTEGER):
+    if not column.is_code:
         return None
     reason = "where a person lives is widely known"
     for name, pattern in COUNTRIES:
         if column.share(pattern) >= 0.9:
             return Match(name, Role.QUASI, reason, 0.85)
-    if not column.named(WORDS) or column.share(_ANY) < 0.8:
+    if not column.says("postcode") or column.share(_ANY) < 0.8:
         return None
     is_us = column.named(("zip", "zipcode")) and column.share(_US) >= 0.8
     return Match("US ZIP" if is_us else "postal code", Role.QUASI, reason, 0.85)

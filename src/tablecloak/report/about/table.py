@@ -23,8 +23,18 @@ def inspected(profile: Mapping[str, Any]) -> list[Block]:
     return [
         Section("File", (Paragraph(_file(profile)), *_repairs(profile))),
         Section("Columns", (table(heads, rows, right=(2, 3)),)),
+        Section("Published", tuple(_published(profile))),
         Section("Exposure", tuple(_exposure(profile))),
     ]
+
+
+def _published(profile: Mapping[str, Any]) -> Iterator[Block]:
+    """A line for every column: what a policy of `init` would publish of it, and why."""
+    width = max(len(column["name"]) for column in profile["columns"])
+    yield Heading("What tablecloak init would publish:")
+    yield Items(
+        tuple(f"{c['name']:<{width}}  {c['role']}: {c['publishes']} ({c['reason']})" for c in profile["columns"])
+    )
 
 
 def _exposure(profile: Mapping[str, Any]) -> Iterator[Block]:
