@@ -28,6 +28,7 @@ class Clustering:
     """What algorithms that make clusters of single records share."""
 
     needs_rows: ClassVar[bool] = True
+    lists_values: ClassVar[bool] = True
 
     def refuses(self, goal: Goal) -> str | None:
         return if_not_monotone(goal, "uniting clusters can break {models}, so there is no way to repair a cluster")

@@ -37,6 +37,7 @@ class Mondrian:
     """
 
     may_shard: ClassVar[bool] = True
+    lists_values: ClassVar[bool] = True
     mode: Annotated[
         Literal["strict", "relaxed"],
         Field(description="strict: equal rows stay together; relaxed: rows with the cut value may go to either side"),
