@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.code_sets import CodeSets
+from tablecloak.data.nominal_codes import are_codes
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
@@ -45,7 +46,7 @@ class DomainKind(enum.IntEnum):
 
     ORDERED = 0  # numbers and dates: published as intervals
     TREE = 1  # a hierarchy: published as its nodes
-    SET = 2  # categories without a hierarchy: published as sets of values
+    SET = 2  # categories and codes without a hierarchy: published as sets of values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,20 +296,29 @@ def _texts(values: pl.Series) -> list[str]:
 
 
 def fit_domain(
-    series: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0
-) -> tuple[Domain, Codes]:
+    series: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0,
+    may_be_codes: bool = False,
+) -> tuple[Domain, Codes]:  # fmt: skip
     """The domain of a quasi-identifier and the codes of its rows, in one pass over the rows."""
     distinct = distinct_of(series)
-    domain = domain_of(distinct.values, column_type, make_hierarchy=make_hierarchy, weight=weight)
+    domain = domain_of(
+        distinct.values, column_type, make_hierarchy=make_hierarchy, weight=weight, may_be_codes=may_be_codes
+    )
     return domain, domain.codes(distinct)
 
 
 def domain_of(
-    distinct: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0
-) -> Domain:
-    """The domain of a quasi-identifier, given its different values (null included)."""
+    distinct: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0,
+    may_be_codes: bool = False,
+) -> Domain:  # fmt: skip
+    """The domain of a quasi-identifier, given its different values (null included).
+
+    Args:
+        may_be_codes: whole numbers that look like codes are categories.
+    """
     hierarchy = make_hierarchy(distinct.drop_nulls()) if make_hierarchy else None
-    return _domain_of(distinct.name, distinct, column_type, hierarchy, weight)
+    is_nominal = may_be_codes and are_codes(distinct, column_type)
+    return _domain_of(distinct.name, distinct, column_type, hierarchy, weight, is_nominal=is_nominal)
 
 
 def fit_sensitive(
@@ -355,15 +365,16 @@ def persons_of(name: str, n: int) -> SensitiveDomain:
 
 
 def _domain_of(
-    name: str, distinct: pl.Series, column_type: ColumnType, hierarchy: Hierarchy | None, weight: float
-) -> Domain:
+    name: str, distinct: pl.Series, column_type: ColumnType, hierarchy: Hierarchy | None, weight: float, *,
+    is_nominal: bool,
+) -> Domain:  # fmt: skip
     has_missing = distinct.null_count() > 0
     values = distinct.drop_nulls()
     if hierarchy is not None:
         full = hierarchy.with_missing() if has_missing else hierarchy
         return Domain(name, column_type, DomainKind.TREE, has_missing, values.cast(pl.String), full, weight)
-    kind = DomainKind.ORDERED if column_type.is_ordered else DomainKind.SET
-    if kind is DomainKind.SET and values.dtype != pl.Boolean:
+    kind = DomainKind.ORDERED if column_type.is_ordered and not is_nominal else DomainKind.SET
+    if not column_type.is_ordered and values.dtype != pl.Boolean:
         values = values.cast(pl.String)
     return Domain(name, column_type, kind, has_missing, values.sort(), None, weight)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.domain import distinct_of
+from tablecloak.data.nominal_codes import are_codes, words_of
 from tablecloak.data.table import ColumnType
 from tablecloak.io.frames import column_type
 from tablecloak.values.cell_grammar import format_value
@@ -44,6 +44,7 @@ class Column:
     years: float | None = field(default=None, repr=False)  # from the first to the last date
     n_alone: int = 0  # records whose value nobody else has
     is_whole: bool = False  # numbers without fractions, whatever their type
+    is_code: bool = False  # whole numbers that name something
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -96,13 +97,6 @@ class Column:
         return (len(self.sample) - n_wrong) / max(1, len(self.sample))
 
 
-def words_of(name: str) -> frozenset[str]:
-    """The words of a header: `dateOfBirth` and `date_of_birth` give date, of, birth and dateofbirth."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    words = re.findall(r"[^\W_]+", spaced.lower())
-    return frozenset([*words, *(word.rstrip("0123456789") for word in words), "".join(words)])
-
-
 def column_of(series: pl.Series) -> tuple[Column, Codes]:
     """What is known of a column, and a number for the value of every row (0 for the missing value)."""
     distinct = distinct_of(series)
@@ -125,6 +119,7 @@ def column_of(series: pl.Series) -> tuple[Column, Codes]:
         years=_years(values) if type_ in (ColumnType.DATE, ColumnType.DATETIME) else None,
         is_whole=type_ is ColumnType.INTEGER or (type_ is ColumnType.FLOAT and bool((values % 1 == 0).all())),
         n_alone=int((counts[is_value] == 1).sum()),
+        is_code=are_codes(values.alias(series.name), type_),
     )
     return column, distinct.recoded(codes.astype(_smallest(len(values) + 1)))
 

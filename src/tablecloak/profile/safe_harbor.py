@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tablecloak.profile.column import Column, words_of
+from tablecloak.data.nominal_codes import words_of
+from tablecloak.profile.column import Column
 from tablecloak.profile.detectors import address, birth_date, birth_year, person_name, phone, place, postcode, ssn
 from tablecloak.profile.text_patterns import every_pattern
 

@@ -13,6 +13,7 @@ from tablecloak.algorithms.base import Algorithm, Publishes, TupleOrder
 from tablecloak.algorithms.topdown.mondrian import Mondrian
 from tablecloak.attacks.base import AttackResult
 from tablecloak.data.domain import MakeHierarchy
+from tablecloak.data.nominal_codes import are_codes
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, Table
 from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean, require_columns
@@ -185,7 +186,12 @@ class Plan:
 
     def quasi_columns(self, table: Table) -> list[QuasiColumn]:
         """How each quasi-identifier of a table is coded."""
-        return [QuasiColumn(n, self._maker(n, table), self.policy.columns[n].weight) for n in self.quasi]
+        specs = [self.policy.columns[n] for n in self.quasi]
+        # whoever says that a column holds whole numbers wants intervals of them
+        return [
+            QuasiColumn(n, self._maker(n, table), spec.weight, may_be_codes=spec.type is None)
+            for n, spec in zip(self.quasi, specs, strict=True)
+        ]
 
     def sensitive_columns(self, table: Table) -> list[SensitiveColumn]:
         """How each sensitive attribute that the goal looks at is counted, and persons if the table names them."""
@@ -228,11 +234,15 @@ class Plan:
     def _maker(self, column: str, table: Table) -> MakeHierarchy:
         chosen = self.policy.hierarchy_of(column)
         column_type = table.types[column]
+        may_be_codes = self.policy.columns[column].type is None
 
         def make(distinct: pl.Series) -> Hierarchy | None:
             if chosen is None:
                 masked = _masked_codes(distinct, column_type)
-                return masked or (_automatic(distinct, column_type) if self.algorithm.needs_hierarchies else None)
+                if masked or not self.algorithm.needs_hierarchies:
+                    return masked
+                is_line = column_type.is_ordered and not (may_be_codes and are_codes(distinct, column_type))
+                return _automatic(distinct, column_type, is_line=is_line)
             return _hierarchy(chosen, distinct, column_type)
 
         return make
@@ -260,13 +270,13 @@ def _masked_codes(distinct: pl.Series, column_type: ColumnType) -> Hierarchy | N
     return build(MaskSpec(), texts.to_list(), column_type.value)
 
 
-def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
+def _automatic(distinct: pl.Series, column_type: ColumnType, *, is_line: bool) -> Hierarchy:
     """A hierarchy for a method that cannot do without: ranges of numbers and dates, one level above other values."""
     from tablecloak.hierarchy.kinds.base import build
     from tablecloak.hierarchy.kinds.order import OrderSpec
 
     values = distinct.to_list()
-    if column_type.is_ordered:
+    if is_line:
         return build(OrderSpec(fanout=5), values, column_type.value)
     return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)], kind="order")
 

@@ -20,6 +20,7 @@ from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coded import CodedTable, mixed
+from tablecloak.data.domain import DomainKind
 from tablecloak.kernels.box_search import CodeLevels, make_levels, search_boxes
 from tablecloak.kernels.dispatch import has_compiler, pays
 from tablecloak.kernels.loading import must_compile, warm_up
@@ -289,7 +290,8 @@ def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rul
 
 def _set_dims(table: CodedTable) -> BoolArray:
     """Dimensions that are published as sets: categories, as many as fit a word."""
-    return np.array([not d.type.is_ordered and d.n_codes <= MOST_SET_VALUES for d in table.domains], bool)
+    are_sets = [d.kind is DomainKind.SET or not d.type.is_ordered for d in table.domains]
+    return np.array(are_sets) & np.array([d.n_codes <= MOST_SET_VALUES for d in table.domains])
 
 
 def _boxes(table: CodedTable, classes: IntArray) -> tuple[IntArray, IntArray]:

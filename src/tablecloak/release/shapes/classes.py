@@ -13,6 +13,7 @@ from tablecloak.algorithms.base import Problem, Publishes
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.arrays import IntArray
 from tablecloak.data.class_labels import ClassLabels
+from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.choose import Demand
@@ -154,7 +155,7 @@ class Classes:
         return ()
 
     def notes(self, solved: Solved) -> tuple[str, ...]:
-        return solved.plan.notes
+        return (*solved.plan.notes, *_codes_noted(solved.coding.domains))
 
     def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:
         whole = prepared.coding.whole()
@@ -213,6 +214,14 @@ def _loss_for(prepared: Prepared[Any], goal: Goal) -> float:
     plan, coding = prepared.plan, prepared.coding
     problem = Problem(coding.table, goal, 1, plan.policy.seed, prepared.groups, plan.secret)
     return loss_of(coding, plan, secret_order.solve(plan.algorithm, problem, silent))
+
+
+def _codes_noted(domains: Sequence[Domain]) -> tuple[str, ...]:
+    """Which whole numbers were taken for codes, and how to say that they are none."""
+    names = [d.name for d in domains if d.kind is DomainKind.SET and d.type.is_ordered]
+    if not names:
+        return ()
+    return (f"{', '.join(names)}: whole numbers taken for codes, published as sets; type: integer gives intervals",)
 
 
 def _labels(solved: Solved) -> dict[str, ClassLabels]:
