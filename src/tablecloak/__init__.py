@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tablecloak import sample
     from tablecloak.algorithms.topdown.mondrian import Mondrian
-    from tablecloak.api import inspect, is_valid_generalisation, risk, roles, verify
+    from tablecloak.api import codebook, inspect, is_valid_generalisation, read_release, risk, roles, verify
     from tablecloak.errors import (
         CloakError,
         DataError,
@@ -63,12 +63,14 @@ __all__ = [
     "apply",
     "attack",
     "check",
+    "codebook",
     "compare",
     "explore",
     "inspect",
     "is_valid_generalisation",
     "load_policy",
     "read_hierarchy",
+    "read_release",
     "risk",
     "roles",
     "run",
@@ -97,12 +99,14 @@ _HOMES = {
     "apply": "pipeline:apply_file",
     "attack": "measure.attack",
     "check": "pipeline",
+    "codebook": "api",
     "compare": "measure.compare",
     "explore": "measure.explore",
     "inspect": "api",
     "is_valid_generalisation": "api",
     "load_policy": "policy.load",
     "read_hierarchy": "hierarchy.hierarchy_files",
+    "read_release": "api",
     "risk": "api",
     "roles": "api",
     "run": "pipeline",
