@@ -31,6 +31,7 @@ def roles(
     sensitive: Iterable[str] = (),
     identifier: Iterable[str] = (),
     person: Iterable[str] = (),
+    weight: Iterable[str] = (),
     keep: Iterable[str] = (),
     drop: Iterable[str] = (),
 ) -> dict[str, ColumnSpec]:
@@ -43,6 +44,7 @@ def roles(
         Role.SENSITIVE: sensitive,
         Role.IDENTIFIER: identifier,
         Role.PERSON: person,
+        Role.WEIGHT: weight,
         Role.KEEP: keep,
         Role.DROP: drop,
     }

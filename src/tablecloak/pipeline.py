@@ -145,6 +145,7 @@ class _Made:
             engine_reason=choice.why if is_chosen else f"{choice.name} was chosen, and all rows are needed in memory",
             transforms=solved.plan.made,
             attacks=solved.plan.attacked,
+            detailed_loss=solved.detailed_loss,
         )
 
 

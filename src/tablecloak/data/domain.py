@@ -35,7 +35,7 @@ TABLE_RANGE = 1 << 22
 # So many pairs of codes are told apart by a table with a place for each, if classes are not far fewer.
 TABLE_UP_TO = 1 << 24
 PLACES_PER_CLASS = 8
-# A set of more members than this is named by the values it leaves out, where these are fewer.
+# A set of more members than this is named by the values it leaves out, where these are half as many at most.
 LISTED_UP_TO = 5
 # A set that leaves out more values than this, and less than a tenth of all, is published as *: nobody reads such lists.
 LEFT_OUT_UP_TO, NEARLY_ALL = 10, 0.9
@@ -179,7 +179,7 @@ class Domain:
         if len(members) == 1:
             return self.exact_label(members[0])
         n_left_out = self.n_codes - int(self.has_missing) - len(members)
-        if self.hierarchy is None and len(members) > LISTED_UP_TO and n_left_out < len(members):
+        if self.hierarchy is None and len(members) > LISTED_UP_TO and 2 * n_left_out <= len(members):
             left_out = set(range(int(self.has_missing), self.n_codes)).difference(members)
             return format_all_but(str(self.text(c)) for c in left_out)
         masks = {str(self.text(c)) for c in members if self.hierarchy and c in self.hierarchy.coarse}

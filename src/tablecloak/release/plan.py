@@ -10,6 +10,7 @@ from typing import Any, cast
 import polars as pl
 
 from tablecloak.algorithms.base import Algorithm, Publishes, TupleOrder
+from tablecloak.algorithms.topdown.bins import Bins
 from tablecloak.algorithms.topdown.mondrian import Mondrian
 from tablecloak.attacks.base import AttackResult
 from tablecloak.data.domain import MakeHierarchy
@@ -24,7 +25,7 @@ from tablecloak.io.sources import Source
 from tablecloak.metrics.learning import is_installed
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import Suppressed
+from tablecloak.policy.sections import DEFAULT_ALGORITHM, Style, Suppressed, default_algorithm
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Counted, Evidence
 from tablecloak.stats.joint import JOINT_NAME
@@ -378,6 +379,31 @@ def make_plan(
 
 def _algorithm_for(policy: Policy, goal: Goal) -> Algorithm:
     """The algorithm of the policy; where it names none and the usual one cannot enforce the goal, one that can."""
+    if policy.output is not None and policy.output.style is Style.ANALYST:
+        return _with_few_labels(policy)
+    return _detailed(policy, goal)
+
+
+def _with_few_labels(policy: Policy) -> Algorithm:
+    """The algorithm of the style `analyst`."""
+    own = policy.algorithm
+    if own.name not in (Bins.name, DEFAULT_ALGORITHM):
+        raise IncompatibleChoice(
+            f"output.style: analyst finds the labels of columns by {Bins.name}, and {own.name} was asked for",
+            hint=f"leave algorithm out, or output.style: detailed with {own.name}",
+        )
+    return cast(Algorithm, own if own.name == Bins.name else Bins(suppression_limit=own.suppression_limit or 0.0))
+
+
+def detailed_algorithm(plan: Plan) -> Algorithm | None:
+    """What would make the same release in the style `detailed`; None where that is its style."""
+    if plan.policy.output is None or plan.policy.output.style is Style.DETAILED:
+        return None
+    usual = default_algorithm() if plan.policy.algorithm.name == Bins.name else plan.policy.algorithm
+    return cast(Algorithm, Mondrian() if usual.refuses(plan.goal) else usual)
+
+
+def _detailed(policy: Policy, goal: Goal) -> Algorithm:
     reason = policy.algorithm.refuses(goal)
     if reason is None:
         return cast(Algorithm, policy.algorithm)

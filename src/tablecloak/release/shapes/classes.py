@@ -30,7 +30,7 @@ from tablecloak.release.documents import Documents, settings_of
 from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
 from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.outcome import counts_of, loss_of
-from tablecloak.release.plan import Plan, make_plan, source_of, texts_made
+from tablecloak.release.plan import Plan, detailed_algorithm, make_plan, source_of, texts_made
 from tablecloak.release.population import with_population
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.classes import Recoding
@@ -83,7 +83,8 @@ class Classes:
         return coding.n_tuples <= TRY_LOSS_UP_TO
 
     def search(self, prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
-        return search_classes(prepared, timed, threads)
+        solved = search_classes(prepared, timed, threads)
+        return solved if detailed_algorithm(prepared.plan) is None else _beside_detailed(solved, timed)
 
     def publish(self, solved: Solved, timed: Timed) -> Release:
         engine, plan, table = solved.engine, solved.plan, solved.prepared.table
@@ -214,6 +215,20 @@ def _loss_for(prepared: Prepared[Any], goal: Goal) -> float:
     plan, coding = prepared.plan, prepared.coding
     problem = Problem(coding.table, goal, 1, plan.policy.seed, prepared.groups, plan.secret)
     return loss_of(coding, plan, secret_order.solve(plan.algorithm, problem, silent))
+
+
+def _beside_detailed(solved: Solved, timed: Timed) -> Solved:
+    """An answer of few labels, beside what detailed ones would lose; of a table too large to search again, without."""
+    coding, plan = solved.coding, solved.plan
+    usual = detailed_algorithm(plan)
+    if usual is None or len(coding.shards) > 1 or coding.n_tuples > TRY_LOSS_UP_TO or usual.needs_rows:
+        note = "what detailed labels would lose was not counted: the table is too large to search a second time"
+        return replace(solved, remarks=(*solved.remarks, note))
+    with timed.phase("styles", coding.n_tuples) as notes:
+        problem = Problem(coding.table, plan.goal, 1, plan.policy.seed, solved.prepared.groups, plan.secret)
+        loss = loss_of(coding, plan, secret_order.solve(usual, problem, silent))
+        notes.append(f"detailed labels lose {loss:.4f}")
+    return replace(solved, detailed_loss=loss)
 
 
 def _codes_noted(domains: Sequence[Domain]) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def ran(report: Mapping[str, Any]) -> list[Block]:
     if report.get("transforms"):
         entries.append(blocks.Entry("columns", tuple(_transformed(report))))
     if report["loss"] is not None:
-        entries.append(blocks.Entry("utility", (f"loss {report['loss']:.3f} (0 nothing lost, 1 everything)",)))
+        entries.append(blocks.Entry("utility", _losses(report)))
     if report.get("engine_reason") and report["engine"] != "local":
         entries.append(blocks.Entry("engine", (f"{report['engine']}: {report['engine_reason']}",)))
     files = [str(report[key]) for key in FILES if report.get(key)]
@@ -110,6 +110,15 @@ def engine_blocks(report: Mapping[str, Any]) -> list[Block]:
     if report["engine"] == "local":
         return []
     return [blocks.Paragraph(f"Engine {report['engine']}: {report['engine_reason']}")]
+
+
+def _losses(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is lost, beside what detailed labels would lose where few were asked for."""
+    scale = "(0 nothing lost, 1 everything)"
+    if "detailed_loss" not in report:
+        return (f"loss {report['loss']:.3f} {scale}",)
+    detailed = f"detailed labels would lose {report['detailed_loss']:.3f}: output.style: detailed"
+    return (f"loss {report['loss']:.3f} with few labels that do not overlap {scale}", detailed)
 
 
 def summary(run: Mapping[str, Any]) -> list[Block]:
