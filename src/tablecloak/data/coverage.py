@@ -184,7 +184,7 @@ class _Reader:
             return [code for value, code in self.code.items() if covers(cell, value)]
         members = [str(cell.text)] if cell.kind == "exact" else cell.members
         if cell.kind == "all but":
-            members = self.code.keys() - cell.members
+            members = frozenset(self.code.keys() - cell.members)
         return sorted(self.code[member] for member in members if member in self.code)
 
     def _between(self, places: NDArray[Any], cell: Cell) -> range | list[int]:

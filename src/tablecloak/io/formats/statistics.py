@@ -37,7 +37,7 @@ def _read(path: Path, kind: str) -> pl.DataFrame:
     def read_both() -> pl.DataFrame:
         frame, meta = read(str(path), output_format="polars")
         about.append(meta)
-        return frame
+        return pl.DataFrame(frame)
 
     frame = read_untold(read_both, damaged)
     return _unlabelled(frame, about[0]) if about[0].file_label == MARK else frame.with_columns(map(_whole, frame))
@@ -60,13 +60,20 @@ MARK = "tablecloak: value labels are the cells"
 MOST_LABELS = 5000  # of a column; one with more texts keeps them
 LABEL_BYTES = {"sav": 120, "dta": 32_000}  # of the longest value label
 NAME = {"sav": r"[A-Za-z@#$][\w.@#$]{0,63}", "dta": r"[A-Za-z_][A-Za-z0-9_]{0,31}"}
+# Words that mean something else to the program, in lower case.
+RESERVED = {
+    "sav": frozenset("all and by eq ge gt le lt ne not or to with".split()),  # noqa: SIM905
+    "dta": frozenset(
+        "_all _b byte _coef _cons double float if in int long _n _pi _pred _rc _skip strl using with".split()  # noqa: SIM905
+    ),
+}
 BOOLEAN = ("false", "true")
 
 
 def _write(kind: str, frame: pl.DataFrame, path: Path, how: Writing) -> None:
     del how
     pyreadstat = require_package("pyreadstat", extra="stats-files", purpose=f"writing .{kind} files")
-    odd = [name for name in frame.columns if not re.fullmatch(NAME[kind], name)]
+    odd = [n for n in frame.columns if not re.fullmatch(NAME[kind], n) or n.lower() in RESERVED[kind]]
     if odd:
         raise DataError(
             f"column '{odd[0]}' has a name that .{kind} files cannot have",
