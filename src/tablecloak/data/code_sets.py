@@ -68,6 +68,13 @@ class CodeSets:
         """The least code of every class, -1 where a set is empty."""
         return np.where(self.sizes > 0, np.append(self.codes, -1)[self.starts[:-1]], -1)
 
+    @property
+    def are_intervals(self) -> bool:
+        """Every set holds all codes between its first and its last."""
+        is_inner = np.ones(len(self.codes), np.bool_)
+        is_inner[self.starts[:-1][self.sizes > 0]] = False
+        return bool((np.diff(self.codes, prepend=0)[is_inner] == 1).all())
+
     def of_classes(self, classes: IntArray | slice) -> CodeSets:
         """The same for some classes, in the given order."""
         classes = np.arange(len(self))[classes]

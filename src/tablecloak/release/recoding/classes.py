@@ -125,7 +125,7 @@ class Recoding:
         for dim, domain in enumerate(domains):
             of_dim = tree.dim == dim
             column, cut[of_dim] = _column(domain, solution.lo[:, dim], solution.hi[:, dim], cut[of_dim], labels)
-            if dim in solution.sets:
+            if dim in solution.sets and not solution.sets[dim].are_intervals:
                 column = replace(column, sets=_places_of(solution.sets[dim], int(domain.has_missing)))
             columns.append(column)
         placed = CutTree(tree.dim, cut, tree.left, tree.right) if solution.tree else None
