@@ -10,7 +10,6 @@ from typing import Any, cast
 import polars as pl
 
 from tablecloak.algorithms.base import Algorithm, Publishes, TupleOrder
-from tablecloak.algorithms.topdown.bins import Bins
 from tablecloak.algorithms.topdown.mondrian import Mondrian
 from tablecloak.attacks.base import AttackResult
 from tablecloak.data.domain import MakeHierarchy
@@ -26,6 +25,7 @@ from tablecloak.metrics.learning import is_installed
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import DEFAULT_ALGORITHM, Style, Suppressed, default_algorithm
+from tablecloak.registry import find
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Counted, Evidence
 from tablecloak.stats.joint import JOINT_NAME
@@ -39,6 +39,7 @@ POPULATION = "\0population"
 PUBLISHED = (Role.QUASI, Role.SENSITIVE, Role.WEIGHT, Role.KEEP)
 # Text of digits, of one length and with this many values or more, is masked digit by digit unless the policy says else.
 MASK_FROM = 20
+BINS = "bins"  # the algorithm of the style `analyst`
 BY_VALUES = (
     "sensitive values decide who is in a class: the goal bounds what the release says of them, not what someone learns "
     "who runs the program again; m-confidentiality bounds both"
@@ -387,19 +388,20 @@ def _algorithm_for(policy: Policy, goal: Goal) -> Algorithm:
 def _with_few_labels(policy: Policy) -> Algorithm:
     """The algorithm of the style `analyst`."""
     own = policy.algorithm
-    if own.name not in (Bins.name, DEFAULT_ALGORITHM):
+    if own.name not in (BINS, DEFAULT_ALGORITHM):
         raise IncompatibleChoice(
-            f"output.style: analyst finds the labels of columns by {Bins.name}, and {own.name} was asked for",
+            f"output.style: analyst finds the labels of columns by {BINS}, and {own.name} was asked for",
             hint=f"leave algorithm out, or output.style: detailed with {own.name}",
         )
-    return cast(Algorithm, own if own.name == Bins.name else Bins(suppression_limit=own.suppression_limit or 0.0))
+    chosen = own if own.name == BINS else find("algorithms", BINS)(suppression_limit=own.suppression_limit or 0.0)
+    return cast(Algorithm, chosen)
 
 
 def detailed_algorithm(plan: Plan) -> Algorithm | None:
     """What would make the same release in the style `detailed`; None where that is its style."""
     if plan.policy.output is None or plan.policy.output.style is Style.DETAILED:
         return None
-    usual = default_algorithm() if plan.policy.algorithm.name == Bins.name else plan.policy.algorithm
+    usual = default_algorithm() if plan.policy.algorithm.name == BINS else plan.policy.algorithm
     return cast(Algorithm, Mondrian() if usual.refuses(plan.goal) else usual)
 
 

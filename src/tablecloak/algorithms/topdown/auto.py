@@ -291,7 +291,9 @@ def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rul
 def _set_dims(table: CodedTable) -> BoolArray:
     """Dimensions that are published as sets: categories, as many as fit a word."""
     are_sets = [d.kind is DomainKind.SET or not d.type.is_ordered for d in table.domains]
-    return np.array(are_sets) & np.array([d.n_codes <= MOST_SET_VALUES for d in table.domains])
+    return np.array(
+        [is_set and d.n_codes <= MOST_SET_VALUES for is_set, d in zip(are_sets, table.domains, strict=True)]
+    )
 
 
 def _boxes(table: CodedTable, classes: IntArray) -> tuple[IntArray, IntArray]:

@@ -169,7 +169,8 @@ class _BinSearch:
             passes = self.problem.goal.admits(stats)[ids]
             goes = pending[passes]
             classes[goes] = ids[passes] + int(classes.max(initial=-1)) + 1
-            starred[np.ix_(list(stars), goes)] = True
+            for dim in stars:
+                starred[dim, goes] = True
             pending = pending[~passes]
             if not len(pending):
                 break
@@ -331,7 +332,7 @@ class _Axis:
                 starts = np.flatnonzero(groups[1:] != groups[:-1]) + 1
                 if len(starts) >= min(ROUND_CUTS, len(values) - 1):
                     chosen = starts if len(starts) <= 2 * CUTS else starts[:: -(-len(starts) // (2 * CUTS))]
-                    return (piece.lo + chosen).tolist()
+                    return [piece.lo + int(at) for at in chosen]
         below = np.cumsum(self.records[piece.lo : piece.hi + 1])
         shares = below[-1] * np.arange(1, CUTS) / CUTS
         places = piece.lo + 1 + np.searchsorted(below, shares)
