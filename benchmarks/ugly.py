@@ -274,7 +274,7 @@ def main() -> None:
     markdown = parser.parse_args().markdown
     with tempfile.TemporaryDirectory() as folder:
         figures = measured(Path(folder))
-    totals = ("all", *(sum(row[i] for row in figures) for i in (1, 2, 3)))
+    totals = ("all", *(sum(int(row[i]) for row in figures) for i in (1, 2, 3)))
     rows = [*figures, totals]
     if markdown:
         print("| file | columns | DuckDB's sniffer | tablecloak |\n|---|---|---|---|")

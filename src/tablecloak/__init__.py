@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tablecloak import algorithms, attacks, metrics, models, sample, transforms
     from tablecloak.algorithms.topdown.mondrian import Mondrian
-    from tablecloak.api import Anonymizer, inspect, is_valid_generalisation, risk, roles, verify
+    from tablecloak.api import (
+        Anonymizer,
+        codebook,
+        inspect,
+        is_valid_generalisation,
+        read_release,
+        risk,
+        roles,
+        verify,
+    )
     from tablecloak.errors import (
         CloakError,
         DataError,
@@ -66,6 +75,7 @@ __all__ = [
     "attack",
     "attacks",
     "check",
+    "codebook",
     "compare",
     "explore",
     "inspect",
@@ -74,6 +84,7 @@ __all__ = [
     "metrics",
     "models",
     "read_hierarchy",
+    "read_release",
     "risk",
     "roles",
     "run",
@@ -104,12 +115,14 @@ _HOMES = {
     "apply": "pipeline:apply_file",
     "attack": "measure.attack",
     "check": "pipeline",
+    "codebook": "api",
     "compare": "measure.compare",
     "explore": "measure.explore",
     "inspect": "api",
     "is_valid_generalisation": "api",
     "load_policy": "policy.load",
     "read_hierarchy": "hierarchy.hierarchy_files",
+    "read_release": "api",
     "risk": "api",
     "roles": "api",
     "run": "pipeline",

@@ -7,10 +7,15 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
+import polars as pl
+
 from tablecloak import pipeline
 from tablecloak.attacks.risk_by_columns import Risk
+from tablecloak.data import published_columns
 from tablecloak.data.table import Role
 from tablecloak.errors import IncompatibleChoice, PolicyError, did_you_mean
+from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.hierarchy.hierarchy_files import read_hierarchy
 from tablecloak.io.places import place_of
 from tablecloak.io.sources import is_place, open_source
 from tablecloak.io.tabular import read_frame
@@ -30,6 +35,7 @@ def roles(
     sensitive: Iterable[str] = (),
     identifier: Iterable[str] = (),
     person: Iterable[str] = (),
+    weight: Iterable[str] = (),
     keep: Iterable[str] = (),
     drop: Iterable[str] = (),
 ) -> dict[str, ColumnSpec]:
@@ -42,6 +48,7 @@ def roles(
         Role.SENSITIVE: sensitive,
         Role.IDENTIFIER: identifier,
         Role.PERSON: person,
+        Role.WEIGHT: weight,
         Role.KEEP: keep,
         Role.DROP: drop,
     }
@@ -167,6 +174,39 @@ class Anonymizer:
 def is_valid_generalisation(original: Any, release: Any, policy: Policy) -> bool | None:
     """Whether every published cell covers its original; None if the rows cannot be told apart."""
     return verify(release, policy, original=original).covers
+
+
+def read_release(release: Any, policy: Policy | None = None) -> pl.DataFrame:
+    """A release with what its cells stand for, as a polars frame.
+
+    A column x of numbers or dates is followed by `x_low`, `x_high` and `x_mid`, a column of sets by the list `x_set`;
+    labels become categories in their order. They are missing where a cell says nothing (`*`).
+
+    Args:
+        release: a place, such as the path of a file, or a frame.
+        policy: that of the release, whose hierarchies in files say what their labels stand for.
+    """
+    return published_columns.analysed(_released(release), _labels(policy))
+
+
+def codebook(release: Any, policy: Policy | None = None) -> pl.DataFrame:
+    """Every value that the columns of a release show: what it means, and how many records have it.
+
+    Args:
+        release, policy: as `read_release` takes them.
+    """
+    return published_columns.codebook(_released(release), _labels(policy))
+
+
+def _released(release: Any) -> pl.DataFrame:
+    with open_source(release) as source:
+        return read_frame(source)
+
+
+def _labels(policy: Policy | None) -> dict[str, Hierarchy]:
+    """The hierarchies that a policy has in files."""
+    chosen = {} if policy is None else {name: policy.hierarchy_of(name) for name in policy.columns}
+    return {name: read_hierarchy(path) for name, path in chosen.items() if isinstance(path, Path)}
 
 
 def _rows(data: Any) -> Any:

@@ -150,6 +150,7 @@ class _Made:
             transforms=solved.plan.made,
             attacks=solved.plan.attacked,
             moments=solved.plan.moments,
+            detailed_loss=solved.detailed_loss,
         )
 
 
@@ -221,7 +222,7 @@ def check(
         plan, table = read(engine, source, policy, timed, is_attacked=True)
         prepared = prepare(engine, table, plan, timed=timed, look=findings_before)
         plan, solved, is_recounted = prepared.plan, None, False
-        sampled, not_shown = None, None
+        sampled, not_shown, loss = None, None, None
         if exact or shape.is_instant(prepared.coding):  # all that a run does but write
             solved = search(prepared, timed, demand.threads)
             if solved.engine.recounts_unwritten:

@@ -105,8 +105,8 @@ def rows_of(table: CodedTable, solution: Solution) -> list[tuple[int, tuple[int,
 def covers(table: CodedTable, solution: Solution, a_class: int, codes: tuple[int, ...]) -> bool:
     """Whether what a class publishes stands for a record, in every column."""
     for d, domain in enumerate(table.domains):
-        if solution.sets is not None and solution.sets[a_class, d]:
-            if not int(solution.sets[a_class, d]) >> codes[d] & 1:
+        if d in solution.sets:
+            if codes[d] not in solution.sets[d].lists()[a_class]:
                 return False
         elif solution.nodes is not None and domain.hierarchy is not None:
             node = int(solution.nodes[a_class, d])
@@ -162,8 +162,12 @@ def published(table: CodedTable, solution: Solution) -> Counter[Any]:
         for c, codes, ill in rows:
             members.setdefault(c, []).append((codes, ill))
         return Counter(tuple(sorted(group)) for group in members.values())
-    boxes = [solution.lo, solution.hi, *(a for a in (solution.nodes, solution.sets) if a is not None)]
-    shown = [tuple(int(x) for array in boxes for x in array[c]) for c in range(solution.n_classes)]
+    boxes = [solution.lo, solution.hi, *([] if solution.nodes is None else [solution.nodes])]
+    sets = [of_dim.lists() for of_dim in solution.sets.values()]
+    shown = [
+        (*(int(x) for array in boxes for x in array[c]), *(tuple(lists[c]) for lists in sets))
+        for c in range(solution.n_classes)
+    ]
     return Counter((codes, ill, None if c < 0 else shown[c]) for c, codes, ill in rows)
 
 

@@ -34,6 +34,8 @@ ALGORITHMS = [
     {"kind": "suppression", "unit": "values", "suppression_limit": 0.3},
     {"kind": "suppression", "unit": "attributes"},
     {"kind": "single-dimensional"},
+    {"kind": "bins"},
+    {"kind": "bins", "most": 3, "suppression_limit": 0.3},
     {"kind": "single-dimensional", "split": "below", "width": "maximum", "candidates": "median"},
 ]
 GOALS = [

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coverage import Coverage
 from tablecloak.data.domain import Distinct
 from tablecloak.engines.local.engine import LocalEngine
@@ -28,7 +29,7 @@ WAYS = {
     "rows": lambda labels, codes: COVERAGE.holds_rows(Distinct(None, np.arange(8), labels), codes.astype(np.uint8)),
     "packed": lambda labels, codes: np.array([COVERAGE.holds_all(packed(labels), packed(codes))]),
     "boxes": lambda labels, codes: np.array(
-        [COVERAGE.holds_boxes(labels, codes, codes, np.uint64(1) << codes.astype(np.uint64))]
+        [COVERAGE.holds_boxes(labels, codes, codes, CodeSets.of_boxes(codes, codes))]
     ),
 }
 
@@ -64,9 +65,9 @@ def test_every_label_is_held_against_every_code():
 
 def test_a_set_covers_boxes_that_list_their_codes_and_no_intervals():
     labels, lo, hi = np.array([5]), np.array([1]), np.array([4])
-    assert COVERAGE.holds_boxes(labels, lo, hi, np.array([0b10010], np.uint64))
-    assert not COVERAGE.holds_boxes(labels, lo, hi, np.array([0b10110], np.uint64))
-    assert not COVERAGE.holds_boxes(labels, lo, hi, np.array([0], np.uint64))
+    for members, is_covered in (([1, 4], True), ([1, 2, 4], False), ([], False)):
+        listed = CodeSets(np.array([0, len(members)]), np.array(members, np.int64))
+        assert COVERAGE.holds_boxes(labels, lo, hi, listed) is is_covered
     assert not COVERAGE.holds_boxes(labels, lo, hi, None)
 
 

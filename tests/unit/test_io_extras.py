@@ -71,7 +71,7 @@ def test_a_damaged_file_of_a_statistics_package(tmp_path: Path) -> None:
 
 def test_formats_that_are_only_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="can be read, not written"):
-        write_frame(FRAME, tmp_path / "a.sav")
+        write_frame(FRAME, tmp_path / "a.sas7bdat")
 
 
 @pytest.mark.parametrize(

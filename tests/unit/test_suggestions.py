@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
+from tablecloak.data.header_words import header_words, plain, says_nothing
 from tablecloak.io.notation import strptime_of
 from tablecloak.policy.load import parse_policy
-from tablecloak.profile.header_words import header_words, plain, says_nothing
 from tablecloak.profile.profile import inspect_file
 from tablecloak.profile.starter import starter_policy
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.class_labels import ClassLabels, labels_of_column
+from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coded import CodedTable
-from tablecloak.data.domain import Domain
+from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.registry import register
@@ -124,7 +124,7 @@ class Solution:
     hi: IntArray  # (n_classes, n_dims)
     tree: CutTree | None = None
     nodes: IntArray | None = None  # (n_classes, n_dims) hierarchy nodes; meaningless where a column has no hierarchy
-    sets: NDArray[np.uint64] | None = None  # (n_classes, n_dims) bit c: code c; 0 where the box is published
+    sets: Mapping[int, CodeSets] = field(default_factory=dict)  # by dimension, where sets replace boxes
     centers: Mapping[str, ClassLabels] | None = None  # what classes publish in place of their box
     bucketing: Bucketing | None = None  # classes are groups whose rows keep their exact values
     notes: tuple[str, ...] = ()  # remarks for the report: counts and column names, never values
@@ -150,8 +150,8 @@ class Solution:
         return losses
 
     def _column_losses(self, i: int, domain: Domain, chosen: IntArray | slice) -> FloatArray:
-        if self.sets is not None and self.sets[:, i].any():
-            return domain.set_loss(self.sets[chosen, i])
+        if i in self.sets:
+            return domain.set_loss(self.sets[i].of_classes(chosen))
         if self.nodes is not None and domain.hierarchy is not None:
             return domain.hierarchy.losses[self.nodes[chosen, i]]
         return domain.loss(self.lo[chosen, i], self.hi[chosen, i])
@@ -165,9 +165,16 @@ class Solution:
         if self.centers is not None and domain.name in self.centers:
             return self.centers[domain.name]
         nodes = None if self.nodes is None else self.nodes[:, i]
-        return labels_of_column(
-            domain, self.lo[:, i], self.hi[:, i], nodes, None if self.sets is None else self.sets[:, i]
-        )
+        return labels_of_column(domain, self.lo[:, i], self.hi[:, i], nodes, self.sets.get(i))
+
+    def listing_values(self, table: CodedTable) -> Solution:
+        """The same classes, where columns of categories without a hierarchy publish the values that occur in a class.
+
+        A search takes them for intervals of codes, which hold others that happen to lie between them in the alphabet.
+        """
+        nominal = [i for i, d in enumerate(table.domains) if d.kind is DomainKind.SET and i not in self.sets]
+        sets = {i: CodeSets.of(self.class_of_tuple, table.quasi_codes(i), self.n_classes) for i in nominal}
+        return replace(self, sets={**self.sets, **sets}) if sets else self
 
     def class_of_row(self, table: CodedTable) -> IntArray:
         """The class of every row (-1: suppressed)."""
@@ -198,6 +205,7 @@ class Algorithm(Protocol):
     publishes: ClassVar[Publishes] = Publishes.GENERALIZED  # what the releases show
     chooses_blocks: ClassVar[bool] = False  # which columns stay together is chosen by the data
     reaches_whole: ClassVar[bool] = False  # it never fails where the table as one class satisfies the goal
+    lists_values: ClassVar[bool] = False  # a class may publish the values of its own records, instead of their box
     may_shard: ClassVar[bool] = False  # parts of a table, cut apart by quasi-identifiers, may be solved one by one
 
     # Parameters of some algorithms that others must know; an algorithm without one has these values.

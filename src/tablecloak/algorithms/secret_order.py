@@ -21,6 +21,11 @@ def solve(algorithm: Algorithm, problem: Problem, progress: Progress) -> Solutio
     of the input, or a public seed, decide who is with whom, and whoever knows both could do it again. So rows come in
     the order of their values, which forgets their old one, and are then shuffled by the secret.
     """
+    solution, table = _solve(algorithm, problem, progress), problem.table
+    return solution.listing_values(table) if algorithm.lists_values else solution
+
+
+def _solve(algorithm: Algorithm, problem: Problem, progress: Progress) -> Solution:
     if algorithm.order is TupleOrder.GIVEN:
         return algorithm.solve(problem, progress)
     table = problem.table

@@ -113,7 +113,7 @@ def _label_keys(solution: Solution, domains: Sequence[Domain], classes: IntArray
 
 def _label_numbers(solution: Solution, i: int, domain: Domain) -> tuple[int, NDArray[np.integer[Any]]]:
     """How many labels a column has, and the number of that of every class; texts are made only where they matter."""
-    has_boxes = solution.sets is None and domain.name not in (solution.centers or {})
+    has_boxes = i not in solution.sets and domain.name not in (solution.centers or {})
     if has_boxes and domain.tells_intervals_apart:
         covered = domain.covered(solution.lo[:, i], solution.hi[:, i])
         lo, _, place = distinct_intervals(*covered, domain.n_codes)
@@ -150,11 +150,10 @@ def _columns(
 ) -> tuple[ColumnDetails, ...]:
     lo, hi = (ends[united.firsts].astype(np.int64) for ends in (solution.lo, solution.hi))
     nodes = None if solution.nodes is None else solution.nodes[united.firsts]
-    sets = None if solution.sets is None else solution.sets[united.firsts]
 
     def column(i: int, d: Domain) -> ColumnDetails:
-        if sets is not None and sets[:, i].any():
-            return column_of_sets(d, sets[:, i], originals[i])
+        if i in solution.sets:
+            return column_of_sets(d, solution.sets[i].of_classes(united.firsts), originals[i])
         return column_of_boxes(d, lo[:, i], hi[:, i], originals[i], None if nodes is None else nodes[:, i])
 
     return tuple(column(i, d) for i, d in enumerate(domains))

@@ -24,6 +24,7 @@ from tablecloak.cli import (
     attack,
     cache,
     check,
+    codebook,
     compare,
     demo,
     dicom,
@@ -67,8 +68,8 @@ app = typer.Typer(
 # In the order of the help; each is called after its file.
 _COMMANDS: tuple[Callable[..., None], ...] = (
     demo.demo, inspect_data.inspect_data, advise.advise, init.init, check.check, run.run, verify.verify, risk.risk,
-    compare.compare, explore.explore, attack.attack, apply.apply, lattice.lattice, list_things.list_things,
-    explain.explain, schema.schema, serve.serve, fetch.fetch, reidentify.reidentify,
+    compare.compare, codebook.codebook, explore.explore, attack.attack, apply.apply, lattice.lattice,
+    list_things.list_things, explain.explain, schema.schema, serve.serve, fetch.fetch, reidentify.reidentify,
 )  # fmt: skip
 for _command in _COMMANDS:
     app.command(_command.__module__.rpartition(".")[2])(accepting_settings(_command))

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.arrays import IntArray
+from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.domain import ANYTHING, Domain, distinct_intervals
 
 
@@ -47,18 +48,18 @@ class ClassLabels:
 
 
 def labels_of_column(
-    domain: Domain, lo: IntArray, hi: IntArray, nodes: IntArray | None, sets: NDArray[np.uint64] | None
+    domain: Domain, lo: IntArray, hi: IntArray, nodes: IntArray | None, sets: CodeSets | None
 ) -> ClassLabels:
     """Labels of classes given as intervals of codes, or as hierarchy nodes or sets of codes where there are any."""
-    if sets is not None and sets.any():
+    if sets is not None:
         return _listed(domain, sets)
     if nodes is not None and domain.hierarchy is not None:
         return _named(domain, nodes)
     return _labels_of(domain, lo, hi)
 
 
-def _listed(domain: Domain, sets: NDArray[np.uint64]) -> ClassLabels:
-    distinct, of_class = np.unique(sets, return_inverse=True)
+def _listed(domain: Domain, sets: CodeSets) -> ClassLabels:
+    distinct, of_class = sets.distinct()
     return united_labels(domain.set_labels(distinct), of_class)
 
 

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
+from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.domain import ANYTHING, Codes, Distinct, Domain
 from tablecloak.data.table import ColumnType
 from tablecloak.kernels.keys import covers as intervals_cover
@@ -74,21 +75,19 @@ class Coverage:
             return False
         return not self.sets or bool(self.lists(unpack(*labels), unpack(*codes)).all())
 
-    def holds_boxes(self, labels: IntArray, lo: IntArray, hi: IntArray, listed: NDArray[np.uint64] | None) -> bool:
+    def holds_boxes(self, labels: IntArray, lo: IntArray, hi: IntArray, listed: CodeSets | None) -> bool:
         """Whether every label covers all codes of a box of codes.
 
         Args:
-            listed: the codes of boxes that are sets, one bit each, 0 for those that are intervals; None: all are.
+            listed: the codes of boxes where they are sets; None: they are intervals.
         """
         if not ((lo >= self.lo[labels]) & (hi <= self.hi[labels])).all():
             return False
-        for label, members in self.sets.items():
-            is_set = labels == label
-            boxes = np.zeros(int(is_set.sum()), np.uint64) if listed is None else listed[is_set]
-            allowed = np.bitwise_or.reduce([np.uint64(1) << np.uint64(code) for code in members], initial=np.uint64(0))
-            if (boxes == 0).any() or (boxes & ~allowed).any():
-                return False
-        return True
+        rows = np.flatnonzero(np.isin(labels, list(self.sets)))
+        if not len(rows) or listed is None:
+            return not len(rows)
+        boxes = listed.of_classes(rows)
+        return bool(boxes.sizes.all() and self.lists(np.repeat(labels[rows], boxes.sizes), boxes.codes).all())
 
     def lists(self, labels: Numbers, codes: Numbers) -> BoolArray:
         """Whether the set of a label, where it has one, includes a code that its interval holds."""
@@ -184,6 +183,8 @@ class _Reader:
         if cell.kind == "mask":
             return [code for value, code in self.code.items() if covers(cell, value)]
         members = [str(cell.text)] if cell.kind == "exact" else cell.members
+        if cell.kind == "all but":
+            members = frozenset(self.code.keys() - cell.members)
         return sorted(self.code[member] for member in members if member in self.code)
 
     def _between(self, places: NDArray[Any], cell: Cell) -> range | list[int]:

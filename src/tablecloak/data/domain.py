@@ -15,13 +15,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.arrays import BoolArray, FloatArray, IntArray
+from tablecloak.data.code_sets import CodeSets
+from tablecloak.data.nominal_codes import are_codes
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.stats.classes import Counted, SensitiveDomain
 from tablecloak.values.bounds import is_continuous, nearest_gaps, round_bounds, shares
-from tablecloak.values.cell_grammar import format_exact, format_set, format_value, parse
+from tablecloak.values.cell_grammar import format_all_but, format_exact, format_set, format_value, parse
 
 Codes = NDArray[np.unsignedinteger[Any]]
 # From the distinct values of a column (without null) to its hierarchy, or to None where it has none.
@@ -33,6 +35,10 @@ TABLE_RANGE = 1 << 22
 # So many pairs of codes are told apart by a table with a place for each, if classes are not far fewer.
 TABLE_UP_TO = 1 << 24
 PLACES_PER_CLASS = 8
+# A set of more members than this is named by the values it leaves out, where these are half as many at most.
+LISTED_UP_TO = 5
+# A set that leaves out more values than this, and less than a tenth of all, is published as *: nobody reads such lists.
+LEFT_OUT_UP_TO, NEARLY_ALL = 10, 0.9
 
 
 class DomainKind(enum.IntEnum):
@@ -40,7 +46,7 @@ class DomainKind(enum.IntEnum):
 
     ORDERED = 0  # numbers and dates: published as intervals
     TREE = 1  # a hierarchy: published as its nodes
-    SET = 2  # categories without a hierarchy: published as sets of values
+    SET = 2  # categories and codes without a hierarchy: published as sets of values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,26 +150,38 @@ class Domain:
             lower, upper = self.reaches()
             width = np.minimum(1.0, upper[hi] - lower[lo])
         else:
-            width = (hi - lo + 1) / max(1, len(self.values))
+            return self._loss_of_sets(hi - lo + 1, lo)
         mixed = (lo == 0) & (hi > 0) if self.has_missing else np.zeros(len(lo), dtype=bool)
         return np.where(lo == hi, 0.0, np.where(mixed, 1.0, width))
 
-    def set_loss(self, sets: NDArray[np.uint64]) -> FloatArray:
-        """Normalised certainty penalty of publishing sets of codes (bit c: code c), each in [0, 1]."""
-        counts = np.bitwise_count(sets).astype(np.int64)
-        n_values = max(1, self.n_codes - int(self.has_missing))
-        mixed = ((sets & np.uint64(1)) > 0) & self.has_missing
-        return np.where(counts < 2, 0.0, np.where(mixed, 1.0, counts / n_values))
+    def set_loss(self, sets: CodeSets) -> FloatArray:
+        """Normalised certainty penalty of publishing sets of codes, each in [0, 1]."""
+        return self._loss_of_sets(sets.sizes, sets.first)
 
-    def set_labels(self, sets: NDArray[np.uint64]) -> list[str | None]:
+    def _loss_of_sets(self, sizes: IntArray, first: IntArray) -> FloatArray:
+        n_values = max(1, self.n_codes - int(self.has_missing))
+        return np.where(sizes < 2, 0.0, np.where(self._are_any(sizes, first), 1.0, sizes / n_values))
+
+    def set_labels(self, sets: CodeSets) -> list[str | None]:
         """Published text of sets of codes; None is the missing cell."""
-        return [self._set_label([c for c in range(self.n_codes) if mask >> c & 1]) for mask in sets.tolist()]
+        are_any = self._are_any(sets.sizes, sets.first).tolist()
+        pairs = zip(sets.lists(), are_any, strict=True)
+        return [ANYTHING if is_any else self._set_label(members) for members, is_any in pairs]
+
+    def _are_any(self, sizes: IntArray, first: IntArray) -> BoolArray:
+        """Which sets are published as *: with the missing value, with every value, or with nearly every one of many."""
+        n_values = self.n_codes - int(self.has_missing)
+        has_missing = (first == 0) & self.has_missing
+        is_nearly_all = (n_values - sizes > LEFT_OUT_UP_TO) & (sizes >= NEARLY_ALL * n_values)
+        return np.asarray((sizes > 1) & (has_missing | (sizes == n_values) | is_nearly_all))
 
     def _set_label(self, members: list[int]) -> str | None:
         if len(members) == 1:
             return self.exact_label(members[0])
-        if (self.has_missing and 0 in members) or len(members) == self.n_codes - int(self.has_missing):
-            return ANYTHING
+        n_left_out = self.n_codes - int(self.has_missing) - len(members)
+        if self.hierarchy is None and len(members) > LISTED_UP_TO and 2 * n_left_out <= len(members):
+            left_out = set(range(int(self.has_missing), self.n_codes)).difference(members)
+            return format_all_but(str(self.text(c)) for c in left_out)
         masks = {str(self.text(c)) for c in members if self.hierarchy and c in self.hierarchy.coarse}
         return format_set((str(self.text(c)) for c in members), masks={m for m in masks if "," not in m})
 
@@ -182,7 +200,7 @@ class Domain:
         if self.hierarchy:
             return [self.hierarchy.shown[node] for node in self.nodes(lo, hi)]
         if self.kind is DomainKind.SET:
-            return self._set_labels(lo, hi)
+            return self.set_labels(CodeSets.of_boxes(lo, hi))
         texts = self._interval_labels(lo, hi)
         if not self.has_missing:
             return texts
@@ -237,19 +255,6 @@ class Domain:
         exact = self.values.to_physical().to_numpy()[np.maximum(lo - int(self.has_missing), 0)]
         return np.where(lo == hi, exact, lower), np.where(lo == hi, exact, upper)
 
-    def _set_labels(self, lo: IntArray, hi: IntArray) -> list[str | None]:
-        offset, every = int(self.has_missing), len(self.values)
-        texts = _texts(self.values)
-
-        def label(a: int, b: int) -> str | None:
-            if a < offset:
-                return None if b == 0 else ANYTHING
-            if a == b:
-                return format_exact(texts[a - offset])
-            return ANYTHING if b - a + 1 == every else format_set(texts[a - offset : b - offset + 1])
-
-        return [label(a, b) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]
-
     def codes(self, column: Distinct) -> Codes:
         """Codes of a column whose values all belong to this domain (others raise DataError)."""
         dtype = np.uint8 if self.n_codes <= 1 << 8 else np.uint16 if self.n_codes <= 1 << 16 else np.uint32
@@ -291,20 +296,29 @@ def _texts(values: pl.Series) -> list[str]:
 
 
 def fit_domain(
-    series: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0
-) -> tuple[Domain, Codes]:
+    series: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0,
+    may_be_codes: bool = False,
+) -> tuple[Domain, Codes]:  # fmt: skip
     """The domain of a quasi-identifier and the codes of its rows, in one pass over the rows."""
     distinct = distinct_of(series)
-    domain = domain_of(distinct.values, column_type, make_hierarchy=make_hierarchy, weight=weight)
+    domain = domain_of(
+        distinct.values, column_type, make_hierarchy=make_hierarchy, weight=weight, may_be_codes=may_be_codes
+    )
     return domain, domain.codes(distinct)
 
 
 def domain_of(
-    distinct: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0
-) -> Domain:
-    """The domain of a quasi-identifier, given its different values (null included)."""
+    distinct: pl.Series, column_type: ColumnType, *, make_hierarchy: MakeHierarchy | None = None, weight: float = 1.0,
+    may_be_codes: bool = False,
+) -> Domain:  # fmt: skip
+    """The domain of a quasi-identifier, given its different values (null included).
+
+    Args:
+        may_be_codes: whole numbers that look like codes are categories.
+    """
     hierarchy = make_hierarchy(distinct.drop_nulls()) if make_hierarchy else None
-    return _domain_of(distinct.name, distinct, column_type, hierarchy, weight)
+    is_nominal = may_be_codes and are_codes(distinct, column_type)
+    return _domain_of(distinct.name, distinct, column_type, hierarchy, weight, is_nominal=is_nominal)
 
 
 def fit_sensitive(
@@ -351,15 +365,16 @@ def persons_of(name: str, n: int) -> SensitiveDomain:
 
 
 def _domain_of(
-    name: str, distinct: pl.Series, column_type: ColumnType, hierarchy: Hierarchy | None, weight: float
-) -> Domain:
+    name: str, distinct: pl.Series, column_type: ColumnType, hierarchy: Hierarchy | None, weight: float, *,
+    is_nominal: bool,
+) -> Domain:  # fmt: skip
     has_missing = distinct.null_count() > 0
     values = distinct.drop_nulls()
     if hierarchy is not None:
         full = hierarchy.with_missing() if has_missing else hierarchy
         return Domain(name, column_type, DomainKind.TREE, has_missing, values.cast(pl.String), full, weight)
-    kind = DomainKind.ORDERED if column_type.is_ordered else DomainKind.SET
-    if kind is DomainKind.SET and values.dtype != pl.Boolean:
+    kind = DomainKind.ORDERED if column_type.is_ordered and not is_nominal else DomainKind.SET
+    if not column_type.is_ordered and values.dtype != pl.Boolean:
         values = values.cast(pl.String)
     return Domain(name, column_type, kind, has_missing, values.sort(), None, weight)
 

@@ -113,6 +113,7 @@ class QuasiColumn:
     name: str
     make_hierarchy: MakeHierarchy | None = None
     weight: float = 1.0
+    may_be_codes: bool = True  # whole numbers are categories if they look like codes
 
 
 @dataclass(frozen=True, slots=True)

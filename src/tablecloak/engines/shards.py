@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.base import CutTree, Solution
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.class_labels import ClassLabels
+from tablecloak.data.code_sets import CodeSets
 from tablecloak.engines.base import Answer, StandsAlone
 from tablecloak.io.atomic import writing
 from tablecloak.kernels.cutting import cut_of_counts
@@ -190,7 +191,9 @@ def save_answer(path: Path, answer: Answer) -> None:
     arrays: dict[str, NDArray[Any]] = {"lo": solution.lo, "hi": solution.hi, "sizes": answer.sizes}
     if solution.tree is not None:
         arrays |= {name: getattr(solution.tree, name) for name in CUTS}
-    arrays |= {n: a for n in ("nodes", "sets") if (a := getattr(solution, n)) is not None}
+    arrays |= {} if solution.nodes is None else {"nodes": solution.nodes}
+    for dim, sets in solution.sets.items():
+        arrays |= {f"set starts:{dim}": sets.starts, f"set codes:{dim}": sets.codes}
     for name, labels in (solution.centers or {}).items():
         arrays[f"center:{name}"] = labels.of_class
     centers = {name: list(labels.names) for name, labels in (solution.centers or {}).items()}
@@ -209,9 +212,11 @@ def load_answer(path: Path) -> Answer:
         centers = about["centers"] and {
             n: ClassLabels(tuple(names), stored[f"center:{n}"]) for n, names in about["centers"].items()
         }
+        dims = [int(name.split(":")[1]) for name in stored if name.startswith("set codes:")]
+        sets = {dim: CodeSets(stored[f"set starts:{dim}"], stored[f"set codes:{dim}"]) for dim in dims}
         solution = Solution(
-            np.zeros(0, np.int64), stored["lo"], stored["hi"], tree, stored.get("nodes"),
-            stored.get("sets"), centers, notes=tuple(about["notes"]),
+            np.zeros(0, np.int64), stored["lo"], stored["hi"], tree, stored.get("nodes"), sets, centers,
+            notes=tuple(about["notes"]),
         )  # fmt: skip
         return Answer(solution, stored["sizes"])
 
@@ -242,16 +247,10 @@ def join(answers: Sequence[Answer], cuts: CutTree) -> Answer:
         lo=np.concatenate([p.lo for p in parts]),
         hi=np.concatenate([p.hi for p in parts]),
         tree=_join_trees(cuts, [t for t in trees if t is not None], offsets) if None not in trees else None,
-        sets=_stacked([p.sets for p in parts], [p.lo for p in parts]),
+        sets={dim: CodeSets.joined([p.sets[dim] for p in parts]) for dim in parts[0].sets},
         notes=tuple(dict.fromkeys(note for p in parts for note in p.notes)),
     )
     return Answer(joined, np.concatenate([a.sizes for a in answers]))
-
-
-def _stacked(sets: Sequence[NDArray[np.uint64] | None], boxes: Sequence[NDArray[Any]]) -> NDArray[np.uint64] | None:
-    if all(s is None for s in sets):
-        return None
-    return np.concatenate([np.zeros(b.shape, np.uint64) if s is None else s for s, b in zip(sets, boxes, strict=True)])
 
 
 def _join_trees(cuts: CutTree, trees: Sequence[CutTree], offsets: IntArray) -> CutTree:

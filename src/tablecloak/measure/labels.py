@@ -12,7 +12,7 @@ import polars as pl
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.attacks.row_classes import classes_of
 from tablecloak.data.coverage import Coverage, coverage_of, read_labels
-from tablecloak.data.domain import Codes, Distinct, Domain, distinct_of, fit_domain, fit_sensitive
+from tablecloak.data.domain import Codes, Distinct, Domain, DomainKind, distinct_of, fit_domain, fit_sensitive
 from tablecloak.engines.base import QuasiColumn, Recount
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.frames import column_type
@@ -39,7 +39,8 @@ class PublishedColumn:
     @classmethod
     def of(cls, before: pl.Series, way: QuasiColumn, labels: Distinct) -> PublishedColumn:
         """Read the labels of a column."""
-        domain, codes = fit_domain(before, column_type(way.name, before.dtype), make_hierarchy=way.make_hierarchy)
+        type_ = column_type(way.name, before.dtype)
+        domain, codes = fit_domain(before, type_, make_hierarchy=way.make_hierarchy, may_be_codes=way.may_be_codes)
         coverage = coverage_of(labels.values, domain)
         losses = _losses(labels.values, coverage, domain)
         return cls(way, domain, codes, labels, coverage, losses, before.n_unique())
@@ -53,7 +54,9 @@ def _losses(labels: pl.Series, coverage: Coverage, domain: Domain) -> FloatArray
     if domain.hierarchy is not None:
         label_losses = _node_losses(texts, domain.hierarchy)
     else:
-        label_losses = _interval_losses(texts, domain) if domain.type.is_ordered else np.full(len(texts), np.nan)
+        label_losses = (
+            _interval_losses(texts, domain) if domain.kind is DomainKind.ORDERED else np.full(len(texts), np.nan)
+        )
     losses = np.where(np.isnan(label_losses), losses, label_losses)
     is_any = (sizes == domain.n_codes) & (sizes > 1)
     return np.where((sizes == 0) | is_any, 1.0, losses)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coverage import Coverage
 from tablecloak.data.domain import ANYTHING, Domain, DomainKind, distinct_intervals
 from tablecloak.metrics.compared_records import ComparedRecords
@@ -172,13 +173,13 @@ def column_of_boxes(
     )  # fmt: skip
 
 
-def column_of_sets(domain: Domain, sets: NDArray[np.uint64], originals: IntArray) -> ColumnDetails:
-    """The details of a column whose classes publish sets of codes (bit c: code c)."""
-    masks, cell = np.unique(sets, return_inverse=True)
-    members = [[code for code in range(domain.n_codes) if mask >> code & 1] for mask in masks.tolist()]
+def column_of_sets(domain: Domain, sets: CodeSets, originals: IntArray) -> ColumnDetails:
+    """The details of a column whose classes publish sets of codes."""
+    distinct, cell = sets.distinct()
+    members = distinct.lists()
     # what is published as * stands for every value, the missing one included
     every = list(range(domain.n_codes))
-    texts = domain.set_labels(masks)
+    texts = domain.set_labels(distinct)
     members = [every if text == ANYTHING else codes for text, codes in zip(texts, members, strict=True)]
     lo, hi = np.array([codes[0] for codes in members]), np.array([codes[-1] for codes in members])
     listed = {i: frozenset(codes) for i, codes in enumerate(members) if codes[-1] - codes[0] + 1 != len(codes)}
@@ -187,7 +188,7 @@ def column_of_sets(domain: Domain, sets: NDArray[np.uint64], originals: IntArray
     if tree is not None:
         levels = tree.heights[[tree.lca_range(a, b) for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]]
     return ColumnDetails(
-        domain.name, cell.astype(np.int64), Coverage(lo, hi, listed), domain.set_loss(masks), originals,
+        domain.name, cell.astype(np.int64), Coverage(lo, hi, listed), domain.set_loss(distinct), originals,
         domain.has_missing, domain.type.is_ordered, levels, tree.height if tree else 0, domain.line(),
     )  # fmt: skip
 

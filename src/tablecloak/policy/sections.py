@@ -43,6 +43,13 @@ class Suppressed(StrEnum):
     STAR = "star"  # published with `*` in every quasi-identifier and sensitive column
 
 
+class Style(StrEnum):
+    """What the labels of generalised columns are like."""
+
+    DETAILED = "detailed"  # every class has labels of its own, which may overlap those of others
+    ANALYST = "analyst"  # every column has few labels, which do not overlap
+
+
 def _refused_loss(name: str, cls: type[Algorithm], params: Mapping[str, Any]) -> InitErrorDetails | None:
     """What is wrong with the loss that an algorithm is given, if it is one that people may expect to work."""
     if "loss" not in params:
@@ -358,6 +365,8 @@ class OutputSpec(_PlaceSpec):
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
     rows_per_file: Annotated[int, Field(ge=1)] | None = None
     """rows in each file of a folder; 1,000,000 unless given"""
+    style: Style = Style.DETAILED
+    """detailed: every class has its own labels; analyst: every column has few labels, which do not overlap"""
     suppressed: Suppressed = Suppressed.DROP
     """what happens to suppressed records"""
     order: Order = Order.CONTENT

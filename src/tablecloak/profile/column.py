@@ -12,10 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tablecloak.data.domain import distinct_of
+from tablecloak.data.header_words import says, words_of
+from tablecloak.data.nominal_codes import are_codes
 from tablecloak.data.table import ColumnType
 from tablecloak.io.frames import column_type
 from tablecloak.io.notation import WHOLE_FLOAT, Evidence, Notation, Question, Written
-from tablecloak.profile.header_words import says, words_of
 from tablecloak.values.cell_grammar import format_value
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -52,6 +53,7 @@ class Column:
     question: Question | None = None  # what its cells do not say about that
     is_ascending: bool = False  # from row to row
     is_in_blocks: bool = False  # rows of one value stand together, and most values have several
+    is_nominal: bool = False  # whole numbers that name something
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -155,6 +157,7 @@ def column_of(series: pl.Series) -> tuple[Column, Codes]:
         is_ascending=bool((series.drop_nulls().diff().drop_nulls() > 0).all()) if type_ in NUMBERS else False,
         is_in_blocks=_is_in_blocks(coded, len(values)),
         n_alone=int((counts[is_value] == 1).sum()),
+        is_nominal=are_codes(values.alias(series.name), type_),
     )
     return column, coded
 

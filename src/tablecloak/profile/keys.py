@@ -16,9 +16,9 @@ import numpy as np
 
 from tablecloak.arrays import IntArray
 from tablecloak.attacks.row_classes import class_sizes
+from tablecloak.data.header_words import says_nothing
 from tablecloak.data.table import ColumnType
 from tablecloak.profile.column import SEVERAL, Codes, Column
-from tablecloak.profile.header_words import says_nothing
 
 # Columns with fewer values than this share of the rows are categories, not keys.
 MANY_VALUES = 0.02

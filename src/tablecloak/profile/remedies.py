@@ -18,7 +18,7 @@ from tablecloak.profile.detector import detect
 from tablecloak.profile.roles import Advice
 
 # Text with more values than this gets groups of neighbors in the alphabet; with fewer, sets of values stay readable.
-FEW_TEXTS = 50
+FEW_TEXTS = 500
 # Dates over more years than this may also become decades.
 LONG_YEARS = 10
 # The last age that the HIPAA Safe Harbor rule lets be published.
@@ -27,6 +27,7 @@ LAST_AGE = 89
 PLACE_DEGREES = 0.1
 # Rounded numbers have about so many different values, or up to ten times as many.
 FEWEST_STEPS = 20
+INTERVALS = "published as intervals of the values in a group"
 KEY = "env:TABLECLOAK_KEY"
 AVERAGED = {"kind": "microaggregate", "k": "auto"}
 DATES = (ColumnType.DATE, ColumnType.DATETIME)
@@ -113,7 +114,10 @@ def coarser(column: Column, advice: Advice) -> tuple[dict[str, Any], str]:
         typed = {"type": "text"} if column.type is ColumnType.INTEGER else {}
         return {**typed, "hierarchy": {"kind": "mask", "from": "right"}}, "hidden from the right"
     if column.type.is_ordered:
-        return {}, "published as intervals of the values in a group"
+        how = (
+            "codes, published as sets of values; type: integer if they are amounts" if column.is_nominal else INTERVALS
+        )
+        return {}, how
     if column.type is ColumnType.TEXT and _is_code(column):
         return {"hierarchy": {"kind": "mask", "from": "right"}}, "hidden from the right"
     if column.type is ColumnType.TEXT and column.n_distinct > FEW_TEXTS:

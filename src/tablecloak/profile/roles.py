@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tablecloak.data.header_words import says_nothing
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.column import Codes, Column
 from tablecloak.profile.detector import Detection, detect, percent
-from tablecloak.profile.header_words import says_nothing
 from tablecloak.profile.keys import RepeatedKey, is_key_type, is_one_to_one, repeated_keys, share_of_one
 
 # Below this many rows it says nothing that all values differ.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tablecloak.data.header_words import says, words_of
 from tablecloak.profile.column import Column
-from tablecloak.profile.header_words import says, words_of
 from tablecloak.profile.text_patterns import every_pattern
 
 # First three digits of ZIP codes where 20,000 people or fewer lived by the census of 2000 (guidance of HHS, 2012).

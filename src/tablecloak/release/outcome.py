@@ -83,6 +83,7 @@ class RunReport(Shown):
     transforms: tuple[MadeColumn, ...] = ()  # columns that are published as transforms make them
     attacks: tuple[AttackResult, ...] = ()  # what attackers reach on these
     moments: MomentFacts | None = None  # means, deviations and correlations of these, before and after
+    detailed_loss: float | None = None  # what detailed labels would lose, where few were asked for
     subject: Subject | None = field(default=None, repr=False)  # what its documents say, where any were written
 
     @property
@@ -106,6 +107,7 @@ class RunReport(Shown):
             **self.verification.to_dict(),
             **({"notes": notes} if (notes := [*self.notes, *self.verification.notes]) else {}),
             "loss": self.loss,
+            **({} if self.detailed_loss is None else {"detailed_loss": self.detailed_loss}),
             "metrics": {m.name: m.to_dict() for m in self.measurements},
             **({"learning": self.learning.to_dict()} if self.learning else {}),
             **({"transforms": [made.to_dict() for made in self.transforms]} if self.transforms else {}),

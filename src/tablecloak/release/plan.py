@@ -13,6 +13,7 @@ from tablecloak.algorithms.base import Algorithm, Publishes, TupleOrder
 from tablecloak.algorithms.topdown.mondrian import Mondrian
 from tablecloak.attacks.base import AttackResult
 from tablecloak.data.domain import MakeHierarchy
+from tablecloak.data.nominal_codes import are_codes
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Publication, QuasiColumn, SensitiveColumn, Table
 from tablecloak.errors import DataError, IncompatibleChoice, MissingExtra, did_you_mean, require_columns
@@ -25,7 +26,8 @@ from tablecloak.io.sources import Source
 from tablecloak.metrics.learning import is_installed
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import Suppressed
+from tablecloak.policy.sections import DEFAULT_ALGORITHM, Style, Suppressed, default_algorithm
+from tablecloak.registry import find
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Counted, Evidence
 from tablecloak.stats.joint import JOINT_NAME
@@ -42,6 +44,7 @@ POPULATION = "\0population"
 PUBLISHED = (Role.QUASI, Role.SENSITIVE, Role.WEIGHT, Role.KEEP)
 # Text of digits, of one length and with this many values or more, is masked digit by digit unless the policy says else.
 MASK_FROM = 20
+BINS = "bins"  # the algorithm of the style `analyst`
 BY_VALUES = (
     "sensitive values decide who is in a class: the goal bounds what the release says of them, not what someone learns "
     "who runs the program again; m-confidentiality bounds both"
@@ -204,7 +207,12 @@ class Plan:
 
     def quasi_columns(self, table: Table) -> list[QuasiColumn]:
         """How each quasi-identifier of a table is coded."""
-        return [QuasiColumn(n, self._maker(n, table), self.policy.columns[n].weight) for n in self.quasi]
+        specs = [self.policy.columns[n] for n in self.quasi]
+        # whoever says that a column holds whole numbers wants intervals of them
+        return [
+            QuasiColumn(n, self._maker(n, table), spec.weight, may_be_codes=spec.type is None)
+            for n, spec in zip(self.quasi, specs, strict=True)
+        ]
 
     def sensitive_columns(self, table: Table) -> list[SensitiveColumn]:
         """How each sensitive attribute that the goal looks at is counted, and persons if the table names them."""
@@ -248,11 +256,15 @@ class Plan:
     def _maker(self, column: str, table: Table) -> MakeHierarchy:
         chosen = self.policy.hierarchy_of(column)
         column_type = table.types[column]
+        may_be_codes = self.policy.columns[column].type is None
 
         def make(distinct: pl.Series) -> Hierarchy | None:
             if chosen is None:
                 masked = _masked_codes(distinct, column_type)
-                return masked or (_automatic(distinct, column_type) if self.algorithm.needs_hierarchies else None)
+                if masked or not self.algorithm.needs_hierarchies:
+                    return masked
+                is_line = column_type.is_ordered and not (may_be_codes and are_codes(distinct, column_type))
+                return _automatic(distinct, column_type, is_line=is_line)
             notation = self.source.notations.get(column) if self.source else None
             return _hierarchy(chosen, distinct, column_type, notation)
 
@@ -281,13 +293,13 @@ def _masked_codes(distinct: pl.Series, column_type: ColumnType) -> Hierarchy | N
     return build(MaskSpec(), texts.to_list(), column_type.value)
 
 
-def _automatic(distinct: pl.Series, column_type: ColumnType) -> Hierarchy:
+def _automatic(distinct: pl.Series, column_type: ColumnType, *, is_line: bool) -> Hierarchy:
     """A hierarchy for a method that cannot do without: ranges of numbers and dates, one level above other values."""
     from tablecloak.hierarchy.kinds.base import build
     from tablecloak.hierarchy.kinds.order import OrderSpec
 
     values = distinct.to_list()
-    if column_type.is_ordered:
+    if is_line:
         return build(OrderSpec(fanout=5), values, column_type.value)
     return Hierarchy.from_paths([[str(format_value(value)), "*"] for value in sorted(values)], kind="order")
 
@@ -412,6 +424,32 @@ def make_plan(
 
 def _algorithm_for(policy: Policy, goal: Goal) -> Algorithm:
     """The algorithm of the policy; where it names none and the usual one cannot enforce the goal, one that can."""
+    if policy.output is not None and policy.output.style is Style.ANALYST:
+        return _with_few_labels(policy)
+    return _detailed(policy, goal)
+
+
+def _with_few_labels(policy: Policy) -> Algorithm:
+    """The algorithm of the style `analyst`."""
+    own = policy.algorithm
+    if own.name not in (BINS, DEFAULT_ALGORITHM):
+        raise IncompatibleChoice(
+            f"output.style: analyst finds the labels of columns by {BINS}, and {own.name} was asked for",
+            hint=f"leave algorithm out, or output.style: detailed with {own.name}",
+        )
+    chosen = own if own.name == BINS else find("algorithms", BINS)(suppression_limit=own.suppression_limit or 0.0)
+    return cast(Algorithm, chosen)
+
+
+def detailed_algorithm(plan: Plan) -> Algorithm | None:
+    """What would make the same release in the style `detailed`; None where that is its style."""
+    if plan.policy.output is None or plan.policy.output.style is Style.DETAILED:
+        return None
+    usual = default_algorithm() if plan.policy.algorithm.name == BINS else plan.policy.algorithm
+    return cast(Algorithm, Mondrian() if usual.refuses(plan.goal) else usual)
+
+
+def _detailed(policy: Policy, goal: Goal) -> Algorithm:
     reason = policy.algorithm.refuses(goal)
     if reason is None:
         return cast(Algorithm, policy.algorithm)

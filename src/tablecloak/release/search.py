@@ -29,6 +29,7 @@ class Solved:
     prepared: Prepared[Any]
     answer: Any  # as its shape answers: `Answer` for classes and groups
     remarks: tuple[str, ...] = ()  # of the search
+    detailed_loss: float | None = None  # what detailed labels would lose, where few were asked for
 
     @property
     def shape(self) -> Shape:

@@ -11,6 +11,7 @@
 | mask     | `130**`                | one `*` stands for one hidden character, unless originals have stars            |
 | node     | its label              |                                                                                 |
 | set      | `{a, b, c}`            |                                                                                 |
+| all but  | `all but {a, b}`       | every value but these                                                           |
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from functools import cache
 from typing import Literal, Protocol, TypeAlias
 
 Value: TypeAlias = int | float | bool | date | datetime | str
-Kind: TypeAlias = Literal["exact", "any", "interval", "mask", "node", "set"]
+Kind: TypeAlias = Literal["exact", "any", "interval", "mask", "node", "set", "all but"]
 Number: TypeAlias = int | float
 
 ANY = "*"
+ALL_BUT = "all but "
 LONGEST_NUMBER = 300  # digits; what is longer fits no float, and is text
 ORDERED_TYPES = frozenset({"integer", "float", "date", "datetime"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,7 +56,7 @@ class Cell:
     hi: Number = math.inf
     lo_open: bool = False
     hi_open: bool = False
-    members: frozenset[str] = frozenset()  # of a node or a set
+    members: frozenset[str] = frozenset()  # of a node or a set; what is left out of all
 
 
 def format_value(value: Value | None) -> str | None:
@@ -99,7 +101,8 @@ def reads_like_label(text: str) -> bool:
 
     The empty text is among them, because it looks like a missing cell.
     """
-    if not text or ANY in text or text[0] == '"' or (text[0] == "{" and text[-1] == "}"):
+    is_set = text.endswith("}") and text.removeprefix(ALL_BUT).startswith("{")
+    if not text or ANY in text or text[0] == '"' or is_set:
         return True
     if text[0] in "[(]" and _IN_BRACKETS.fullmatch(text):
         return True
@@ -127,7 +130,21 @@ def format_set(values: Iterable[str], *, masks: Collection[str] = ()) -> str:
     Args:
         masks: members that are no values but masks, whose stars mean what they say.
     """
-    return "{" + ", ".join(v if v in masks else format_member(v) for v in sorted(set(values))) + "}"
+    return "{" + ", ".join(v if v in masks else format_member(v) for v in sorted(set(values), key=_by_number)) + "}"
+
+
+def format_all_but(values: Iterable[str]) -> str:
+    """The text of every value but some: `all but {a, b}`."""
+    return ALL_BUT + format_set(values)
+
+
+def _by_number(text: str) -> tuple[int, str]:
+    """Whole numbers in their order, before all other texts."""
+    return (int(text), text) if _WHOLE.fullmatch(text) else (_LAST, text)
+
+
+_WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
+_LAST = 10**18
 
 
 def format_member(value: str) -> str:
@@ -194,8 +211,8 @@ def parse(text: str | None, column_type: str, hierarchy: Labels | None = None, *
 def _parse_text(text: str, *, has_masks: bool) -> Cell:
     if _QUOTED.fullmatch(text):
         return Cell("exact", text[1:-1].replace('""', '"'), lo=math.nan, hi=math.nan)
-    if (members := parse_set(text)) is not None:
-        return Cell("set", text, members=members)
+    if (members := parse_set(text.removeprefix(ALL_BUT))) is not None:
+        return Cell("all but" if text.startswith(ALL_BUT) else "set", text, members=members)
     if ANY in text and has_masks:
         return Cell("mask", text)
     return Cell("exact", text, lo=math.nan, hi=math.nan)  # nowhere on the line: equal to itself only
@@ -356,6 +373,7 @@ _COVERS: dict[str, Callable[[Cell, Value, str], bool]] = {
     "mask": _in_mask,
     "node": _in_members,
     "set": _in_members,
+    "all but": lambda cell, original, text: not _in_members(cell, original, text),
 }
 
 

@@ -29,6 +29,7 @@ class Clustering:
 
     needs_rows: ClassVar[bool] = True
     reaches_whole: ClassVar[bool] = True  # where all clusters are united
+    lists_values: ClassVar[bool] = True
 
     def refuses(self, goal: Goal) -> str | None:
         return if_not_monotone(goal, "uniting clusters can break {models}, so there is no way to repair a cluster")

@@ -18,7 +18,9 @@ from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
+from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coded import CodedTable, mixed
+from tablecloak.data.domain import DomainKind
 from tablecloak.kernels.box_search import CodeLevels, make_levels, search_boxes
 from tablecloak.kernels.dispatch import has_compiler, pays
 from tablecloak.kernels.loading import must_compile, warm_up
@@ -104,6 +106,7 @@ class Auto:
 
     reaches_whole: ClassVar[bool] = True
     may_shard: ClassVar[bool] = True
+    lists_values: ClassVar[bool] = True
     order: ClassVar[TupleOrder] = TupleOrder.VALUES
     effort: Annotated[
         Literal["fast", "balanced", "best"] | Annotated[float, Field(gt=0)],
@@ -288,29 +291,31 @@ def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rul
 
 def _set_dims(table: CodedTable) -> BoolArray:
     """Dimensions that are published as sets: categories, as many as fit a word."""
-    return np.array([not d.type.is_ordered and d.n_codes <= MOST_SET_VALUES for d in table.domains], bool)
+    are_sets = [d.kind is DomainKind.SET or not d.type.is_ordered for d in table.domains]
+    return np.array(
+        [is_set and d.n_codes <= MOST_SET_VALUES for is_set, d in zip(are_sets, table.domains, strict=True)]
+    )
 
 
-def _boxes(table: CodedTable, classes: IntArray, is_set: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Boxes and masks of classes, each (n_classes, n_dims); a mask of 0 stands for the box."""
+def _boxes(table: CodedTable, classes: IntArray) -> tuple[IntArray, IntArray]:
+    """Boxes of classes, (n_classes, n_dims) each."""
     released = np.flatnonzero(classes >= 0)
     by_class = released[np.argsort(classes[released], kind="stable")]
     starts = np.searchsorted(classes[by_class], np.arange(int(classes.max()) + 1))
-    lo, hi, masks = (np.zeros((len(starts), table.space.n_dims), np.int64) for _ in range(3))
+    lo, hi = (np.zeros((len(starts), table.space.n_dims), np.int64) for _ in range(2))
     for d in range(table.space.n_dims):
         codes = table.quasi_codes(d)[by_class]
         lo[:, d], hi[:, d] = np.minimum.reduceat(codes, starts), np.maximum.reduceat(codes, starts)
-        if is_set[d]:
-            masks[:, d] = np.bitwise_or.reduceat(np.left_shift(np.int64(1), codes), starts)
-    return lo, hi, masks
+    return lo, hi
 
 
 def _solution(table: CodedTable, classes: IntArray, is_set: BoolArray) -> Solution:
     is_published = classes >= 0
     numbers = np.full(len(classes), -1, np.int64)
     numbers[is_published] = renumbered(classes[is_published])[0]
-    lo, hi, masks = _boxes(table, numbers, is_set)
-    return Solution(numbers, lo, hi, sets=masks.astype(np.uint64) if is_set.any() else None)
+    lo, hi = _boxes(table, numbers)
+    dims = np.flatnonzero(is_set).tolist()
+    return Solution(numbers, lo, hi, sets={d: CodeSets.of(numbers, table.quasi_codes(d), len(lo)) for d in dims})
 
 
 def _losses(table: CodedTable, classes: IntArray, is_set: BoolArray) -> FloatArray:

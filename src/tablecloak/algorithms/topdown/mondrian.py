@@ -38,6 +38,7 @@ class Mondrian:
 
     reaches_whole: ClassVar[bool] = True
     may_shard: ClassVar[bool] = True
+    lists_values: ClassVar[bool] = True
     mode: Annotated[
         Literal["strict", "relaxed"],
         Field(description="strict: equal rows stay together; relaxed: rows with the cut value may go to either side"),

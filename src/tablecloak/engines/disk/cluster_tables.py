@@ -24,6 +24,8 @@ from tablecloak.algorithms.one_pass.cluster_table import ClusterTable, Members
 from tablecloak.algorithms.one_pass.pile_dealing import DealtRecords
 from tablecloak.algorithms.secret_order import ROWS
 from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.data.code_sets import CodeSets
+from tablecloak.data.domain import DomainKind
 from tablecloak.engines.base import Answer, Coding, OnDisk
 from tablecloak.engines.disk.rows import ClassFile, KeyFile, Rows
 from tablecloak.engines.disk.sql import LEAST_MEMORY, failing, open_database, remove_database
@@ -309,7 +311,19 @@ def _classified(coding: Coding, goal: Goal, records: DiskRecords, dealt: DealtRe
         file.rewrite(lambda classes: group[classes])
         lo, hi = merged(np.minimum, lo, group, stats.n_classes), merged(np.maximum, hi, group, stats.n_classes)
     low, high = (np.stack([p[side[d]] for d, p in enumerate(records.present)], axis=1) for side in (lo, hi))
-    return Answer(Solution(np.zeros(0, np.int64), low, high), stats.size)
+    return Answer(Solution(np.zeros(0, np.int64), low, high, sets=_sets(coding, stats.n_classes)), stats.size)
+
+
+def _sets(coding: Coding, n_classes: int) -> dict[int, CodeSets]:
+    """The values of every class in columns of categories without a hierarchy, counted in one pass."""
+    nominal = [d for d, domain in enumerate(coding.domains) if domain.kind is DomainKind.SET]
+    sets = dict.fromkeys(nominal, CodeSets.united([], n_classes))
+    if nominal:
+        for keys, classes in coding.rows.in_order().chunks():
+            for d, seen in sets.items():
+                here = CodeSets.of(classes, unpack(keys, coding.rows.space.layout, d), n_classes)
+                sets[d] = CodeSets.united([seen, here], n_classes)
+    return sets
 
 
 def _stats(coding: Coding, sizes: IntArray) -> ClassStats:

@@ -111,7 +111,10 @@ def quasi_coders(
 ) -> tuple[tuple[Domain, ...], Coders]:
     """Domains and coders of quasi-identifiers."""
     domains = tuple(
-        domain_of(values[q.name], types[q.name], make_hierarchy=q.make_hierarchy, weight=q.weight) for q in quasi
+        domain_of(
+            values[q.name], types[q.name], make_hierarchy=q.make_hierarchy, weight=q.weight, may_be_codes=q.may_be_codes
+        )
+        for q in quasi
     )
     coders = tuple(Coder(d.name, values[d.name], d.code_of(values[d.name])) for d in domains)
     return domains, Coders(tuple(d.name for d in domains), coders)

@@ -153,7 +153,13 @@ class LocalEngine:
     ) -> Coding:  # fmt: skip
         table = _local(table)
         coded = [
-            fit_domain(_finite(table, q.name), table.types[q.name], make_hierarchy=q.make_hierarchy, weight=q.weight)
+            fit_domain(
+                _finite(table, q.name),
+                table.types[q.name],
+                make_hierarchy=q.make_hierarchy,
+                weight=q.weight,
+                may_be_codes=q.may_be_codes,
+            )
             for q in quasi
         ]
         counted = _counted(table, sensitive)

@@ -124,7 +124,10 @@ def fit_columns(
         if types[name] is ColumnType.FLOAT:
             refuse_infinite(series, location)
     domains = tuple(
-        domain_of(values[q.name], types[q.name], make_hierarchy=q.make_hierarchy, weight=q.weight) for q in quasi
+        domain_of(
+            values[q.name], types[q.name], make_hierarchy=q.make_hierarchy, weight=q.weight, may_be_codes=q.may_be_codes
+        )
+        for q in quasi
     )
     counted = [sensitive_of(values[s.name], types[s.name], make_hierarchy=s.make_hierarchy) for s in plain(sensitive)]
     coded = [*domains, *(domain for _, domain in counted)]

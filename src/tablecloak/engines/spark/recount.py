@@ -174,7 +174,7 @@ def boxes_are_covered(recount: Recount, coding: Coding, answer: Answer, labels: 
     for dim, (domain, published) in enumerate(zip(coding.domains, expected, strict=True)):
         coverage = coverage_of(recount.labels[domain.name], domain)
         lo, hi = answer.solution.lo[released, dim], answer.solution.hi[released, dim]
-        sets = answer.solution.sets
-        if not coverage.holds_boxes(published, lo, hi, None if sets is None else sets[released, dim]):
+        sets = answer.solution.sets.get(dim)
+        if not coverage.holds_boxes(published, lo, hi, None if sets is None else sets.of_classes(released)):
             return False
     return _same_counts(recount, expected, answer.sizes[released], [])

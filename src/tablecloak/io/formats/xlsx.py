@@ -1,4 +1,4 @@
-"""Excel workbooks: the first sheet in, one sheet out."""
+"""Excel workbooks: the first sheet in; out, one with the table and one with its codebook."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tablecloak.data.published_columns import codebook
 from tablecloak.errors import DataError
 from tablecloak.io.cells import infer_type
 from tablecloak.io.extras import require_package
@@ -49,7 +50,7 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _write(frame: pl.DataFrame, path: Path, how: Writing) -> None:
-    """One sheet with a header; text stays text, whatever it begins with."""
+    """A sheet with a header, and a codebook of it; text stays text, whatever it begins with."""
     del how
     workbooks = require_package("xlsxwriter", extra="excel", purpose="writing Excel files")
     if frame.height > MOST_ROWS:
@@ -62,12 +63,13 @@ def _write(frame: pl.DataFrame, path: Path, how: Writing) -> None:
     text = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
     with workbooks.Workbook(str(path), options) as workbook:
         text.write_excel(workbook, autofilter=False)
+        codebook(text).head(MOST_ROWS).write_excel(workbook, "codebook", autofilter=False, autofit=True)
 
 
 add_format(
     Format(
         name="xlsx",
-        summary="The first sheet of an Excel workbook (.xlsx); needs tablecloak[excel].",
+        summary="The first sheet of an Excel workbook (.xlsx); written with a codebook; needs tablecloak[excel].",
         sniff=_sniff,
         read=reader(lambda path, columns: _read(path).select(columns)),
         write=_write,

@@ -45,7 +45,8 @@ def quasi_of(
         if population is not None and name not in population.columns:
             raise DataError(f"there is no column '{name}'", location="the population")
         both = _stacked(parts)
-        domain, codes = fit_domain(both, column_type(name, both.dtype), make_hierarchy=ways[name].make_hierarchy)
+        way, type_ = ways[name], column_type(name, both.dtype)
+        domain, codes = fit_domain(both, type_, make_hierarchy=way.make_hierarchy, may_be_codes=way.may_be_codes)
         coded = codes.astype(np.int64)
         n = original.height if original is not None else 0
         if is_original:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree, Solution
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.class_labels import ClassLabels
+from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain, DomainKind, distinct_of
 from tablecloak.errors import DataError
@@ -52,10 +52,9 @@ class RecodedColumn:
         inside = (place >= self.lo[classes]) & (place <= self.hi[classes])
         if self.sets is None:
             return np.asarray(inside)
-        is_member = np.zeros((len(self.sets), 2 * len(self.values) + 2), bool)  # the missing value has the last place
-        for one, members in zip(is_member, self.sets, strict=True):
-            one[members] = True
-        return np.asarray(inside & is_member[np.arange(len(self.sets))[classes], place])
+        width = 2 * len(self.values) + 2
+        members = [n * width + place + 1 for n, places in enumerate(self.sets) for place in places]  # missing is -1
+        return np.asarray(inside & np.isin(np.arange(len(self.sets))[classes] * width + place + 1, members))
 
     def places(self, series: pl.Series) -> IntArray:
         """The place of every value of a column of new data."""
@@ -126,8 +125,8 @@ class Recoding:
         for dim, domain in enumerate(domains):
             of_dim = tree.dim == dim
             column, cut[of_dim] = _column(domain, solution.lo[:, dim], solution.hi[:, dim], cut[of_dim], labels)
-            if solution.sets is not None and solution.sets[:, dim].any():
-                column = replace(column, sets=_places_of(solution.sets[:, dim], int(domain.has_missing)))
+            if dim in solution.sets and not solution.sets[dim].are_intervals:
+                column = replace(column, sets=_places_of(solution.sets[dim], int(domain.has_missing)))
             columns.append(column)
         placed = CutTree(tree.dim, cut, tree.left, tree.right) if solution.tree else None
         is_known = solution.tree is None and table is not None and len(solution.class_of_tuple) == table.n_tuples
@@ -270,9 +269,9 @@ def _ordered_places(
     return texts, (first, last, at)
 
 
-def _places_of(sets: NDArray[np.uint64], offset: int) -> list[list[int]]:
-    """Places of the codes in sets (bit c: code c)."""
-    return [[2 * (c - offset) + 1 for c in range(64) if mask >> c & 1] for mask in sets.tolist()]
+def _places_of(sets: CodeSets, offset: int) -> list[list[int]]:
+    """Places of the codes in sets."""
+    return CodeSets(sets.starts, 2 * (sets.codes - offset) + 1).lists()
 
 
 def read_recoding(path: Path) -> Recoding:

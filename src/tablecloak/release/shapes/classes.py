@@ -15,6 +15,7 @@ from tablecloak.algorithms.topdown._sampled_cuts import SampledLoss, sampled_los
 from tablecloak.arrays import IntArray
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import CodedTable
+from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.data.table import ColumnType, Order, Role
 from tablecloak.engines.base import Coding, Engine, Table
 from tablecloak.engines.choose import Demand
@@ -30,7 +31,7 @@ from tablecloak.release.documents import Documents, settings_of
 from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
 from tablecloak.release.facts.subject import Step, Subject
 from tablecloak.release.outcome import WEIGHED, Weights, counts_of, loss_of, weights_in
-from tablecloak.release.plan import Plan, make_plan, source_of, texts_made
+from tablecloak.release.plan import Plan, detailed_algorithm, make_plan, source_of, texts_made
 from tablecloak.release.population import asks_for_everybody, refuse_odd_weights, with_population
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.classes import Recoding
@@ -108,7 +109,8 @@ class Classes:
         return united([_sampled(shard, plan) for shard in seen])
 
     def search(self, prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
-        return search_classes(prepared, timed, threads)
+        solved = search_classes(prepared, timed, threads)
+        return solved if detailed_algorithm(prepared.plan) is None else _beside_detailed(solved, timed)
 
     def publish(self, solved: Solved, timed: Timed) -> Release:
         engine, plan, table = solved.engine, solved.plan, solved.prepared.table
@@ -181,7 +183,7 @@ class Classes:
         return ()
 
     def notes(self, solved: Solved) -> tuple[str, ...]:
-        return solved.plan.notes
+        return (*solved.plan.notes, *_codes_noted(solved.coding.domains))
 
     def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:
         whole = prepared.coding.whole()
@@ -246,6 +248,28 @@ def _loss_for(prepared: Prepared[Any], goal: Goal) -> float:
     plan, coding = prepared.plan, prepared.coding
     problem = Problem(coding.table, goal, 1, plan.policy.seed, prepared.groups, plan.secret)
     return loss_of(coding, plan, secret_order.solve(plan.algorithm, problem, silent))
+
+
+def _beside_detailed(solved: Solved, timed: Timed) -> Solved:
+    """An answer of few labels, beside what detailed ones would lose; of a table too large to search again, without."""
+    coding, plan = solved.coding, solved.plan
+    usual = detailed_algorithm(plan)
+    if usual is None or len(coding.shards) > 1 or coding.n_tuples > TRY_LOSS_UP_TO or usual.needs_rows:
+        note = "what detailed labels would lose was not counted: the table is too large to search a second time"
+        return replace(solved, remarks=(*solved.remarks, note))
+    with timed.phase("styles", coding.n_tuples) as notes:
+        problem = Problem(coding.table, plan.goal, 1, plan.policy.seed, solved.prepared.groups, plan.secret)
+        loss = loss_of(coding, plan, secret_order.solve(usual, problem, silent))
+        notes.append(f"detailed labels lose {loss:.4f}")
+    return replace(solved, detailed_loss=loss)
+
+
+def _codes_noted(domains: Sequence[Domain]) -> tuple[str, ...]:
+    """Which whole numbers were taken for codes, and how to say that they are none."""
+    names = [d.name for d in domains if d.kind is DomainKind.SET and d.type.is_ordered]
+    if not names:
+        return ()
+    return (f"{', '.join(names)}: whole numbers taken for codes, published as sets; type: integer gives intervals",)
 
 
 def _labels(solved: Solved) -> dict[str, ClassLabels]:

@@ -97,10 +97,7 @@ def ran(report: Mapping[str, Any]) -> list[Block]:
     if report.get("transforms"):
         entries.append(blocks.Entry("columns", tuple(_transformed(report))))
     if report["loss"] is not None:
-        weighed = _value(report, "weighted-loss")
-        by_weight = "" if weighed is None else f"; {weighed:.3f} by the weights of records"
-        loss = f"loss {report['loss']:.3f} (0 nothing lost, 1 everything){by_weight}"
-        entries.append(blocks.Entry("utility", (loss,)))
+        entries.append(blocks.Entry("utility", _losses(report)))
     if weights := tuple(_population(report)):
         entries.append(blocks.Entry("weights", weights))
     if report.get("engine_reason") and report["engine"] != "local":
@@ -137,6 +134,16 @@ def engine_blocks(report: Mapping[str, Any]) -> list[Block]:
     if report["engine"] == "local":
         return []
     return [blocks.Paragraph(f"Engine {report['engine']}: {report['engine_reason']}")]
+
+
+def _losses(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is lost, beside what detailed labels would lose where few were asked for."""
+    weighed = _value(report, "weighted-loss")
+    scale = "(0 nothing lost, 1 everything)" + ("" if weighed is None else f"; {weighed:.3f} by the weights of records")
+    if "detailed_loss" not in report:
+        return (f"loss {report['loss']:.3f} {scale}",)
+    detailed = f"detailed labels would lose {report['detailed_loss']:.3f}: output.style: detailed"
+    return (f"loss {report['loss']:.3f} with few labels that do not overlap {scale}", detailed)
 
 
 def summary(run: Mapping[str, Any]) -> list[Block]:

@@ -15,6 +15,7 @@ from tablecloak.errors import IncompatibleChoice
 from tablecloak.models.base import Goal, PrivacyModel
 from tablecloak.models.km_anonymity import KmAnonymity
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import Style
 from tablecloak.release.plan import Plan, changed_of, needed_by, refuse_unknown_columns, replaced_of, starred_of
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Evidence
@@ -173,6 +174,10 @@ def _refuse_roles(policy: Policy) -> None:
         raise IncompatibleChoice(
             "with sets of items, every record is counted as a person",
             hint="unite the sets of each person in one record, and leave the key out",
+        )
+    if policy.output is not None and policy.output.style is Style.ANALYST:
+        raise IncompatibleChoice(
+            "output.style: analyst is about columns of values, and sets of items have none", hint="leave style out"
         )
 
 

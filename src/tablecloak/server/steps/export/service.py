@@ -36,6 +36,7 @@ WHAT = {
 # What a ledger says of a release: enough to tell which files it was, and what was promised.
 ENTRY = ("created", "rows", "suppressed", "classes", "goals", "verdicts", "algorithm", "sha256")
 TEXTS = ("policy", "script", "ledger")
+WRITERS = {"xlsx": "xlsxwriter", "sav": "pyreadstat", "dta": "pyreadstat"}  # packages that some formats need
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def formats_of(state: ServerState, run: Run) -> list[str]:
     own = run_service.file_of(state, run, "release").suffix.lstrip(".")
     is_apart = run.result.get("side_output") is not None
     text = ("csv", "tsv") if run.result.get("itemsets") else ()  # a file of sets has no header, those have
-    missing = () if find_spec("xlsxwriter") else ("xlsx",)
+    missing = [kind for kind, package in WRITERS.items() if not find_spec(package)]
     return [] if is_apart else [f for f in writable_formats() if f not in (own, *text, *missing)]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 
+_Matcher = Callable[[str], object]
 # Letters that no accent can be taken from.
 _PLAIN = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ı": "i"})
 # Headers that say nothing: v1, x, q12b, col_3, Unnamed: 0, 17.
@@ -52,9 +54,6 @@ def says_nothing(name: str) -> bool:
     return _SAYS_NOTHING("".join(re.findall(r"[^\W_]+", plain(name)))) is not None
 
 
-_Matcher = type(re.compile("").fullmatch)
-
-
 @cache
 def _entries(kind: str) -> tuple[frozenset[str], tuple[_Matcher, ...], tuple[tuple[_Matcher, ...], ...]]:
     """Whole words, patterns of words, and words that must all be there."""
@@ -72,5 +71,5 @@ def _matcher(word: str) -> _Matcher:
 @cache
 def header_words() -> dict[str, dict[str, list[str]]]:
     """The words by kind and language."""
-    text = (files("tablecloak.profile") / "header_words.toml").read_text(encoding="utf-8")
+    text = (files("tablecloak.data") / "header_words.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
