@@ -1,11 +1,14 @@
 """Every engine makes the release that the local one makes, and counts the same."""
 
+import math
+
 import polars as pl
 import pytest
 
 import clusters
 import tablecloak as tc
 from engine_tables import K, L, T, people, policy_of
+from oracle_models import individual_risk
 from tablecloak import pipeline
 from tablecloak.errors import DataError, IncompatibleChoice, Infeasible
 from tablecloak.policy.load import parse_policy
@@ -114,6 +117,21 @@ def test_persons_are_counted(tmp_path):
     report, found = released(tmp_path, text, "duckdb")
     assert figures(report) == figures(expected)
     assert same_tables(found, wanted)
+
+
+def test_weights_of_a_survey_are_added_up(engine, tmp_path, request):
+    people().with_columns(w=pl.col("id") % 4 * 2.5 + 1).write_csv(tmp_path / "people.csv")
+    text = policy_of("mondrian", ["{model: population-risk, threshold: 0.05}"])
+    text = text.replace("  id: {role: keep}", "  id: {role: keep}\n  w: {role: weight}")
+    expected, wanted = released(tmp_path, text, "local")
+    report, found = released(tmp_path, text, engine)
+    classes = found.group_by("age", "born", "town", "weight").agg(pl.col("w").cast(pl.Float64))
+    risks = [individual_risk(len(weights), math.fsum(weights)) for weights in classes["w"]]
+    assert report.verification.verdicts[0].achieved == pytest.approx(max(risks))
+    assert max(risks) <= 0.05
+    if "tiny" not in request.node.callspec.params["engine"]:
+        assert figures(report) == figures(expected)
+        assert same_tables(found, wanted)
 
 
 def test_one_row_and_no_rows(engine, tmp_path):

@@ -157,10 +157,11 @@ def _subsets(frame: pl.DataFrame, largest: int) -> Subsets:
 def _weighted(engine: Engine, table: Table, quasi: Sequence[str], weight: str) -> WeightedRisk:
     if weight in quasi:
         raise IncompatibleChoice(f"column '{weight}' cannot be both quasi-identifier and weight")
-    refuse_odd_weights(engine, table, weight)
     recount = engine.class_stats(
         table, quasi, [SensitiveColumn(weight, kind=Counted.WEIGHT)], stars_are_suppressed=False
     )
+    counted = recount.parts[0].hist[weight]
+    refuse_odd_weights(table, counted.domain, counted.totals)
     sizes = np.concatenate([part.size for part in recount.parts])
     people = np.concatenate([part.weighed for part in recount.parts if part.weighed is not None])
     return WeightedRisk(

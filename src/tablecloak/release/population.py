@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from tablecloak.arrays import IntArray
 from tablecloak.attacks.case import Case, Quasi
 from tablecloak.attacks.covering_classes import candidates_in_population
 from tablecloak.attacks.row_classes import classes_of
@@ -77,18 +78,24 @@ def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, li
     return widened, [replace(c, n_people=everybody.height) if c.name == POPULATION else c for c in counted]
 
 
-def refuse_odd_weights(engine: Engine, table: Table, column: str) -> None:
-    """Raise DataError where weights of a survey are no numbers of people."""
-    if table.types[column] not in (ColumnType.INTEGER, ColumnType.FLOAT):
+def refuse_odd_weights(table: Table, domain: SensitiveDomain, totals: IntArray) -> None:
+    """Raise DataError where weights of a survey are no numbers of people.
+
+    Args:
+        domain: the column of weights, as it was coded.
+        totals: (n_values,) records with each weight.
+    """
+    column = domain.name
+    if table.types[column] not in (ColumnType.INTEGER, ColumnType.FLOAT) or domain.numbers is None:
         raise DataError(
             f"column '{column}' is the weight of records and does not hold numbers",
             hint="the weight of a record is the number of people it stands for; role: keep for other columns",
             location=table.name,
         )
-    n_odd = sum(odd_weights(batch[column]) for batch in engine.batches(table, [column]))
+    n_odd = int(totals[~(domain.numbers >= 0)].sum())  # an empty cell is no number
     if n_odd:
         raise DataError(
-            f"{n_odd:,} cells of the column '{column}', the weight of records, are empty, negative or infinite",
+            f"{n_odd:,} cells of the column '{column}', the weight of records, are empty or negative",
             hint="give every record the number of people it stands for; 0 for none",
             location=table.name,
         )

@@ -39,6 +39,7 @@ from tablecloak.release.recount import Originals, Verification, verify, verify_w
 from tablecloak.release.search import Solved, search_classes
 from tablecloak.release.shapes.base import Explored, RecountResult, Release
 from tablecloak.rng import Secret
+from tablecloak.stats.classes import Counted
 
 # So many different rows are searched in a second or two without a compiler.
 INSTANT_TUPLES = 6_000
@@ -235,12 +236,14 @@ def _sampled(table: CodedTable, plan: Plan) -> tuple[SampledLoss, int]:
 def code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
     """The distinct tuples of a table, with what the goal counts in them."""
     table, counted = with_population(engine, table, plan)
-    for name in plan.weights:
-        refuse_odd_weights(engine, table, name)
-    return engine.contingency(
+    coding = engine.contingency(
         table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows, progress=progress,
         stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,
     )  # fmt: skip
+    for domain in coding.sensitive:
+        if domain.kind is Counted.WEIGHT:
+            refuse_odd_weights(table, domain, coding.totals[domain.name])
+    return coding
 
 
 def _loss_for(prepared: Prepared[Any], goal: Goal) -> float:
