@@ -505,7 +505,8 @@ def may_be_odd(name: str, type_: ColumnType, cells: Iterable[str]) -> bool:
     """A quick look at some cells: whether it is worth to look through the whole column for a notation."""
     few = list(islice(cells, 20))
     if type_ is ColumnType.TEXT:
-        return 2 * sum(map(_is_like_some, few)) >= len(few)
+        is_odd = any(not cell.strip().isdigit() for cell in few)  # digits alone are codes: numbers would be no text
+        return is_odd and 2 * sum(map(_is_like_some, few)) >= len(few)
     if type_ is ColumnType.INTEGER:
         return bool(DATE_WORDS(name)) or all(len(cell) == 8 for cell in few)
     return type_ is ColumnType.FLOAT and (bool(DATE_WORDS(name)) or all(map(_whole_float, few)))
