@@ -257,7 +257,7 @@ def _date_candidates() -> list[Candidate]:
                 is_code = "yyyy" not in form
                 candidates.append(Candidate(Notation(form + times), type_, f"^{pattern}{time_pattern}$", is_code))
     for form in ("d mmmm yyyy", "mmmm d yyyy", "yyyy mmmm d", "d mmmm yy"):
-        parts = {"d": r"\d{1,2}\S*", "mmmm": r"\S*\pL{3}\S*", "yyyy": r"\d{4}", "yy": r"'?\d{2}"}
+        parts = {"d": r"\d{1,2}\S*", "mmmm": r"\S*[^\W\d_]{3}\S*", "yyyy": r"\d{4}", "yy": r"'?\d{2}"}
         between = r"[\s,.\-/]*(?:(?:de|del|of) )?"
         pattern = between.join(parts[part] for part in form.split())
         candidates.append(Candidate(Notation(form), ColumnType.DATE, rf"(?i)^{pattern}$", "yyyy" not in form))
@@ -345,6 +345,12 @@ class Evidence:
 
     def add(self, cells: pl.Series) -> None:
         """Look at more cells."""
+        if self.candidates is None and cells.null_count() < len(cells):
+            few = cells.drop_nulls().gather_every(max(1, (len(cells) - cells.null_count()) // 20))
+            self.candidates = None if may_be_odd(self.name, self.type, few.cast(pl.String).to_list()) else []
+        if self.candidates == []:
+            self.n_cells += len(cells)  # which only says that there are some
+            return
         counts = cells.cast(pl.String).drop_nulls().alias("cell").to_frame().group_by("cell").len()
         counts = counts.filter(pl.col("cell").str.strip_chars() != "")
         if not counts.height:
@@ -374,8 +380,12 @@ class Evidence:
             possible = [WHOLE_FLOAT, *([EXCEL_DATE] if DATE_WORDS(self.name) else [])]
         else:
             possible = [*DATE_CANDIDATES, ISO_DATE, *_number_candidates(_unit_of(cells))]
-        few = cells.gather_every(max(1, len(cells) // 50)).head(60).alias("cell").to_frame()
-        fits = few.select(c.fits().any().alias(str(i)) for i, c in enumerate(possible)).row(0)
+        few = [cell.strip() for cell in cells.gather_every(max(1, len(cells) // 50)).head(60).to_list()]
+        possible = [c for c in possible if any(map(_compiled(c.pattern).search, few))]  # far cheaper than to read them
+        if not possible:
+            return []
+        looked = pl.DataFrame({"cell": few})
+        fits = looked.select(c.fits().any().alias(str(i)) for i, c in enumerate(possible)).row(0)
         return [c for c, is_fitting in zip(possible, fits, strict=True) if is_fitting]
 
     def _count(self, candidate: Candidate, fitting: pl.DataFrame) -> None:
@@ -469,6 +479,9 @@ class Evidence:
         return Written(question=Question(f"dates written in several ways: of {self.n_cells:,} cells {shown}{others}"))
 
 
+_compiled = cache(re.compile)
+
+
 def _unit_of(cells: pl.Series) -> str | None:
     """The unit that all of some cells have, if it is one that we know."""
     sample = cells.head(1000).str.strip_chars()
@@ -492,10 +505,26 @@ def may_be_odd(name: str, type_: ColumnType, cells: Iterable[str]) -> bool:
     """A quick look at some cells: whether it is worth to look through the whole column for a notation."""
     few = list(islice(cells, 20))
     if type_ is ColumnType.TEXT:
-        return sum(any(map(str.isdigit, cell)) for cell in few) >= len(few) // 2
+        is_odd = any(not cell.strip().isdigit() for cell in few)  # digits alone are codes: numbers would be no text
+        return is_odd and 2 * sum(map(_is_like_some, few)) >= len(few)
     if type_ is ColumnType.INTEGER:
         return bool(DATE_WORDS(name)) or all(len(cell) == 8 for cell in few)
     return type_ is ColumnType.FLOAT and (bool(DATE_WORDS(name)) or all(map(_whole_float, few)))
+
+
+_like_date = re.compile(
+    r"\s*(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}(?:[T ][\d:]+)?"  # 31.12.1999 14:05
+    r"|\d{1,4}\W.*[^\W\d_]{3}.*\d{1,4}|[^\W\d_]{3,}\W.*\d{1,4}|\d{8})\s*"  # 3. May 1950, May 3 1950, 19500503
+).fullmatch
+_like_number = re.compile(r"\s*[+-]?([^\d+.,-]*)[+-]?\d[\d.,'’\s]*(\D\S*)?\s*").fullmatch
+
+
+def _is_like_some(cell: str) -> bool:
+    """Whether a cell may be a date, or a number with a unit that we know."""
+    if _like_date(cell):
+        return True
+    match = _like_number(cell)
+    return match is not None and all((part or "").strip() in ("", *UNITS) for part in match.groups())
 
 
 _whole_float = re.compile(WHOLE_FLOAT.pattern).match
