@@ -47,7 +47,7 @@ def says(name: str, kind: str) -> bool:
     whole, patterns, pairs = _entries(kind)
     if whole & words or any(pattern(word) for pattern in patterns for word in words):
         return True
-    if any(begin.startswith(word) for word in words if len(word) >= CUT_OFF for begin in _beginnings(kind)):
+    if any(word in _beginnings(kind) for word in words if len(word) >= CUT_OFF):
         return True
     return any(all(any(part(word) for word in words) for part in parts) for parts in pairs)
 
@@ -73,9 +73,10 @@ def _entries(kind: str) -> tuple[frozenset[str], tuple[_Matcher, ...], tuple[tup
 
 @cache
 def _beginnings(kind: str) -> frozenset[str]:
-    """What words of the kind begin with, for headers that were cut off: `latitu`."""
+    """Words of the kind without their last one to three letters, for headers that were cut off: `latitu`."""
     every = [word for words in header_words()[kind].values() for word in words if " " not in word]
-    return frozenset(word.removesuffix("*") for word in every if not word.startswith("*"))
+    whole = [word.removesuffix("*") for word in every if not word.startswith("*")]
+    return frozenset(word[:-n] for word in whole for n in (1, 2, 3))
 
 
 def _matcher(word: str) -> _Matcher:
