@@ -12,6 +12,8 @@ from importlib.resources import files
 _Matcher = Callable[[str], object]
 # Letters that no accent can be taken from.
 _PLAIN = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ı": "i"})
+# A word of a header of so many letters may be the beginning of a longer one.
+CUT_OFF = 6
 # Headers that say nothing: v1, x, q12b, col_3, Unnamed: 0, 17.
 _SAYS_NOTHING = re.compile(
     r"[a-z]?|[a-z]{1,2}\d+[a-z]?|\d+|(?:var|col|column|field|feature|feat|attr|attribute|item|unnamed|spalte|champ|campo"
@@ -45,6 +47,8 @@ def says(name: str, kind: str) -> bool:
     whole, patterns, pairs = _entries(kind)
     if whole & words or any(pattern(word) for pattern in patterns for word in words):
         return True
+    if any(word in _beginnings(kind) for word in words if len(word) >= CUT_OFF):
+        return True
     return any(all(any(part(word) for word in words) for part in parts) for parts in pairs)
 
 
@@ -62,6 +66,14 @@ def _entries(kind: str) -> tuple[frozenset[str], tuple[_Matcher, ...], tuple[tup
     patterns = tuple(_matcher(word) for word in every if "*" in word and " " not in word)
     pairs = tuple(tuple(_matcher(part) for part in word.split()) for word in every if " " in word)
     return whole, patterns, pairs
+
+
+@cache
+def _beginnings(kind: str) -> frozenset[str]:
+    """Words of the kind without their last one to three letters, for headers that were cut off: `latitu`."""
+    every = [word for words in header_words()[kind].values() for word in words if " " not in word]
+    whole = [word.removesuffix("*") for word in every if not word.startswith("*")]
+    return frozenset(word[:-n] for word in whole for n in (1, 2, 3))
 
 
 def _matcher(word: str) -> _Matcher:

@@ -86,7 +86,7 @@ def publication(column: Column, advice: Advice) -> tuple[dict[str, Any], str]:
     """What a starter policy says of a column beside its role, and what is then published of it."""
     if advice.role is Role.QUASI:
         settings, how = coarser(column, advice)
-        return settings, how.removeprefix("published as ")
+        return settings, f"coarser values: {how.removeprefix('published as ')}"
     if advice.role is Role.IDENTIFIER:
         return {"transform": "drop"}, "nothing"
     if advice.role in (Role.PERSON, Role.DROP):

@@ -19,7 +19,7 @@ from tablecloak.profile.column import Column
 from tablecloak.profile.policy_text import flow, scalar
 from tablecloak.profile.presets import PUBLISHED, STANDARD, Preset, preset_named
 from tablecloak.profile.profile import ColumnProfile, Profile, inspect_frame
-from tablecloak.profile.remedies import is_averaged, other_ways, publication
+from tablecloak.profile.remedies import coarser, is_averaged, other_ways, publication
 from tablecloak.profile.roles import UNKNOWN_NUMBER, Advice
 
 SCHEMA_FILE = "tablecloak-policy-1.json"
@@ -175,9 +175,12 @@ def _line(column: Column, advice: Advice, hierarchy: dict[str, Any] | None, tran
         return _Line(column, advice, {**spec, **typed, "hierarchy": hierarchy}, why)
     settings, what = publication(column, advice)
     if advice.role is Role.IDENTIFIER:
-        return _Line(column, advice, {**spec, **settings}, f"{why}; star shows * instead")
-    is_changed = advice.role is Role.QUASI or settings
-    return _Line(column, advice, {**spec, **settings}, f"{why}; publishes {what}" if is_changed else why)
+        why = f"{why}; star shows * instead"
+    elif advice.role is Role.QUASI:
+        why = f"{why}; {coarser(column, advice)[1]}"
+    elif settings:
+        why = f"{why}; published as {what}"
+    return _Line(column, advice, {**spec, **settings}, why)
 
 
 def _with_enough(column: Column, advice: Advice, preset: Preset) -> Advice:
