@@ -305,6 +305,24 @@ def test_a_run_asks_and_says_what_to_write(tmp_path, cells, said):
     assert tc.run(policy(tmp_path, "{role: quasi, type: text}")).verification.holds
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_sensitive_numbers_are_published_as_letters_or_as_values(tmp_path, kind):
+    cents = [DRAW.randrange(10**5, 10**7) for _ in DAYS]
+    cells = [people_write(value, ",", ".", "€") for value in cents]
+    rows = "".join(f"{day:%d.%m.%Y};{cell}\n" for day, cell in zip(DAYS, cells, strict=True))
+    (tmp_path / "people.csv").write_text(f"seen;pay\n{rows}", encoding="utf-8")
+    text = POLICY.format(spec="quasi").replace("sex: quasi", "pay: sensitive")
+    text = text.replace("k: 5}]", "k: 5}, {model: t-closeness, t: 0.6, sensitive: pay}]")
+    asked = parse_policy(text.replace("out.csv", f"out.{kind}"), name="p", base=tmp_path)
+    assert tc.run(asked).verification.covers
+    release = tmp_path / f"out.{kind}"
+    assert tc.verify(release, asked, original=tmp_path / "people.csv").holds
+    if kind == "csv":
+        assert sorted(pl.read_csv(release, infer_schema=False)["pay"]) == sorted(cells)
+    else:
+        assert sorted(pl.read_parquet(release)["pay"]) == sorted(value / 100 for value in cents)
+
+
 def test_a_frame_is_read_as_a_file_is(tmp_path):
     frame = pl.DataFrame({"seen": [d.strftime("%d.%m.%Y") for d in DAYS], "sex": ["m", "f"] * 150})
     release = tc.anonymize(frame, policy(tmp_path, "quasi"))

@@ -89,14 +89,16 @@ def _is_convertible(dtype: pl.DataType, column: ColumnSchema) -> bool:
     """Text of another type, and numbers that stand for dates or are whole."""
     if dtype == pl.String:
         return column.type is not ColumnType.TEXT
-    if column.notation is None:
-        return column.type is ColumnType.INTEGER and dtype.is_float()
-    return dtype.is_numeric() or isinstance(dtype, pl.Categorical | pl.Enum)
+    if isinstance(dtype, pl.Categorical | pl.Enum):
+        return column.notation is not None
+    if column.type in DATES:
+        return column.notation is not None and dtype.is_numeric()
+    return column.type is ColumnType.INTEGER and dtype.is_float()
 
 
 def _convert(series: pl.Series, source: Source, column: ColumnSchema) -> pl.Series:
     type_, notation = column.type, column.notation
-    if series.dtype.is_float() and notation is None:
+    if series.dtype.is_float() and type_ is ColumnType.INTEGER:
         notation = Notation(decimal=".")
     series = series.cast(pl.String).replace("", None)
     result = series.to_frame().select(parser(series.name, type_, notation))[series.name]

@@ -151,7 +151,11 @@ def _ragged_error(row: int, line: int, counts: tuple[int, int], location: str) -
     return DataError(
         f"row {row} (line {line}) has {counts[0]} fields, expected {counts[1]}",
         hint="quote cells that contain the delimiter, or set `delimiter`; if lines are sets of items, `format: sets`"
-        + (f"; if it is the header that has other cells than all rows, {REPAIR_HINT}" if row == 1 else ""),
+        + (
+            f"; if it is the header that has other cells than all rows, {REPAIR_HINT}"
+            if row == 1 or counts[1] == 1
+            else ""
+        ),
         location=location,
     )
 
