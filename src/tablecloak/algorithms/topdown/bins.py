@@ -160,10 +160,24 @@ class _BinSearch:
         classes = np.full(n_tuples, -1, np.int64)
         pending = np.arange(n_tuples)
         cost = {d: sum(self.axes[d].loss(each) for each in own) for d, own in enumerate(bins) if len(own) > 1}
-        for stars in [(), *_subsets(cost)]:
+        subsets = _subsets(cost)
+        pending = self._dealt(pending, [(), *subsets], numbers, classes, starred)
+        if self._n_rows(classes < 0) > self.budget and len(cost) > 1:
+            # too few are left to be a class of their own: whoever shows * anywhere joins them and shows one column
+            again = np.union1d(pending, np.flatnonzero(starred.any(axis=0)))
+            classes[again], starred[:, again] = -1, False
+            self._dealt(again, [s for s in subsets if len(s) == len(cost) - 1], numbers, classes, starred)
+        return classes, starred
+
+    def _dealt(
+        self, pending: IntArray, patterns: list[tuple[int, ...]], numbers: list[IntArray], classes: IntArray,
+        starred: BoolArray,
+    ) -> IntArray:  # fmt: skip
+        """Put pending tuples in classes that hide some columns, one pattern after the other; those left over."""
+        for stars in patterns:
             shown = [number[pending] for d, number in enumerate(numbers) if d not in stars]
             ids = _numbered(shown, len(pending))
-            part = self.table if len(pending) == n_tuples else self.table.reordered(pending)
+            part = self.table if len(pending) == self.table.n_tuples else self.table.reordered(pending)
             stats = part.class_stats(ids, int(ids.max(initial=-1)) + 1)
             passes = self.problem.goal.admits(stats)[ids]
             goes = pending[passes]
@@ -173,7 +187,7 @@ class _BinSearch:
             pending = pending[~passes]
             if not len(pending):
                 break
-        return classes, starred
+        return pending
 
     def _records(self) -> FloatArray:
         weights = self.table.weights
