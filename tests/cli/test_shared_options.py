@@ -44,6 +44,7 @@ EXPECTED = {
     ("hierarchy", "show"): set(),
     ("dicom", "table"): {"threads"},
     ("dicom", "export"): {"threads"},
+    ("codebook",): set(),
     ("list",): set(),
     ("explain",): set(),
     ("schema",): set(),

@@ -26,10 +26,10 @@ CUTS = 8  # places where a bin of numbers may be cut in two, about
 ROUND_CUTS = 4  # the same before round numbers, at least
 STEPS = tuple(unit * 10**power for power in range(17, -1, -1) for unit in (5, 2, 1))  # of round whole numbers
 WORTH = 0.0005  # of the loss of a table that is one class: a split that lowers it less is not worth a label
-LOOKS = 60_000_000  # tuples that are looked at, in all splits that are tried
+LOOKS = 30_000_000  # tuples that are looked at, in all splits that are tried
 LEAST_TRIALS = 40
-MOST_STARRED = 2  # columns of a record that fails, if there are many
-ALL_SUBSETS_UP_TO = 5
+LARGEST = 1 << 62
+ALL_SUBSETS_UP_TO = 5  # columns; of more, a failing record hides one or two, or shows one or two
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +160,25 @@ class _BinSearch:
         classes = np.full(n_tuples, -1, np.int64)
         pending = np.arange(n_tuples)
         cost = {d: sum(self.axes[d].loss(each) for each in own) for d, own in enumerate(bins) if len(own) > 1}
-        for stars in [(), *_subsets(cost)]:
+        subsets = _subsets(cost)
+        pending = self._dealt(pending, [(), *subsets], numbers, classes, starred)
+        if self._n_rows(classes < 0) > self.budget and len(cost) > 1:
+            # too few are left to be a class of their own: whoever shows * anywhere joins them and shows one column
+            again = np.union1d(pending, np.flatnonzero(starred.any(axis=0)))
+            classes[again], starred[:, again] = -1, False
+            self._dealt(again, [s for s in subsets if len(s) == len(cost) - 1], numbers, classes, starred)
+        return classes, starred
+
+    def _dealt(
+        self, pending: IntArray, patterns: list[tuple[int, ...]], numbers: list[IntArray], classes: IntArray,
+        starred: BoolArray,
+    ) -> IntArray:  # fmt: skip
+        """Put pending tuples in classes that hide some columns, one pattern after the other; those left over."""
+        for stars in patterns:
             shown = [number[pending] for d, number in enumerate(numbers) if d not in stars]
             ids = _numbered(shown, len(pending))
-            everywhere = np.full(n_tuples, -1, np.int64)
-            everywhere[pending] = ids
-            stats = self.table.class_stats(everywhere, int(ids.max(initial=-1)) + 1)
+            part = self.table if len(pending) == self.table.n_tuples else self.table.reordered(pending)
+            stats = part.class_stats(ids, int(ids.max(initial=-1)) + 1)
             passes = self.problem.goal.admits(stats)[ids]
             goes = pending[passes]
             classes[goes] = ids[passes] + int(classes.max(initial=-1)) + 1
@@ -174,7 +187,7 @@ class _BinSearch:
             pending = pending[~passes]
             if not len(pending):
                 break
-        return classes, starred
+        return pending
 
     def _records(self) -> FloatArray:
         weights = self.table.weights
@@ -226,18 +239,22 @@ class _BinSearch:
 
 def _subsets(cost: dict[int, float]) -> list[tuple[int, ...]]:
     """Columns that a failing record may show * in, the cheapest first; never all, which would suppress it."""
-    most = len(cost) - 1 if len(cost) <= ALL_SUBSETS_UP_TO else MOST_STARRED
-    subsets = [s for n in range(1, most + 1) for s in itertools.combinations(cost, n)]
+    n = len(cost)
+    sizes = range(1, n) if n <= ALL_SUBSETS_UP_TO else (1, 2, n - 2, n - 1)
+    subsets = [s for size in sizes for s in itertools.combinations(cost, size)]
     return sorted(subsets, key=lambda s: (len(s), -sum(cost[d] for d in s), s))
 
 
 def _numbered(columns: list[IntArray], n: int) -> IntArray:
     """Equal rows get equal numbers."""
-    numbers = np.zeros(n, np.int64)
+    numbers, n_numbers = np.zeros(n, np.int64), 1
     for column in columns:
         width = int(column.max(initial=0)) + 1
-        numbers = np.unique(numbers * width + column, return_inverse=True)[1]
-    return numbers
+        if n_numbers * width > LARGEST:
+            numbers = np.unique(numbers, return_inverse=True)[1]
+            n_numbers = n
+        numbers, n_numbers = numbers * width + column, n_numbers * width
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
 def _with_stars(domain: Domain, lo: IntArray, hi: IntArray, is_star: BoolArray) -> ClassLabels:
