@@ -3,7 +3,7 @@
 Both sides get the same table and policy in the same session, each in a process of its own: with kernels compiled, and
 the first time ever, when a run waits for the compiler.
 
-    python -m benchmarks.check [--rows 50000] [--engine local] [--json FILE]
+    python -m benchmarks.check [--rows 50000] [--engine local] [--warm] [--json FILE]
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,34 +36,35 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--engine", default="local")
+    parser.add_argument("--warm", action="store_true", help="only with kernels compiled, those of this installation")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tablecloak-bench-") as folder:
-        measured = measure(Path(folder), given.rows, given.engine)
+        measured = measure(Path(folder), given.rows, given.engine, ("warm",) if given.warm else ("cold", "warm"))
     show(measured, given.rows, given.engine)
     if given.json:
         given.json.write_text(json.dumps(measured, indent=2) + "\n")
     return 0
 
 
-def measure(folder: Path, n_rows: int, engine: str) -> list[dict[str, Any]]:
-    """One row for every command, cold and warm."""
+def measure(folder: Path, n_rows: int, engine: str, states: Sequence[str]) -> list[dict[str, Any]]:
+    """One row for every command and state of the kernels."""
     census_to_file(folder / "census.csv", n_rows)
     policy = census_policy().replace("algorithm: mondrian", "algorithm: auto")
     (folder / "policy.yaml").write_text(policy, encoding="utf-8")
     rows = []
-    for kernels in ("cold", "warm"):
+    for kernels in states:
         for name, words in COMMANDS.items():
-            cache = folder / f"cache-{name}" if kernels == "cold" else folder / "cache-run"
+            cache = folder / f"cache-{name}" if kernels == "cold" else None
             rows.append({"command": name, "kernels": kernels, **_timed(folder, [*words, "--engine", engine], cache)})
     return rows
 
 
-def _timed(folder: Path, words: list[str], cache: Path) -> dict[str, Any]:
+def _timed(folder: Path, words: list[str], cache: Path | None) -> dict[str, Any]:
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "tablecloak.cli.main", *words], cwd=folder, check=True, capture_output=True, text=True,
-        env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+        env={**os.environ, **({"XDG_CACHE_HOME": str(cache)} if cache else {})},
     )  # fmt: skip
     seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

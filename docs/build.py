@@ -31,7 +31,7 @@ TITLES = {
 }
 INTRO = """Everything there is to choose from, with one sentence about it. Names lead to a page: formula, protection,
 parameters and source; `tablecloak explain NAME` prints it. `tablecloak list` prints the names, `tablecloak schema` the
-parameters of policies."""
+parameters of policies. [Python](python.md) has the names of their classes."""
 ABOUT = {
     ListedKind.MODELS: "What must hold. Models combine: a release satisfies all that its policy names. "
     "[Models in one page](../concepts/models.md) says which one to take.",

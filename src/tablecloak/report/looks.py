@@ -52,6 +52,7 @@ def html(result: Any) -> str:
     """A result in a notebook: tables and charts with our colours, which reach nothing else on its page."""
     sheet = files("tablecloak.report").joinpath("report.css").read_text(encoding="utf-8")
     style = sheet.replace(":root", ":scope").replace("body {", ":scope {")
+    style += ":scope { padding: 16px; border-radius: 10px; }\n"
     shown = pages.part(SHOWN[type(result).__name__](result))
     return f'<div class="tablecloak"><style>@scope (.tablecloak) {{\n{style}}}</style>{shown}</div>'
 
@@ -98,7 +99,7 @@ def _attacked(result: Any) -> Iterator[blocks.Block]:
     tried = [each for each in report["attacks"] if each["applies"]]
     if tried:
         yield quality.attack_chart(tried)
-    yield from attack.attacked(report, THE_RELEASE).blocks
+    yield from attack.attacked(report, THE_RELEASE).blocks[1:]  # a cell needs no banner
 
 
 def _explored(result: Any) -> list[blocks.Block]:
