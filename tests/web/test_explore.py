@@ -49,16 +49,16 @@ def test_every_attack_is_tried_when_asked_for_and_remembered(state, pages, finis
 
 
 def test_two_columns_together(pages, finished):
-    page = pages.get(f"{finished}/compare")
+    page = pages.get(f"{finished}/compare", params={"tab": "pairs"})
     pairs = re.findall(r"<option value=\"(\d+)\"[^>]*>([^<]+)</option>", page.text)
     names = dict(pairs)
     assert "birth_date and sex" in names.values()
     number = next(n for n, name in names.items() if name == "birth_date and sex")
-    shown = pages.get(f"{finished}/compare", params={"pair": number})
+    shown = pages.get(f"{finished}/compare", params={"tab": "pairs", "pair": number})
     # ten groups of days and two sexes, before and after
     assert shown.text.count('class="heat"') == 2 * 10 * 2
     assert "birth_date and sex before" in shown.text
-    assert pages.get(f"{finished}/compare", params={"pair": 999}).status_code == 200
+    assert pages.get(f"{finished}/compare", params={"tab": "pairs", "pair": 999}).status_code == 200
 
 
 def test_nodes_are_pinned_and_unsafe_ones_applied_by_leaving_records_out(state, pages, finished):

@@ -321,20 +321,26 @@ def test_what_a_column_of_sets_leaves_out_is_said(page, tmp_path):
     assert "age, sex" in page.inner_text("#left-out")
 
 
-@pytest.mark.parametrize("table", ["adult", "firms", "baskets", "wine"])
+STUDIES = Path(sklearn.__file__).parent / "datasets/data"  # one header is of another length, one table has no words
+TABLES = {
+    "firms": FIRMS,
+    "baskets": BASKETS / "groceries.csv",
+    "wine": STUDIES / "wine_data.csv",
+    "diabetes": STUDIES / "diabetes_data_raw.csv.gz",
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
 def test_tables_of_others_go_from_file_to_release(page, table):
-    wine = Path(sklearn.__file__).parent / "datasets/data/wine_data.csv"
-    load(
-        page, {"adult": ADULT / "adult.csv", "firms": FIRMS, "baskets": BASKETS / "groceries.csv", "wine": wine}[table]
-    )
+    load(page, TABLES[table])
     base = here(page)
     for step in ("load?values=true", "roles", "hierarchies", "goals"):
         visit(page, f"{base}/{step}")
         assert problems_of(page) == []
-    assert page.locator("#more-goals .what").count() + page.locator("#methods .what").count() > 30
+    assert page.locator("#methods .what").count() >= 35
     run(page)
     visit(page, f"{base}/compare")
-    assert "verdict" in page.locator(".lead .verdict").get_attribute("class")
+    assert page.locator(".lead .verdict").count() == 1
     assert problems_of(page) == []
 
 

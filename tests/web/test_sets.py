@@ -76,7 +76,7 @@ def test_from_sets_to_an_export_that_verifies(pages, api, tmp_path):
     page = pages.get(f"/projects/{project}/compare?values=true")
     assert "Ready to hand over" in page.text
     assert "pear|wine|apple" in page.text
-    assert "What changed" in page.text
+    assert "What changed" in pages.get(f"/projects/{project}/compare?tab=lost").text
     release = pages.get(f"/projects/{project}/runs/{run}/release").text
     shown = [line.split("|") if line else [] for line in release.splitlines()]
     assert oracle_sets.is_km_anonymous(shown, 4, 2)

@@ -65,6 +65,7 @@ def test_from_dropped_baskets_to_an_export_that_verifies(page, tmp_path):
     page.click("button.primary")
     done(page)
     press(page, "text=Next: compare before and after", "**/compare")
+    press(page, ".tabs >> text=Records", "**tab=records")
     page.click("text=Show values")
     page.wait_for_selector("table.data")
     reloaded(page)

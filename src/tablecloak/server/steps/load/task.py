@@ -15,11 +15,12 @@ from tablecloak.data.coded_baskets import split_items
 from tablecloak.data.table import ColumnType
 from tablecloak.dicom import image_profile
 from tablecloak.engines.choose import bytes_in_memory
-from tablecloak.errors import CloakError
+from tablecloak.errors import CloakError, DataError
 from tablecloak.io.header import Repair, repaired_names
 from tablecloak.io.notation import Notation
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
+from tablecloak.profile.policy_text import scalar
 from tablecloak.profile.profile import DELIMITED, FileFacts, Profile, inspect_frame
 from tablecloak.profile.starter import starter_policy
 from tablecloak.progress import Progress
@@ -110,7 +111,7 @@ def profile(request: ProfileRequest, _progress: Progress) -> ProfileAnswer:
         layout = sniff(source)
         frame, n_rows = tables.looked_at(source, request.means)
         inspected = image_profile(frame) if home_task.is_image_table(source.path) else _inspected(frame, layout)
-        suggested = starter_policy(inspected, source=source.path.name, preset=request.preset)
+        suggested = _starting_text(inspected, source.path.name, request.preset)
     except CloakError as error:
         raise tables.nameless(error, source) from None
     return ProfileAnswer(
@@ -118,12 +119,24 @@ def profile(request: ProfileRequest, _progress: Progress) -> ProfileAnswer:
         n_rows,
         frame.height if frame.height < n_rows else None,
         _form_of(layout, () if source.repair else offered_repairs(layout)),
-        suggested.text,
+        suggested,
         {name: shape_of(frame[name]) for name in frame.columns},
         bytes_in_memory(layout),
         {c.name: _words(c.notation) for c in layout.columns if c.notation is not None},
         {c.name: c.question.text for c in layout.columns if c.question is not None},
     )
+
+
+def _starting_text(inspected: Profile, source: str, preset: str) -> str:
+    """The suggested policy; where nothing is recognised, one that takes every column for what others may know, so that
+    somebody who knows better can go on from there."""
+    try:
+        return starter_policy(inspected, source=source, preset=preset).text
+    except DataError:
+        columns = [f"  {scalar(column.name)}: {{role: quasi}}" for column in inspected.columns]
+        why = "# No column looks like something others know about a person: read every role."
+        lines = [why, "version: 1", f"input: {scalar(source)}", "columns:", *columns, "others: drop", "goals:"]
+        return "\n".join([*lines, "  - {model: k-anonymity, k: 5}", "algorithm: {kind: auto}", ""])
 
 
 def _words(notation: Notation) -> str:
@@ -161,7 +174,7 @@ def needs_repair(request: FileRequest, _progress: Progress) -> bool:
         layout = sniff(tables.with_header(source))
     except CloakError:
         return True
-    is_named = all(name.strip() for name in layout.names)
+    is_named = all(name.strip() for name in layout.names) and len(layout.names) == len(repaired.names)
     return layout.format in DELIMITED and (not is_named or repaired.encoding != layout.encoding)
 
 
