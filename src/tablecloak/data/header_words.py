@@ -14,6 +14,8 @@ _Matcher = Callable[[str], object]
 _PLAIN = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ı": "i"})
 # A word of a header of so many letters may be the beginning of a longer one.
 CUT_OFF = 6
+# Kinds whose columns are published with their values: half a word is not enough for that.
+WHOLE_WORDS = frozenset({"health", "belief", "income", "amount", "survey-weight"})
 # Headers that say nothing: v1, x, q12b, col_3, Unnamed: 0, 17.
 _SAYS_NOTHING = re.compile(
     r"[a-z]?|[a-z]{1,2}\d+[a-z]?|\d+|(?:var|col|column|field|feature|feat|attr|attribute|item|unnamed|spalte|champ|campo"
@@ -47,7 +49,7 @@ def says(name: str, kind: str) -> bool:
     whole, patterns, pairs = _entries(kind)
     if whole & words or any(pattern(word) for pattern in patterns for word in words):
         return True
-    if any(word in _beginnings(kind) for word in words if len(word) >= CUT_OFF):
+    if kind not in WHOLE_WORDS and any(word in _beginnings(kind) for word in words if len(word) >= CUT_OFF):
         return True
     return any(all(any(part(word) for word in words) for part in parts) for parts in pairs)
 
