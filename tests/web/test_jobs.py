@@ -83,7 +83,7 @@ def test_stop_publishes_the_best_so_far(app, api, pages):
     losses = [e["loss"] for e in events if e.get("kind") == "best"]
     assert losses == sorted(losses, reverse=True)
     assert found["result"]["loss"] <= losses[-1] + 1e-9
-    assert "Best loss so far" in pages.get(f"{here}/run").text
+    assert "How the search came to it" in pages.get(f"{here}/run").text
 
 
 KILLED = """
