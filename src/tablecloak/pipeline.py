@@ -219,6 +219,7 @@ def check(
         prepared = prepare(engine, table, plan, timed=timed, look=findings_before)
         plan, solved, is_recounted = prepared.plan, None, False
         sampled, not_shown = None, None
+        loss: float | None
         if exact or shape.is_instant(prepared.coding):  # all that a run does but write
             solved = search(prepared, timed, demand.threads)
             if solved.engine.recounts_unwritten:

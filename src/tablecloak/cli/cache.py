@@ -24,13 +24,14 @@ def info(*, settings: Settings) -> None:
 
     folders = kept.versions()
     elsewhere = os.environ.get("NUMBA_CACHE_DIR")
+    n_bytes = sum(folder.n_bytes for folder in folders)
     report = {
         "folder": str(kept.home()),
-        "bytes": sum(folder.n_bytes for folder in folders),
+        "bytes": n_bytes,
         "versions": [_described(folder) for folder in folders],
         "elsewhere": elsewhere,
     }
-    lines = [f"{kept.home()}  {show_size(report['bytes'])}"]
+    lines = [f"{kept.home()}  {show_size(n_bytes)}"]
     for folder in folders:
         what = "this version" if folder.is_current else f"another version, not used for {folder.unused_days:.0f} days"
         lines.append(f"  {folder.path.name}  {folder.n_files:,} files, {show_size(folder.n_bytes)}  {what}")

@@ -67,9 +67,9 @@ def _report_of(said: Callable[[Mapping[str, Any]], Iterable[blocks.Block]]) -> C
 def _release(result: Any) -> Iterator[blocks.Block]:
     """A release: its verdict, how large its classes are, and some of its rows, which are published anyway."""
     yield from check_run_verify.summary(result.report.to_dict())
-    sizes = () if result.class_sizes is None else np.unique(result.class_sizes, return_counts=True)
-    if len(sizes):
-        pairs = list(zip(sizes[0].tolist(), sizes[1].tolist(), strict=True))
+    if result.class_sizes is not None:
+        sizes, n_classes = np.unique(result.class_sizes, return_counts=True)
+        pairs = list(zip(sizes.tolist(), n_classes.tolist(), strict=True))
         labels, counts = release.size_bands(pairs)
         yield blocks.Figure(blocks.UprightBars("Class sizes", labels, counts, axis="records in a class"))
     if result.n_rows:
