@@ -59,7 +59,7 @@ def sampled_loss(problem: Problem) -> SampledLoss:
 def _losses(problem: Problem, nodes: Sequence[IntArray]) -> FloatArray:
     """The mean loss of a record and attribute of every node, cut into classes."""
     part = problem.table.reordered(np.concatenate(nodes))
-    node_of_tuple = np.repeat(np.arange(len(nodes)), [len(rows) for rows in nodes])
+    node_of_tuple: IntArray = np.repeat(np.arange(len(nodes)), [len(rows) for rows in nodes])
     classes = partition_nodes(replace(problem, table=part), CutRule(by_saving=True, relaxed=False), node_of_tuple)
     per_record = (classes.losses(part.domains) @ part.space.weight / part.space.n_dims)[classes.class_of_tuple]
     weights = part.weights if len(part.weights) else np.ones(part.n_tuples)
@@ -104,7 +104,7 @@ class _Descent:
             np.bincount(column, weights, minlength=n).astype(np.int64)
             for column, n in zip(codes, self.table.space.n_codes.tolist(), strict=True)
         ]
-        is_tried = np.zeros(len(codes), bool)
+        is_tried: BoolArray = np.zeros(len(codes), bool)
         least = max(self.goal.min_size, int(self.n_records(rows) * LEAST_SHARE))
         while (cut := cut_of_counts.plain(self.table.space, counts, is_tried, least)) is not None:
             left = codes[cut[0]] <= cut[1]
