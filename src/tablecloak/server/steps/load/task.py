@@ -163,8 +163,8 @@ def offered_repairs(layout: Layout) -> tuple[Repair, ...]:
 
 
 def needed_repair(request: FileRequest, _progress: Progress) -> dict[str, bool]:
-    """How a file is read that can only be worked with if its header is repaired: names are missing or twice, or its bytes are
-    not what its mark says."""
+    """How a file is read that can only be worked with if its header is repaired: names are missing or twice, or its
+    bytes are not what its mark says."""
     source = Source(request.path)
     try:
         repaired = sniff(replace(source, repair=True))
