@@ -224,7 +224,7 @@ SPOILT = {
     "a quote": ('age,"s""ex",it\'s,ill', {}, ["age", 's"ex', "it's", "ill"]),
     "no name": (",sex,n,ill", {}, ["column_1", "sex", "n", "ill"]),
     "a long name": ("age,sex," + "how often " * 20 + ",ill", {}, ["age", "sex", "how often " * 20, "ill"]),
-    "a name twice": ("age,sex,age,ill", {}, ["age", "sex", "age_2", "ill"]),
+    "a name twice": ("age,sex,age,ill", {}, ["column_1", "column_2", "column_3", "column_4"]),
     "signs": ('age,"[sex]","a: b","#ill"', {}, ["age", "[sex]", "a: b", "#ill"]),
     "a mark and another encoding": ("größe,sex,n,ill", {"mark": MARK, "encoding": "cp1252"}, None),
 }

@@ -46,7 +46,6 @@ def read_again(sent: SentForm, at: AtProject) -> Response:
         options["header"] = sent.text("header") == "yes"
     if sent.text("names") == "repaired":
         options["repair"] = True
-        options.pop("header", None)  # whether there is one is found out
         if sent.text("encoding") == sent.text("found_encoding"):
             options.pop("encoding", None)  # found out without the mark at its beginning
     return _read(at, sent, lambda: load_service.reload(at.state, at.project, options, version=sent.version))

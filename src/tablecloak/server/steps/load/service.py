@@ -64,7 +64,7 @@ def dataset_profile(
 def reading_of(state: ServerState, dataset: Dataset) -> dict[str, Any]:
     """How a dataset is read at first: as it is written, or with its header repaired where it cannot be read else."""
     request = load_task.FileRequest(_path(state, dataset))
-    return {"repair": True} if state.ask(load_task.needs_repair, request) else {}
+    return dict(state.ask(load_task.needed_repair, request))
 
 
 def project_profile(state: ServerState, project: Project) -> load_task.ProfileAnswer:

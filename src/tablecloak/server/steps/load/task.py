@@ -162,20 +162,23 @@ def offered_repairs(layout: Layout) -> tuple[Repair, ...]:
     return repaired_names(layout.names).repairs if layout.format in DELIMITED and layout.header else ()
 
 
-def needs_repair(request: FileRequest, _progress: Progress) -> bool:
-    """Whether a file can only be worked with if its header is repaired: names are missing or twice, or its bytes are
-    not what its mark says."""
+def needed_repair(request: FileRequest, _progress: Progress) -> dict[str, bool]:
+    """How a file is read that can only be worked with if its header is repaired: names are missing or twice, or its
+    bytes are not what its mark says."""
     source = Source(request.path)
     try:
         repaired = sniff(replace(source, repair=True))
     except CloakError:
-        return False  # what is wrong is said when it is read as it is written
+        return {}  # what is wrong is said when it is read as it is written
     try:
         layout = sniff(tables.with_header(source))
-    except CloakError:
-        return True
+    except (
+        CloakError
+    ):  # names that are twice may be cells of a record: until somebody says that they are names, they are
+        return {"repair": True, "header": False}
     is_named = all(name.strip() for name in layout.names) and len(layout.names) == len(repaired.names)
-    return layout.format in DELIMITED and (not is_named or repaired.encoding != layout.encoding)
+    is_needed = layout.format in DELIMITED and (not is_named or repaired.encoding != layout.encoding)
+    return {"repair": True} if is_needed else {}
 
 
 def _form_of(layout: Layout, offered: tuple[Repair, ...]) -> FileForm:
