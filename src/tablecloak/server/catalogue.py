@@ -221,6 +221,7 @@ ALGORITHM_PICTURES: Mapping[str, Picture] = {
     "auto": partial(_cuts, (30, 4, 30, 44), (58, 4, 58, 44), (2, 24, 30, 24), (58, 26, 94, 26)),
     "mondrian": partial(_cuts, CUT_IN_TWO, (2, 24, 48, 24), (48, 24, 94, 24)),
     "single-dimensional": partial(_cuts, CUT_IN_TWO, (2, 24, 94, 24)),
+    "bins": partial(_cuts, (30, 4, 30, 44), (62, 4, 62, 44), (2, 24, 94, 24)),
     "tds": _tree,
     "ring": _circle,
     "suppression": partial(_grid, 1, 6, 7, 8),
