@@ -533,6 +533,8 @@ def covers(cell: str, value: Any, case: Case, name: str) -> bool:
         return True
     if cell.startswith("{") and cell.endswith("}") and text in members(cell):
         return True
+    if cell.startswith("all but {") and cell.endswith("}"):
+        return text not in members(cell.removeprefix("all but "))
     if kind == "text":
         is_mask = (case.policy["columns"][name].get("hierarchy") or {}).get("kind") == "mask" or text.isdigit()
         if is_mask and len(cell) == len(text) and all(c in ("*", t) for c, t in zip(cell, text, strict=True)):
