@@ -114,7 +114,7 @@ def test_a_table_of_identifiers_only_is_refused():
     ("data", "release"),
     [
         ("a.csv.gz", "a-release.csv"),
-        ("b.sav", "b-release.csv"),
+        ("b.sav", "b-release.sav"),
         ("c.parquet", "c-release.parquet"),
         ("d.xlsx", "d-release.xlsx"),
     ],
