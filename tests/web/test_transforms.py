@@ -66,7 +66,7 @@ def test_saving_roles_leaves_transforms_alone(pages, here):
 def test_what_does_not_fit_is_said_and_not_written(pages, here):
     refused = choose(pages, here, "pay", "round", base="-1")
     assert "base" in refused.text
-    assert "changed by" not in pages.get(f"{here}/roles").text
+    assert "changed by round" not in pages.get(f"{here}/roles").text
     assert pages.get(f"{here}/transforms?column=nobody").status_code == 404
 
 
