@@ -241,10 +241,8 @@ def covers(published, original, *, tree=None):
         return text_of(original) in leaves_under(tree, text)
     if isinstance(original, str) and re.fullmatch(r'"(?:[^"]|"")*"', text, re.DOTALL):
         return text[1:-1].replace('""', '"') == original
-    if text.startswith("{") and text.endswith("}"):
-        return text_of(original) in members(text)
-    if text.startswith("all but {") and text.endswith("}"):
-        return text_of(original) not in members(text.removeprefix("all but "))
+    if text.startswith(("{", "all but {")) and text.endswith("}"):
+        return (text_of(original) in members(text.removeprefix("all but "))) == text.startswith("{")
     return text == text_of(original) or _in_interval(text, original) or _matches_mask(text, text_of(original))
 
 
