@@ -31,7 +31,7 @@ IN_BROWSER = [
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run",
          "--disable-dev-shm-usage", "--disable-gpu"]  # fmt: skip
 # A limit for what will never happen, not a measure of speed.
-LIMIT_SECONDS = 600
+LIMIT_SECONDS = 300
 IMAGES = os.environ.get("TABLECLOAK_IMAGES")
 
 

@@ -158,7 +158,7 @@ def test_adult_from_file_to_verified_release(page, tmp_path):
         page.click("button:has-text('Generate')")
     page.wait_for_selector(".levels")
     visit(page, f"{here(page)}/hierarchies?column=education")
-    page.set_input_files("input[name=file]", ADULT / "adult_hierarchy_education.csv")
+    page.set_input_files("[aria-label='Hierarchy file']", ADULT / "adult_hierarchy_education.csv")
     with sending(page, "hierarchies"):
         page.click("text=Load hierarchy")
     page.wait_for_selector(".tree")
