@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 
-class Shown:
+class ShowsItself:
     """A result that shows itself: in one line among other values, with tables and charts in a notebook."""
 
     __slots__ = ()

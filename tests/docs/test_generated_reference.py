@@ -1,29 +1,23 @@
 """The reference pages say what the code says."""
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
+from pages import DOCS, script
 from pydantic import TypeAdapter
 
 from tablecloak import registry
 from tablecloak.cli.list import ListedKind, things_of
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(scope="module")
 def pages():
-    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs/build.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.pages()
+    return script("build").pages()
 
 
 def test_pages_are_up_to_date(pages):
     """If this fails: make docs."""
-    folder = ROOT / "docs/reference"
+    folder = DOCS / "reference"
     made = {p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8") for p in folder.rglob("*.md")}
     assert {name: text for name, text in made.items() if text.startswith("<!-- Made by")} == pages
 

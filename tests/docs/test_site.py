@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from pages import EVERY_PAGE, ROOT, name_of
+from pages import EVERY_PAGE, name_of, script
 from ruamel.yaml import YAML
 
 LOADED = {"img": "src", "link": "href", "script": "src"}
@@ -18,10 +18,7 @@ LOADED = {"img": "src", "link": "href", "script": "src"}
 
 @pytest.fixture(scope="module")
 def site():
-    spec = importlib.util.spec_from_file_location("docs_site", ROOT / "docs/site.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("site")
 
 
 @pytest.fixture(scope="module")

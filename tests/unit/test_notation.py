@@ -14,7 +14,7 @@ from tablecloak.errors import DataError
 from tablecloak.hierarchy.hierarchy_files import lint, read_hierarchy
 from tablecloak.io.cells import canonical_texts
 from tablecloak.io.months import MONTHS
-from tablecloak.io.notation import Evidence, Notation, is_format, strptime_of
+from tablecloak.io.notation import CellEvidence, Notation, is_format, strptime_of
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame
@@ -36,7 +36,7 @@ NAMES = {
 
 
 def written(cells, type_=ColumnType.TEXT, name="x"):
-    evidence = Evidence(name, type_)
+    evidence = CellEvidence(name, type_)
     evidence.add(pl.Series(name, cells))
     return evidence.decided()
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from browsing import a_browser, a_page
 from starlette.testclient import TestClient
 from without_browser import BASE, BEARER, Pages, settings_for
 
@@ -49,3 +50,17 @@ def pages(app):
 def api(app):
     """Signed in by the token that a script knows."""
     return TestClient(app, base_url=BASE, headers={"authorization": f"Bearer {BEARER}"})
+
+
+@pytest.fixture(scope="module")
+def browser():
+    # of this module only: as long as it is open, its process cannot run another loop of asyncio
+    with a_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(server, browser):
+    with a_page(browser, server) as page:
+        yield page
+        assert page.complaints == []

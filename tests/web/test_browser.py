@@ -14,8 +14,6 @@ import pytest
 from accessible import problems_of
 from browsing import (
     IN_BROWSER,
-    a_browser,
-    a_page,
     done,
     drop,
     everything,
@@ -48,20 +46,6 @@ def server(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, serving(folder, at=".local/share/tablecloak") as server:
         patch.setenv("HOME", str(folder))  # pictures show places as they are on other machines
         yield server
-
-
-@pytest.fixture(scope="module")
-def browser():
-    # of this module only: as long as it is open, its process cannot run another loop of asyncio
-    with a_browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(server, browser):
-    with a_page(browser, server) as page:
-        yield page
-        assert page.complaints == []
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ import sklearn
 from accessible import problems_of
 from browsing import (
     IN_BROWSER,
-    a_browser,
-    a_page,
     everything,
     finished_sample,
     here,
@@ -42,19 +40,6 @@ pytestmark = [
 def server(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("real")) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with a_browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(server, browser):
-    with a_page(browser, server) as page:
-        yield page
-        assert page.complaints == []
 
 
 def load(page, path):

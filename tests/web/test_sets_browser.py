@@ -6,8 +6,6 @@ import pytest
 from accessible import problems_of
 from browsing import (
     IN_BROWSER,
-    a_browser,
-    a_page,
     done,
     drop,
     everything,
@@ -28,10 +26,9 @@ pytestmark = IN_BROWSER
 
 
 @pytest.fixture
-def page(tmp_path):
-    with serving(tmp_path) as server, a_browser() as browser, a_page(browser, server) as page:
-        yield page
-        assert page.complaints == []
+def server(tmp_path):
+    with serving(tmp_path) as server:
+        yield server
 
 
 def test_from_dropped_baskets_to_an_export_that_verifies(page, tmp_path):

@@ -14,14 +14,14 @@ import numpy as np
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.attacks.row_classes import Codes, class_sizes, classes_of
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 
 LARGEST = 3
 MOST_COLUMNS = 12
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Risk(Shown):
+class Risk(ShowsItself):
     """How exposed the records of a table are to someone who knows all quasi-identifiers of a person."""
 
     n_records: int  # or persons

@@ -37,7 +37,7 @@ class PublishedValue:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PublishedColumn:
+class DecodedColumn:
     """A column of a release with what its cells stand for."""
 
     name: str
@@ -49,23 +49,23 @@ class PublishedColumn:
         return self.line is None and any(v.kind in ("set", "node", "all but") for v in self.values)
 
 
-def published_column(series: pl.Series, labels: Labels | None = None) -> PublishedColumn:
+def published_column(series: pl.Series, labels: Labels | None = None) -> DecodedColumn:
     """What the cells of a published column stand for, found out from the cells alone.
 
     Args:
         labels: those of its hierarchy, where that is at hand.
     """
     if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return PublishedColumn(series.name, None, ())
+        return DecodedColumn(series.name, None, ())
     texts = sorted(str(text) for text in series.drop_nulls().unique().to_list())
     line = _line_of(texts)
     if line is not None:
         values = sorted((_on_line(text, parse(text, line), line) for text in texts), key=_by_place)
-        return PublishedColumn(series.name, line, tuple(values))
+        return DecodedColumn(series.name, line, tuple(values))
     cells = [parse(text, "text", labels) for text in texts]
     if all(cell.kind == "exact" for cell in cells):
-        return PublishedColumn(series.name, None, ())
-    return PublishedColumn(series.name, None, tuple(_in_sets(texts, cells)))
+        return DecodedColumn(series.name, None, ())
+    return DecodedColumn(series.name, None, tuple(map(_in_sets, texts, cells)))
 
 
 def _line_of(texts: Sequence[str]) -> str | None:
@@ -115,25 +115,19 @@ def _by_place(value: PublishedValue) -> tuple[bool, Any, Any]:
     return (True, 0, 0) if place is None else (False, place, value.high if value.high is not None else place)
 
 
-def _in_sets(texts: Sequence[str], cells: Sequence[Cell]) -> list[PublishedValue]:
-    """Values of categories; what is not left out of all is what else the column shows."""
-    every: set[str] = set()
-    for cell in cells:
-        every |= {str(cell.text)} if cell.kind == "exact" else cell.members
-    values = []
-    for text, cell in zip(texts, cells, strict=True):
-        members = {str(cell.text)} if cell.kind == "exact" else cell.members
-        members = every - cell.members if cell.kind == "all but" else members
-        is_told = cell.kind not in ("any", "mask")
-        values.append(PublishedValue(text, cell.kind, members=tuple(sorted(members)) if is_told else None))
-    return values
+def _in_sets(text: str, cell: Cell) -> PublishedValue:
+    """A value of a category; of "all but" nobody who has only the release can name the members."""
+    if cell.kind in ("any", "mask", "all but"):
+        return PublishedValue(text, cell.kind)
+    members = {str(cell.text)} if cell.kind == "exact" else cell.members
+    return PublishedValue(text, cell.kind, members=tuple(sorted(members)))
 
 
 def analysed(frame: pl.DataFrame, labels: Mapping[str, Labels] | None = None) -> pl.DataFrame:
     """A release with what its cells stand for beside them.
 
     A column x of intervals is followed by `x_low`, `x_high` and `x_mid`, a column of sets by the list `x_set`; labels
-    become categories in their order. Where a cell says nothing (`*`), these are missing.
+    become categories in their order. Where a cell does not say it (`*`, `all but {Bern}`), these are missing.
     """
     series: list[pl.Series] = []
     for column in frame:
@@ -148,17 +142,17 @@ def analysed(frame: pl.DataFrame, labels: Mapping[str, Labels] | None = None) ->
     return pl.DataFrame(series)
 
 
-def _categories(column: pl.Series, published: PublishedColumn) -> pl.Series:
+def _categories(column: pl.Series, published: DecodedColumn) -> pl.Series:
     if not published.values:
         return column
     return column.cast(pl.String).cast(pl.Enum(list(dict.fromkeys(_shown(published)))))
 
 
-def _shown(published: PublishedColumn) -> list[str]:
+def _shown(published: DecodedColumn) -> list[str]:
     return [value.text for value in published.values]
 
 
-def _beside(column: pl.Series, published: PublishedColumn) -> list[pl.Series]:
+def _beside(column: pl.Series, published: DecodedColumn) -> list[pl.Series]:
     name = column.name
     if published.line is None and not published.has_sets:
         return []
@@ -190,7 +184,7 @@ def codebook(frame: pl.DataFrame, labels: Mapping[str, Labels] | None = None) ->
     )
 
 
-def _entries(column: pl.Series, published: PublishedColumn) -> list[tuple[Any, ...]]:
+def _entries(column: pl.Series, published: DecodedColumn) -> list[tuple[Any, ...]]:
     name, n_rows = column.name, max(1, len(column))
     kind = published.line or _type_of(column)
     plain = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column

@@ -11,7 +11,7 @@ import polars as pl
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.frames import DTYPES, normalize
-from tablecloak.io.notation import DATES, NUMBERS, Evidence, Notation
+from tablecloak.io.notation import DATES, NUMBERS, CellEvidence, Notation
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 from tablecloak.values.cell_grammar import format_value
 
@@ -140,7 +140,7 @@ def canonical_texts(texts: Sequence[str], type_: ColumnType, notation: Notation 
     if type_ is ColumnType.INTEGER:
         values = values.fill_null(parsed(written, type_, Notation(decimal=".")))
     elif values.has_nulls():
-        evidence = Evidence("text", ColumnType.TEXT)
+        evidence = CellEvidence("text", ColumnType.TEXT)
         evidence.add(written)
         values = values.fill_null(parsed(written, type_, evidence.decided().notation))
     return [

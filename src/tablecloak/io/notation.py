@@ -331,7 +331,7 @@ PLAIN = Written()
 
 
 @dataclass(slots=True)
-class Evidence:
+class CellEvidence:
     """What the cells of a column show, batch by batch."""
 
     name: str

@@ -15,7 +15,7 @@ from tablecloak.io.database import read_table, sniff_table
 from tablecloak.io.formats import Reading, format_and_compression, format_called
 from tablecloak.io.formats.delimited import sniff_bytes
 from tablecloak.io.header import REPAIR_HINT, Header
-from tablecloak.io.notation import PLAIN, Evidence, Written
+from tablecloak.io.notation import PLAIN, CellEvidence, Written
 from tablecloak.io.parts import files_of, is_many, sniff_parts
 from tablecloak.io.sources import ColumnSchema, Layout, Source, check_readable, identity_of, layout_of_frame
 
@@ -118,7 +118,7 @@ def _identity_of_all(source: Source) -> Hashable:
 
 
 def _decided(source: Source, layout: Layout, names: list[str]) -> dict[str, Written]:
-    evidence = {name: Evidence(name, layout.type_of(name)) for name in names}
+    evidence = {name: CellEvidence(name, layout.type_of(name)) for name in names}
     try:
         for batch in _cells(source.as_texts(names), layout, names):
             for name in names:

@@ -16,7 +16,7 @@ from tablecloak.data.table import ColumnType, Role
 from tablecloak.engines.choose import Demand
 from tablecloak.findings.base import Change, protected_columns
 from tablecloak.io.sources import Source, open_source
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 from tablecloak.models.base import Goal
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import ColumnSpec
@@ -113,7 +113,7 @@ class TableAdvice:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AdviceReport(Shown):
+class AdviceReport(ShowsItself):
     """Everything `tablecloak advise` says about a table."""
 
     columns: tuple[ColumnAdvice, ...]

@@ -22,7 +22,7 @@ from tablecloak.errors import DataError, require_columns
 from tablecloak.io.frames import column_type, from_frame
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source, is_place
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 from tablecloak.measure.attack.judged_columns import only_columns
 from tablecloak.measure.labels import PublishedColumn, counts_of_labels, records_of_frames, weighed_by
 from tablecloak.measure.other_shapes import finished_of
@@ -137,7 +137,7 @@ class Compared(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison(Shown):
+class Comparison(ShowsItself):
     """A release beside its original."""
 
     quasi: tuple[str, ...]

@@ -15,7 +15,7 @@ from tablecloak.engines.choose import Demand, EngineOptions, choose_memory
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import CloakError, IncompatibleChoice, PolicyError, did_you_mean
 from tablecloak.io.sources import Source
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 from tablecloak.measure.frontier import Knee, knee_of, on_frontier
 from tablecloak.metrics.base import every
 from tablecloak.policy.schema import Policy
@@ -75,7 +75,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Exploration(Shown):
+class Exploration(ShowsItself):
     """Risk and utility of every variant, which of them no other one beats on both, and the knee among these."""
 
     risk: str

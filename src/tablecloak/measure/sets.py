@@ -21,7 +21,7 @@ from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows, wanted_columns
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 from tablecloak.measure.attack.report import AttackReport
 from tablecloak.measure.compare import EXACT, SPREAD, AxisValue, ColumnComparison, PairTable, kept_column
 from tablecloak.metrics.base import Measurement
@@ -153,7 +153,7 @@ class BecameOf:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SetComparison(Shown):
+class SetComparison(ShowsItself):
     """Published sets beside their originals."""
 
     column: str

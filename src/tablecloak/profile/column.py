@@ -16,7 +16,7 @@ from tablecloak.data.header_words import says, words_of
 from tablecloak.data.nominal_codes import are_codes
 from tablecloak.data.table import ColumnType
 from tablecloak.io.frames import column_type
-from tablecloak.io.notation import WHOLE_FLOAT, Evidence, Notation, Question, Written
+from tablecloak.io.notation import WHOLE_FLOAT, CellEvidence, Notation, Question, Written
 from tablecloak.values.cell_grammar import format_value
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -65,7 +65,7 @@ class Column:
         """How the values are written: as all cells say or, where nobody looked at all, those of the sample."""
         if self.notation is not None or self.question is not None:
             return Written(self.type, self.notation, self.question)
-        evidence = Evidence(self.name, self.type)
+        evidence = CellEvidence(self.name, self.type)
         evidence.add(pl.Series(self.name, self.sample, dtype=pl.String))
         return evidence.decided()
 

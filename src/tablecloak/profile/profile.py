@@ -19,7 +19,7 @@ from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame, require_rows
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 from tablecloak.profile.column import Codes, Column, column_of
 from tablecloak.profile.dependencies import InformationGain, Structure, find_structure, telling_of
 from tablecloak.profile.detector import percent
@@ -78,7 +78,7 @@ class ColumnProfile:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Profile(Shown):
+class Profile(ShowsItself):
     """Everything `tablecloak inspect` says about a table."""
 
     n_rows: int

@@ -26,7 +26,7 @@ from tablecloak.engines.row_samples import sample_of
 from tablecloak.errors import DoesNotApplyError
 from tablecloak.findings.base import Finding, Status
 from tablecloak.io.places import Place
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
 from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
 from tablecloak.metrics.release_details import Details, Target, Weighed
@@ -61,7 +61,7 @@ def _peak_memory_bytes() -> int:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RunReport(Shown):
+class RunReport(ShowsItself):
     """What a run found, did and cost."""
 
     verification: Verification
@@ -135,7 +135,7 @@ class RunReport(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CheckReport(Shown):
+class CheckReport(ShowsItself):
     """Whether a policy is sound and its goal can be reached."""
 
     goals: list[str]

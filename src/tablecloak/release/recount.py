@@ -22,7 +22,7 @@ from tablecloak.engines.choose import Choice
 from tablecloak.errors import GoalNotMet
 from tablecloak.findings import strong_attack
 from tablecloak.findings.base import Finding, RareBounds, Recounted, Status, status_of
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 from tablecloak.models.base import Goal, Verdict
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, silent
@@ -70,7 +70,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Verification(Shown):
+class Verification(ShowsItself):
     """What the recount of a release says."""
 
     verdicts: list[Verdict]

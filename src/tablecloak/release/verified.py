@@ -15,7 +15,7 @@ from tablecloak.engines.local.engine import LocalEngine, table_of
 from tablecloak.io.atomic import Outputs, writing
 from tablecloak.io.frames import FrameKind
 from tablecloak.io.places import Place
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 from tablecloak.metrics.base import Measurement, ReleaseCounts, every, measure
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Timed
@@ -29,7 +29,7 @@ from tablecloak.release.shapes.base import Release, Shape, Stored
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VerifiedRelease(Shown):
+class VerifiedRelease(ShowsItself):
     """A release that was recounted and found to satisfy its goal; only such a value can be written."""
 
     _main: pl.DataFrame

@@ -67,7 +67,7 @@ class Bins:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _State:
+class _Binning:
     """Bins of all columns, the classes that they make, and what these lose."""
 
     bins: tuple[tuple[_Bin, ...], ...]  # by dimension, in their order
@@ -83,14 +83,14 @@ class _BinSearch:
     problem: Problem
     most: int
     budget: int  # records that may be left out
-    state: _State = field(init=False)
+    state: _Binning = field(init=False)
     axes: list[_Axis] = field(init=False)
-    history: list[_State] = field(init=False)
+    history: list[_Binning] = field(init=False)
 
     def __post_init__(self) -> None:
         table = self.problem.table
         self.axes = [_Axis.of(table, dim, domain) for dim, domain in enumerate(table.domains)]
-        whole = _State(tuple((axis.whole(),) for axis in self.axes))
+        whole = _Binning(tuple((axis.whole(),) for axis in self.axes))
         self.state = self._judged(whole) or whole
         self.history = [self.state]
 
@@ -124,7 +124,7 @@ class _BinSearch:
             split = (*bins[:at], *parts, *bins[at + 1 :])
             n_tried += 1
             progress.advance(n_tried)
-            trial = self._judged(_State((*self.state.bins[:dim], split, *self.state.bins[dim + 1 :])))
+            trial = self._judged(_Binning((*self.state.bins[:dim], split, *self.state.bins[dim + 1 :])))
             true_gain = -np.inf if trial is None else self.state.loss - trial.loss
             if trial is None or true_gain <= worth:
                 continue
@@ -136,7 +136,7 @@ class _BinSearch:
             for part in parts:
                 offer(part)
 
-    def _judged(self, state: _State) -> _State | None:
+    def _judged(self, state: _Binning) -> _Binning | None:
         """A state with its classes and its loss; None where too many records satisfy the goal nowhere."""
         numbers = [
             axis.numbers(bins)[self.table.quasi_codes(axis.dim)]
@@ -204,7 +204,7 @@ class _BinSearch:
                 return solution
         return solution
 
-    def _solution(self, state: _State) -> Solution:
+    def _solution(self, state: _Binning) -> Solution:
         table = self.table
         if state.classes is None or state.starred is None:  # even the table as one class fails: the recount says so
             state = replace(

@@ -8,11 +8,11 @@ from typing import Any
 
 from tablecloak.attacks.base import AttackResult
 from tablecloak.engines.choose import Choice
-from tablecloak.looks import Shown
+from tablecloak.looks import ShowsItself
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AttackReport(Shown):
+class AttackReport(ShowsItself):
     """What attackers achieve on a release and, where there is an original, would achieve on the original itself."""
 
     quasi: tuple[str, ...]

@@ -30,7 +30,7 @@ YEAR_STEPS = (1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Bins:
+class BinShares:
     """Shares of the records in each bin, before and after; both sum to 1 over the bins shown."""
 
     labels: tuple[str, ...]
@@ -41,7 +41,7 @@ class Bins:
 
 def quasi_bins(
     domain: Domain, before: IntArray, published: Coverage, *, names: Sequence[str | None], counts: IntArray, floor: int
-) -> Bins | None:
+) -> BinShares | None:
     """Bins of a quasi-identifier; None where too little was published to compare.
 
     Args:
@@ -58,7 +58,7 @@ def quasi_bins(
     return _grouped(group, labels, before, after, floor)
 
 
-def category_bins(labels: Sequence[str | None], before: IntArray, after: IntArray, floor: int) -> Bins | None:
+def category_bins(labels: Sequence[str | None], before: IntArray, after: IntArray, floor: int) -> BinShares | None:
     """Bins of a sensitive column, whose values are published as they are."""
     order = np.argsort(-before, kind="stable")  # common values first
     shown = [EMPTY if labels[i] is None else str(labels[i]) for i in order]
@@ -67,7 +67,9 @@ def category_bins(labels: Sequence[str | None], before: IntArray, after: IntArra
     return _grouped(group, [*shown, OTHER], before, after.astype(np.float64), floor)
 
 
-def ordered_bins(places: FloatArray, column: ColumnType, before: IntArray, after: IntArray, floor: int) -> Bins | None:
+def ordered_bins(
+    places: FloatArray, column: ColumnType, before: IntArray, after: IntArray, floor: int
+) -> BinShares | None:
     """Bins of a sensitive column of numbers or dates."""
     edges = _edges(places, before, column)
     inside = np.searchsorted(edges, places, side="right")
@@ -77,7 +79,7 @@ def ordered_bins(places: FloatArray, column: ColumnType, before: IntArray, after
 
 def _quasi_on_a_line(
     domain: Domain, places: FloatArray, before: IntArray, published: Coverage, counts: IntArray, floor: int
-) -> Bins | None:
+) -> BinShares | None:
     offset = int(domain.has_missing)
     edges = _edges(places, before[offset:], domain.type)
     inside = np.searchsorted(edges, places, side="right")
@@ -153,7 +155,9 @@ def _date_edges(low: float, high: float, per_day: int) -> FloatArray:
     return np.array([(d - EPOCH).days * per_day for d in starts], np.float64)
 
 
-def _joined(edges: FloatArray, column: ColumnType, before: FloatArray, after: FloatArray, floor: int) -> Bins | None:
+def _joined(
+    edges: FloatArray, column: ColumnType, before: FloatArray, after: FloatArray, floor: int
+) -> BinShares | None:
     """Neighbours joined until each bin holds enough records of the original."""
     cuts: list[int] = []  # edges that stay
     held = 0.0
@@ -168,7 +172,7 @@ def _joined(edges: FloatArray, column: ColumnType, before: FloatArray, after: Fl
         return None
     parts = [np.add.reduceat(c, [0, *(at + 1 for at in cuts)]) for c in (before, after)]
     bounds = tuple(_bound(edge, column) for edge in edges[cuts])
-    return Bins(_bin_labels(edges[cuts], column), _shares(parts[0]), _shares(parts[1]), bounds)
+    return BinShares(_bin_labels(edges[cuts], column), _shares(parts[0]), _shares(parts[1]), bounds)
 
 
 def _bin_labels(edges: FloatArray, column: ColumnType) -> tuple[str, ...]:
@@ -218,7 +222,9 @@ def _tree_groups(tree: Hierarchy, before: IntArray, published: set[str | None]) 
     return group, [*(EMPTY if label is None else label for label in tree.labels), OTHER]
 
 
-def _grouped(group: IntArray, labels: Sequence[str], before: IntArray, after: FloatArray, floor: int) -> Bins | None:
+def _grouped(
+    group: IntArray, labels: Sequence[str], before: IntArray, after: FloatArray, floor: int
+) -> BinShares | None:
     """Groups that hold enough records, the rest as other values if these are enough together."""
     other = len(labels) - 1
     n_before = _summed(group, before, other + 1)
@@ -234,7 +240,7 @@ def _grouped(group: IntArray, labels: Sequence[str], before: IntArray, after: Fl
         shown.append(other)
     if len(shown) < 2:
         return None
-    return Bins(tuple(labels[g] for g in shown), _shares(n_before[shown]), _shares(n_after[shown]))
+    return BinShares(tuple(labels[g] for g in shown), _shares(n_before[shown]), _shares(n_after[shown]))
 
 
 def _shares(counts: FloatArray) -> tuple[float, ...]:

@@ -23,7 +23,7 @@ from tablecloak.kernels.keys import group_keys
 from tablecloak.kernels.packed_codes import pack, plan_layout
 from tablecloak.models.base import PrivacyModel
 from tablecloak.release.facts.attacked import Background, attacks_on
-from tablecloak.release.facts.bins import Bins, category_bins, ordered_bins, quasi_bins
+from tablecloak.release.facts.bins import BinShares, category_bins, ordered_bins, quasi_bins
 from tablecloak.release.facts.public import floor_of
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, SensitiveDomain
 from tablecloak.values.cell_grammar import parse
@@ -56,7 +56,7 @@ class QuasiFacts:
     distinct_before: int
     distinct_after: int
     changed: float  # share of the original cells that are not published as they were
-    bins: Bins | None
+    bins: BinShares | None
     is_coarse: bool = False  # values are counted, before and after, by the finest node that may be published
 
 
@@ -70,7 +70,7 @@ class SensitiveFacts:
     top_share: float  # share of the most frequent value in the release
     worst_top_share: float  # the largest share that one value has in a class
     n_skewed: int  # classes in which one value has a share of SKEWED or more
-    bins: Bins | None
+    bins: BinShares | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ def _sensitive(parts: Sequence[Histogram], column: ColumnType, before: Before, f
     )
 
 
-def _sensitive_bins(hist: Histogram, column: ColumnType, before: Before, floor: int) -> Bins | None:
+def _sensitive_bins(hist: Histogram, column: ColumnType, before: Before, floor: int) -> BinShares | None:
     name, labels = hist.domain.name, hist.domain.labels
     sensitive = next((s for s in before.sensitive if s.name == name), None)
     if sensitive is None:

@@ -18,7 +18,7 @@ from tablecloak.models.base import PrivacyModel
 
 if TYPE_CHECKING:
     from tablecloak.attacks.base import AttackResult
-    from tablecloak.release.facts.bins import Bins
+    from tablecloak.release.facts.bins import BinShares
     from tablecloak.release.facts.subject import Subject
 
 # Without a goal that asks for larger classes, nothing about fewer records than this is shown.
@@ -116,7 +116,7 @@ def public_subject(subject: Subject) -> Subject:
     return replace(subject, run=public_run(subject.run), facts=facts)
 
 
-def _bins(bins: Bins | None, step: float) -> Bins | None:
+def _bins(bins: BinShares | None, step: float) -> BinShares | None:
     if bins is None:
         return None
     before, after = (tuple(rounded(share, step) for share in side) for side in (bins.before, bins.after))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tablecloak.release.facts.bins import Bins
+from tablecloak.release.facts.bins import BinShares
 from tablecloak.release.facts.collect import NEAR, SKEWED, Facts
 from tablecloak.release.facts.public import LEARNED_STEP, LOSS_STEP, public_run, public_subject, rounded, step_of
 from tablecloak.release.facts.subject import Step, Subject
@@ -373,7 +373,7 @@ def size_bands(sizes: Sequence[tuple[int, int]]) -> tuple[tuple[str, ...], tuple
     return (*labels[:-1], f"{starts[-1]}+" if is_open else labels[-1]), tuple(counts)
 
 
-def _bins_figure(title: str, bins: Bins | None, floor: int, how: str) -> Iterator[Block]:
+def _bins_figure(title: str, bins: BinShares | None, floor: int, how: str) -> Iterator[Block]:
     if bins is None:
         text = "Nothing to compare: values are published only in groups, and a report names no others."
         yield blocks.Figure(None, text, title=title)

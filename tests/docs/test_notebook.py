@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from pages import script
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("nbclient")
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def docs():
-    spec = importlib.util.spec_from_file_location("docs_notebook", ROOT / "docs/notebook.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("notebook")
 
 
 @pytest.fixture(scope="module")
