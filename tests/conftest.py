@@ -13,7 +13,9 @@ from hypothesis import settings
 import effort
 
 # A deadline would be an assertion about time. Where nobody watches, a failure must come back when it is run again.
-settings.register_profile("tablecloak", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
+settings.register_profile(
+    "tablecloak", max_examples=effort.often(100), deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True
+)
 settings.register_profile("fast", settings.get_profile("tablecloak"), max_examples=20)
 settings.load_profile("tablecloak")
 
@@ -41,10 +43,20 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # tables are tiny, and pytest-xdist uses the processors
     if is_fast(config):
         settings.load_profile("fast")
-        effort.factor = min(effort.factor, 0.5)
-        os.environ.setdefault("POLARS_MAX_THREADS", "1")  # tables are tiny, and pytest-xdist uses the processors
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Sessions of Spark and browsers take long to start: each has one process that runs all tests of it."""
+    for item in items:
+        group = "spark" if "spark" in getattr(item, "fixturenames", ()) or "[spark" in item.nodeid else None
+        if "browser" in getattr(item, "fixturenames", ()):
+            group = item.path.stem
+        if group:
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_ignore_collect(collection_path, config):
