@@ -89,8 +89,12 @@ docs-site: $(VENV)/.installed-docs
 	$(BIN)/python docs/site.py build/site
 	$(BIN)/python -m zensical build --strict --config-file build/site/mkdocs.yml
 
+# With compiled kernels for this version of Python and this kind of machine; those of a PC twice, for old ones too.
 wheel: $(STAMP)
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	rm -rf build/kernels
+	for processor in $$(test "$$(uname -m)" = x86_64 && echo x86-64 x86-64-v3 || echo generic); do \
+	  NUMBA_CACHE_DIR=build/kernels NUMBA_CPU_NAME=$$processor NUMBA_CPU_FEATURES= $(BIN)/tablecloak cache warm || exit 1; done
+	TABLECLOAK_KERNELS=build/kernels $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,7 +9,7 @@ import pytest
 import tablecloak as tc
 from notes import Notes
 from tablecloak.algorithms.topdown.auto import Auto
-from tablecloak.kernels import dispatch
+from tablecloak.kernels import dispatch, kept
 from tablecloak.kernels.box_search import search_loop
 from tablecloak.sample import patients
 
@@ -50,8 +50,8 @@ def test_kernels_that_were_kept_need_no_compiler(monkeypatch, labels):
 
 
 def test_a_kernel_is_kept_once_it_was_compiled(tmp_path, monkeypatch):
-    numba = pytest.importorskip("numba")
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    pytest.importorskip("numba")
+    monkeypatch.setattr(kept.KernelLocator, "folder", tmp_path)
     loop = dispatch.jit(twice)
     assert not dispatch.was_kept(loop)
     assert dispatch.machine_code(loop)(2) == 4

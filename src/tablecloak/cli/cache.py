@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Annotated, Any
 
@@ -23,13 +22,11 @@ def info(*, settings: Settings) -> None:
     from tablecloak.kernels import kept
 
     folders = kept.versions()
-    elsewhere = os.environ.get("NUMBA_CACHE_DIR")
     n_bytes = sum(folder.n_bytes for folder in folders)
     report = {
         "folder": str(kept.home()),
         "bytes": n_bytes,
         "versions": [_described(folder) for folder in folders],
-        "elsewhere": elsewhere,
     }
     lines = [f"{kept.home()}  {show_size(n_bytes)}"]
     for folder in folders:
@@ -37,8 +34,6 @@ def info(*, settings: Settings) -> None:
         lines.append(f"  {folder.path.name}  {folder.n_files:,} files, {show_size(folder.n_bytes)}  {what}")
     if not any(folder.is_current and folder.n_files for folder in folders):
         lines.append("Nothing is compiled for this version yet. Next: tablecloak cache warm")
-    if elsewhere:
-        lines.append(f"NUMBA_CACHE_DIR is set: kernels are now kept in {elsewhere}, which is not cleaned up.")
     emit(settings, report, lines)
 
 
@@ -73,7 +68,7 @@ def warm(*, settings: Settings) -> None:
     begin = time.perf_counter()
     warm_up(refines=True, as_sets=True)
     seconds = time.perf_counter() - begin
-    folder = os.environ.get("NUMBA_CACHE_DIR") or str(kept.current())
+    folder = str(kept.current())
     emit(
         settings,
         {"folder": folder, "seconds": round(seconds, 2)},

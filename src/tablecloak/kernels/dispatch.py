@@ -161,7 +161,7 @@ def machine_code(loop: Loop) -> Any:
             marked = _loops[loop]
             copy = _in_machine_code(marked.source)
             if loop not in _machine_code:  # its namespace may have asked for it
-                _machine_code[loop] = _compiler()(**marked.options)(copy)
+                _machine_code[loop] = _compiled(copy, marked.options)
         return _machine_code[loop]
 
 
@@ -185,13 +185,24 @@ def was_kept(loop: Loop) -> bool:
     return any(Path(compiled.stats.cache_path).glob(f"*.{compiled.__name__}-*.{version}*.nbi"))
 
 
-def _compiler() -> Any:
-    """numba's decorator, its cache where ours is."""
+def _compiled(loop: FunctionType, options: dict[str, bool]) -> Any:
+    """What numba makes of a function, kept where ours are."""
     _load_without_scipy()
     numba = importlib.import_module("numba")
-    if not numba.config.CACHE_DIR:  # set by NUMBA_CACHE_DIR
-        numba.config.CACHE_DIR = str(kept.use())
-    return numba.njit
+    _choose_processor(numba.config)
+    before = numba.config.CACHE_LOCATOR_CLASSES
+    numba.config.CACHE_LOCATOR_CLASSES = f"{kept.KernelLocator.__module__}.{kept.KernelLocator.__name__}"
+    try:
+        return numba.njit(**options)(loop)
+    finally:
+        numba.config.CACHE_LOCATOR_CLASSES = before
+
+
+def _choose_processor(config: Any) -> None:
+    """Compile for a kind of processor, unless somebody chose another or numba already compiles for this very one."""
+    target: Any = importlib.import_module("numba.core.registry").cpu_target
+    if config.CPU_NAME is None and "_toplevel_target_context" not in vars(target):
+        config.CPU_NAME, config.CPU_FEATURES = kept.processor(), ""
 
 
 def _load_without_scipy() -> None:

@@ -1,22 +1,32 @@
 """Where compiled kernels are kept: a folder for every version of them, and none for long that nobody uses.
 
 numba notices a change in the file of a kernel, but not in the files of kernels that it calls. A folder is therefore
-named by the text of all of them: another version of any kernel never finds it.
+named by the text of all of them: another version of any kernel never finds it, and every copy of this one does.
+
+Wheels bring compiled kernels along (`make wheel`). They are copied to the folder of the version, where others join
+them: a package that cannot be written is no hindrance.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import FunctionType
 
 OLD_DAYS = 30  # without use, after which the kernels of another version are removed
 DAY = 86_400  # seconds
+BROUGHT = Path(__file__).parent / "compiled"  # what a wheel brings along
+# Instructions that x86-64-v3 has beyond the first of its kind, as LLVM calls them.
+V3 = frozenset({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +48,30 @@ class KernelFolder:
 
 def home() -> Path:
     """Where all versions are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tablecloak"
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tablecloak"
+
+
+@cache
+def version() -> str:
+    """A name for the text of all kernels."""
+    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return hashlib.sha256(sources).hexdigest()[:16]
 
 
 def current() -> Path:
     """The folder of this version."""
-    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    return home() / f"kernels-{hashlib.sha256(sources).hexdigest()[:16]}"
+    return home() / f"kernels-{version()}"
+
+
+def processor() -> str:
+    """What kernels are compiled for: a kind of processor that many machines share, so that they can share kernels."""
+    from llvmlite import binding
+
+    if not binding.get_process_triple().startswith("x86_64"):
+        return "generic"
+    has = binding.get_host_cpu_features()
+    return "x86-64-v3" if all(has.get(name) for name in V3) else "x86-64"
 
 
 def versions() -> list[KernelFolder]:
@@ -54,13 +81,62 @@ def versions() -> list[KernelFolder]:
 
 
 def use() -> Path:
-    """The folder of this version, marked as used now; other versions that nobody used for long are removed."""
+    """The folder of this version, marked as used now; other versions that nobody used for long are removed.
+
+    Where it cannot be written it is a temporary one, of this process.
+    """
     folder = current()
-    with suppress(OSError):  # a home that cannot be written keeps nothing, and the compiler finds another place
+    try:
         folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
         os.utime(folder)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="tablecloak-kernels-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with suppress(OSError):  # a full disk: what is missing is compiled
+        _unpack(folder)
         remove(each for each in versions() if each.unused_days > OLD_DAYS and not each.is_current)
     return folder
+
+
+def _unpack(folder: Path) -> None:
+    """Copy what a wheel brought along, but for kernels that are there; the index of one comes after its code."""
+    brought = BROUGHT / f"kernels-{version()}"
+    if not brought.is_dir():
+        return
+    there = {path.name for path in folder.iterdir()}
+    indexes = [path for path in sorted(brought.glob("*.nbi")) if path.name not in there]
+    for index in indexes:
+        for path in [*brought.glob(f"{index.stem}.*.nbc"), index]:
+            partial = folder / f"{path.name}.{os.getpid()}"
+            shutil.copyfile(path, partial)
+            partial.replace(folder / path.name)
+
+
+class KernelLocator:
+    """Tells numba where a kernel is kept, wherever its source lies (see the locators of `numba.core.caching`)."""
+
+    folder: Path | None = None  # of this process
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+
+    @classmethod
+    def from_function(cls, function: FunctionType, _source: str) -> KernelLocator:
+        cls.folder = cls.folder or use()
+        return cls(function.__code__.co_firstlineno)
+
+    def ensure_cache_path(self) -> None:
+        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        return str(self.folder)
+
+    def get_source_stamp(self) -> str:
+        return version()
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
 
 
 def remove(folders: Iterable[KernelFolder]) -> None:
