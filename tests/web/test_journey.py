@@ -73,3 +73,23 @@ def test_every_step_of_the_sample_can_be_reloaded(pages):
         assert first.text == second.text
     for page in ("/", "/help", "/admin"):
         assert pages.get(page).status_code == 200
+
+
+def test_a_sheet_with_doubled_names_is_opened_and_its_names_are_repaired(pages, tmp_path):
+    workbooks = pytest.importorskip("xlsxwriter")
+    with workbooks.Workbook(str(tmp_path / "people.xlsx")) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.write_row(0, 0, ["age", "age", "its", "ill"])
+        for i in range(60):
+            sheet.write_row(i + 1, 0, [20 + i % 9, i % 5, "fm"[i % 2], "abc"[i % 3]])
+    with (tmp_path / "people.xlsx").open("rb") as file:
+        loaded = pages.send(pages.get("/"), "/open/upload", files={"file": ("people.xlsx", file, "application/zip")})
+    here = f"/projects/{project_in(loaded)}"
+    assert "61 records" in loaded.text  # names that are twice may be cells, until somebody says that they are names
+    assert "no header" in loaded.text
+    assert 'name="other_delimiter"' not in loaded.text
+    named = pages.send(loaded, f"{here}/load", header="yes", names="repaired")
+    assert "60 records" in named.text
+    assert "the same name as column 1" in named.text
+    assert '"age_2"' in named.text
+    assert "header: true, repair: true" in pages.get(f"{here}/policy").text.replace("&#39;", "'")
