@@ -63,6 +63,7 @@ class ShownColumn:
     role: str  # suggested
     looks_like: str
     reason: str
+    publishes: str  # of it, by the suggested role
 
 
 @dataclass(frozen=True, slots=True)
