@@ -93,7 +93,8 @@ def ring(starts: IntArray, n_rows: int, k: int, shifts: IntArray) -> IntArray:
     sizes = np.diff(np.append(starts, n_rows))
     begin, size = np.repeat(starts, sizes)[:, None], np.repeat(sizes, sizes)[:, None]
     first = np.arange(n_rows)[:, None] - begin - np.repeat(shifts, sizes)[:, None]
-    return begin + (first + np.arange(k)) % size
+    rows: IntArray = begin + (first + np.arange(k)) % size
+    return rows
 
 
 def boxes_of_rows(codes: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
