@@ -55,7 +55,7 @@ EXACT = {
     "sensitive": {"sensitive"},
     "either": {"quasi", "sensitive"},
     "amount": {"quasi", "sensitive"},
-    "weight": {"weight", "sensitive"},  # where exact ones would single people out
+    "weight": {"weight"},
     "text": {"drop"},
     "constant": {"keep", "drop"},
 }

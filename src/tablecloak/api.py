@@ -19,11 +19,11 @@ from tablecloak.hierarchy.hierarchy_files import read_hierarchy
 from tablecloak.io.places import place_of
 from tablecloak.io.sources import is_place, open_source
 from tablecloak.io.tabular import read_frame
+from tablecloak.measure import exposure
 from tablecloak.policy.load import load_policy
 from tablecloak.policy.schema import Policy
 from tablecloak.policy.sections import ColumnSpec
-from tablecloak.profile.profile import Profile, inspect_file, inspect_frame
-from tablecloak.profile.uniqueness import risk_of_frame
+from tablecloak.profile.profile import Profile, inspect_frame, inspect_source
 from tablecloak.release.apply import apply_frame
 from tablecloak.release.outcome import sentence
 from tablecloak.release.recount import Verification
@@ -61,25 +61,42 @@ def roles(
     return columns
 
 
-def risk(data: Any, columns: Mapping[str, ColumnSpec] | Policy) -> Risk:
-    """The risk of a table as it stands, before or after anonymisation; a frame, a place or a stream of CSV."""
+def risk(
+    data: Any,
+    columns: Mapping[str, ColumnSpec] | Policy,
+    *,
+    weight: str | None = None,
+    header: bool | None = None,
+    repair: bool = False,
+) -> Risk:
+    """The risk of a table as it stands, before or after anonymisation; a frame, a place or a stream of CSV.
+
+    Args:
+        columns: roles of columns; quasi-identifiers count.
+        weight: the column that says how many people each record of a survey stands for: the result has the risk of
+            being linked with the population that they add up to (`weighted`).
+        header: whether the first row of a file has the names of columns; None: find out.
+        repair: a header that is missing or spoilt gets names.
+    """
     specs = columns.columns if isinstance(columns, Policy) else columns
     quasi = [name for name, spec in specs.items() if spec.role is Role.QUASI]
-    with open_source(data, expected=frozenset(quasi)) as source:
-        return risk_of_frame(read_frame(source, columns=quasi), quasi)
+    with open_source(data, header=header, repair=repair) as source:
+        return exposure.risk(source, quasi, weight=weight)
 
 
-def inspect(data: Any, *, population: int | None = None) -> Profile:
+def inspect(data: Any, *, population: int | None = None, header: bool | None = None, repair: bool = False) -> Profile:
     """The profile of a table: types, distinct values, suggested roles, uniqueness, risk.
 
     Args:
         data: a polars, pandas or Arrow frame, a place, or a stream of CSV.
         population: number of people that the table is a sample of; None estimates nothing about them.
+        header: whether the first row of a file has the names of columns; None: find out.
+        repair: a header that is missing or spoilt gets names.
     """
-    with open_source(data) as source:
+    with open_source(data, header=header, repair=repair) as source:
         if source.is_frame:
             return inspect_frame(source.frame, population=population)
-        return inspect_file(source.table or source.path, population=population)
+        return inspect_source(source, population=population)
 
 
 def verify(release: Any, policy: Policy, *, original: Any = None, side: Any = None) -> Verification:

@@ -6,7 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import tablecloak as tc
 from oracle_models import individual_risk
+from tablecloak.errors import IncompatibleChoice
 
 N = 60
 EVERY_ZIP = "{77130, 77131, 77132, 77133, 77134, 77135, 77136, 77137, 77138}"
@@ -189,3 +191,18 @@ def test_attacks_are_listed_and_explained(cloak):
     outcome = cloak("explain", "definetti")
     assert outcome.code == 0
     assert "Kifer" in outcome.out
+
+
+def test_python_and_the_command_line_tell_the_same_weighted_risk(cloak, data):
+    rows = [("1", "f", 20.0), ("1", "f", 4.5), ("2", "m", 8.0)]
+    Path("survey.csv").write_text("age,sex,w\n" + "\n".join(f"{a},{s},{w}" for a, s, w in rows), encoding="utf-8")
+    told = cloak("risk", "survey.csv", "--quasi", "age,sex", "--weight", "w", "--json").data["weighted"]
+    roles = tc.roles(quasi=["age", "sex"])
+    for survey in ("survey.csv", pl.read_csv("survey.csv")):
+        risk = tc.risk(survey, roles, weight="w")
+        assert risk.weighted.to_dict() == told
+        assert risk.to_dict()["weighted"] == told
+        assert "Among the 32 people that weights add up to" in str(risk)
+        assert tc.risk(survey, roles).weighted is None
+    with pytest.raises(IncompatibleChoice, match="both quasi-identifier and weight"):
+        tc.risk("survey.csv", tc.roles(quasi=["age", "w"]), weight="w")

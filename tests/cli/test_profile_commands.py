@@ -240,3 +240,38 @@ def test_quiet_commands_say_what_is_not_met(cloak, tmp_path, monkeypatch):
     outcome = cloak("verify", "one.csv", "--policy", "one-policy.yaml", "-q")
     assert outcome.code == 3
     assert "k-anonymity" in outcome.out
+
+
+SPOILT = "age,age,'sex'\n" + "".join(f"{20 + i % 9},{i % 4},{'fm'[i % 2]}\n" for i in range(40))
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("inspect", "spoilt.csv"),
+        ("init", "spoilt.csv"),
+        ("advise", "spoilt.csv"),
+        ("risk", "spoilt.csv", "--quasi", "age,age_2,sex"),
+        ("hierarchy", "build", "spoilt.csv", "age_2", "--kind", "order"),
+        ("hierarchy", "check", "sex.csv", "spoilt.csv", "sex"),
+    ],
+    ids=" ".join,
+)
+def test_every_verb_that_takes_a_table_repairs_its_header_where_asked(cloak, tmp_path, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spoilt.csv").write_text(SPOILT)
+    (tmp_path / "sex.csv").write_text("f;*\nm;*\n")
+    refused = cloak(*verb)
+    assert refused.code == 5
+    assert "--repair" in refused.err
+    assert cloak(*verb, "--repair").code == 0
+
+
+def test_repair_is_for_tables_not_for_policies(cloak, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spoilt.csv").write_text(SPOILT)
+    assert cloak("init", "spoilt.csv", "--repair").code == 0
+    assert cloak("advise", "spoilt-policy.yaml").code == 0
+    refused = cloak("advise", "spoilt-policy.yaml", "--repair")
+    assert refused.code == 2
+    assert "repair: true" in refused.err

@@ -102,7 +102,7 @@ COLUMNS = {
     ),
     "weights": ("survey_weight", [1.5, 2.0, 2.5] * 100, None, {"role": "weight"}),
     "exact weights": (
-        "survey_weight", [1 + i / 7 for i in range(N)], "microaggregation", AVERAGED,
+        "survey_weight", [1 + i / 7 for i in range(N)], "microaggregation", {**AVERAGED, "role": "weight"},
     ),
     "categories": ("colour", ["red", "blue", "green"] * 100, "k-anonymity-generalisation", {"role": "quasi"}),
     "yes or no": ("smokes", [True, False, True] * 100, "k-anonymity-generalisation", {"role": "quasi"}),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import codecs
+from datetime import date
 
+import polars as pl
 import pytest
 
+from tablecloak.engines.disk.stream import stream_source
 from tablecloak.errors import DataError
 from tablecloak.io.header import LONGEST_NAME, repaired_names
 from tablecloak.io.sniff import proposed_header, sniff
@@ -143,3 +146,108 @@ def test_a_proposal_is_made_from_text_alone():
     header = proposed_header("age,age,\n30,1,2\n31,2,2\n")
     assert header.names == ("age", "age_2", "column_3")
     assert [r.column for r in header.repairs] == [2, 3]
+
+
+# Formats with typed columns ------------------------------------------------------------------------------------------
+
+
+def sheet(path, rows):
+    """A workbook as somebody types it in: cells one by one, None left out."""
+    workbooks = pytest.importorskip("xlsxwriter")
+    with workbooks.Workbook(str(path), {"default_date_format": "yyyy-mm-dd"}) as workbook:
+        table = workbook.add_worksheet()
+        for at, row in enumerate(rows):
+            for column, cell in enumerate(row):
+                if cell is not None:
+                    table.write(at, column, cell)
+    return path
+
+
+RECORDS = [[30 + i, i, "fm"[i % 2], date(2020, 1, 1 + i)] for i in range(9)]
+
+
+def test_a_sheet_with_doubled_empty_and_overlong_names_is_refused_as_a_text_file_is(tmp_path):
+    path = sheet(tmp_path / "a.xlsx", [["age", "age", None, "x" * 99], *RECORDS])
+    with pytest.raises(DataError, match="duplicate column names: 'age'") as refused:
+        sniff(Source(path))
+    assert "input.repair: true" in str(refused.value.hint)
+    header = proposed_header(Source(path))
+    assert header.names == ("age", "age_2", "column_3", "x" * LONGEST_NAME)
+    assert [(r.column, r.reason) for r in header.repairs] == [
+        (2, "the same name as column 1"), (3, "no name"), (4, f"longer than {LONGEST_NAME} characters"),
+    ]  # fmt: skip
+    frame = read_frame(Source(path, repair=True))
+    assert frame.columns == list(header.names)
+    assert frame.rows() == [tuple(row) for row in RECORDS]
+
+
+def test_a_sheet_without_a_header_is_read_as_a_text_file_without_one(tmp_path):
+    path = sheet(tmp_path / "a.xlsx", RECORDS)
+    for source in (Source(path), Source(path, header=False), Source(path, repair=True)):
+        assert sniff(source).header is False
+        assert read_frame(source).rows() == [tuple(row) for row in RECORDS]
+        assert read_frame(source).columns == ["column_1", "column_2", "column_3", "column_4"]
+
+
+def test_a_first_row_of_a_sheet_that_may_be_a_record_is_asked_about_and_taken_for_one_in_repairs(tmp_path):
+    rows = [["Anna Keller", "nurse"], ["Peter Moser", "cook"], ["Maria Luca", "smith"], ["Ali Demir", "clerk"]]
+    path = sheet(tmp_path / "a.xlsx", rows)
+    with pytest.raises(HeaderUnclear) as question:
+        sniff(Source(path))
+    assert "input.repair: true" in str(question.value.hint)
+    assert "Keller" not in str(question.value)
+    layout = sniff(Source(path, repair=True))
+    assert layout.names == ("column_1", "column_2")
+    assert not any("Keller" in repair.reason for repair in layout.repairs)
+    assert read_frame(Source(path, repair=True)).height == 4
+
+
+@pytest.mark.parametrize("above", [[["Report 2020"]], [["Report 2020"], []], [[], ["Report"], ["by hand"], []]])
+def test_rows_above_the_table_of_a_sheet_are_left_out_in_repairs(tmp_path, above):
+    path = sheet(tmp_path / "a.xlsx", [*above, ["age", "n", "sex", "day"], *RECORDS])
+    with pytest.raises(DataError) as refused:
+        sniff(Source(path))
+    assert "input.repair: true" in str(refused.value.hint)
+    frame = read_frame(Source(path, repair=True))
+    assert frame.columns == ["age", "n", "sex", "day"]
+    assert frame.rows() == [tuple(row) for row in RECORDS]
+    assert "above the table" in sniff(Source(path, repair=True)).repairs[0].reason
+
+
+def test_a_table_that_begins_somewhere_in_the_sheet_is_read_as_it_is(tmp_path):
+    path = sheet(tmp_path / "a.xlsx", [[], [], [None, "age", "n", "sex", "day"], *([None, *row] for row in RECORDS)])
+    frame = read_frame(Source(path))
+    assert frame.columns == ["age", "n", "sex", "day"]
+    assert frame.rows() == [tuple(row) for row in RECORDS]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "arrow"])
+def test_names_of_typed_files_are_repaired_where_that_is_asked_for(tmp_path, kind):
+    frame = pl.DataFrame({"it's": [1, 2], "": ["a", "b"], "x" * 99: [0.5, 1.5], "its": [3, 4]})
+    write = {"parquet": frame.write_parquet, "jsonl": frame.write_ndjson, "arrow": frame.write_ipc}[kind]
+    write(tmp_path / f"a.{kind}")
+    source = Source(tmp_path / f"a.{kind}", repair=True)
+    names = ("its_2", "column_2", "x" * LONGEST_NAME, "its")
+    assert sniff(source).names == names
+    assert [r.column for r in sniff(source).repairs] == [1, 2, 3]
+    assert read_frame(source).rows() == frame.rows()
+    assert read_frame(source, columns=["its"])["its"].to_list() == [3, 4]
+    assert sniff(Source(source.path)).names == tuple(frame.columns)
+
+
+def test_every_file_of_a_folder_is_repaired_by_its_own_names(tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    pl.DataFrame({"a'ge": [1, 2], "sex": ["f", "m"]}).write_parquet(folder / "1.parquet")
+    pl.DataFrame({"sex": ["m", "m"], "age": [3, 4]}).write_parquet(folder / "2.parquet")
+    source = Source(folder, repair=True)
+    assert read_frame(source).to_dict(as_series=False) == {"age": [1, 2, 3, 4], "sex": ["f", "m", "m", "m"]}
+    batches = list(stream_source(source, ["age"], {}, 1))
+    assert [age for batch in batches for age in batch["age"]] == [1, 2, 3, 4]
+
+
+def test_a_parquet_file_with_two_columns_of_one_name_says_so(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table([[1], [2]], names=["age", "age"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="two columns of the file have the same name"):
+        sniff(Source(tmp_path / "a.parquet", repair=True))

@@ -11,7 +11,7 @@ import oracle_sets
 import tablecloak as tc
 from tablecloak.data import itemsets
 from tablecloak.errors import CloakError, IncompatibleChoice
-from tablecloak.io.places import place_of
+from tablecloak.io.sources import Source
 from tablecloak.measure.attack import attack
 from tablecloak.measure.compare import compare
 from tablecloak.measure.sets import expose_sets
@@ -249,7 +249,7 @@ def test_files_say_what_frames_say(shop):
     frames = attack(frame_of(sets), frame_of(shown), policy=policy_of(k=3, m=2))
     assert known(frames) == known(judged.attacks)
     for name, there in (("sets.txt", sets), ("mild.txt", shown)):
-        told = expose_sets(place_of(str(folder / name)), "items", format="sets", n_known=3).to_dict()
+        told = expose_sets(Source.of(str(folder / name), format="sets"), "items", n_known=3).to_dict()
         is_told(told["risk"], oracle_sets.candidates(there, 3), 2)
 
 
@@ -271,6 +271,6 @@ def test_what_is_about_columns_is_refused_by_name(option):
 
 def test_sets_in_a_table_have_a_separator(tmp_path):
     (tmp_path / "t.csv").write_text("who,bought\na,milk|gin\nb,milk\nc,\n")
-    found = expose_sets(tmp_path / "t.csv", "bought", separator="|").to_dict()
+    found = expose_sets(Source(tmp_path / "t.csv"), "bought", separator="|").to_dict()
     is_told(found["risk"], oracle_sets.candidates([["milk", "gin"], ["milk"], []], 2), 2)
     assert found["items_column"] == "bought"

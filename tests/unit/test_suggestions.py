@@ -84,7 +84,8 @@ def test_every_published_number_of_its_own_is_that_of_k_records(header):
     policy = tc.suggest_policy(frame)
     published = tc.anonymize(frame, policy).frame[header].to_list()
     assert min(published.count(number) for number in set(published)) >= 5
-    assert any(goal.sensitive_columns == (header,) for goal in policy.goals)
+    is_named = any(goal.sensitive_columns == (header,) for goal in policy.goals)
+    assert is_named == (header != "poids_sondage")  # goals look at sums of weights at most
 
 
 def test_an_amount_on_which_records_stand_alone_is_not_published_as_it_is():
@@ -161,12 +162,55 @@ def test_dates_in_a_frame_that_are_stored_as_numbers_are_read_as_dates():
     assert published.str.contains(r"^(\*|\d{4}(-\d\d)?s?|\[.*\])$").all()
 
 
-def test_survey_weights_are_weights_unless_they_single_people_out():
+def test_exact_survey_weights_are_weights_that_k_records_share():
     shared = pl.DataFrame({"fnlwgt": [100.0, 250.5] * 100, "sex": ["m", "f"] * 100})
     exact = shared.with_columns(fnlwgt=pl.int_range(200) * 1.7)
     assert roles(shared)["fnlwgt"] == "weight"
-    assert str(tc.suggest_policy(exact).columns["fnlwgt"].role) == "sensitive"
+    assert tc.suggest_policy(shared).columns["fnlwgt"].transform == ()
+    assert str(tc.suggest_policy(exact).columns["fnlwgt"].role) == "weight"
     assert [each.name for each in tc.suggest_policy(exact).columns["fnlwgt"].transform] == ["microaggregate"]
+
+
+def beside_sex(name, numbers):
+    return pl.DataFrame({name: numbers, "sex": ["m", "f"] * (len(numbers) // 2)})
+
+
+DRAW = random.Random(5)
+EXPANSION = [round(DRAW.lognormvariate(6, 0.6), 2) if i % 6 else 400.0 for i in range(1200)]
+ADDING_UP = [x * 1200 / sum(EXPANSION) for x in EXPANSION]
+
+
+@pytest.mark.parametrize("numbers", [EXPANSION, ADDING_UP], ids=["people", "mean one"])
+@pytest.mark.parametrize(
+    "header",
+    ["wt", "weight", "pweight", "Gewicht", "poids", "peso", "waga", "hhwt", "finalwgt", "fnlwgt", "WTFA_SA", "PERWT"],
+)
+def test_survey_weights_that_nearly_all_differ_are_weights(header, numbers):
+    assert 900 < len(set(numbers)) < 1200
+    assert roles(beside_sex(header, numbers))[header] == "weight"
+
+
+@pytest.mark.parametrize("header", ["wt", "weight", "Gewicht", "poids", "peso"])
+def test_weights_of_bodies_are_no_survey_weights(header):
+    draw = random.Random(6)
+    kilograms = [round(draw.gauss(72, 13), 1) for _ in range(1200)]
+    children = [round(draw.uniform(3, 80), 1) for _ in range(1200)]
+    grams = [draw.gauss(3300, 500) for _ in range(1200)]
+    for numbers in (kilograms, children, grams):
+        assert roles(beside_sex(header, numbers))[header] == "quasi"
+
+
+def test_a_header_that_does_not_decide_gets_a_hint_at_weights():
+    def reason(name, numbers):
+        return tc.inspect(beside_sex(name, numbers)).columns[0].advice.reason
+
+    hint = "may be a survey weight: set role weight"
+    draw = random.Random(6)
+    assert hint in reason("weight", [draw.gauss(72, 13) for _ in range(1200)])
+    assert hint in reason("v7", ADDING_UP)
+    assert hint not in reason("v7", EXPANSION)
+    assert hint not in reason("income", [draw.gauss(0, 1) for _ in range(1200)])
+    assert hint not in reason("fnlwgt", EXPANSION)  # which says it
 
 
 def test_whole_numbers_stored_as_decimals_are_whole_numbers():

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
-from tablecloak.algorithms.topdown.ring import ring
+from tablecloak.algorithms.topdown.ring import boxes_of_rows, ring
 from tablecloak.attacks.linkage_knowing_everybody import link_chances
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
@@ -120,7 +120,7 @@ def test_v07c_ring_of_the_two_classes():
         fit_domain(pl.Series("Zip", T7A["Zip"]), ColumnType.TEXT, make_hierarchy=masked),
     ]
     codes = np.stack([c.astype(np.int64) for _, c in fitted], axis=1)
-    lo, hi = ring(codes, np.array([0, 3]), 2, np.zeros(2, np.int64))
+    lo, hi = boxes_of_rows(codes, ring(np.array([0, 3]), len(codes), 2, np.zeros(2, np.int64)))
     labels = [domain.labels(lo[:, i], hi[:, i]) for i, (domain, _) in enumerate(fitted)]
     ages = fitted[0][0].values.to_list()
     assert [(ages[a], ages[b]) for a, b in zip(lo[:, 0], hi[:, 0], strict=True)] == RING

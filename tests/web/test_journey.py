@@ -7,6 +7,7 @@ import re
 import polars as pl
 import pytest
 
+import tablecloak as tc
 from tablecloak.cli.main import main
 
 pytestmark = pytest.mark.slow
@@ -73,3 +74,74 @@ def test_every_step_of_the_sample_can_be_reloaded(pages):
         assert first.text == second.text
     for page in ("/", "/help", "/admin"):
         assert pages.get(page).status_code == 200
+
+
+def test_a_sheet_with_doubled_names_is_opened_and_its_names_are_repaired(pages, tmp_path):
+    workbooks = pytest.importorskip("xlsxwriter")
+    with workbooks.Workbook(str(tmp_path / "people.xlsx")) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.write_row(0, 0, ["age", "age", "its", "ill"])
+        for i in range(60):
+            sheet.write_row(i + 1, 0, [20 + i % 9, i % 5, "fm"[i % 2], "abc"[i % 3]])
+    with (tmp_path / "people.xlsx").open("rb") as file:
+        loaded = pages.send(pages.get("/"), "/open/upload", files={"file": ("people.xlsx", file, "application/zip")})
+    here = f"/projects/{project_in(loaded)}"
+    assert "61 records" in loaded.text  # names that are twice may be cells, until somebody says that they are names
+    assert "no header" in loaded.text
+    assert 'name="other_delimiter"' not in loaded.text
+    named = pages.send(loaded, f"{here}/load", header="yes", names="repaired")
+    assert "60 records" in named.text
+    assert "the same name as column 1" in named.text
+    assert '"age_2"' in named.text
+    assert "header: true, repair: true" in pages.get(f"{here}/policy").text.replace("&#39;", "'")
+
+
+def test_labels_for_analysts_are_a_choice_on_the_page_of_goals(pages):
+    here = f"/projects/{project_in(pages.send(pages.get('/'), '/open/sample'))}"
+    goals = pages.get(f"{here}/goals")
+    assert re.search(r'name="style" value="detailed" checked', goals.text)
+    assert "few labels that do not overlap" in goals.text
+
+    def sent(**form):
+        return pages.send(pages.get(f"{here}/goals"), f"{here}/goals", **form)
+
+    sent(action="algorithm", kind="mondrian")
+    chosen = sent(action="style", style="analyst")
+    assert re.search(r'name="style" value="analyst" checked', chosen.text)
+    text = pages.get(f"{here}/policy").text
+    assert "style: analyst" in text
+    assert "kind: bins" in text  # which finds few labels; mondrian does not
+    assert "Can be reached" in pages.light(here)
+    again = sent(action="algorithm", kind="mondrian")
+    assert re.search(r'name="style" value="detailed" checked', again.text)
+    assert "style: analyst" not in pages.get(f"{here}/policy").text
+    assert sent(action="style", style="loud").status_code == 422
+
+
+def test_the_page_of_roles_says_what_inspect_says_of_suggested_roles(pages, tmp_path):
+    rows = [{"born": f"19{50 + i % 40}-0{1 + i % 9}-12", "sex": "fm"[i % 2], "ill": "abc"[i % 3]} for i in range(90)]
+    pl.DataFrame(rows).write_csv(tmp_path / "people.csv")
+    with (tmp_path / "people.csv").open("rb") as file:
+        loaded = pages.send(pages.get("/"), "/open/upload", files={"file": ("people.csv", file, "text/csv")})
+    text = pages.get(f"/projects/{project_in(loaded)}/roles").text
+    for column in tc.inspect(tmp_path / "people.csv").to_dict()["columns"]:
+        assert f"publishes {column['publishes']}<" in text
+
+
+def test_the_page_of_roles_says_what_would_be_published_of_every_column(pages):
+    here = f"/projects/{project_in(pages.send(pages.get('/'), '/open/sample'))}"
+
+    def published():
+        text = pages.get(f"{here}/roles").text
+        names = re.findall(r'<select name="role:([^"]+)"', text)
+        return dict(zip(names, re.findall(r'<small class="publishes">publishes ([^<]+)</small>', text), strict=True))
+
+    before = published()
+    assert before["ssn"] == "nothing"
+    assert before["birth_date"].startswith("coarser values: by the hierarchy ")
+    assert before["diagnosis"] == "its values; goals hide whose they are"
+    pages.send(pages.get(f"{here}/roles"), f"{here}/roles", **{"role:diagnosis": "drop", "role:ssn": "identifier",
+               "transform:ssn": "star", "role:sex": "keep", "role:name": "person"})  # fmt: skip
+    after = published()
+    assert (after["diagnosis"], after["sex"], after["ssn"]) == ("nothing", "its values", "* in every record")
+    assert after["zip"] == before["zip"]

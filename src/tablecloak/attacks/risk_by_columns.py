@@ -15,9 +15,48 @@ import numpy as np
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.attacks.row_classes import Codes, class_sizes, classes_of
 from tablecloak.looks import ShowsItself
+from tablecloak.values.amounts import show_amount
 
 LARGEST = 3
 MOST_COLUMNS = 12
+
+
+def weighted_sentence(risk: Mapping[str, Any]) -> str:
+    """A weighted risk in words, from its plain data."""
+    return (
+        f"Among the {risk['people']:,.0f} people that weights add up to: individual risk max "
+        f"{show_amount(risk['highest'])}, {show_amount(risk['expected_links'])} records "
+        f"({risk['share']:.2%}) linked right in expectation, "
+        f"{show_amount(risk['expected_population_uniques'])} records unique in the population"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRisk:
+    """The risk of being linked with the population, as the weights of a survey tell it."""
+
+    n_records: int
+    people: float  # that the weights add up to
+    highest: float  # individual risk of the most exposed record
+    expected_links: float  # records linked right, if each is linked once
+    expected_population_uniques: float
+
+    @property
+    def share(self) -> float:
+        """Global risk: the share of records linked right in expectation."""
+        return self.expected_links / max(1, self.n_records)
+
+    def __str__(self) -> str:
+        return weighted_sentence(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "people": self.people,
+            "highest": self.highest,
+            "expected_links": self.expected_links,
+            "share": self.share,
+            "expected_population_uniques": self.expected_population_uniques,
+        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,6 +69,7 @@ class Risk(ShowsItself):
     average: float  # chance of singling out a record, on average
     n_classes: int = 0
     counted: str = "records"  # or persons, where somebody has several records and it is known who
+    weighted: WeightedRisk | None = None  # where a column says how many people records stand for
 
     @property
     def unique_share(self) -> float:
@@ -39,6 +79,7 @@ class Risk(ShowsItself):
         return (
             f"{self.n_unique:,} of {self.n_records:,} {self.counted} ({self.unique_share:.1%}) are unique. "
             f"Chance to single out a record: highest {self.highest:.2f}, average {self.average:.2f}"
+            f"{f'. {self.weighted}' if self.weighted else ''}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,6 +92,7 @@ class Risk(ShowsItself):
             "average": self.average,
             "classes": self.n_classes,
             "counted": self.counted,
+            **({"weighted": self.weighted.to_dict()} if self.weighted else {}),
         }
 
 

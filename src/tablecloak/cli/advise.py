@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.options import STREAM, Header, readable, readable_if_named
+from tablecloak.cli.options import STREAM, Header, Repair, readable, readable_if_named
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import Settings, uses
 from tablecloak.errors import PolicyError
@@ -27,6 +27,7 @@ def advise(
         bool, typer.Option("--techniques", help="Print the catalogue of techniques and the rules of choice.")
     ] = False,
     header: Header = None,
+    repair: Repair = False,
     settings: Settings,
 ) -> None:
     """Advise which technique fits each column and the table, with lines for a policy. Shows no cell of it."""
@@ -38,7 +39,11 @@ def advise(
     if target is None:
         raise PolicyError("name a table or a policy", hint="tablecloak advise FILE, or advise --techniques")
     if _is_policy(target):
-        _advise_policy(Path(target), data, header, settings)
+        if header is not None or repair:
+            option = "--header" if header is not None else "--repair"
+            hint = f"a policy says it: input: {{path: FILE, {option[2:]}: true}}"
+            raise PolicyError(f"{option} is for tables", hint=hint)
+        _advise_policy(Path(target), data, settings)
         return
     if data is not None:
         hint = f"a policy ends in {', '.join(POLICIES)}; name it first, then its data"
@@ -47,7 +52,7 @@ def advise(
     from tablecloak.report.about.advice import advised
 
     with readable(target) as source:
-        report = advise_on(source, header=header, demand=settings.demand).to_dict()
+        report = advise_on(source, header=header, repair=repair, demand=settings.demand).to_dict()
     report["file"] = str(place_of(target)) if target != STREAM else None
     emit(settings, report, advised(report))
 
@@ -56,9 +61,7 @@ def _is_policy(target: str) -> bool:
     return target.lower().endswith(POLICIES)
 
 
-def _advise_policy(path: Path, data: str | None, header: bool | None, settings: Settings) -> None:
-    if header is not None:
-        raise PolicyError("--header is for tables", hint="a policy says it: input: {path: FILE, header: true}")
+def _advise_policy(path: Path, data: str | None, settings: Settings) -> None:
     from tablecloak.measure.advise import advise as advise_on
     from tablecloak.policy.load import load_policy
     from tablecloak.report.about.advice import advised

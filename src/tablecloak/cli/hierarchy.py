@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tablecloak.cli.options import STREAM, Force, writable
+from tablecloak.cli.options import STREAM, Force, Header, Repair, writable
 from tablecloak.cli.output import emit, remark
 from tablecloak.cli.settings import Settings, accepting_settings, uses
 from tablecloak.errors import DataError, PolicyError
@@ -37,6 +37,8 @@ def build(
     ] = None,
     target: Annotated[Path, typer.Option("--output", "-o", help="File to write; - is stdout.")] = Path(STREAM),
     force: Force = False,
+    header: Header = None,
+    repair: Repair = False,
     settings: Settings,
 ) -> None:
     """Build a hierarchy over the values of a column."""
@@ -45,7 +47,7 @@ def build(
     from tablecloak.hierarchy.kinds.base import build as build_hierarchy
     from tablecloak.io.atomic import replace_when_done
 
-    values, column_type = _values(data, column)
+    values, column_type = _values(data, column, header, repair)
     hierarchy = build_hierarchy(spec, values, column_type)
     if str(target) == STREAM:
         with writable(STREAM) as file:
@@ -80,6 +82,8 @@ def check(
     data: Annotated[Path | None, typer.Argument(help="Data whose column it must fit.")] = None,
     column: Annotated[str | None, typer.Argument(help="Name of the column.")] = None,
     *,
+    header: Header = None,
+    repair: Repair = False,
     settings: Settings,
 ) -> None:
     """Find what is wrong or odd in a hierarchy file, line by line. Exit code 5 if something is wrong."""
@@ -93,7 +97,7 @@ def check(
 
     texts, as_column = None, None
     if data is not None and column is not None:
-        values, type_ = _values(data, column)
+        values, type_ = _values(data, column, header, repair)
         texts = [str(format_value(value)) for value in values]
         as_column = partial(canonical_texts, type_=ColumnType(type_))
     problems = [asdict(problem) for problem in lint(file, texts, as_column=as_column)]
@@ -111,13 +115,13 @@ def _spec(kind: str, changes: list[str]) -> Any:
     return hierarchy_from({"kind": kind, **{change.steps[0]: change.value for change in map(parse, changes)}})
 
 
-def _values(data: Path, column: str) -> tuple[list[Any], str]:
+def _values(data: Path, column: str, header: bool | None, repair: bool) -> tuple[list[Any], str]:
     """The distinct values of a column, without missing ones, and its type."""
     from tablecloak.io.sniff import sniff
     from tablecloak.io.sources import Source
     from tablecloak.io.tabular import read_frame
 
-    source = Source(data, expected=frozenset([column]))
+    source = Source(data, header=header, repair=repair, expected=frozenset([column]))
     cells = read_frame(source, columns=[column])[column]
     layout: Layout = sniff(source)
     return cells.drop_nulls().unique().sort().to_list(), str(layout.type_of(column))

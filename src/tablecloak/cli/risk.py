@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.options import column_names, readable
+from tablecloak.cli.options import Header, Repair, column_names, readable
 from tablecloak.cli.output import emit
 from tablecloak.cli.settings import ENGINE, Settings, uses
 from tablecloak.errors import PolicyError
@@ -42,6 +42,8 @@ def risk(
     format: Annotated[  # noqa: A002
         str | None, typer.Option("--format", help="Format of the file, where its name does not tell it: sets, csv, ..")
     ] = None,
+    header: Header = None,
+    repair: Repair = False,
     settings: Settings,
 ) -> None:
     """Measure how many records of a table are unique on the given columns, and how likely they are singled out."""
@@ -53,22 +55,24 @@ def risk(
         raise PolicyError("--weight estimates who is found by columns", hint="leave it out with --items")
     if items is None and separator is not None:
         raise PolicyError("--separator stands between items of sets", hint="leave it out with --quasi")
-    with readable(data) as source:
-        assert source is not None
+    with readable(data) as place:
+        from tablecloak.io.sources import Source
+
+        source = Source.of(place, format=format, header=header, repair=repair)
         if items is not None:
             from tablecloak.measure.sets import expose_sets
             from tablecloak.report.about.sets import exposed_sets
 
             report = expose_sets(
-                source, items, format=format, separator=separator, n_known=subsets or KNOWN, demand=settings.demand
+                source, items, separator=separator, n_known=subsets or KNOWN, demand=settings.demand
             ).to_dict()
             emit(settings, report, exposed_sets(report))
             return
-        from tablecloak.measure.exposure import expose_file
+        from tablecloak.measure.exposure import expose
         from tablecloak.report.about.table import exposed
 
-        report = expose_file(
-            source, column_names(quasi or ""), format=format, subsets=subsets or 0, people=people,
-            weight=weight, demand=settings.demand,
+        report = expose(
+            source, column_names(quasi or ""), subsets=subsets or 0, people=people, weight=weight,
+            demand=settings.demand,
         ).to_dict()  # fmt: skip
     emit(settings, report, exposed(report))

@@ -15,7 +15,7 @@ _PLAIN = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe"
 # A word of a header of so many letters may be the beginning of a longer one.
 CUT_OFF = 6
 # Kinds whose columns are published with their values: half a word is not enough for that.
-WHOLE_WORDS = frozenset({"health", "belief", "income", "amount", "survey-weight"})
+WHOLE_WORDS = frozenset({"health", "belief", "income", "amount", "survey-weight", "any-weight"})
 # Headers that say nothing: v1, x, q12b, col_3, Unnamed: 0, 17.
 _SAYS_NOTHING = re.compile(
     r"[a-z]?|[a-z]{1,2}\d+[a-z]?|\d+|(?:var|col|column|field|feature|feat|attr|attribute|item|unnamed|spalte|champ|campo"

@@ -88,7 +88,7 @@ def _said(shown: Shown, whole: Alike, count: int) -> str:
 def _on_column(shown: Shown, whole: Alike, name: str, count: int) -> Finding:
     beside = " with the published quasi-identifiers" if _known(shown) else ""
     fix = shown.drop(name)
-    text = f"{fix.text}; or role: quasi, if it may be known and coarser values will do"
+    text = f"{fix.text}; or {_otherwise(shown, name)}"
     return Finding(
         KIND,
         f"{_said(shown, whole, count)} on '{name}'{beside}, {_unlooked(shown, name)}",
@@ -97,6 +97,14 @@ def _on_column(shown: Shown, whole: Alike, name: str, count: int) -> Finding:
         count=count,
         share=count / max(1, whole.n_counted),
     )
+
+
+def _otherwise(shown: Shown, name: str) -> str:
+    """What else could be done about a column."""
+    spec = shown.policy.columns.get(name)
+    if spec is not None and spec.role is Role.WEIGHT:
+        return "accept it, if nobody outside knows weights"
+    return "role: quasi, if it may be known and coarser values will do"
 
 
 def _unlooked(shown: Shown, name: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 # Longer names are cut: no table shows them, and some databases refuse them.
 LONGEST_NAME = 63
-REPAIR_HINT = "say input.repair: true (inspect and init: --repair, which shows the names and why)"
+REPAIR_HINT = "say input.repair: true (without a policy: --repair; `inspect` then shows the names and why)"
 
 
 @dataclass(frozen=True, slots=True)

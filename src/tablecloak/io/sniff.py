@@ -168,4 +168,4 @@ def _refuse_duplicates(source: Source, layout: Layout) -> None:
 
 def _may_be_record(layout: Layout) -> bool:
     """Whether nothing but its place says that the first row of a file has names: there are no numbers below it."""
-    return layout.format in ("csv", "tsv") and all(c.type is ColumnType.TEXT for c in layout.columns)
+    return layout.format in ("csv", "tsv", "xlsx") and all(c.type is ColumnType.TEXT for c in layout.columns)

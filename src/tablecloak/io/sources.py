@@ -170,6 +170,12 @@ class ColumnSchema:
     may_be_odd: bool = True  # cells that were seen may have a notation of their own
     notation: Notation | None = None  # how its values are written, where that is not as usual
     question: Question | None = None  # what its cells do not say about that
+    name_in_file: str | None = None  # by which a format finds it, where its name was repaired or made
+
+    @property
+    def key(self) -> str:
+        """The name by which a format with typed columns finds it."""
+        return self.name if self.name_in_file is None else self.name_in_file
 
 
 @dataclass(frozen=True)
@@ -210,6 +216,10 @@ class Layout:
     def column(self, name: str) -> ColumnSchema:
         """A column by name."""
         return self.columns[self.names.index(name)]
+
+    def chosen(self, names: Iterable[str]) -> list[pl.Expr]:
+        """Columns of a file with typed columns, under the names that they have now."""
+        return [pl.col(self.column(name).key).alias(name) for name in names]
 
 
 def identity_of(source: Source) -> Hashable:

@@ -76,9 +76,10 @@ def read_slice(source: Source, layout: Layout, part: Part, columns: Sequence[str
             inside = {c.name: c.type for c in layout.columns if not c.is_folder}
             return read_frame(replace(file, types={**inside, **file.types}), columns=names)
         chosen_layout = replace(layout, columns=tuple(c for c in layout.columns if c.name in names))
+        own = sniff(file) if file.repair else layout  # files may differ in what was repaired
         try:
-            chosen = pl.scan_parquet(file.path, glob=False).slice(rows.start, rows.stop - rows.start).select(names)
-            return as_laid_out(chosen.collect(), file, chosen_layout, ())
+            chosen = pl.scan_parquet(file.path, glob=False).slice(rows.start, rows.stop - rows.start)
+            return as_laid_out(chosen.select(own.chosen(names)).collect(), file, chosen_layout, ())
         except (pl.exceptions.PolarsError, OSError) as exc:
             raise truncated(file.path, "Parquet") from exc
 

@@ -144,6 +144,7 @@ def advise(
     policy: Policy | None = None,
     *,
     header: bool | None = None,
+    repair: bool = False,
     demand: Demand | None = None,
 ) -> AdviceReport:
     """Which techniques fit the columns of a table and the table as a whole, with reasons and lines for a policy.
@@ -152,23 +153,23 @@ def advise(
         data: a polars, pandas or Arrow frame, a place, a stream of CSV, or a policy; None is the input of the policy.
             Where that is not there, advice is about roles alone.
         header: whether the first row has the names of columns; None: find out.
+        repair: a header that is missing or spoilt gets names.
     """
     if isinstance(data, Policy):
         data, policy = None, data
     if policy is None:
-        profile = _looked_at(data, header, demand)
-        return _of_table(profile)
+        with open_source(data, header=header, repair=repair) as source:
+            return _of_table(_looked_at(source, demand))
     if data is not None:
         with open_source(data) as given:
             return _of_policy(policy, _profile_under(policy, given, demand))
     return _of_policy(policy, _profile_under(policy, _input_of(policy), demand))
 
 
-def _looked_at(data: Any, header: bool | None, demand: Demand | None) -> Profile:
-    with open_source(data, header=header) as source:
-        if source.is_frame:
-            return inspect_frame(source.frame)
-        return inspect_source(source, demand=demand, verb="advise")
+def _looked_at(source: Source, demand: Demand | None) -> Profile:
+    if source.is_frame:
+        return inspect_frame(source.frame)
+    return inspect_source(source, demand=demand, verb="advise")
 
 
 def _input_of(policy: Policy) -> Source | None:

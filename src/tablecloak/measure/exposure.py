@@ -15,11 +15,11 @@ from tablecloak.engines.base import Engine, SensitiveColumn, Table
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, working_engine
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import IncompatibleChoice
-from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
-from tablecloak.io.tabular import refuse_empty, wanted_columns
+from tablecloak.io.tabular import read_frame, refuse_empty, wanted_columns
 from tablecloak.profile.column import column_of
+from tablecloak.profile.uniqueness import risk_of_frame
 from tablecloak.release.handover import risk_of
 from tablecloak.release.population import refuse_odd_weights
 from tablecloak.stats.classes import Counted
@@ -49,31 +49,6 @@ class Subsets:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedRisk:
-    """The risk of being linked with the population, as the weights of a survey tell it."""
-
-    n_records: int
-    people: float  # that the weights add up to
-    highest: float  # individual risk of the most exposed record
-    expected_links: float  # records linked right, if each is linked once
-    expected_population_uniques: float
-
-    @property
-    def share(self) -> float:
-        """Global risk: the share of records linked right in expectation."""
-        return self.expected_links / max(1, self.n_records)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "people": self.people,
-            "highest": self.highest,
-            "expected_links": self.expected_links,
-            "share": self.share,
-            "expected_population_uniques": self.expected_population_uniques,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class ExposureReport:
     """How exposed the records of a table are to someone who knows some columns, and to someone who knows all."""
 
@@ -84,7 +59,6 @@ class ExposureReport:
     choice: Choice  # the engine that counted
     subsets: Subsets | None = None  # where they were asked for
     population: tuple[PopulationUniqueness, ...] = field(default=())
-    weighted: WeightedRisk | None = None  # where a column says how many people records stand for
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of `tablecloak risk --json`."""
@@ -94,29 +68,27 @@ class ExposureReport:
             "published": {"columns": self.n_columns, **self.published.to_dict()},
             **(self.subsets.to_dict() if self.subsets else {}),
             **({"population": [e.to_dict() for e in self.population]} if self.population else {}),
-            **({"weighted": self.weighted.to_dict()} if self.weighted else {}),
             **self.choice.to_dict(),
         }
 
 
-def expose_file(
-    place: Place,
+def expose(
+    source: Source,
     quasi: Sequence[str],
     *,
-    format: str | None = None,  # noqa: A002
     subsets: int = 0,
     people: int | None = None,
     weight: str | None = None,
     demand: Demand | None = None,
 ) -> ExposureReport:
-    """The exposure of a file or a table of a database.
+    """The exposure of a table as it stands.
 
     Args:
         subsets: also the risk of every set of up to so many columns.
         people: size of the population that the table is a sample of.
         weight: the column that says how many people of it a record stands for.
     """
-    source = Source.of(place, format=format)
+    source = replace(source, expected=source.expected | set(quasi))
     layout = sniff(source)
     named = [*quasi, *([weight] if weight else [])]
     wanted = wanted_columns(layout, list(dict.fromkeys([*named, *layout.names])), source.location)
@@ -127,9 +99,25 @@ def expose_file(
                 hint="--engine local; or no --subsets",
             )
         table = engine.read(source, columns=wanted, categorical=quasi)
-        refuse_empty(table.n_rows, str(place))
+        refuse_empty(table.n_rows, source.location)
         report = _exposure(engine, table, tuple(quasi), choice, subsets, people)
-        return report if weight is None else replace(report, weighted=_weighted(engine, table, quasi, weight))
+        if weight is None:
+            return report
+        on_quasi = replace(report.on_quasi, weighted=_weighted(engine, table, quasi, weight))
+        return replace(report, on_quasi=on_quasi)
+
+
+def risk(source: Source, quasi: Sequence[str], *, weight: str | None = None) -> risk_by_columns.Risk:
+    """The risk to someone who knows some columns; with weights, also of being linked with the population."""
+    named = list(dict.fromkeys([*quasi, *([weight] if weight else [])]))
+    source = replace(source, expected=source.expected | set(named))
+    frame = read_frame(source, columns=named)
+    on_quasi = risk_of_frame(frame, quasi)
+    if weight is None:
+        return on_quasi
+    with working_engine(Demand(LocalEngine.name), frame.estimated_size()) as (engine, _):
+        table = engine.read(Source.in_memory(frame), columns=named, categorical=quasi)
+        return replace(on_quasi, weighted=_weighted(engine, table, quasi, weight))
 
 
 def _exposure(
@@ -154,7 +142,7 @@ def _subsets(frame: pl.DataFrame, largest: int) -> Subsets:
     )
 
 
-def _weighted(engine: Engine, table: Table, quasi: Sequence[str], weight: str) -> WeightedRisk:
+def _weighted(engine: Engine, table: Table, quasi: Sequence[str], weight: str) -> risk_by_columns.WeightedRisk:
     if weight in quasi:
         raise IncompatibleChoice(f"column '{weight}' cannot be both quasi-identifier and weight")
     recount = engine.class_stats(
@@ -164,7 +152,7 @@ def _weighted(engine: Engine, table: Table, quasi: Sequence[str], weight: str) -
     refuse_odd_weights(table, counted.domain, counted.totals)
     sizes = np.concatenate([part.size for part in recount.parts])
     people = np.concatenate([part.weighed for part in recount.parts if part.weighed is not None])
-    return WeightedRisk(
+    return risk_by_columns.WeightedRisk(
         int(sizes.sum()), float(people.sum()), float(individual_risk(sizes, people).max(initial=0.0)),
         expected_reidentifications(sizes, people), expected_population_uniques(sizes, people),
     )  # fmt: skip

@@ -17,7 +17,6 @@ from tablecloak.data.coded_baskets import Baskets, split_items
 from tablecloak.data.itemsets import ItemsetRisk, require_countable
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.choose import Choice, Demand, bytes_in_memory, choose_memory
-from tablecloak.io.places import Place
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows, wanted_columns
@@ -335,10 +334,9 @@ class ItemExposure:
 
 
 def expose_sets(
-    place: Place,
+    source: Source,
     column: str,
     *,
-    format: str | None = None,  # noqa: A002
     separator: str | None = None,
     n_known: int = 2,
     demand: Demand | None = None,
@@ -351,14 +349,13 @@ def expose_sets(
 
     Raises: IncompatibleChoice if there are too many itemsets to count.
     """
-    source = Source.of(place, format=format)
     layout = sniff(source)
     choice = choose_memory(demand or Demand(), bytes_in_memory(layout), verb="risk of sets of items")
     wanted_columns(layout, [column], source.location)
     is_of_sets = layout.format == "sets"
     between = separator or (layout.delimiter if is_of_sets else SEPARATOR)
     source = replace(source, delimiter=between if is_of_sets else None, types={column: ColumnType.TEXT})
-    cells = require_rows(read_frame(source, columns=[column]), place)[column]
+    cells = require_rows(read_frame(source, columns=[column]), source.location)[column]
     baskets = code_texts(*split_items(cells, between), n_rows=len(cells)).baskets
     require_countable(baskets.distinct()[0], n_known)
     return ItemExposure(column, SetFigures.of(baskets, n_known, k=2), choice)

@@ -46,6 +46,7 @@ class Column:
     sample: tuple[str, ...] = field(repr=False)
     lowest: float | None = field(default=None, repr=False)  # of numbers
     highest: float | None = field(default=None, repr=False)
+    mean: float | None = field(default=None, repr=False)
     years: float | None = field(default=None, repr=False)  # from the first to the last date
     n_alone: int = 0  # records whose value nobody else has
     is_whole: bool = False  # numbers without fractions, whatever their type
@@ -152,6 +153,7 @@ def column_of(series: pl.Series) -> tuple[Column, Codes]:
         sample=_sample(values, is_whole=is_whole and bool(len(values))),
         lowest=lowest,
         highest=highest,
+        mean=cast("float | None", series.mean()) if type_ in NUMBERS else None,
         years=_years(values) if type_ in (ColumnType.DATE, ColumnType.DATETIME) else None,
         is_whole=is_whole,
         is_ascending=bool((series.drop_nulls().diff().drop_nulls() > 0).all()) if type_ in NUMBERS else False,

@@ -231,7 +231,7 @@ def _with_partners(column: ColumnProfile, worst: ColumnSet) -> ColumnProfile:
 
 def _facts(path: Place, layout: Layout) -> FileFacts:
     if layout.format not in DELIMITED:
-        return FileFacts(str(path), layout.format, layout.n_bytes)
+        return FileFacts(str(path), layout.format, layout.n_bytes, repairs=layout.repairs)
     return FileFacts(
         str(path), layout.format, layout.n_bytes, layout.encoding, layout.delimiter, layout.compression, layout.repairs
     )  # fmt: skip

@@ -11,6 +11,7 @@ from tablecloak.data.header_words import says_nothing
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.profile.column import Codes, Column
 from tablecloak.profile.detector import Detection, detect, percent
+from tablecloak.profile.detectors.survey_weight import may_be_weight
 from tablecloak.profile.keys import RepeatedKey, is_key_type, is_one_to_one, repeated_keys, share_of_one
 
 # Below this many rows it says nothing that all values differ.
@@ -50,6 +51,8 @@ def advise(column: Column, detection: Detection | None) -> Advice:
     """
     advice = next(advice for rule in _RULES if (advice := rule(column, detection)))
     advice = replace(advice, reading={**column.reading, **advice.reading})
+    if advice.role in (Role.QUASI, Role.SENSITIVE) and may_be_weight(column):
+        advice = replace(advice, reason=f"{advice.reason}; may be a survey weight: set role weight")
     if advice.role is Role.IDENTIFIER and column.is_unique and "unique" not in advice.reason:
         return replace(advice, reason=f"unique, {advice.reason}")
     return advice

@@ -139,7 +139,9 @@ def page_of(source: Source, offset: int, limit: int) -> pl.DataFrame:
     """Some records in a row; what comes after them is not read."""
     layout = sniff(source)
     if layout.format == "parquet" and source.path.is_file():
-        part = pl.scan_parquet(source.path, glob=False).slice(offset, limit).collect()
+        part = (
+            pl.scan_parquet(source.path, glob=False).slice(offset, limit).select(layout.chosen(layout.names)).collect()
+        )
         return normalize(typed(part, source, layout))
     parts: list[pl.DataFrame] = []
     at = 0

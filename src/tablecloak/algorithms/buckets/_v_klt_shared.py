@@ -104,6 +104,7 @@ class ByRow(Variants):
     """What the steps that exchange rows share."""
 
     needs_sensitive: ClassVar[bool] = True
+    lists_values: ClassVar[bool] = True
 
     def refuses(self, goal: Goal) -> str | None:
         return refusal(goal, needs_sensitive=True)

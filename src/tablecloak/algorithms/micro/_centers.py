@@ -75,7 +75,8 @@ def check_ties(table: CodedTable, ties: Sequence[Tie]) -> tuple[str, ...]:
         for name in sorted({tie.target, *tie.columns} - set(numeric)):
             raise IncompatibleChoice(
                 f"the tie of '{tie.target}' speaks of '{name}', which is no numeric quasi-identifier",
-                hint=did_you_mean(name, numeric) or "give it role: quasi and no hierarchy",
+                hint=did_you_mean(name, numeric)
+                or "role: quasi and no hierarchy; type: integer if it looks like codes",
             )
     return tuple(_remark(table, tie, numeric) for tie in ties)
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.coded import CodedTable
-from tablecloak.data.domain import Domain
+from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.kernels.dispatch import pays
 from tablecloak.kernels.squares import COMPILED_FROM, Trees, nearest_outside, squared_distances
 
@@ -113,8 +113,8 @@ class PointRecords:
 
 
 def is_number(domain: Domain) -> bool:
-    """Numbers and dates without a hierarchy are averaged; everything else is a category."""
-    return domain.hierarchy is None and domain.type.is_ordered
+    """Numbers and dates without a hierarchy are averaged; everything else is a category, numbers that are codes too."""
+    return domain.kind is DomainKind.ORDERED
 
 
 def numbers_of(domain: Domain) -> FloatArray:

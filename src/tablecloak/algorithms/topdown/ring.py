@@ -10,7 +10,9 @@ import numpy as np
 from tablecloak.algorithms.base import Problem, Solution, algorithm
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.arrays import IntArray
+from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coded import CodedTable
+from tablecloak.data.domain import DomainKind
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import Progress
@@ -20,6 +22,8 @@ from tablecloak.stats.classes import Evidence
 @algorithm("ring", minimizes="NCP")
 class Ring:
     """Order the rows of a class in a ring and publish, for every row, the box of k neighbours in it.
+
+    Categories without a hierarchy are published as the set of the values that the k neighbours have.
 
     Every row is covered by k published rows and covers k itself, through k disjoint perfect matchings: k-concealment
     and (k,k)-anonymity. Which of the k matchings ties rows to sensitive values is drawn for every class, from the
@@ -48,11 +52,22 @@ class Ring:
         starts = np.searchsorted(classes.class_of_tuple[order], np.arange(classes.n_classes))
         codes = np.stack([problem.table.quasi_codes(d)[order] for d in range(problem.table.space.n_dims)], axis=1)
         shifts = problem.secret.stream("ring").integers(0, k, len(starts))
-        lo, hi = ring(codes, starts, k, shifts)
-        boxes, of_place = np.unique(np.concatenate([lo, hi], axis=1), axis=0, return_inverse=True)
+        rows = ring(starts, len(codes), k, shifts)
+        lo, hi = boxes_of_rows(codes, rows)
+        # categories publish the values of the k rows: these are covered as by their box, which is all that counts
+        listed = {
+            dim: CodeSets.of(np.arange(rows.size) // k, codes[rows, dim].reshape(-1), len(rows)).distinct()
+            for dim, domain in enumerate(problem.table.domains)
+            if domain.kind is DomainKind.SET
+        }
+        numbers = [number[:, None] for _, number in listed.values()]
+        _, firsts, of_place = np.unique(
+            np.concatenate([lo, hi, *numbers], axis=1), axis=0, return_index=True, return_inverse=True
+        )
         class_of_tuple = np.empty(len(order), np.int64)
         class_of_tuple[order] = of_place.reshape(-1)
-        return Solution(class_of_tuple, boxes[:, : lo.shape[1]], boxes[:, lo.shape[1] :])
+        sets = {dim: distinct.of_classes(number[firsts]) for dim, (distinct, number) in listed.items()}
+        return Solution(class_of_tuple, lo[firsts], hi[firsts], sets=sets)
 
 
 def _ring_order(table: CodedTable, classes: Solution) -> IntArray:
@@ -66,20 +81,25 @@ def _ring_order(table: CodedTable, classes: Solution) -> IntArray:
     return np.lexsort([*reversed(keys), classes.class_of_tuple])
 
 
-def ring(codes: IntArray, starts: IntArray, k: int, shifts: IntArray) -> tuple[IntArray, IntArray]:
-    """The box that each row publishes, rows given class by class in ring order, (n_rows, n_dims) each.
+def ring(starts: IntArray, n_rows: int, k: int, shifts: IntArray) -> IntArray:
+    """The k rows that what each row publishes must cover, (n_rows, k), rows given class by class in ring order.
 
-    Box j of a class holds its rows j to j + k - 1; row i of the class publishes box i - shift, which holds it.
+    Cell j of a class holds its rows j to j + k - 1; row i of the class publishes cell i - shift, which holds it.
 
     Args:
         starts: where each class begins; a class has at least `k` rows.
         shifts: (n_classes,) from 0 to k - 1, one of the k matchings of rows and boxes.
     """
-    sizes = np.diff(np.append(starts, len(codes)))
-    begin, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
-    first = np.arange(len(codes)) - begin - np.repeat(shifts, sizes)
-    lo = hi = codes[begin + first % size]
-    for step in range(1, k):
-        neighbour = codes[begin + (first + step) % size]
-        lo, hi = np.minimum(lo, neighbour), np.maximum(hi, neighbour)
+    sizes = np.diff(np.append(starts, n_rows))
+    begin, size = np.repeat(starts, sizes)[:, None], np.repeat(sizes, sizes)[:, None]
+    first = np.arange(n_rows)[:, None] - begin - np.repeat(shifts, sizes)[:, None]
+    rows: IntArray = begin + (first + np.arange(k)) % size
+    return rows
+
+
+def boxes_of_rows(codes: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """The boxes of the given rows, (n_rows, n_dims) each."""
+    lo = hi = codes[rows[:, 0]]
+    for neighbour in rows.T[1:]:
+        lo, hi = np.minimum(lo, codes[neighbour]), np.maximum(hi, codes[neighbour])
     return lo, hi

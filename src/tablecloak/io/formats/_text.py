@@ -17,6 +17,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.errors import DataError
 from tablecloak.io.cells import infer_type
 from tablecloak.io.formats._protect import unprotect
+from tablecloak.io.header import Repair, made_names, repaired_names
 from tablecloak.io.sources import HeaderUnclear, Source, truncated
 
 HEAD_BYTES = 1 << 19
@@ -130,6 +131,51 @@ def nul_error(path: Path, row: int, column: str | None = None) -> DataError:
 # Headers -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class FoundHeader:
+    """The names of columns, and whether the file has them."""
+
+    names: tuple[str, ...]
+    is_there: bool
+    repairs: tuple[Repair, ...] = ()
+
+
+def header_of(
+    first: Sequence[str], below: Sequence[set[str]], types: Sequence[ColumnType], source: Source, *,
+    is_odd: bool = False,
+) -> FoundHeader:  # fmt: skip
+    """The names in the first row, repaired where that is asked for; made ones where it is a record.
+
+    Args:
+        below: what stands below each of its cells, and of which type that is.
+        is_odd: it has more or fewer cells than records, which tells that it is the header.
+
+    Raises: DataError that asks which it is, unless repairs are asked for.
+    """
+    written = tuple(unprotect(name) for name in first)
+    if not source.repair:
+        has_names = source.header if source.header is not None else is_header(first, below, types, source)
+        return FoundHeader(written if has_names else made_names(len(written)), has_names)
+    repaired = repaired_names(written)
+    doubt = None
+    has_names = source.header if source.header is not None else is_odd or bool(
+        source.named_columns & set(repaired.names)
+    )  # fmt: skip
+    if source.header is None and not has_names:
+        try:
+            has_names = is_header(first, below, types, source)
+        except HeaderUnclear as question:
+            doubt = question.message
+    if has_names:
+        return FoundHeader(repaired.names, True, repaired.repairs)
+    # What may be a record is taken for one: nobody's cells become names of columns.
+    reason = "the first row is a record" if doubt is None else f"{doubt}; if it has the names, say input.header: true"
+    names = made_names(len(written))
+    repairs = [] if source.header is False else [Repair(reason)]
+    repairs += [Repair("no header", number, name) for number, name in enumerate(names, 1)]
+    return FoundHeader(names, False, tuple(repairs))
+
+
 def is_header(first: Sequence[str], below: Sequence[set[str]], types: Sequence[ColumnType], source: Source) -> bool:
     """Whether the first row has the names of columns: a guess that must not show a record as if it were names.
 
@@ -155,7 +201,7 @@ def is_header(first: Sequence[str], below: Sequence[set[str]], types: Sequence[C
         reason = f"{n_alike} of its {len(first)} cells are like those below" if n_alike else "no name in it is known"
         raise HeaderUnclear(
             f"the first row may be a record instead of names of columns: {reason}",
-            hint="say which it is: input.header: true, or false (inspect and init: --header, --no-header);"
+            hint="say which it is: input.header: true, or false (without a policy: --header, --no-header);"
             " input.repair: true takes it for a record",
             location=source.location,
         )

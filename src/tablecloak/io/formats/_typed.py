@@ -12,16 +12,28 @@ from tablecloak.errors import DataError
 from tablecloak.io.cells import as_laid_out, typed, with_text
 from tablecloak.io.formats import Format, Reading, Writing, add_format
 from tablecloak.io.frames import column_type, is_normal, normalize
+from tablecloak.io.header import Header, repaired_names
 from tablecloak.io.sources import ColumnSchema, Layout, Source
 
 
-def typed_layout(kind: str, schema: Mapping[str, pl.DataType], path: Path, n_rows: int | None) -> Layout:
-    """A layout with the types that the file itself names."""
+def typed_layout(
+    kind: str, schema: Mapping[str, pl.DataType], source: Source, n_rows: int | None, header: Header | None = None
+) -> Layout:
+    """A layout with the types that the file itself names.
+
+    Args:
+        header: names that are not those of the schema.
+    """
+    if header is None:
+        header = repaired_names(list(schema)) if source.repair else Header(tuple(schema))
     columns = tuple(
-        ColumnSchema(name, column_type(name, dtype, str(path)), is_empty=isinstance(dtype, pl.Null))
-        for name, dtype in schema.items()
-    )
-    return Layout(kind, columns, path.stat().st_size, n_rows_hint=n_rows)
+        ColumnSchema(
+            name, column_type(name, dtype, str(source.path)), is_empty=isinstance(dtype, pl.Null),
+            name_in_file=key if key != name else None,
+        )
+        for name, (key, dtype) in zip(header.names, schema.items(), strict=True)
+    )  # fmt: skip
+    return Layout(kind, columns, source.path.stat().st_size, repairs=header.repairs, n_rows_hint=n_rows)
 
 
 def add_scanned_format(
@@ -47,9 +59,9 @@ def add_scanned_format(
         with explained(damaged, source.path):
             return sniff(source, compression)
 
-    def read(path: Path, columns: list[str]) -> pl.DataFrame:
-        with explained(damaged, path):
-            return scan(path).select(columns).collect()
+    def read(reading: Reading) -> pl.DataFrame:
+        with explained(damaged, reading.source.path):
+            return scan(reading.source.path).select(reading.layout.chosen(reading.columns)).collect()
 
     def stream(reading: Reading, n_rows: int) -> Iterator[pl.DataFrame]:
         with explained(damaged, reading.source.path):
@@ -66,6 +78,9 @@ def explained(damaged: Callable[[Path], DataError], path: Path) -> Iterator[None
     """Errors of polars in our words: theirs may show cells of the data."""
     try:
         yield
+    except pl.exceptions.DuplicateError:
+        hint = "give every column its own name where the file is written"
+        raise DataError("two columns of the file have the same name", hint=hint, location=str(path)) from None
     except (pl.exceptions.PolarsError, OSError):
         raise damaged(path) from None
 
@@ -77,12 +92,11 @@ def read_untold(read: Callable[[], pl.DataFrame], error: DataError) -> pl.DataFr
     raise error
 
 
-def reader(read: Callable[[Path, list[str]], pl.DataFrame]) -> Callable[[Reading], pl.DataFrame]:
-    """The reader of a format, from a function that reads some columns as the file has them."""
+def reader(read: Callable[[Reading], pl.DataFrame]) -> Callable[[Reading], pl.DataFrame]:
+    """The reader of a format, from a function that reads the wanted columns with the types that the file has."""
 
     def read_typed(reading: Reading) -> pl.DataFrame:
-        frame = read(reading.source.path, reading.columns)
-        return as_laid_out(frame, reading.source, reading.layout, reading.categorical)
+        return as_laid_out(read(reading), reading.source, reading.layout, reading.categorical)
 
     return read_typed
 
@@ -90,7 +104,7 @@ def reader(read: Callable[[Path, list[str]], pl.DataFrame]) -> Callable[[Reading
 def batches_of(rows: pl.LazyFrame, reading: Reading, n_rows: int) -> Iterator[pl.DataFrame]:
     """The wanted columns in batches, typed as the reader would."""
     layout, odd = reading.layout, None  # columns that may have to be changed: the same in every batch
-    for batch in rows.select(reading.columns).collect_batches(chunk_size=n_rows, maintain_order=True):
+    for batch in rows.select(layout.chosen(reading.columns)).collect_batches(chunk_size=n_rows, maintain_order=True):
         if odd is None:
             odd = [name for name, dtype in batch.schema.items() if not is_normal(dtype, layout.type_of(name))]
         changed = with_text(normalize(typed(batch.select(odd), reading.source, layout)), layout)

@@ -14,7 +14,7 @@ add_scanned_format(
     summary="Arrow files, also known as Feather (.arrow, .feather, .ipc).",
     suffixes=("feather", "ipc"),
     damaged=partial(truncated, kind="Arrow"),
-    sniff=lambda source, _: typed_layout("arrow", pl.read_ipc_schema(source.path), source.path, None),
+    sniff=lambda source, _: typed_layout("arrow", pl.read_ipc_schema(source.path), source, None),
     scan=partial(pl.scan_ipc, glob=False),
     write=lambda frame, path, _: frame.write_ipc(path),
     sink=lambda rows, path: rows.sink_ipc(path),

@@ -23,10 +23,10 @@ from tablecloak.io.cells import infer_type, typed
 from tablecloak.io.formats import Format, Reading, Writing, _row_widths, _text, add_format, format_and_compression
 from tablecloak.io.formats._protect import protect, protect_frame, unprotect, unprotect_expr
 from tablecloak.io.frames import DTYPES
-from tablecloak.io.header import Repair, made_names, repaired_names
+from tablecloak.io.header import Repair
 from tablecloak.io.notation import may_be_odd
 from tablecloak.io.private import PrivateFolder
-from tablecloak.io.sources import ColumnSchema, HeaderUnclear, Layout, Source, truncated
+from tablecloak.io.sources import ColumnSchema, Layout, Source, truncated
 
 DELIMITERS = (",", ";", "\t", "|")
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
@@ -76,7 +76,7 @@ def sniff_bytes(
     body = [row for row in (*rows, *later) if len(row) == width]
     distinct = _distinct(body, width)
     types = [infer_type(cells) for cells in distinct]
-    header = _header_of(top, distinct, types, source)
+    header = _text.header_of(top.first, distinct, types, source, is_odd=top.is_odd)
     if not header.is_there:
         distinct = _distinct([top.first, *body], width)
         types = [infer_type(cells) for cells in distinct]
@@ -88,8 +88,8 @@ def sniff_bytes(
     n_skipped = top.n_above + (header.is_there or top.is_odd)  # rows
     skip = numbered[n_skipped - 1][0] if n_skipped and (top.n_above or top.is_odd) else 0
     return Layout(
-        "csv", columns, len(head), delimiter, encoding, header.is_there, None, eol, skip, header.repairs,
-        n_rows_hint=n_rows,
+        "csv", columns, len(head), delimiter, encoding, header.is_there, None, eol, skip,
+        (*top.repairs, *header.repairs), n_rows_hint=n_rows,
     )  # fmt: skip
 
 
@@ -101,42 +101,6 @@ class _Top:
     n_above: int  # rows above it
     is_odd: bool = False  # it has more or fewer cells than records, which tells that it is the header
     repairs: tuple[Repair, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Header:
-    """The names of columns, and whether the file has them."""
-
-    names: Sequence[str]
-    is_there: bool
-    repairs: tuple[Repair, ...] = ()
-
-
-def _header_of(
-    top: _Top, below: Sequence[set[str]], types: Sequence[ColumnType], source: Source
-) -> _Header:  # fmt: skip
-    written = [unprotect(name) for name in top.first]
-    if not source.repair:
-        has_names = source.header if source.header is not None else _text.is_header(top.first, below, types, source)
-        return _Header(written if has_names else made_names(len(written)), has_names)
-    repaired = repaired_names(written)
-    doubt = None
-    has_names = source.header if source.header is not None else top.is_odd or bool(
-        source.named_columns & set(repaired.names)
-    )  # fmt: skip
-    if source.header is None and not has_names:
-        try:
-            has_names = _text.is_header(top.first, below, types, source)
-        except HeaderUnclear as question:
-            doubt = question.message
-    if has_names:
-        return _Header(repaired.names, True, (*top.repairs, *repaired.repairs))
-    # What may be a record is taken for one: nobody's cells become names of columns.
-    reason = "the first row is a record" if doubt is None else f"{doubt}; if it has the names, say input.header: true"
-    names = made_names(len(written))
-    repairs = [] if source.header is False else [Repair(reason)]
-    repairs += [Repair("no header", number, name) for number, name in enumerate(names, 1)]
-    return _Header(names, False, (*top.repairs, *repairs))
 
 
 def _repaired_top(numbered: Sequence[tuple[int, list[str]]]) -> _Top:

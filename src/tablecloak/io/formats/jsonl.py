@@ -24,16 +24,16 @@ def _invalid(path: Path) -> DataError:
 
 def _sniff(source: Source, compression: str | None) -> Layout:
     frame = pl.scan_ndjson(source.path, infer_schema_length=HEAD_ROWS).head(HEAD_ROWS).collect()
-    layout = typed_layout("jsonl", frame.schema, source.path, None)
+    layout = typed_layout("jsonl", frame.schema, source, None)
     columns = tuple(_json_dates(column, frame) for column in layout.columns)
     return replace(layout, columns=columns, compression=compression)
 
 
 def _json_dates(column: ColumnSchema, frame: pl.DataFrame) -> ColumnSchema:
     """JSON has no dates: text that is all ISO dates is one."""
-    if column.type is not ColumnType.TEXT or not isinstance(frame[column.name].dtype, pl.String):
+    if column.type is not ColumnType.TEXT or not isinstance(frame[column.key].dtype, pl.String):
         return column
-    type_ = infer_type(set(frame[column.name].drop_nulls().unique()) - {""})
+    type_ = infer_type(set(frame[column.key].drop_nulls().unique()) - {""})
     return replace(column, type=type_) if type_ in (ColumnType.DATE, ColumnType.DATETIME) else column
 
 

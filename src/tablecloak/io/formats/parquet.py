@@ -25,7 +25,7 @@ def rows_of(path: Path) -> int:
 def _sniff(source: Source, _: str | None) -> Layout:
     n_rows, few = rows_of(source.path), scan(source.path).head(_FEW_ROWS)
     share = max(1.0, n_rows / _FEW_ROWS)
-    layout = typed_layout("parquet", pl.read_parquet_schema(source.path), source.path, n_rows)
+    layout = typed_layout("parquet", pl.read_parquet_schema(source.path), source, n_rows)
     return replace(layout, n_unfolded_bytes=int(share * unfolded_bytes(few, sys.maxsize)))
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from tablecloak.data.published_columns import published_column
 from tablecloak.errors import DataError
 from tablecloak.io.extras import require_package
-from tablecloak.io.formats import Format, Writing, add_format
+from tablecloak.io.formats import Format, Reading, Writing, add_format
 from tablecloak.io.formats._typed import read_untold, reader, typed_layout
 from tablecloak.io.sources import Layout, Source
 
@@ -132,11 +132,11 @@ def _sniff(kind: str, source: Source, compression: str | None) -> Layout:
     """What is a whole number is known only when all rows were read."""
     del compression
     frame = _read(source.path, kind)
-    return typed_layout(kind, frame.schema, source.path, frame.height)
+    return typed_layout(kind, frame.schema, source, frame.height)
 
 
-def _read_columns(kind: str, path: Path, columns: list[str]) -> pl.DataFrame:
-    return _read(path, kind).select(columns)
+def _read_columns(kind: str, reading: Reading) -> pl.DataFrame:
+    return _read(reading.source.path, kind).select(reading.layout.chosen(reading.columns))
 
 
 for _name, _program in (("sas7bdat", "SAS"), ("sav", "SPSS"), ("dta", "Stata")):

@@ -184,7 +184,7 @@ class Classes:
         return ()
 
     def notes(self, solved: Solved) -> tuple[str, ...]:
-        return (*solved.plan.notes, *_codes_noted(solved.coding.domains))
+        return (*solved.plan.notes, *_codes_noted(solved.coding.domains, solved.plan.algorithm.publishes))
 
     def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:
         whole = prepared.coding.whole()
@@ -267,12 +267,16 @@ def _beside_detailed(solved: Solved, timed: Timed) -> Solved:
     return replace(solved, detailed_loss=loss)
 
 
-def _codes_noted(domains: Sequence[Domain]) -> tuple[str, ...]:
+def _codes_noted(domains: Sequence[Domain], publishes: Publishes) -> tuple[str, ...]:
     """Which whole numbers were taken for codes, and how to say that they are none."""
     names = [d.name for d in domains if d.kind is DomainKind.SET and d.type.is_ordered]
     if not names:
         return ()
-    return (f"{', '.join(names)}: whole numbers taken for codes, published as sets; type: integer gives intervals",)
+    if publishes is Publishes.CENTERS:
+        how = "published as the most frequent one; type: integer gives means"
+    else:
+        how = "published as sets; type: integer gives intervals"
+    return (f"{', '.join(names)}: whole numbers taken for codes, {how}",)
 
 
 def _labels(solved: Solved) -> dict[str, ClassLabels]:
@@ -281,7 +285,8 @@ def _labels(solved: Solved) -> dict[str, ClassLabels]:
     labels = solved.solution.published(domains)
     if solved.plan.algorithm.publishes is not Publishes.CENTERS:
         return labels
-    numeric = [d.name for d in domains if d.hierarchy is None and d.type in (ColumnType.INTEGER, ColumnType.FLOAT)]
+    numbers = (ColumnType.INTEGER, ColumnType.FLOAT)
+    numeric = [d.name for d in domains if d.kind is DomainKind.ORDERED and d.type in numbers]
     return {n: replace(of_class, are_numbers=n in numeric) for n, of_class in labels.items()}
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tablecloak.attacks.risk_by_columns import weighted_sentence
 from tablecloak.report.about.check_run_verify import engine_blocks
 from tablecloak.report.blocks import Block, Heading, Items, Paragraph, Section, Words, table
-from tablecloak.values.amounts import show_amount, show_size
+from tablecloak.values.amounts import show_size
 
 MOST_SETS = 5
 
@@ -121,12 +122,7 @@ def exposed(risk: Mapping[str, Any]) -> Iterator[Block]:
             f"({estimate['method']})"
         )
     if weighted := risk.get("weighted"):
-        yield Paragraph(
-            f"Among the {weighted['people']:,.0f} people that weights add up to: individual risk max "
-            f"{show_amount(weighted['highest'])}, {show_amount(weighted['expected_links'])} records "
-            f"({weighted['share']:.2%}) linked right in expectation, "
-            f"{show_amount(weighted['expected_population_uniques'])} records unique in the population"
-        )
+        yield Paragraph(weighted_sentence(weighted))
     yield from engine_blocks(risk)
 
 

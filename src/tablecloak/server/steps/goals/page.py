@@ -22,6 +22,7 @@ def goals(at: AtProject) -> Response:
         at, "goals.html", step="goals", policy=policy, cards=goals_service.cards(policy),
         offers=goals_service.offers(policy), algorithm=goals_service.algorithm_card(policy),
         algorithms=goals_service.algorithms(policy), presets=presets(),
+        style=goals_service.style_of(policy), styles=goals_service.STYLES,
         quasi={name: policy.columns[name].weight for name in policy.columns_with(Role.QUASI)},
     )  # fmt: skip
 

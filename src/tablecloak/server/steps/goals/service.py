@@ -12,6 +12,8 @@ from tablecloak.data.table import Role
 from tablecloak.errors import PolicyError
 from tablecloak.models.base import Goal, evidence_of, parameters
 from tablecloak.policy.schema import Policy
+from tablecloak.policy.sections import DEFAULT_ALGORITHM, Style
+from tablecloak.release.plan import BINS
 from tablecloak.report.explain import Explanation, describe
 from tablecloak.server import catalogue
 from tablecloak.server.catalogue import Offer
@@ -24,9 +26,15 @@ from tablecloak.server.store import Project
 from tablecloak.server.tables import publishes_sets
 from tablecloak.stats.classes import Evidence
 
+FEW_LABELS = (BINS, DEFAULT_ALGORITHM)  # algorithms that the style `analyst` leaves as they are
 # Where no better value is known, a new goal starts from these.
 STARTS = {"k": 5, "l": 3, "t": 0.2, "p": 2, "alpha": 0.5, "beta": 1, "delta": 1, "limit": 0.1, "c": 0.5, "m": 2, "e": 1,
           "epsilon": 1, "h": 0.5}  # fmt: skip
+# What the labels of a release are like, in one sentence each.
+STYLES = {
+    Style.DETAILED: "every group of records has labels of its own: least is lost, and labels may overlap",
+    Style.ANALYST: "every column has few labels that do not overlap: more is lost, and counts by label add up",
+}
 PATIENCE = 0.8  # seconds until the light says what it is doing
 
 
@@ -112,6 +120,13 @@ def algorithms(policy: Policy) -> dict[str, list[Offer]]:
     return catalogue.grouped(offered, list(catalogue.ALGORITHM_GROUPS.values()))
 
 
+def style_of(policy: Policy) -> Style | None:
+    """What labels are like; None where there are none to choose, because sets of items are published."""
+    if publishes_sets(policy):
+        return None
+    return policy.output.style if policy.output else Style.DETAILED
+
+
 def edit_from(policy: Policy, form: Mapping[str, str]) -> tuple[policy_service.Change, str]:
     """The edit that a form of the goals page asks for, and what it is called in the history."""
     action = form.get("action", "")
@@ -125,7 +140,9 @@ def edit_from(policy: Policy, form: Mapping[str, str]) -> tuple[policy_service.C
         goal = {"model": name, **settings_from(form, _fields(name, policy))}
         return policy_service.replace_goal(at, goal), f"goal {name}"
     if action == "algorithm":
-        return policy_service.set_algorithm(_algorithm(policy, form)), "algorithm"
+        return _set_algorithm(policy, _algorithm(policy, form)), "algorithm"
+    if action == "style":
+        return _set_style(policy, form.get("style", "")), f"{form.get('style')} labels"
     if action == "weights":
         return _weights(policy, form), "weights"
     raise PolicyError("the form asks for nothing that can be done", hint="reload the page")
@@ -151,6 +168,31 @@ def _algorithm(policy: Policy, form: Mapping[str, str]) -> dict[str, Any]:
         keeps = limit and any(f.name == "suppression_limit" for f in fields)
         return {"kind": kind, **({"suppression_limit": limit} if keeps else {})}
     return {"kind": kind, **settings_from(form, fields)}
+
+
+def _set_algorithm(policy: Policy, algorithm: Mapping[str, Any]) -> policy_service.Change:
+    """Another algorithm; where it does not find few labels, labels become detailed ones."""
+
+    def change(document: policy_service.Document) -> None:
+        policy_service.set_algorithm(algorithm)(document)
+        if style_of(policy) is Style.ANALYST and algorithm["kind"] not in FEW_LABELS:
+            policy_service.set_output({"style": None})(document)
+
+    return change
+
+
+def _set_style(policy: Policy, name: str) -> policy_service.Change:
+    """What labels are like; few labels are found by an algorithm of their own, which takes the place of others."""
+    if name not in STYLES or style_of(policy) is None:
+        raise PolicyError("there are no such labels to choose", hint="reload the page")
+
+    def change(document: policy_service.Document) -> None:
+        is_analyst = name == Style.ANALYST
+        policy_service.set_output({"style": name if is_analyst else None})(document)
+        if is_analyst and policy.algorithm.name not in FEW_LABELS:
+            policy_service.set_algorithm(_algorithm(policy, {"kind": BINS}))(document)
+
+    return change
 
 
 def _weights(policy: Policy, form: Mapping[str, str]) -> policy_service.Change:

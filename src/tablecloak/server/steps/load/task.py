@@ -16,6 +16,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.dicom import image_profile
 from tablecloak.engines.choose import bytes_in_memory
 from tablecloak.errors import CloakError, DataError
+from tablecloak.io.formats import format_called
 from tablecloak.io.header import Repair, repaired_names
 from tablecloak.io.notation import Notation
 from tablecloak.io.sniff import sniff
@@ -62,6 +63,7 @@ class ShownColumn:
     role: str  # suggested
     looks_like: str
     reason: str
+    publishes: str  # of it, by the suggested role
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class FileForm:
     n_bytes: int
     delimiter: str | None
     encoding: str | None
-    header: bool | None
+    header: bool | None  # None: names are no row of it
     compression: str | None
     repairs: tuple[Mapping[str, Any], ...] = ()  # of the header: column, name and reason
     offered: tuple[Mapping[str, Any], ...] = ()  # repairs that would be made if they were asked for
@@ -158,8 +160,9 @@ def _inspected(frame: pl.DataFrame, layout: Layout) -> Profile:
 
 
 def offered_repairs(layout: Layout) -> tuple[Repair, ...]:
-    """What a repair of the names of a text file would change."""
-    return repaired_names(layout.names).repairs if layout.format in DELIMITED and layout.header else ()
+    """What a repair of the names of a file would change."""
+    is_named = layout.header and format_called(layout.format).is_table
+    return repaired_names(layout.names).repairs if is_named else ()
 
 
 def needed_repair(request: FileRequest, _progress: Progress) -> dict[str, bool]:
@@ -177,8 +180,8 @@ def needed_repair(request: FileRequest, _progress: Progress) -> dict[str, bool]:
     ):  # names that are twice may be cells of a record: until somebody says that they are names, they are
         return {"repair": True, "header": False}
     is_named = all(name.strip() for name in layout.names) and len(layout.names) == len(repaired.names)
-    is_needed = layout.format in DELIMITED and (not is_named or repaired.encoding != layout.encoding)
-    return {"repair": True} if is_needed else {}
+    is_table = format_called(layout.format).is_table
+    return {"repair": True} if is_table and (not is_named or repaired.encoding != layout.encoding) else {}
 
 
 def _form_of(layout: Layout, offered: tuple[Repair, ...]) -> FileForm:
@@ -188,7 +191,7 @@ def _form_of(layout: Layout, offered: tuple[Repair, ...]) -> FileForm:
         layout.n_bytes,
         layout.delimiter if is_text else None,
         layout.encoding if is_text else None,
-        layout.header if is_text else None,
+        layout.header if is_text or layout.format == "xlsx" else None,
         layout.compression,
         tuple(repair.to_dict() for repair in layout.repairs),
         tuple(repair.to_dict() for repair in offered),

@@ -29,6 +29,7 @@ def roles(at: AtProject) -> Response:
         at.warned(refusal) if refusal else at, "roles.html", step="roles", policy=policy, fixed=FIXED_ROLES,
         profile=profile, left_out=load_service.left_out_beside_sets(policy, profile),
         uniqueness=roles_service.known_uniqueness(at.state, at.project),
+        publishes=roles_service.published_columns(policy, profile),
         roles=[r for r in ROLES if r in {str(role) for role in Role}], words=ROLES, presets=presets(),
     )  # fmt: skip
 

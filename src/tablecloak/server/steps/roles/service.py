@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tablecloak import registry
 from tablecloak.data.table import ColumnType, Role
 from tablecloak.errors import PolicyError
+from tablecloak.policy.load import parse_policy
 from tablecloak.policy.schema import Policy
-from tablecloak.policy.sections import DROP, STAR
+from tablecloak.policy.sections import DROP, STAR, ColumnSpec
 from tablecloak.report.explain import describe
 from tablecloak.server.forms import FIXED_ROLES, Field, fields_of, settings_from
 from tablecloak.server.state import ServerState, StoredAnswer, key_of
 from tablecloak.server.steps.load import service as load_service
+from tablecloak.server.steps.load import task as load_task
 from tablecloak.server.steps.policy import service as policy_service
 from tablecloak.server.steps.roles import task as roles_task
 from tablecloak.server.steps.roles.task import Uniqueness
@@ -58,6 +61,41 @@ def bulk_edit(names: Sequence[str], role: str) -> tuple[policy_service.Change, s
 
     said = names[0] if len(names) == 1 else f"{len(names)} columns"
     return change, f"{said} {'is' if len(names) == 1 else 'are'} {role}"
+
+
+# What is published of columns that somebody gave another role, where it is the same for all.
+_PUBLISHES = {
+    Role.DROP: "nothing",
+    Role.PERSON: "nothing",
+    Role.SENSITIVE: "its values; goals hide whose they are",
+    Role.ITEMS: "its items, coarser where few have them",
+}
+
+
+def published_columns(policy: Policy, profile: load_task.ProfileAnswer) -> dict[str, str]:
+    """What would be published of every column as the policy stands, in a few words."""
+    suggested = parse_policy(profile.policy, name="the suggested policy", base=Path()).columns
+    return {c.name: _publishes(policy.columns.get(c.name), suggested.get(c.name), c) for c in profile.columns}
+
+
+def _publishes(spec: ColumnSpec | None, suggested: ColumnSpec | None, column: load_task.ShownColumn) -> str:
+    if spec is None or spec.is_left_out:
+        return "nothing"
+    if spec == suggested:
+        return column.publishes
+    if spec.is_starred:
+        return "* in every record"
+    if spec.transform and spec.role not in (Role.DROP, Role.PERSON):
+        return f"its values, changed by {', '.join(each.name for each in spec.transform)}"
+    if spec.role is Role.QUASI:
+        return f"coarser values: {_coarser(spec, ColumnType(spec.type or column.type))}"
+    return _PUBLISHES.get(spec.role, "its values")
+
+
+def _coarser(spec: ColumnSpec, type_: ColumnType) -> str:
+    if spec.hierarchy is not None:  # a kind with its parameters, or where one is written
+        return f"by the hierarchy {getattr(spec.hierarchy, 'name', spec.hierarchy)}"
+    return "intervals" if type_.is_ordered else "sets of values"
 
 
 # What changing a column of a role means for the goals.
