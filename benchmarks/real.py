@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import yaml
+from ruamel.yaml import YAML
 
 from benchmarks.chart import Panel, bar_chart
 from benchmarks.roles import KNOWN, LEADING, Labelled, real_tables, write
@@ -108,7 +108,7 @@ def release_of(version: Path, table: Labelled, *, roles: str, style: str, folder
     here = Path(__file__).parents[1]
     told = _tablecloak(here, folder, "verify", f"out/{published.name}", "--policy", policy.name, "--json")
     findings = [f"{found['kind']}: {found['column']}" for found in json.loads(told)["findings"]]
-    columns = yaml.safe_load(policy.read_text(encoding="utf-8"))["columns"]
+    columns = YAML(typ="safe").load(policy)["columns"]
     return Release(published, {name: spec["role"] for name, spec in columns.items()}, seconds, findings)
 
 
@@ -124,12 +124,10 @@ def _tablecloak(version: Path, folder: Path, *arguments: str) -> str:
 
 def same_policy(table: Labelled) -> str:
     """What others may know and what was measured are quasi-identifiers; nothing else is published."""
-    columns = {name: {"role": "quasi"} for name, kind in table.kinds.items() if kind in QUASI}
-    policy = {
-        "version": 1, "input": f"{table.name}.csv", "columns": columns, "others": "drop",
-        "goals": [{"model": "k-anonymity", "k": K}],
-    }  # fmt: skip
-    return yaml.safe_dump(policy, sort_keys=False) + "output: {path: out/release.csv}\n"
+    quasi = [f"  {json.dumps(name)}: {{role: quasi}}" for name, kind in table.kinds.items() if kind in QUASI]
+    begin = ["version: 1", f"input: {table.name}.csv", "columns:"]
+    end = ["others: drop", "goals:", f"  - {{model: k-anonymity, k: {K}}}", "output: {path: out/release.csv}"]
+    return "\n".join([*begin, *quasi, *end]) + "\n"
 
 
 # Cells ----------------------------------------------------------------------------------------------------------------
