@@ -189,7 +189,7 @@ def label_of(text: str, scale: Scale) -> Label:
     if scale.step is None and text in scale.domain:
         return Label(values=frozenset({text}))
     if text.startswith("all but {"):
-        return Label(values=scale.domain - _members(text.removeprefix("all but "), scale))
+        return Label(values=scale.domain - {""} - _members(text.removeprefix("all but "), scale))  # missing is none
     if text.startswith("{"):
         return Label(values=_members(text, scale))
     if scale.step is None:
