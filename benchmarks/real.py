@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import os
 import random
 import subprocess
@@ -45,6 +46,8 @@ K, MOST_ALONE = 5, 0.01
 N_QUERIES, LEAST_SHARE, N_VICTIMS = 1_000, 0.01, 1_000
 ASKED = ("quasi", "place", "date", "either", "sensitive", "amount")  # kinds of columns that analysts ask for
 QUASI = ("quasi", "place", "date", "either", "amount")  # kinds that are quasi-identifiers where roles are the same
+SLACK = 1e-6  # of a step, for rounded quotients
+UNITS = 10**6  # numbers are told apart up to a millionth
 COMMAND = "from tablecloak.cli.main import main; main()"
 
 # Tables ---------------------------------------------------------------------------------------------------------------
@@ -149,7 +152,7 @@ class Scale:
     """The values of a column of the original: numbers (dates by their days) or texts."""
 
     cells: list[str | float]  # one for each record; "" is missing
-    step: float | None  # 1 for whole numbers and dates, 0 for others, None for texts
+    step: float | None  # of which all numbers are multiples from the first on, 1 for dates; None for texts
     domain: frozenset[str | float]
     ends: tuple[float, float]  # of numbers
 
@@ -163,8 +166,13 @@ def scale_of(texts: Sequence[str]) -> Scale:
         return Scale(list(texts), None, frozenset(texts), (0.0, 0.0))
     present = [number for number in numbers if number is not None]
     cells = ["" if number is None else number for number in numbers]
-    step = float(all(number == int(number) for number in present))
-    return Scale(cells, step, frozenset(cells), (min(present), max(present)))
+    return Scale(cells, _step(present), frozenset(cells), (min(present), max(present)))
+
+
+def _step(numbers: Sequence[float]) -> float:
+    """The unit of a column: numbers with one decimal are a tenth apart, or half a unit if they are halves."""
+    whole = [round(number * UNITS) for number in numbers]
+    return max(1, math.gcd(*(number - whole[0] for number in whole))) / UNITS
 
 
 def _number(text: str) -> float | None:
@@ -229,15 +237,22 @@ def _period(text: str) -> tuple[float, float]:
     return float(date(year, first, 1).toordinal()), float((after - timedelta(days=1)).toordinal())
 
 
-def share_within(label: Label, low: float, high: float, step: float) -> float:
-    """How much of a label of numbers lies in [low, high]."""
+def share_within(label: Label, low: float, high: float, scale: Scale) -> float:
+    """How many of the numbers that a label may stand for lie in [low, high]."""
     if label.span is None:
         inside = [value for value in label.values if not isinstance(value, str) and low <= value <= high]
         return len(inside) / len(label.values)
     first, last = label.span
     if first == last:
         return float(low <= first <= high)
-    return max(0.0, min(last, high) - max(first, low) + step) / (last - first + step)
+    return _places(max(first, low), min(last, high), scale) / _places(first, last, scale)
+
+
+def _places(low: float, high: float, scale: Scale) -> int:
+    """The places of a column from low to high."""
+    step = scale.step or 1.0
+    begin, end = ((bound - scale.ends[0]) / step for bound in (low, high))
+    return max(0, math.floor(end + SLACK) - math.ceil(begin - SLACK) + 1)
 
 
 def covers(label: Label, value: str | float) -> bool:
@@ -326,7 +341,7 @@ def _column(name: str, original: Sequence[str], published: Sequence[str] | None,
     scale = scale_of(original)
     if published is None:
         return Column(scale, [scale.everything()], np.zeros(n, dtype=np.int64))
-    is_dates = scale.step == 1 and any("-" in text[1:] for text in original)
+    is_dates = scale.step is not None and any("-" in text[1:] for text in original)
     texts = list(dict.fromkeys(published))
     numbers = {text: i for i, text in enumerate(texts)}
     try:
@@ -363,7 +378,7 @@ def _plain(text: str) -> str | float:
 def query_error(columns: Mapping[str, Column], asked: Sequence[str], rows: int) -> float:
     """Mean relative error of counts by one to three random conditions that at least 1 % of the records meet."""
     draw = random.Random(7)
-    errors = []
+    errors: list[float] = []
     while len(errors) < N_QUERIES:
         chosen = draw.sample(asked, min(len(asked), draw.randint(1, 3)))
         is_met, estimates = np.ones(rows, dtype=bool), None
@@ -387,7 +402,7 @@ def _condition(column: Column, draw: random.Random) -> tuple[npt.NDArray[np.bool
         return np.array([cell in wanted for cell in scale.cells]), np.array(shares)
     numbers = [cell for cell in scale.cells if not isinstance(cell, str)]
     low, high = sorted(draw.choices(numbers, k=2))
-    shares = [share_within(label, low, high, scale.step) for label in column.labels]
+    shares = [share_within(label, low, high, scale) for label in column.labels]
     return np.array([not isinstance(cell, str) and low <= cell <= high for cell in scale.cells]), np.array(shares)
 
 

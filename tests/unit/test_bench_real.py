@@ -54,10 +54,13 @@ def test_a_label_of_values_that_do_not_occur_is_refused():
 
 
 def test_a_query_takes_its_share_of_a_label():
-    assert real.share_within(real.label_of("[20, 39]", AGES), 20, 24, 1) == 5 / 20
-    assert real.share_within(real.label_of("[20, 40]", AGES), 30, 90, 0) == 0.5
-    assert real.share_within(real.label_of("{20, 60}", AGES), 50, 90, 1) == 0.5
-    assert real.share_within(real.label_of("30", AGES), 31, 90, 1) == 0
+    whole = real.scale_of(["20", "21", "60", ""])
+    assert real.share_within(real.label_of("[20, 39]", whole), 20, 24, whole) == 5 / 20
+    assert real.share_within(real.label_of("{20, 60}", whole), 50, 90, whole) == 0.5
+    assert real.share_within(real.label_of("30", whole), 31, 90, whole) == 0
+    tenths = real.scale_of(["0.2", "0.8", "1.1", "3.0"])
+    assert tenths.step == pytest.approx(0.1)
+    assert real.share_within(real.label_of("[0.75, 1.22]", tenths), 1.1, 1.1, tenths) == 1 / 5
 
 
 def test_exact_columns_have_no_error_and_single_everybody_out():
