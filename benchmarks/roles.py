@@ -131,8 +131,8 @@ def _load(source: str, data: Path) -> Any:
     return getattr(local_data, name)()
 
 
-def real_tables(data: Path, wanted: Sequence[str] = ()) -> Iterator[Labelled]:
-    """The labelled tables that are at hand; of the others their names and why not are printed."""
+def real_tables(data: Path, wanted: Sequence[str] = (), rows: int = MOST_ROWS) -> Iterator[Labelled]:
+    """The labelled tables that are at hand, at most so many rows; of the others their names and why not are printed."""
     for name, entry in labels()["tables"].items():
         if wanted and name not in wanted:
             continue
@@ -145,7 +145,7 @@ def real_tables(data: Path, wanted: Sequence[str] = ()) -> Iterator[Labelled]:
         kinds = {column: kind for kind, columns in entry.items() if kind != "source" for column in columns}
         if set(kinds) != set(frame.columns):
             raise ValueError(f"{name}: labels and columns differ in {sorted(set(kinds) ^ set(frame.columns))}")
-        yield Labelled(name, _times_as_dates(frame.head(MOST_ROWS)), kinds)
+        yield Labelled(name, _times_as_dates(frame.head(rows)), kinds)
 
 
 def _times_as_dates(frame: pl.DataFrame) -> pl.DataFrame:

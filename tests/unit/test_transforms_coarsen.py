@@ -468,8 +468,10 @@ def test_groups_of_neighbors_are_the_best_ones(k):
         for value, shown in zip(values, made, strict=True):
             groups.setdefault(shown, []).append(value)
         assert min(map(len, groups.values())) >= k
-        if case % 2 == 0:  # means of decimals are exact enough to compare the squares
-            total = sum((Fraction(v) - Fraction(s)) ** 2 for s, vs in groups.items() for v in vs)
+        if case % 2 == 0:
+            means = {shown: sum(map(Fraction, own)) / len(own) for shown, own in groups.items()}
+            assert all(abs(shown - mean) <= Fraction(501, 1_000_000) for shown, mean in means.items())
+            total = sum((Fraction(v) - means[shown]) ** 2 for shown, own in groups.items() for v in own)
             assert math.isclose(total, cost, rel_tol=1e-9, abs_tol=1e-9)
         else:  # of whole numbers the mean is the nearest one
             for shown, members in groups.items():
@@ -508,6 +510,20 @@ def test_medians_are_those_of_the_records():
             ordered = sorted(members)
             half = len(ordered) // 2
             assert shown == (ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2)
+
+
+def test_means_of_decimals_have_the_decimals_of_the_column():
+    zeros_and_a_cent = [0.0] * 2_000 + [0.01, 27.25, 31.5, 40.0]
+    assert sorted(set(cells_of("microaggregate", zeros_and_a_cent, k=3))) == [0.0, 32.92]
+    draw = random.Random(5)
+    values = [round(draw.gauss(0, 50), draw.randrange(4)) for _ in range(300)]
+    for value in cells_of("microaggregate", values, k=4):
+        assert value == round(value, 3)
+
+
+def test_means_of_numbers_with_more_decimals_than_a_float_holds_stay_exact():
+    tiny = [3e-20, 5e-20, 1e150, 1e150]
+    assert cells_of("microaggregate", tiny, k=2) == pytest.approx([4e-20, 4e-20, 1e150, 1e150], rel=1e-12, abs=0)
 
 
 def test_microaggregation_refuses_what_has_no_mean():

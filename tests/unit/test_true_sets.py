@@ -157,6 +157,7 @@ def test_different_sets_are_told_apart():
     [
         ("region", range(1, 8), True),
         ("Kanton", range(1, 27), True),
+        ("dept", range(1, 16), True),
         ("birthCountry", [4, 8, 156], True),
         ("q17", [1, 2, 3, 4, 9], True),
         ("q18", [0, 1, 97, 98, 99], True),

@@ -14,6 +14,7 @@ from tablecloak.io.frames import DTYPES
 from tablecloak.values.bounds import Line
 
 SAFE = 2**62  # sums below this fit 64 bits
+MOST_DECIMALS = 12
 
 
 def positions(values: pl.Series, type_: ColumnType) -> Line:
@@ -43,15 +44,24 @@ def day_or_moment(written: Any) -> Any:
 
 
 def means_of(values: pl.Series, type_: ColumnType, n: IntArray, begins: IntArray) -> pl.Series:
-    """The mean of every run of values, each of `n` records; of whole numbers, dates and times the nearest one."""
+    """The mean of every run of values, each of `n` records, with the decimals that the values have; of whole numbers,
+    dates and times the nearest one."""
     line, total = positions(values, type_), np.add.reduceat(n, begins)
     first = np.repeat(line[begins], np.diff(np.append(begins, len(line))))
     if type_ is ColumnType.FLOAT:
-        return values_at(line[begins] + np.add.reduceat((line - first) * n, begins) / total, type_)
+        means = line[begins] + np.add.reduceat((line - first) * n, begins) / total
+        decimals = _decimals(line)
+        return values_at(means if decimals is None else np.round(means, decimals), type_)
     largest = max(abs(int(line.max())), abs(int(line.min())))
     exact = line if 4 * largest * int(total.max()) < SAFE else line.astype(object)
     sums = np.add.reduceat(exact * n, begins)
     return values_at(np.asarray((2 * sums + total) // (2 * total)).astype(np.int64), type_)
+
+
+def _decimals(line: Line) -> int | None:
+    """The least number of decimals with which all numbers can be written; None where it is more than a float holds."""
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest have no decimals to speak of
+        return next((d for d in range(MOST_DECIMALS + 1) if np.array_equal(np.round(line, d), line)), None)
 
 
 def medians_of(values: pl.Series, type_: ColumnType, n: IntArray, begins: IntArray) -> pl.Series:

@@ -27,8 +27,9 @@ class Microaggregate(Transform):
     """Numbers, dates and times are published as the mean of a group of at least k neighbors on the line.
 
     The groups are those with the least squared distances to their means among all that keep equal values together.
-    Means of whole numbers, dates and times are the nearest such values. One column at a time does not make records
-    alike: several columns that others may know need an algorithm. Infinite numbers are refused.
+    Means of whole numbers, dates and times are the nearest such values, means of decimals have as many decimals as the
+    column. One column at a time does not make records alike: several columns that others may know need an algorithm.
+    Infinite numbers are refused.
 
     Reference: Hansen, Mukherjee, IEEE TKDE 15, 2003.
     """
