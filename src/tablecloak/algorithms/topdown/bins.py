@@ -53,9 +53,10 @@ class Bins:
 
     A column of numbers or dates is cut into intervals, one with a hierarchy into its nodes, one of categories into its
     most frequent values and sets of the others. Records whose class then fails the goal show * in as few columns as
-    satisfies it; they are left out only up to `suppression_limit`. Labels of a column do not overlap, which makes
-    tables easy to analyse and costs more loss than classes of their own shape.
-    Cost: near-linear in the number of different rows, for each of at most some hundred cuts tried.
+    satisfies it, or join the class where that costs least, which then shows * where both differ; they are left out only
+    up to `suppression_limit`. Labels of a column do not overlap, which makes tables easy to analyse and costs more loss
+    than classes of their own shape.
+    Cost: linear in the number of different rows, for each of at most some hundred cuts tried.
     """
 
     most: Annotated[int, Field(ge=2, description="labels of a column without a hierarchy, at most")] = 12
@@ -128,6 +129,7 @@ class _BinSearch:
         """Try cuts, those first that may lower the loss most, and keep those that do."""
         numbers, n_tried = itertools.count(), 0
         queue: list[_Candidate] = []
+        aside: list[_Candidate] = []  # splits that leave records without a class: with more columns cut they may fit
         most_trials = max(LEAST_TRIALS, LOOKS // max(1, self.table.n_tuples))
         worth = WORTH * float(self.table.n_rows) * float(sum(axis.weight for axis in self.axes))
 
@@ -140,7 +142,8 @@ class _BinSearch:
         for bins in self.state.bins:
             offer(bins[0])
         while queue and n_tried < most_trials:
-            gain, _, parts, piece, became = heapq.heappop(queue)
+            candidate = heapq.heappop(queue)
+            gain, _, parts, piece, became = candidate
             if -gain <= worth:
                 break
             bins = self.state.bins[piece.dim]
@@ -155,7 +158,10 @@ class _BinSearch:
                 trial, least_loss = self._split(piece, parts, self.state.loss - enough)
                 n_tried += 1
                 progress.advance(n_tried)
-            most_gain = self.state.loss - least_loss if np.isfinite(least_loss) else -np.inf
+            if np.isinf(least_loss):
+                aside.append(candidate)
+                continue
+            most_gain = self.state.loss - least_loss
             if most_gain <= worth:
                 continue
             if trial is None or most_gain < enough:
@@ -166,6 +172,10 @@ class _BinSearch:
             self.state = trial
             for part in parts:
                 offer(part)
+            if len(bins) == 1:
+                queue.extend(aside)
+                heapq.heapify(queue)
+                aside.clear()
 
     def _made(self, bins: tuple[tuple[_Bin, ...], ...]) -> _Binning:
         """The state of some bins; one class of all records where these satisfy the goal nowhere."""
