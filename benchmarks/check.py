@@ -3,8 +3,8 @@
 Both sides get the same table and policy in the same session, each in a process of its own: with kernels compiled, and
 the first time ever, when a run waits for the compiler.
 
-Modules are compiled to bytecode before, as in any installation. With kernels compiled, the least of several times counts:
-others may use the machine.
+Modules are compiled to bytecode before, as in any installation. With kernels compiled, the least of several times
+counts: others may use the machine.
 
     python -m benchmarks.check [--rows 50000] [--engine local] [--warm] [--repeat 3] [--json FILE]
 """

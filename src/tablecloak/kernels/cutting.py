@@ -920,13 +920,17 @@ def cut_of_counts(space: Space, counts: Sequence[IntArray], tried: BoolArray, mi
         tried: dimensions that are not to be cut.
         min_size: fewest records of a side.
     """
-    best, best_cut = -1.0, None
-    for d in range(space.n_dims):
-        codes = np.flatnonzero(counts[d])
-        if tried[d] or len(codes) < 2:
-            continue
-        present = counts[d][codes].astype(np.int64)
-        cut, score = _cut_of_counts(space, d, codes, present, int(present.sum()), min_size)
-        if cut >= 0 and score > best:
-            best, best_cut = score, (d, int(cut))
-    return best_cut
+    present = {d: np.flatnonzero(counts[d]) for d in range(space.n_dims) if not tried[d]}
+    total = max((int(counts[d].sum()) for d in present), default=0)
+    # no cut saves more than a dimension loses, so those that lose little need not be looked at
+    most = {
+        d: total * float(_losses(space, d, codes[:1], codes[-1:])[0]) for d, codes in present.items() if len(codes) > 1
+    }
+    best, best_dim, best_cut = -1.0, -1, -1
+    for d in sorted(most, key=lambda d: (-most[d], d)):
+        if most[d] + 1e-9 * total < best:
+            break
+        cut, score = _cut_of_counts(space, d, present[d], counts[d][present[d]].astype(np.int64), total, min_size)
+        if cut >= 0 and (score > best or (score == best and d < best_dim)):
+            best, best_dim, best_cut = score, d, int(cut)
+    return None if best_dim < 0 else (best_dim, best_cut)
