@@ -224,9 +224,9 @@ def _losses(space: Space, d: int, lo: IntArray, hi: IntArray) -> FloatArray:
     weight = space.weight[d]
     if space.kind[d] == TREE:
         rows = space.tree_start[d] + lo
-        holds = space.ends[rows] >= hi[:, None]  # (intervals, depth), root first
-        deepest = holds.shape[1] - 1 - np.argmax(holds[:, ::-1], axis=1)
-        losses = weight * np.where(holds.any(axis=1), space.end_losses[rows, deepest], 1.0)
+        # (intervals, depth), root first: what a node holds, all above it hold
+        deepest = np.count_nonzero(space.ends[rows] >= hi[:, None], axis=1) - 1
+        losses = weight * np.where(deepest >= 0, space.end_losses[rows, deepest], 1.0)
     elif space.kind[d] == ORDERED:
         begin = space.start[d]
         losses = weight * (space.inner_upper[begin + hi] - space.inner_lower[begin + lo])
@@ -242,8 +242,7 @@ def _gap_depths(space: Space, d: int, codes: IntArray) -> IntArray:
     if space.kind[d] != TREE:
         return (codes[:-1] > 0).astype(np.int64) if space.has_missing[d] else np.zeros(len(codes) - 1, np.int64)
     holds = space.ends[space.tree_start[d] + codes[:-1], 1:] >= codes[1:, None]  # below the root, (gaps, depth - 1)
-    depth_of_last = holds.shape[1] - np.argmax(holds[:, ::-1], axis=1) if holds.shape[1] else 0
-    return np.where(holds.any(axis=1), depth_of_last, 0)
+    return np.count_nonzero(holds, axis=1).astype(np.int64)
 
 
 def _savings(space: Space, d: int, codes: IntArray, left: IntArray, total: int) -> FloatArray:
