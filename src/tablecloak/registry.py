@@ -17,7 +17,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -83,11 +83,23 @@ class _Things(Mapping[str, Any]):
             try:
                 for module in _modules(self._package):
                     importlib.import_module(module)
-                for point in entry_points(group=f"tablecloak.{self._kind}"):
+                for point in offered(self._kind):
                     point.load()
                 _loaded.add(self._kind)
             finally:
                 _loading.discard(self._kind)
+
+
+def offered(kind: str) -> list[EntryPoint]:
+    """What other packages offer under a kind."""
+    return [point for point in _offers() if point.group == f"tablecloak.{kind}"]
+
+
+@cache
+def _offers() -> tuple[EntryPoint, ...]:
+    """The same under all kinds, looked up once: all packages are asked, which takes a while."""
+    points = entry_points()
+    return tuple(point for kind in (*KINDS, "shapes") for point in points.select(group=f"tablecloak.{kind}"))
 
 
 @cache

@@ -112,3 +112,22 @@ def test_weights_are_published_with_few_labels():
     columns = {**chosen.columns, **tc.roles(weight=["weight"])}
     release = tc.anonymize(frame, chosen.model_copy(update={"columns": columns})).frame
     assert release["weight"].sum() == frame["weight"].sum()
+
+
+def test_a_rare_value_does_not_keep_other_columns_from_being_cut():
+    draw = random.Random(5)
+    rows = [(draw.choice("mf"), draw.choice(TOWNS[:4]), draw.randint(18, 80), draw.choice("abcd")) for _ in range(800)]
+    rows += [("x", TOWNS[5 + i], 20 + i, "a") for i in range(3)]  # three who fit into no class
+    frame = pl.DataFrame(rows, schema=["sex", "city", "age", "ill"], orient="row")
+    tree = {"kind": "tree", "tree": {"*": sorted(set(frame["city"]))}}
+    columns = {**tc.roles(quasi=["sex", "age"], sensitive=["ill"]), "city": {"role": "quasi", "hierarchy": tree}}
+    output = {"path": "release.csv", "order": "keep"}
+    chosen = tc.Policy(columns=columns, goals=[tc.KAnonymity(k=10)], algorithm="bins", output=output)
+    release = texts(tc.anonymize(frame, chosen).frame)
+    assert release.height == frame.height
+    for name in ("sex", "city", "age"):
+        assert release[name].n_unique() > 2
+        assert (release[name] == "*").mean() < 0.2
+    for cells, n in Counter(release.select("sex", "city", "age").iter_rows()).items():
+        assert n >= 10
+        assert cells != ("*", "*", "*")

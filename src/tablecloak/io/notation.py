@@ -340,6 +340,7 @@ class CellEvidence:
     n_cells: int = 0
     values: set[int] = field(default_factory=set)  # hashes of some different values, as many as matter
     tallies: dict[Candidate, _Tally] = field(default_factory=dict)
+    has_repeats: bool = True  # as far as was seen
     n_dates: int = 0  # cells that are a date in some way
     years_only: bool = True  # all numbers could be years
 
@@ -351,7 +352,7 @@ class CellEvidence:
         if self.candidates == []:
             self.n_cells += len(cells)  # which only says that there are some
             return
-        counts = cells.cast(pl.String).drop_nulls().alias("cell").to_frame().group_by("cell").len()
+        counts = self._counted(cells.cast(pl.String).drop_nulls().alias("cell").to_frame())
         counts = counts.filter(pl.col("cell").str.strip_chars() != "")
         if not counts.height:
             return
@@ -370,6 +371,14 @@ class CellEvidence:
             self.n_dates += int(fits.filter(pl.any_horizontal(dates))["len"].sum())
         if self.type in NUMBERS:
             self.years_only &= bool(counts["cell"].str.contains(r"^(?:18|19|20)\d\d(?:\.0*)?$").all())
+
+    def _counted(self, cells: pl.DataFrame) -> pl.DataFrame:
+        """Different cells with their number; where nearly all differ, finding equal ones takes longer than it saves."""
+        if not self.has_repeats:
+            return cells.with_columns(pl.lit(1).alias("len"))
+        counts = cells.group_by("cell").len()
+        self.has_repeats = 2 * counts.height <= cells.height
+        return counts
 
     def _candidates(self, cells: pl.Series) -> list[Candidate]:
         """The notations that a first look leaves: a few of the cells have them."""

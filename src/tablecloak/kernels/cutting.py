@@ -224,9 +224,9 @@ def _losses(space: Space, d: int, lo: IntArray, hi: IntArray) -> FloatArray:
     weight = space.weight[d]
     if space.kind[d] == TREE:
         rows = space.tree_start[d] + lo
-        holds = space.ends[rows] >= hi[:, None]  # (intervals, depth), root first
-        deepest = holds.shape[1] - 1 - np.argmax(holds[:, ::-1], axis=1)
-        losses = weight * np.where(holds.any(axis=1), space.end_losses[rows, deepest], 1.0)
+        # (intervals, depth), root first: what a node holds, all above it hold
+        deepest = np.count_nonzero(space.ends[rows] >= hi[:, None], axis=1) - 1
+        losses = weight * np.where(deepest >= 0, space.end_losses[rows, deepest], 1.0)
     elif space.kind[d] == ORDERED:
         begin = space.start[d]
         losses = weight * (space.inner_upper[begin + hi] - space.inner_lower[begin + lo])
@@ -242,8 +242,7 @@ def _gap_depths(space: Space, d: int, codes: IntArray) -> IntArray:
     if space.kind[d] != TREE:
         return (codes[:-1] > 0).astype(np.int64) if space.has_missing[d] else np.zeros(len(codes) - 1, np.int64)
     holds = space.ends[space.tree_start[d] + codes[:-1], 1:] >= codes[1:, None]  # below the root, (gaps, depth - 1)
-    depth_of_last = holds.shape[1] - np.argmax(holds[:, ::-1], axis=1) if holds.shape[1] else 0
-    return np.where(holds.any(axis=1), depth_of_last, 0)
+    return np.count_nonzero(holds, axis=1).astype(np.int64)
 
 
 def _savings(space: Space, d: int, codes: IntArray, left: IntArray, total: int) -> FloatArray:
@@ -920,13 +919,17 @@ def cut_of_counts(space: Space, counts: Sequence[IntArray], tried: BoolArray, mi
         tried: dimensions that are not to be cut.
         min_size: fewest records of a side.
     """
-    best, best_cut = -1.0, None
-    for d in range(space.n_dims):
-        codes = np.flatnonzero(counts[d])
-        if tried[d] or len(codes) < 2:
-            continue
-        present = counts[d][codes].astype(np.int64)
-        cut, score = _cut_of_counts(space, d, codes, present, int(present.sum()), min_size)
-        if cut >= 0 and score > best:
-            best, best_cut = score, (d, int(cut))
-    return best_cut
+    present = {d: np.flatnonzero(counts[d]) for d in range(space.n_dims) if not tried[d]}
+    total = max((int(counts[d].sum()) for d in present), default=0)
+    # no cut saves more than a dimension loses, so those that lose little need not be looked at
+    most = {
+        d: total * float(_losses(space, d, codes[:1], codes[-1:])[0]) for d, codes in present.items() if len(codes) > 1
+    }
+    best, best_dim, best_cut = -1.0, -1, -1
+    for d in sorted(most, key=lambda d: (-most[d], d)):
+        if most[d] + 1e-9 * total < best:
+            break
+        cut, score = _cut_of_counts(space, d, present[d], counts[d][present[d]].astype(np.int64), total, min_size)
+        if cut >= 0 and (score > best or (score == best and d < best_dim)):
+            best, best_dim, best_cut = score, d, int(cut)
+    return None if best_dim < 0 else (best_dim, best_cut)

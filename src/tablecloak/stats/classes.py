@@ -154,9 +154,12 @@ class Histogram:
         return shares
 
     def rollup(self, group: IntArray, n_groups: int) -> Histogram:
-        """The histogram after classes are united: class `c` becomes part of `group[c]`."""
+        """The histogram after classes are united: class `c` becomes part of `group[c]` (-1: left out)."""
         assert self.crowd is None, "a person may be in two classes that are united"
-        return histogram_of(group[self.entry_class()], self.codes, self.counts, n_groups, self.domain, self.totals)
+        entry = group[self.entry_class()]
+        is_in = slice(None) if group.min(initial=0) >= 0 else entry >= 0
+        codes, counts = self.codes[is_in], self.counts[is_in]
+        return histogram_of(entry[is_in], codes, counts, n_groups, self.domain, self.totals)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,8 +233,9 @@ class ClassStats:
         return int(self.size.sum())
 
     def rollup(self, group: IntArray, n_groups: int) -> ClassStats:
-        """Statistics after classes are united: class `c` becomes part of `group[c]`."""
-        size = np.bincount(group, weights=self.size, minlength=n_groups).astype(np.int64)
+        """Statistics after classes are united: class `c` becomes part of `group[c]` (-1: left out)."""
+        is_in = group >= 0
+        size = np.bincount(group[is_in], weights=self.size[is_in], minlength=n_groups).astype(np.int64)
         return ClassStats(size, {name: h.rollup(group, n_groups) for name, h in self.hist.items()})
 
     def __add__(self, other: ClassStats) -> ClassStats:

@@ -18,9 +18,11 @@ def national_id(column: Column) -> Match | None:
     """National numbers of persons of 15 countries, by pattern and checksum; with the extra `pii`, of many more."""
     if not column.is_code or len(column.sample) < FEWEST:
         return None
+    if not (column.is_near_unique or column.says("national-id")):  # before the checks, which take long to load
+        return None
     for name, check in {**NUMBERS, **_more()}.items():
         share = column.share(check, at_least=ENOUGH)
-        if share >= ENOUGH and (column.is_near_unique or column.says("national-id")):
+        if share >= ENOUGH:
             looks_like = f"{name} ({percent(share)} with a valid checksum)"
             return Match(looks_like, Role.IDENTIFIER, "names one person", 0.97 if share > 0.98 else 0.93)
     return None

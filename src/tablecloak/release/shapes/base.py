@@ -11,7 +11,6 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +24,7 @@ from tablecloak.io.sources import Source
 from tablecloak.metrics.base import Measurement, ReleaseCounts
 from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed
+from tablecloak.registry import offered
 from tablecloak.release.facts.collect import Exposure, Facts
 from tablecloak.release.facts.subject import Subject
 from tablecloak.release.plan import Plan
@@ -209,7 +209,7 @@ class Shape(Protocol):
 @cache
 def shapes() -> tuple[Shape, ...]:
     """Every shape, those of others first: modules of this room that have a `SHAPE`, and entry points."""
-    others = [point.load() for point in entry_points(group="tablecloak.shapes")]
+    others = [point.load() for point in offered("shapes")]
     room = __name__.rpartition(".")[0]
     files = [m for m in pkgutil.iter_modules(importlib.import_module(room).__path__) if m.name != "base"]
     modules = {m.name: f"{room}.{m.name}.shape" if m.ispkg else f"{room}.{m.name}" for m in files}
