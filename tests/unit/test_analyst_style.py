@@ -1,5 +1,7 @@
 """output.style: analyst: few labels for every column, which do not overlap, and what they cost."""
 
+import datetime as dt
+import itertools
 import json
 import random
 from collections import Counter, defaultdict
@@ -49,6 +51,22 @@ def test_labels_of_a_column_are_few_and_do_not_overlap():
         assert 1 < len(labels) <= 12
         counts = Counter(value for label in labels for value in values_of(label))
         assert max(counts.values()) == 1
+
+
+@pytest.mark.parametrize("unit", ["days", "hundredths"])
+def test_intervals_do_not_overlap_where_values_lie_side_by_side(unit):
+    """Bounds are rounded outwards there, which must not lead into the next interval."""
+    numbers = [(i * 37 + i * i // 7) % 900 for i in range(3000)]
+    made = {
+        "days": [dt.date(1988, 1, 1) + dt.timedelta(days=n) for n in numbers],
+        "hundredths": [n / 100 for n in numbers],
+    }
+    frame = pl.DataFrame({"x": made[unit], "sex": [("f", "m")[n % 2] for n in numbers]})
+    asked = tc.Policy(columns=tc.roles(quasi=["x", "sex"]), goals=[tc.KAnonymity(k=5)], algorithm={"kind": "bins"})
+    read = tc.read_release(tc.anonymize(frame, asked).frame)
+    bounds = sorted({(low, high) for low, high in zip(read["x_low"], read["x_high"], strict=True) if low is not None})
+    assert len(bounds) > 2
+    assert all(high < low for (_, high), (low, _) in itertools.pairwise(bounds))
 
 
 def test_every_class_satisfies_every_goal_and_covers_its_records():

@@ -247,6 +247,12 @@ class Domain:
         lower, upper = self._bounds
         return lower[first], upper[last]
 
+    def parted(self) -> BoolArray:
+        """Whether an interval that begins with a code has no place in common with one that ends before it, by code."""
+        every = np.arange(self.n_codes)
+        lower, upper = self._ends(every, every)
+        return np.append(True, upper[:-1] < lower[1:])
+
     def interval_ends(self, lo: IntArray, hi: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """First and last place of published intervals of an ordered column, on the line of its values."""
         lower, upper = self._ends(lo, hi)

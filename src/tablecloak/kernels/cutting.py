@@ -242,7 +242,8 @@ def _gap_depths(space: Space, d: int, codes: IntArray) -> IntArray:
     if space.kind[d] != TREE:
         return (codes[:-1] > 0).astype(np.int64) if space.has_missing[d] else np.zeros(len(codes) - 1, np.int64)
     holds = space.ends[space.tree_start[d] + codes[:-1], 1:] >= codes[1:, None]  # below the root, (gaps, depth - 1)
-    return np.count_nonzero(holds, axis=1).astype(np.int64)
+    depths: IntArray = np.count_nonzero(holds, axis=1).astype(np.int64)
+    return depths
 
 
 def _savings(space: Space, d: int, codes: IntArray, left: IntArray, total: int) -> FloatArray:

@@ -115,7 +115,7 @@ def risk(source: Source, quasi: Sequence[str], *, weight: str | None = None) -> 
     on_quasi = risk_of_frame(frame, quasi)
     if weight is None:
         return on_quasi
-    with working_engine(Demand(LocalEngine.name), frame.estimated_size()) as (engine, _):
+    with working_engine(Demand(LocalEngine.name), int(frame.estimated_size())) as (engine, _):
         table = engine.read(Source.in_memory(frame), columns=named, categorical=quasi)
         return replace(on_quasi, weighted=_weighted(engine, table, quasi, weight))
 

@@ -407,6 +407,7 @@ class _Axis:
     order: IntArray  # (n_codes,) code by place: categories without a hierarchy come by their frequency
     place: IntArray  # (n_codes,) place by code
     records: IntArray  # (n_codes,) by place
+    parted: BoolArray  # (n_codes,) of numbers and dates: may a bin begin here that has nothing in common with the last
     known: dict[_Bin, float] = field(default_factory=dict)  # prices
 
     @classmethod
@@ -418,7 +419,8 @@ class _Axis:
             order = np.lexsort((order, -counts, ~is_missing))
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        return cls(dim, domain, float(table.space.weight[dim]), order, place, counts[order])
+        parted = domain.parted() if domain.kind is DomainKind.ORDERED else np.zeros(0, np.bool_)
+        return cls(dim, domain, float(table.space.weight[dim]), order, place, counts[order], parted)
 
     def whole(self) -> _Bin:
         """All values of the column."""
@@ -498,4 +500,11 @@ class _Axis:
         below = np.cumsum(self.records[piece.lo : piece.hi + 1])
         shares = below[-1] * np.arange(1, CUTS) / CUTS
         places = piece.lo + 1 + np.searchsorted(below, shares)
-        return [int(at) for at in np.unique(np.minimum(places, piece.hi))]
+        # rounded bounds of neighbours may overlap: the nearest places where they do not
+        free = piece.lo + 1 + np.flatnonzero(self.parted[piece.lo + 1 : piece.hi + 1])
+        if not len(free):
+            return []
+        after = np.minimum(np.searchsorted(free, places), len(free) - 1)
+        before = np.maximum(after - 1, 0)
+        nearest = np.where(places - free[before] < free[after] - places, before, after)
+        return [int(at) for at in free[np.unique(nearest)]]
