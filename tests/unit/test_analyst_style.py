@@ -149,3 +149,14 @@ def test_a_rare_value_does_not_keep_other_columns_from_being_cut():
     for cells, n in Counter(release.select("sex", "city", "age").iter_rows()).items():
         assert n >= 10
         assert cells != ("*", "*", "*")
+
+
+@pytest.mark.parametrize("kind", ["auto", "bins"])
+def test_a_column_that_tells_nothing_is_named(kind):
+    frame = pl.DataFrame({"age": [20, 30] * 6, "sex": ["f", "m", "m", "f"] * 3})  # three of each pair
+    columns = tc.roles(quasi=["age", "sex"])
+    released = tc.anonymize(frame, tc.Policy(columns=columns, goals=[tc.KAnonymity(k=4)], algorithm={"kind": kind}))
+    (empty,) = [name for name in ("age", "sex") if texts(released.frame)[name].n_unique() == 1]
+    assert [note for note in released.report.notes if "any value" in note] == [
+        f"{empty}: any value in every record; others may keep more detail with role: drop"
+    ]

@@ -184,7 +184,8 @@ class Classes:
         return ()
 
     def notes(self, solved: Solved) -> tuple[str, ...]:
-        return (*solved.plan.notes, *_codes_noted(solved.coding.domains, solved.plan.algorithm.publishes))
+        codes = _codes_noted(solved.coding.domains, solved.plan.algorithm.publishes)
+        return (*solved.plan.notes, *codes, *_empty_noted(solved))
 
     def remarks(self, prepared: Prepared[Any]) -> tuple[str, ...]:
         whole = prepared.coding.whole()
@@ -277,6 +278,16 @@ def _codes_noted(domains: Sequence[Domain], publishes: Publishes) -> tuple[str, 
     else:
         how = "published as sets; type: integer gives intervals"
     return (f"{', '.join(names)}: whole numbers taken for codes, {how}",)
+
+
+def _empty_noted(solved: Solved) -> tuple[str, ...]:
+    """Which quasi-identifiers lost everything: readers learn nothing from them, and other columns pay for them."""
+    domains = solved.coding.domains
+    losses = solved.solution.losses(domains)
+    names = [d.name for d, lost in zip(domains, losses.T, strict=True) if d.n_codes > 1 and lost.min(initial=1) >= 1]
+    if not names or not len(losses):
+        return ()
+    return (f"{', '.join(names)}: any value in every record; others may keep more detail with role: drop",)
 
 
 def _labels(solved: Solved) -> dict[str, ClassLabels]:
