@@ -12,11 +12,11 @@ demo: $(VENV)/.installed-core
 
 test: $(STAMP) postgres chromium
 	$(BIN)/python tests/compile_kernels.py
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -n 2
 
 # With eight times as many random searches, and all recorded outputs.
 thorough: $(STAMP) postgres chromium
-	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	TABLECLOAK_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
 
 # Tests of databases start a server of their own; without root they use what is installed, or say why they are skipped.
 postgres:

@@ -19,6 +19,13 @@ settings.register_profile(
 settings.register_profile("fast", settings.get_profile("tablecloak"), max_examples=20)
 settings.load_profile("tablecloak")
 
+# Tests that share a session of Spark, or a browser, by what their names begin with.
+ON_SPARK = re.compile(
+    r"^tests/engines/test_(spark|spark_utility|transforms_on_spark|notations)\.py|input_that_changes_between_phases"
+    r"|^tests/(engines|conformance)/.*\bspark\b"
+)
+IN_BROWSER = re.compile(r"^tests/web/test_(browser|real_tables|sets_browser)\.py")
+
 # The line with which a module says that all of its tests are slow.
 SLOW_MODULE = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", re.MULTILINE)
 
@@ -48,15 +55,18 @@ def pytest_configure(config):
         settings.load_profile("fast")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Sessions of Spark and browsers take long to start: each has one process that runs all tests of it."""
-    for item in items:
-        group = "spark" if "spark" in getattr(item, "fixturenames", ()) or "[spark" in item.nodeid else None
-        if "browser" in getattr(item, "fixturenames", ()):
-            group = item.path.stem
-        if group:
-            item.add_marker(pytest.mark.xdist_group(group))
+def pytest_xdist_make_scheduler(config, log):
+    """Sessions of Spark and browsers take long to start: one process runs all tests of each, and begins with them."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduler(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            if ON_SPARK.search(nodeid):
+                return "spark"
+            in_browser = IN_BROWSER.search(nodeid)
+            return in_browser[0] if in_browser else nodeid
+
+    return Scheduler(config, log)
 
 
 def pytest_ignore_collect(collection_path, config):
