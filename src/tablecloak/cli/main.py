@@ -13,16 +13,17 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import Abort, TyperException
+from typer.main import get_command
 
 from tablecloak.cli import (
     advise,
     apply,
     attack,
-    cache,
     check,
     codebook,
     compare,
@@ -42,6 +43,7 @@ from tablecloak.cli import (
     serve,
     verify,
 )  # fmt: skip
+from tablecloak.cli import cache as kernel_cache
 from tablecloak.cli import inspect as inspect_data
 from tablecloak.cli import list as list_things
 from tablecloak.cli.interrupts import wish
@@ -76,7 +78,7 @@ for _command in _COMMANDS:
 app.add_typer(hierarchy.app, name="hierarchy")
 app.add_typer(dicom.app, name="dicom")
 app.add_typer(key.app, name="key")
-app.add_typer(cache.app, name="cache")
+app.add_typer(kernel_cache.app, name="cache")
 
 
 def _show_version(wanted: bool) -> None:
@@ -108,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _prepare_process()
     try:
-        return int(app(words, standalone_mode=False, prog_name="tablecloak") or 0)
+        return int(_commands()(words, standalone_mode=False, prog_name="tablecloak") or 0)
     except (Abort, Cancelled, KeyboardInterrupt):
         return INTERRUPTED
     except (SystemExit, GeneratorExit):
@@ -117,6 +119,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if is_watched and not isinstance(error, TyperException) and is_starved(error):
             os._exit(STARVED)  # there may be no memory to say so here
         return _failed(error, words)
+
+
+@cache
+def _commands() -> Any:
+    """All commands with their options, which take longer to put together than some of them to run."""
+    return get_command(app)
 
 
 def _failed(error: BaseException, words: Sequence[str]) -> int:
