@@ -201,7 +201,7 @@ def test_every_model_is_asked_in_persons_or_refuses():
 @every_class_model
 def test_classes_are_judged_as_the_oracle_judges_them(model, by_person):
     agreed = set()
-    for seed in range(often(25)):
+    for seed in range(often(50)):
         rows = drawn(seed, gaps=uses_gaps(model))
         stats, table = counted(rows, model, by_person=by_person), table_of(rows, person="who" if by_person else None)
         conditions = model.conditions(stats)
