@@ -76,7 +76,7 @@ def test_a_panic_is_a_short_message(monkeypatch, capsys):
     def panic(*_, **__):
         raise pl.exceptions.PanicException("called `Result::unwrap()` on an `Err` value: secret cell")
 
-    monkeypatch.setattr(command_line, "app", panic)
+    monkeypatch.setattr(command_line, "_commands", lambda: panic)
     assert command_line.main(["list"]) == 1
     said = capsys.readouterr().err
     assert "unexpected PanicException" in said
