@@ -99,7 +99,7 @@ wheel: $(STAMP)
 	rm -rf build/kernels
 	for processor in $$(test "$$(uname -m)" = x86_64 && echo x86-64 x86-64-v3 || echo generic); do \
 	  NUMBA_CACHE_DIR=build/kernels NUMBA_CPU_NAME=$$processor NUMBA_CPU_FEATURES= $(BIN)/tablecloak cache warm || exit 1; done
-	TABLECLOAK_KERNELS=build/kernels $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	TABLECLOAK_KERNELS=build/kernels/tablecloak $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

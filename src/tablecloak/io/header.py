@@ -27,6 +27,11 @@ class Repair:
         return {"column": self.column, "name": self.name, "reason": self.reason}
 
 
+def left_out_above(n: int, what: str) -> tuple[Repair, ...]:
+    """What was repaired where lines or rows stand above the table."""
+    return (Repair(f"{n} {what}{'s' * (n > 1)} above the table left out"),) if n else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """Names of columns, and which of them were repaired."""

@@ -25,6 +25,7 @@ from types import FunctionType
 OLD_DAYS = 30  # without use, after which the kernels of another version are removed
 DAY = 86_400  # seconds
 BROUGHT = Path(__file__).parent / "compiled"  # what a wheel brings along
+ABOUT = ("kept", "loading")  # modules here that have no kernels
 # Instructions that x86-64-v3 has beyond the first of its kind, as LLVM calls them.
 V3 = frozenset({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"})
 
@@ -48,14 +49,15 @@ class KernelFolder:
 
 def home() -> Path:
     """Where all versions are kept."""
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tablecloak"
+    named = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    return Path(named or Path.home() / ".cache") / "tablecloak"  # in a folder of our own: old versions are deleted
 
 
 @cache
 def version() -> str:
     """A name for the text of all kernels."""
-    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    paths = [path for path in sorted(Path(__file__).parent.glob("*.py")) if path.stem not in ABOUT]
+    sources = b"".join(path.read_bytes() for path in paths)
     return hashlib.sha256(sources).hexdigest()[:16]
 
 

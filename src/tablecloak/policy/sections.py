@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import itertools
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from enum import StrEnum
@@ -103,7 +99,7 @@ def default_algorithm() -> Any:
 class Spec(BaseModel):
     """A mapping of a policy: unknown keys are errors, and a bare text may stand for one of its keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
     shorthand: ClassVar[str | None] = None
 
     @model_validator(mode="wrap")
@@ -119,26 +115,9 @@ class Spec(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         full = handler(schema)
-        keys = handler.resolve_ref_schema(full)["properties"]
-        for name, text in _texts_below_keys(cls).items():
-            keys[cls.model_fields[name].alias or name]["description"] = text
-        return full if cls.shorthand is None else {"anyOf": [full, keys[cls.shorthand]]}
-
-
-def _texts_below_keys(cls: type[Spec]) -> dict[str, str]:
-    """What the source says below each key of a mapping.
-
-    Read from the source where a schema is wanted; pydantic would do so at every start, which takes longer than all else
-    that it does with our classes.
-    """
-    texts: dict[str, str] = {}
-    for each in reversed(cls.__mro__):
-        tree = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0] if issubclass(each, Spec) else None
-        for key, below in itertools.pairwise(tree.body if isinstance(tree, ast.ClassDef) else ()):
-            match key, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    texts[name] = inspect.cleandoc(text)
-    return texts
+        if cls.shorthand is None:
+            return full
+        return {"anyOf": [full, handler.resolve_ref_schema(full)["properties"][cls.shorthand]]}
 
 
 class _PlaceSpec(Spec):

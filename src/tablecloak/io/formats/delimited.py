@@ -23,7 +23,7 @@ from tablecloak.io.cells import infer_type, typed
 from tablecloak.io.formats import Format, Reading, Writing, _row_widths, _text, add_format, format_and_compression
 from tablecloak.io.formats._protect import protect, protect_frame, unprotect, unprotect_expr
 from tablecloak.io.frames import DTYPES
-from tablecloak.io.header import Repair
+from tablecloak.io.header import Repair, left_out_above
 from tablecloak.io.notation import may_be_odd
 from tablecloak.io.private import PrivateFolder
 from tablecloak.io.sources import ColumnSchema, Layout, Source, truncated
@@ -111,7 +111,7 @@ def _repaired_top(numbered: Sequence[tuple[int, list[str]]]) -> _Top:
     if at == 0 or 2 * count < len(rows):
         return _Top(rows[0], 0)
     n_above, last = at - 1, rows[at - 1]
-    above = _lines_above(n_above)
+    above = left_out_above(n_above, "line")
     if len(last) > width and not any(last[width:]):
         reason = "the header has more names than there are columns; empty ones at its end are left out"
         return _Top(last[:width], n_above, True, (*above, Repair(reason)))
@@ -119,11 +119,7 @@ def _repaired_top(numbered: Sequence[tuple[int, list[str]]]) -> _Top:
         is_last = not any(row[-1] for row in rows[at:] if len(row) == width)
         reason = f"the header has one name too few: the {'last' if is_last else 'first'} column has none"
         return _Top([*last, ""] if is_last else ["", *last], n_above, True, (*above, Repair(reason)))
-    return _Top(rows[at], at, False, _lines_above(at))
-
-
-def _lines_above(n: int) -> tuple[Repair, ...]:
-    return (Repair(f"{n} line{'s' * (n > 1)} above the table left out"),) if n else ()
+    return _Top(rows[at], at, False, left_out_above(at, "line"))
 
 
 def read_rows(text: str, delimiter: str, quote: str) -> Iterator[tuple[int, list[str]]]:

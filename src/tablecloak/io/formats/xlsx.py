@@ -16,7 +16,7 @@ from tablecloak.io.extras import require_package
 from tablecloak.io.formats import Format, Reading, Writing, add_format
 from tablecloak.io.formats._text import HEAD_ROWS, header_of
 from tablecloak.io.formats._typed import read_untold, reader, typed_layout
-from tablecloak.io.header import Header, Repair
+from tablecloak.io.header import Header, left_out_above
 from tablecloak.io.sources import Layout, Source
 from tablecloak.values.cell_grammar import format_value
 
@@ -24,7 +24,7 @@ MOST_ROWS = 1_048_575  # below the header
 
 
 @dataclass(frozen=True)
-class _Top:
+class _SheetTop:
     """The first rows of a sheet."""
 
     first: tuple[str, ...]  # cells of the row that may be the header
@@ -44,8 +44,7 @@ def _sniff(source: Source, compression: str | None) -> Layout:
     header = header_of(first, below, [infer_type(texts) for texts in below], source)
     if not header.is_there:
         body = _sheet(source.path, top.at, has_names=False)[:, chosen]
-    repairs = (Repair(f"{top.n_above} row{'s' * (top.n_above > 1)} above the table left out"),) if top.n_above else ()
-    named = Header(header.names, (*repairs, *header.repairs))
+    named = Header(header.names, (*left_out_above(top.n_above, "row"), *header.repairs))
     layout = typed_layout("xlsx", body.schema, source, body.height, named)
     return replace(layout, header=header.is_there, skip=top.at)
 
@@ -54,7 +53,7 @@ def _texts(cells: pl.Series) -> set[str]:
     return {text for value in cells.unique().to_list() if (text := format_value(value))}
 
 
-def _top_of(source: Source) -> _Top:
+def _top_of(source: Source) -> _SheetTop:
     """The first row that holds something; in repairs, titles are left out: rows of one cell above wider ones."""
     options = {"skip_rows": 0, "n_rows": HEAD_ROWS, "dtypes": "string"}
     head = _read(source.path, has_header=False, drop_empty_rows=False, read_options=options)
@@ -64,7 +63,7 @@ def _top_of(source: Source) -> _Top:
     is_wide = source.repair and any(n_cells > 1 for _, _, n_cells in filled)
     n_above = next(number for number, (_, _, n_cells) in enumerate(filled) if n_cells > 1 or not is_wide)
     at, row, _ = filled[n_above]
-    return _Top(tuple((cell or "").removesuffix(" 00:00:00") for cell in row), at, n_above)
+    return _SheetTop(tuple((cell or "").removesuffix(" 00:00:00") for cell in row), at, n_above)
 
 
 def _sheet(path: Path, at: int, *, has_names: bool) -> pl.DataFrame:

@@ -282,6 +282,8 @@ def _codes_noted(domains: Sequence[Domain], publishes: Publishes) -> tuple[str, 
 
 def _empty_noted(solved: Solved) -> tuple[str, ...]:
     """Which quasi-identifiers lost everything: readers learn nothing from them, and other columns pay for them."""
+    if solved.plan.algorithm.publishes is Publishes.CENTERS:  # priced as boxes, but a mean still tells something
+        return ()
     domains = solved.coding.domains
     losses = solved.solution.losses(domains)
     names = [d.name for d, lost in zip(domains, losses.T, strict=True) if d.n_codes > 1 and lost.min(initial=1) >= 1]
