@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
+from notes import Notes
+from tablecloak.algorithms.topdown.auto import Auto
 
 TOWNS = [f"town {i:02d}" for i in range(20)]
 QUASI = ["city", "region", "age"]
@@ -160,3 +162,11 @@ def test_a_column_that_tells_nothing_is_named(kind):
     assert [note for note in released.report.notes if "any value" in note] == [
         f"{empty}: any value in every record; others may keep more detail with role: drop"
     ]
+
+
+def test_what_the_comparison_with_detailed_labels_waits_for_is_said(monkeypatch):
+    monkeypatch.setattr(Auto, "must_compile", lambda self, n: True)
+    monkeypatch.setattr(Auto, "compile", lambda self, n: None)
+    seen = Notes()
+    tc.anonymize(people(), policy(), progress=seen)
+    assert seen.notes["compile"] == "kernels, once for this version"

@@ -67,7 +67,7 @@ def search_classes(prepared: Prepared[Any], timed: Timed, threads: int | None) -
     Raises: Infeasible, GoalNotMet.
     """
     coding, plan = prepared.coding, prepared.plan
-    _compile(plan.algorithm, coding.n_tuples, timed)
+    compile_for(plan.algorithm, coding.n_tuples, timed)
     with timed.phase("solve", coding.n_tuples) as notes:
         class_search = Search(plan, threads or os.cpu_count() or 1, prepared.groups, timed.inner)
         answer = _answer(prepared.engine, coding, class_search)
@@ -75,7 +75,7 @@ def search_classes(prepared: Prepared[Any], timed: Timed, threads: int | None) -
     return Solved(prepared, answer, answer.solution.notes)
 
 
-def _compile(algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:
+def compile_for(algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:
     """Say what the first run of a version waits for."""
     if algorithm.must_compile(n_tuples):
         with timed.phase("compile") as notes:
