@@ -67,14 +67,17 @@ class CodeLevels(NamedTuple):
     line: int  # the dimension that is cut into windows, -1: none
 
 
-def make_levels(space: Space, prices: Prices, dims: IntArray, random: np.random.Generator | None) -> CodeLevels:
+def make_levels(
+    space: Space, prices: Prices, dims: IntArray, random: np.random.Generator | None, *, has_windows: bool = True
+) -> CodeLevels:
     """CodeLevels of all dimensions; chance, where given, orders the dimensions and the values of sets anew.
 
     Args:
         prices: of the dimensions in the order of the space.
         dims: the order in which the kernel has them.
+        has_windows: the longest dimension without a hierarchy has no levels; it is cut into windows.
     """
-    line = _longest_line(space, prices)
+    line = _longest_line(space, prices) if has_windows else -1
     levels = [_levels(space, prices, d, random) if d != line else [] for d in dims.tolist()]
     flat = [(groups, price) for own in levels for groups, price in own]
     line = int(np.flatnonzero(dims == line)[0]) if line >= 0 else line
