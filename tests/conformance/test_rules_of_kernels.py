@@ -11,20 +11,25 @@ from tablecloak.algorithms.topdown.auto import rules_of
 from tablecloak.data.coded import CodedTable, code_table
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
-from tablecloak.kernels.rules import judge
+from tablecloak.kernels.rules import judge, new_spare
 from tablecloak.models.base import Goal
+from tablecloak.models.l_diversity import LDiversity
 from tablecloak.stats.classes import SensitiveDomain, count_classes
 
 GAPS = SensitiveDomain("s", (None, *VALUES[:5]), is_ordered=True)
 
 
+def admitted(form, rules, hists, sizes):
+    spare = new_spare(rules)
+    return np.array([form(rules, hist, int(n), spare)[0] for hist, n in zip(hists, sizes, strict=True)])
+
+
 def plain(rules, hists, sizes):
-    return np.array([judge.plain(rules, hist, int(n))[0] for hist, n in zip(hists, sizes, strict=True)])
+    return admitted(judge.plain, rules, hists, sizes)
 
 
 def compiled(rules, hists, sizes):
-    large = judge.sized(10**9)
-    return np.array([large(rules, hist, int(n))[0] for hist, n in zip(hists, sizes, strict=True)])
+    return admitted(judge.sized(10**9), rules, hists, sizes)
 
 
 KERNELS = [plain, pytest.param(compiled, marks=pytest.mark.slow)]
@@ -73,3 +78,14 @@ def test_models_with_a_rule_are_those_that_kernels_judge():
     named = {m.name for m in instances() if m.rule() is not None}
     assert named >= {"l-diversity", "t-closeness"}
     assert {m.name for m in instances() if m.in_search.size_decides} >= {"k-anonymity", "average-risk"}
+
+
+def test_only_attributes_with_few_values_have_counts_in_every_class():
+    quasi = fit_domain(pl.Series("q", np.arange(1000)), ColumnType.INTEGER)
+    few = SensitiveDomain("few", tuple("abc"))
+    many = SensitiveDomain("many", tuple(map(str, range(1000))))
+    codes = np.arange(1000, dtype=np.uint32)
+    table = code_table([quasi], [(many, codes), (few, codes % 3)])
+    rules, counted, _ = rules_of(Goal((LDiversity(l=2),)), table)
+    assert [table.sensitive[i].name for i in counted] == ["few", "many"]
+    assert (rules.n_kept, rules.end.max()) == (3, 1003)

@@ -22,7 +22,7 @@ from tablecloak.kernels.clustering import FAR, Wishes
 from tablecloak.kernels.packed_codes import ClassCost, pack, plan_layout
 from tablecloak.kernels.prices import make_prices
 from tablecloak.kernels.refining import Steps
-from tablecloak.kernels.rules import RuleKind, Rules, only_size
+from tablecloak.kernels.rules import RuleKind, make_rules, new_spare, only_size
 from tablecloak.kernels.squares import Trees
 
 TREE = Hierarchy.from_tree({"*": {"n": {"x": ["a", "b"], "y": ["c"]}, "s": ["d", "e"]}})
@@ -147,9 +147,7 @@ def rules_of(random, n):
     ][int(random.integers(5))]  # fmt: skip
     values = np.arange(n)[:, None] % 4
     shares = np.full(4, 0.25)
-    one = np.zeros(1, np.int64)
-    rules = Rules(3, one + kind, one, one + 4, np.array([limit]), one + order, shares)
-    return rules, values
+    return make_rules(3, [(kind, 0, 0, 4, limit, order)], shares, n_kept=int(random.choice([0, 4]))), values
 
 
 def refine(random):
@@ -168,7 +166,7 @@ def search_boxes(random):
 def judge(random):
     rules, _ = rules_of(random, 4)
     counts = random.integers(0, 5, len(rules.shares))
-    return (rules, counts, max(1, int(counts.sum()))), {}
+    return (rules, counts, max(1, int(counts.sum())), new_spare(rules)), {}
 
 
 def points(random, n=70):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,10 @@ from counted import stats_of_classes
 from effort import often
 from kernel_forms import compiled, plain
 from random_tables import coded_table
+from tablecloak.kernels.box_search import make_levels
 from tablecloak.kernels.prices import FULL, cell_prices, make_prices
 from tablecloak.kernels.refining import Steps
-from tablecloak.kernels.rules import RuleKind, Rules, only_size
+from tablecloak.kernels.rules import RuleKind, make_rules, new_spare, only_size
 from tablecloak.models.l_diversity import LDiversity
 from tablecloak.models.t_closeness import TCloseness
 
@@ -32,14 +35,11 @@ HOW = {
 }
 
 
-def rules_with(name, min_size, shares):
+def rules_with(name, min_size, shares, n_kept=None):
     if RULES[name] is None:
         return only_size(min_size)
     kind, limit, order = RULES[name]
-    return Rules(
-        min_size, np.array([int(kind)]), np.array([0]), np.array([len(shares)]), np.array([limit]),
-        np.array([order]), shares,
-    )  # fmt: skip
+    return make_rules(min_size, [(kind, 0, 0, len(shares), limit, order)], shares, n_kept=n_kept)
 
 
 def block(seed, name, *, sets=False, min_size=3, n=72, near=False):
@@ -64,7 +64,7 @@ def block(seed, name, *, sets=False, min_size=3, n=72, near=False):
 
 def holds(rules, sensitive, weights, part):
     hist = np.bincount(sensitive[part], weights=weights[part], minlength=4).astype(np.int64)
-    return plain.judge(rules, hist, int(weights[part].sum()))[0]
+    return plain.judge(rules, hist, int(weights[part].sum()), new_spare(rules))[0]
 
 
 def price_of(codes, weights, classes, prices):
@@ -94,6 +94,25 @@ def assert_compiled_equals_plain(given, how):
 @pytest.mark.parametrize("seed", range(often(1)))
 def test_compiled_equals_plain(seed, name, sets):
     assert_compiled_equals_plain(block(seed, name, sets=sets), HOW)
+
+
+@pytest.mark.parametrize("sets", [False, True])
+@pytest.mark.parametrize("name", [name for name in RULES if RULES[name]])
+@pytest.mark.parametrize("boxes", [0, 2])
+def test_counts_made_when_asked_for_are_those_that_classes_keep(name, boxes, sets):
+    codes, weights, values, classes, prices, rules = block(4, name, sets=sets)
+    made = rules_with(name, rules.min_size, rules.shares, n_kept=0)
+    change = compiled.refine
+    if boxes:
+        levels = make_levels(coded_table(np.random.default_rng(4), 72).space, prices, np.arange(codes.shape[1]), None)
+        change = partial(compiled.search_boxes, levels=levels)
+    how = HOW | {"steps": HOW["steps"]._replace(boxes=boxes, work=10**6)}
+    found = []
+    for each in (rules, made):
+        found.append(classes.copy())
+        change(codes, weights, values, found[-1], prices, each, **how)
+    assert found[0].tolist() == found[1].tolist()
+    assert boxes or found[0].tolist() != classes.tolist()
 
 
 @pytest.mark.parametrize("sets", [False, True])
@@ -140,9 +159,24 @@ def test_a_class_falls_short_exactly_when_its_rules_do_not_hold(model):
         size = int(counts.sum())
         if size == 0 or len(rules.kind) == 0:
             continue
-        short = plain.judge(rules, counts, size)[1]
-        assert (short <= 1e-9) == plain.judge(rules, counts, size)[0] or model == "recursive"
-        assert abs(short - compiled.judge(rules, counts, size)[1]) < 1e-9
+        short = plain.judge(rules, counts, size, new_spare(rules))[1]
+        assert (short <= 1e-9) == plain.judge(rules, counts, size, new_spare(rules))[0] or model == "recursive"
+        assert abs(short - compiled.judge(rules, counts, size, new_spare(rules))[1]) < 1e-9
+
+
+@pytest.mark.parametrize("form", [plain, compiled])
+def test_the_ordered_distance_over_gaps_is_the_sum_over_all_places(form):
+    random = np.random.default_rng(3)
+    for n_places in (1, 2, 7, 300):
+        shares = random.random(n_places) * (random.random(n_places) < 0.6) + 1e-3
+        shares /= shares.sum()
+        rules = make_rules(1, [(RuleKind.ORDERED_DISTANCE, 0, min(1, n_places - 1), n_places, 0.0, 0)], shares)
+        for _ in range(40):
+            counts = random.integers(1, 4, n_places) * (random.random(n_places) < random.choice([0.01, 0.3, 0.9]))
+            size, first = max(1, int(counts.sum())), min(1, n_places - 1)
+            apart = np.abs(np.cumsum(counts[first:] / size) - np.cumsum(shares[first:]))[:-1]
+            expected = apart.sum() / max(1, n_places - 1 - first)
+            assert abs(form.judge(rules, counts, size, new_spare(rules))[1] - expected) < 1e-12
 
 
 def test_prices_are_the_losses_of_the_domains():
@@ -174,8 +208,8 @@ def test_rules_judge_as_models_do(model):
     stats = stats_of_classes(named, order=range(5), totals=totals)
     shares = np.array([10.0, 11, 12, 13, 14]) / 60
     kind, limit, order = model.rule()[:3]
-    rules = Rules(1, np.array([int(kind)]), np.array([0]), np.array([5]), np.array([limit]), np.array([order]), shares)
+    rules = make_rules(1, [(kind, 0, 0, 5, limit, order)], shares)
     expected = (model.margin(stats) >= 0).tolist()
-    assert [plain.judge(rules, c, int(c.sum()))[0] for c in counts] == expected
-    assert [compiled.judge(rules, c, int(c.sum()))[0] for c in counts] == expected
+    assert [plain.judge(rules, c, int(c.sum()), new_spare(rules))[0] for c in counts] == expected
+    assert [compiled.judge(rules, c, int(c.sum()), new_spare(rules))[0] for c in counts] == expected
     assert 0 < sum(expected) < len(expected)

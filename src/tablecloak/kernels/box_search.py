@@ -21,6 +21,7 @@ from tablecloak.arrays import IntArray
 from tablecloak.kernels.class_state import (
     BUNCH,
     FAR,
+    admits_now,
     cheapest,
     clear,
     free_class,
@@ -36,7 +37,7 @@ from tablecloak.kernels.dispatch import inner_jit, jit, kernel, leaf_jit
 from tablecloak.kernels.packed_codes import TREE, Space
 from tablecloak.kernels.prices import MOST_SET_VALUES, SET, Prices, cell_price, cell_prices, lies_in, n_bits
 from tablecloak.kernels.refining import SPLIT_UP_TO, Steps, move_tuples, polish, rebuild_pools, relocate, trim_classes
-from tablecloak.kernels.rules import Rules, admits
+from tablecloak.kernels.rules import Rules, admits_tuples, new_spare
 from tablecloak.kernels.small_loops import copy_into, sort_up
 
 # A dimension without a hierarchy is halved this often.
@@ -307,14 +308,8 @@ def is_better(state, rules, proposal, most, spare):
     """Whether what was chosen gains more than this, as a class that the goal admits."""
     if proposal.totals[0] <= most:
         return False
-    if rules.kind.size == 0:
-        return True
-    spare[:] = 0
-    for q in range(proposal.totals[2]):
-        i = proposal.taken[q]
-        for v in range(state.values.shape[1]):
-            spare[state.values[i, v]] += state.weights[i]
-    return admits(rules, spare, proposal.totals[1])
+    taken = proposal.taken[: proposal.totals[2]]
+    return admits_tuples(rules, state.values, state.weights, taken, proposal.totals[1], spare)
 
 
 @leaf_jit
@@ -335,7 +330,7 @@ def _gather_donors(state, proposal, taken, came_from, donors):
 
 
 @leaf_jit
-def _count_donors(state, prices, rules, proposal, donors):
+def _count_donors(state, prices, rules, proposal, donors, spare):
     """Count again classes that gave records: (price of those that stay, members of those that cannot, their price)."""
     price, n_rest, others = np.int64(0), np.int64(0), np.int64(0)
     for q in range(donors.size):
@@ -344,7 +339,7 @@ def _count_donors(state, prices, rules, proposal, donors):
             clear(state, g)
             continue
         rebuild(state, prices, g)
-        if admits(rules, state.hist[g], state.size[g]):
+        if admits_now(state, rules, g, spare):
             price += state.price[g] * state.size[g]
         else:
             n_rest += state.n_members[g]
@@ -356,12 +351,12 @@ def _count_donors(state, prices, rules, proposal, donors):
 
 
 @leaf_jit
-def _give_up(state, rules, donors, rest, rest_from):
+def _give_up(state, rules, donors, rest, rest_from, spare):
     """Empty the classes that cannot stay, and note their members."""
     n_rest = np.int64(0)
     for q in range(donors.size):
         g = donors[q]
-        if state.head[g] < 0 or admits(rules, state.hist[g], state.size[g]):
+        if state.head[g] < 0 or admits_now(state, rules, g, spare):
             continue
         i = state.head[g]
         while i >= 0:
@@ -400,13 +395,13 @@ def take(state, prices, rules, proposal, spare):
         unlink(state, taken[q])
         link(state, taken[q], new)
     rebuild(state, prices, new)
-    price, n_rest, others = _count_donors(state, prices, rules, proposal, donors)
+    price, n_rest, others = _count_donors(state, prices, rules, proposal, donors, spare)
     saved = before - price - state.price[new] * state.size[new]
     # where rules forbid most, looking for places in vain would take most of the time
     if saved > (others if rules.kind.size > 0 else 0):
         rest = np.empty(n_rest, np.int64)
         rest_from = np.empty(n_rest, np.int64)
-        _give_up(state, rules, donors, rest, rest_from)
+        _give_up(state, rules, donors, rest, rest_from, spare)
         saved = _place_rest(state, prices, rules, rest, saved, spare)
         if saved > 0:
             return saved
@@ -434,7 +429,7 @@ def _place_rest(state, prices, rules, rest, saved, spare):
             link(state, rest[q], own)
         rebuild(state, prices, own)
         cost = state.size[own] * state.price[own]
-        if cost < saved and admits(rules, state.hist[own], state.size[own]):
+        if cost < saved and admits_now(state, rules, own, spare):
             return saved - cost
         clear(state, own)
     for q in range(rest.size):
@@ -639,13 +634,12 @@ def _along_line(state, line):
 
 
 @jit
-def _search_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, levels, stop):
+def _search_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, levels, stop, spare):
     """Passes over all boxes, or as many as the work allows, each followed by small changes: (price before, after).
 
     It ends when a pass saves little.
     """
-    state = new_state(codes, weights, values, class_of, n_classes, prices, rules.shares.size)
-    spare = np.zeros(rules.shares.size, np.int64)
+    state = new_state(codes, weights, values, class_of, n_classes, prices, rules.n_kept)
     proposal = new_proposal(state.codes.shape[0], state.head.size, steps.work)
     first = _along_line(state, levels.line)
     before = total_price(state)
@@ -951,10 +945,9 @@ def _vary_classes(state, prices, rules, proposal, room, fills, stop, spare):
 
 
 @jit
-def _vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop):
+def _vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop, spare):
     """Passes over the boxes of all classes, each followed by small changes, until one saves little: (before, after)."""
-    state = new_state(codes, weights, values, class_of, n_classes, prices, rules.shares.size)
-    spare = np.zeros(rules.shares.size, np.int64)
+    state = new_state(codes, weights, values, class_of, n_classes, prices, rules.n_kept)
     proposal = new_proposal(codes.shape[0], state.head.size, steps.work)
     room = _new_room(codes.shape[0], codes.shape[1])
     before = total_price(state)
@@ -995,13 +988,16 @@ def search_boxes(
     """
     is_set = prices.kind == SET
     totals: list[tuple[int, int]] = []
+    spare = new_spare(rules)
     if not is_set.any() or not is_set[levels.order].all():
         n_classes = int(class_of.max()) + 1
-        totals.append(_search_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, levels, stop))
+        totals.append(
+            _search_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, levels, stop, spare)
+        )
         class_of[:] = np.unique(class_of, return_inverse=True)[1].reshape(-1)  # classes that were dissolved leave gaps
     if is_set.any():
         n_classes = int(class_of.max()) + 1
-        totals.append(_vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop))
+        totals.append(_vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop, spare))
     return int(totals[0][0]), int(totals[-1][1])
 
 

@@ -26,7 +26,7 @@ class ClassState(NamedTuple):
 
     codes: np.ndarray  # (n, n_dims) codes, or masks of one bit
     weights: np.ndarray  # (n,)
-    values: np.ndarray  # (n, n_sensitive) places in a class histogram
+    values: np.ndarray  # (n, n_sensitive) places of sensitive values
     class_of: np.ndarray  # (n,)
     following: np.ndarray  # (n,) next member of the same class, -1 at the end
     head: np.ndarray  # (room,) first member, -1: no class
@@ -37,7 +37,7 @@ class ClassState(NamedTuple):
     hi: np.ndarray  # (room, n_dims); of a set: values carried by one member only
     next_lo: np.ndarray  # (room, n_dims) lowest code once a member that carries `lo` has left
     next_hi: np.ndarray  # (room, n_dims)
-    hist: np.ndarray  # (room, n_places) sensitive values
+    hist: np.ndarray  # (room, n_kept) counts of sensitive values
     n_used: np.ndarray  # (2,) class numbers given out, and places of the list
     listed: np.ndarray  # classes in bunches of similar ones, -1: none any more; all in order where there are few
     place: np.ndarray  # (room,) of a class in the list
@@ -77,15 +77,30 @@ def link(state, i, g):
 
 @leaf_jit
 def unlink(state, i):
+    """Take a tuple out of its class; the member before it, -1 for the first."""
     g = state.class_of[i]
-    j = state.head[g]
-    if j == i:
+    j, before = state.head[g], np.int64(-1)
+    while j != i:
+        before = j
+        j = state.following[j]
+    if before < 0:
         state.head[g] = state.following[i]
     else:
-        while state.following[j] != i:
-            j = state.following[j]
-        state.following[j] = state.following[i]
+        state.following[before] = state.following[i]
     state.n_members[g] -= 1
+    return before
+
+
+@leaf_jit
+def link_behind(state, i, g, before):
+    """Undo `unlink`."""
+    if before < 0:
+        link(state, i, g)
+        return
+    state.following[i] = state.following[before]
+    state.following[before] = i
+    state.class_of[i] = g
+    state.n_members[g] += 1
 
 
 @leaf_jit
@@ -117,6 +132,14 @@ def widen_bunch(state, prices, g):
 
 
 @leaf_jit
+def keep_count(state, i, g):
+    """Add the sensitive values of a tuple to the counts that a class keeps."""
+    for v in range(state.values.shape[1]):
+        if state.values[i, v] < state.hist.shape[1]:
+            state.hist[g, state.values[i, v]] += state.weights[i]
+
+
+@leaf_jit
 def rebuild(state, prices, g):
     """Count a class again from its members."""
     n_dims = state.codes.shape[1]
@@ -132,8 +155,7 @@ def rebuild(state, prices, g):
     i = state.head[g]
     while i >= 0:
         size += state.weights[i]
-        for v in range(state.values.shape[1]):
-            state.hist[g, state.values[i, v]] += state.weights[i]
+        keep_count(state, i, g)
         for d in range(n_dims):
             code = state.codes[i, d]
             if prices.kind[d] == SET:
@@ -184,10 +206,15 @@ def admits_with(state, rules, g, i, sign, spare):
         return False
     if rules.kind.size == 0:
         return True
-    copy_into(spare, state.hist[g])
-    for v in range(state.values.shape[1]):
-        spare[state.values[i, v]] += sign * state.weights[i]
-    return admits(rules, spare, size)
+    return admits(
+        rules, state.hist[g], state.values, state.weights, state.following, state.head[g], size, i, sign, spare
+    )
+
+
+@leaf_jit
+def admits_now(state, rules, g, spare):
+    """Whether a class satisfies the goal."""
+    return admits_with(state, rules, g, np.int64(0), np.int64(0), spare)
 
 
 @leaf_jit
@@ -241,7 +268,8 @@ def cheapest(state, prices, rules, i, own, best, spare):
 
 @leaf_jit
 def join(state, prices, i, g):
-    """Widen a class by a tuple without making the tuple its member; `rebuild` must follow."""
+    """Make a tuple a member of a class and widen it; `rebuild` must follow."""
+    link(state, i, g)
     price = np.int64(0)
     for d in range(state.codes.shape[1]):
         code = state.codes[i, d]
@@ -253,8 +281,7 @@ def join(state, prices, i, g):
         price += cell_price(prices, d, state.lo[g, d], state.hi[g, d])
     state.price[g] = price
     state.size[g] += state.weights[i]
-    for v in range(state.values.shape[1]):
-        state.hist[g, state.values[i, v]] += state.weights[i]
+    keep_count(state, i, g)
     widen_bunch(state, prices, g)
 
 
@@ -378,7 +405,7 @@ def list_new(state, g):
 
 
 @inner_jit
-def new_state(codes, weights, values, class_of, n_classes, prices, n_places):
+def new_state(codes, weights, values, class_of, n_classes, prices, n_kept):
     """The classes of a block, counted, with room for as many again and for large ones that fall apart."""
     n, n_dims = codes.shape
     room = 2 * n_classes + n // 8 + 8
@@ -397,7 +424,7 @@ def new_state(codes, weights, values, class_of, n_classes, prices, n_places):
         np.zeros((room, n_dims), np.int64),
         np.zeros((room, n_dims), np.int64),
         np.zeros((room, n_dims), np.int64),
-        np.zeros((room, n_places), np.int64),
+        np.zeros((room, n_kept), np.int64),
         np.zeros(2, np.int64),
         listed,
         np.empty(room, np.int64),

@@ -15,12 +15,14 @@ from tablecloak.arrays import IntArray
 from tablecloak.kernels.class_state import (
     FAR,
     MOST,
+    admits_now,
     admits_with,
     cheapest,
     clear,
     free_class,
     join,
     link,
+    link_behind,
     list_classes,
     members_of,
     new_state,
@@ -31,7 +33,7 @@ from tablecloak.kernels.class_state import (
 )
 from tablecloak.kernels.dispatch import inner_jit, jit, kernel, leaf_jit
 from tablecloak.kernels.prices import SET, Prices, cell_price, lies_in, widened
-from tablecloak.kernels.rules import TOLERANCE, Rules, admits, shortfall
+from tablecloak.kernels.rules import TOLERANCE, Rules, admits, admits_tuples, new_spare, shortfall
 from tablecloak.kernels.small_loops import copy_into, sort_up
 
 # Classes of more tuples are not split: that would cost the square of their number.
@@ -91,23 +93,20 @@ def relocate(state, prices, rules, members, own, budget, spare):
     The caller has made sure of what remains of the class, and counts it again.
     """
     n = members.size
-    to = np.empty(n, np.int64)
+    came_after = np.empty(n, np.int64)
     touched = np.empty(n, np.int64)
     old_lo = np.empty((n, state.codes.shape[1]), np.int64)
     old_hi = np.empty((n, state.codes.shape[1]), np.int64)
     old_size = np.empty(n, np.int64)
     old_price = np.empty(n, np.int64)
     old_hist = np.empty((n, state.hist.shape[1]), np.int64)
-    n_touched = np.int64(0)
+    n_touched, n_moved = np.int64(0), np.int64(0)
     left = budget
-    is_done = True
     for m in range(n):
         g, added = cheapest(state, prices, rules, members[m], own, left, spare)
         if g < 0:
-            is_done = False
             break
         left -= added
-        to[m] = g
         is_new = True
         for t in range(n_touched):
             is_new = is_new and touched[t] != g
@@ -119,14 +118,16 @@ def relocate(state, prices, rules, members, own, budget, spare):
             old_price[n_touched] = state.price[g]
             copy_into(old_hist[n_touched], state.hist[g])
             n_touched += 1
+        came_after[m] = unlink(state, members[m])
         join(state, prices, members[m], g)
-    if is_done:
-        for m in range(n):
-            unlink(state, members[m])
-            link(state, members[m], to[m])
+        n_moved += 1
+    if n_moved == n:
         for t in range(n_touched):
             rebuild(state, prices, touched[t])
         return True
+    for m in range(n_moved - 1, -1, -1):
+        unlink(state, members[m])
+        link_behind(state, members[m], own, came_after[m])
     for t in range(n_touched):
         g = touched[t]
         copy_into(state.lo[g], old_lo[t])
@@ -246,12 +247,8 @@ def trim_classes(state, prices, rules, spare, stop):
 def priced(state, prices, rules, members, spare):
     """Price of one record of a class of these members, and whether it would satisfy the goal."""
     size = np.int64(0)
-    spare[:] = 0
     for m in range(members.size):
-        i = members[m]
-        size += state.weights[i]
-        for v in range(state.values.shape[1]):
-            spare[state.values[i, v]] += state.weights[i]
+        size += state.weights[members[m]]
     price = np.int64(0)
     for d in range(state.codes.shape[1]):
         if prices.kind[d] == SET:
@@ -266,7 +263,7 @@ def priced(state, prices, rules, members, spare):
             lo = min(lo, code)
             hi = max(hi, code)
         price += cell_price(prices, d, lo, hi)
-    return price, admits(rules, spare, size)
+    return price, admits_tuples(rules, state.values, state.weights, members, size, spare)
 
 
 @inner_jit
@@ -354,7 +351,7 @@ def _numbered(parent, is_enough, class_of):
 
 
 @inner_jit
-def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):
+def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of, spare):
     """Merge the two clusters that cost least until all satisfy the goal: number of classes, 0 if some never do.
 
     Args:
@@ -364,7 +361,8 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):
     enough = rules.min_size
     lo, hi = np.empty(codes.shape, np.int64), np.empty(codes.shape, np.int64)
     size, price = np.empty(n, np.int64), np.zeros(n, np.int64)
-    hist = np.zeros((n, rules.shares.size), np.int64)
+    hist = np.zeros((n, rules.n_kept), np.int64)
+    following, last_member = np.empty(n, np.int64), np.empty(n, np.int64)
     parent, live, jitter = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     is_enough = np.zeros(n, np.bool_)
     nearest, least = np.empty(n, np.int64), np.empty(n)
@@ -374,9 +372,11 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):
         size[i], parent[i], live[i], nearest[i], least[i] = weights[i], i, i, n, NEVER
         seed = next_random(seed)
         jitter[i] = 1.0 + noise * (seed / 2147483648.0)
+        following[i], last_member[i] = -1, i
         for v in range(values.shape[1]):
-            hist[i, values[i, v]] += weights[i]
-        is_enough[i] = admits(rules, hist[i], size[i])
+            if values[i, v] < rules.n_kept:
+                hist[i, values[i, v]] += weights[i]
+        is_enough[i] = admits(rules, hist[i], values, weights, following, i, size[i], i, np.int64(0), spare)
     for i in range(n):
         for j in range(i + 1, n):
             if is_enough[i] and is_enough[j]:
@@ -397,7 +397,9 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):
         b = nearest[a]
         parent[b] = a
         _absorb(prices, lo, hi, size, price, hist, a, b)
-        is_enough[a] = admits(rules, hist[a], size[a])
+        following[last_member[a]] = b
+        last_member[a] = last_member[b]
+        is_enough[a] = admits(rules, hist[a], values, weights, following, a, size[a], a, np.int64(0), spare)
         n_kept = np.int64(0)
         for q in range(n_live):
             if live[q] != b:
@@ -427,12 +429,9 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of):
 
 
 @leaf_jit
-def _helps(rules, hist, size, tuple_values, weight, now, spare):
+def _helps(rules, hist, values, weights, following, first, size, j, now, spare):
     """Whether a tuple brings a class nearer to its rules, or leaves it within them."""
-    copy_into(spare, hist)
-    for v in range(tuple_values.size):
-        spare[tuple_values[v]] += weight
-    after = shortfall(rules, spare, size + weight)
+    after = shortfall(rules, hist, values, weights, following, first, size + weights[j], j, np.int64(1), spare)
     return after <= TOLERANCE or after < now - TOLERANCE
 
 
@@ -457,7 +456,8 @@ def grow_classes(codes, weights, values, prices, rules, last, class_of, spare):
     Returns the number of classes; tuples that no class could use have class -1. The first seed lies far from `last`.
     """
     n, n_dims = codes.shape
-    hist = np.zeros(rules.shares.size, np.int64)
+    hist = np.zeros(rules.n_kept, np.int64)
+    following = np.empty(n, np.int64)
     lo, hi = np.empty(n_dims, np.int64), np.empty(n_dims, np.int64)
     free, n_free = np.empty(n, np.int64), np.int64(n)
     for i in range(n):
@@ -477,21 +477,23 @@ def grow_classes(codes, weights, values, prices, rules, last, class_of, spare):
             n_free -= 1
             for q in range(new, n_free):
                 free[q] = free[q + 1]
+            following[i] = grown[n_grown - 1] if n_grown > 0 else -1
             grown[n_grown] = i
             n_grown += 1
             size += weights[i]
             for v in range(values.shape[1]):
-                hist[values[i, v]] += weights[i]
+                if values[i, v] < rules.n_kept:
+                    hist[values[i, v]] += weights[i]
             for d in range(n_dims):
                 if prices.kind[d] == SET:
                     lo[d] |= codes[i, d]
                 else:
                     lo[d] = min(lo[d], codes[i, d])
                     hi[d] = max(hi[d], codes[i, d])
-            is_enough = admits(rules, hist, size)
+            is_enough = admits(rules, hist, values, weights, following, i, size, i, np.int64(0), spare)
             if is_enough:
                 break
-            now = shortfall(rules, hist, size)
+            now = shortfall(rules, hist, values, weights, following, i, size, i, np.int64(0), spare)
             least, new = MOST, np.int64(-1)
             for q in range(n_free):
                 j = free[q]
@@ -500,7 +502,7 @@ def grow_classes(codes, weights, values, prices, rules, last, class_of, spare):
                     price += widened(prices, d, lo[d], hi[d], codes[j, d])
                     if price >= least:
                         break
-                if price < least and _helps(rules, hist, size, values[j], weights[j], now, spare):
+                if price < least and _helps(rules, hist, values, weights, following, i, size, j, now, spare):
                     least, new = price, q
         if is_enough:
             for m in range(n_grown):
@@ -595,7 +597,7 @@ def _place(part, prices, rules, left, spare):
         link(part, left[q], first)
     rebuild(part, prices, first)
     for g in range(1, part.n_used[0]):
-        if admits(rules, part.hist[first], part.size[first]):
+        if admits_now(part, rules, first, spare):
             break
         while part.head[g] >= 0:
             i = part.head[g]
@@ -603,7 +605,7 @@ def _place(part, prices, rules, left, spare):
             link(part, i, first)
         clear(part, g)
         rebuild(part, prices, first)
-    return admits(rules, part.hist[first], part.size[first])
+    return admits_now(part, rules, first, spare)
 
 
 @inner_jit
@@ -617,18 +619,18 @@ def _grown(codes, weights, values, prices, rules, seed, spare):
         if class_of[i] < 0:
             left[n_left] = i
             n_left += 1
-    part = new_state(codes, weights, values, class_of, n_classes, prices, rules.shares.size)
+    part = new_state(codes, weights, values, class_of, n_classes, prices, rules.n_kept)
     return part, n_classes > 0 and _place(part, prices, rules, left[:n_left], spare)
 
 
 @inner_jit
-def _merged(codes, weights, values, prices, rules, noise, seed):
+def _merged(codes, weights, values, prices, rules, noise, seed, spare):
     """Classes by merging: (state, whether every class satisfies the goal)."""
     class_of = np.zeros(codes.shape[0], np.int64)
-    n_classes = agglomerate(codes, weights, values, prices, rules, noise, seed, class_of)
+    n_classes = agglomerate(codes, weights, values, prices, rules, noise, seed, class_of, spare)
     if n_classes == 0:
         class_of[:] = 0
-    part = new_state(codes, weights, values, class_of, max(1, n_classes), prices, rules.shares.size)
+    part = new_state(codes, weights, values, class_of, max(1, n_classes), prices, rules.n_kept)
     return part, n_classes > 0
 
 
@@ -693,7 +695,7 @@ def rebuild_pools(state, prices, rules, n_near, most, noise, seed, grows, n_poli
         if grows:
             part, is_done = _grown(codes, weights, values, prices, rules, seed, spare)
         else:
-            part, is_done = _merged(codes, weights, values, prices, rules, noise, seed)
+            part, is_done = _merged(codes, weights, values, prices, rules, noise, seed, spare)
         if not is_done:
             continue
         last, cost = total_price(part) + 1, total_price(part)
@@ -709,9 +711,8 @@ def rebuild_pools(state, prices, rules, n_near, most, noise, seed, grows, n_poli
 
 
 @jit
-def _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop):
-    state = new_state(codes, weights, values, class_of, n_classes, prices, rules.shares.size)
-    spare = np.zeros(rules.shares.size, np.int64)
+def _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop, spare):
+    state = new_state(codes, weights, values, class_of, n_classes, prices, rules.n_kept)
     before = total_price(state)
     now = before
     near, most, noise = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3)
@@ -752,10 +753,11 @@ def refine(
 
     Args:
         codes: (n, n_dims) codes; masks of one bit in dimensions published as sets.
-        values: (n, n_sensitive) places of the sensitive values in a class histogram.
+        values: (n, n_sensitive) places of the sensitive values, as the rules count them.
         class_of: (n,) class numbers from 0; every class is admitted by the rules.
         stop: (1,) another thread may set it to end the refinement early; the classes are then still admitted.
     """
     n_classes = int(class_of.max()) + 1
-    before, now = _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop)
+    spare = new_spare(rules)
+    before, now = _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop, spare)
     return int(before), int(now)

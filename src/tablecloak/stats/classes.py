@@ -310,7 +310,7 @@ def histogram_of(
     """Count sensitive codes by class; rows are given in any order, `weights` None means one each."""
     n_values = max(1, domain.n_values)
     key = classes.astype(np.int64) * n_values + codes
-    if n_classes * n_values <= 8 * DENSE_CELLS:
+    if n_classes * n_values <= min(8 * DENSE_CELLS, max(1 << 16, 16 * len(key))):  # few of them are empty
         dense = _weighted_bincount(key, weights, n_classes * n_values)
         cells = np.flatnonzero(dense)
         counts = dense[cells]

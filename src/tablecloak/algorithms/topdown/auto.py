@@ -27,7 +27,7 @@ from tablecloak.kernels.loading import must_compile, warm_up
 from tablecloak.kernels.packed_codes import pack, plan_layout
 from tablecloak.kernels.prices import MOST_SET_VALUES, SET, Prices, cell_prices, make_prices
 from tablecloak.kernels.refining import SPLIT_UP_TO, Steps, refine
-from tablecloak.kernels.rules import RuleKind, Rules, only_size
+from tablecloak.kernels.rules import MOST_KEPT, RuleKind, Rules, make_rules, only_size
 from tablecloak.models.base import Goal, PrivacyModel, Rule
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import REFINE, SEARCH_BOXES, Progress, silent, tell_better, tell_groups
@@ -363,7 +363,10 @@ def share_out(problem: Problem, classes: IntArray, counted: list[int], most: int
 
 
 def rules_of(goal: Goal, table: CodedTable) -> tuple[Rules, list[int], bool]:
-    """The rules of a goal on a table, the sensitive attributes they count, and whether they are the whole goal."""
+    """The rules of a goal on a table, the sensitive attributes they count, and whether they are the whole goal.
+
+    Attributes with fewest values come first.
+    """
     models = [a_model.in_search for a_model in goal.models]
     every = [(_rule(m), _columns(m, table)) for m in models]
     # kernels count records, so where persons have several they judge nothing but a size, which no goal allows less of
@@ -373,12 +376,14 @@ def rules_of(goal: Goal, table: CodedTable) -> tuple[Rules, list[int], bool]:
     rules = only_size(max(1, goal.min_size))
     if not counted:
         return rules, [], is_whole
-    starts = np.concatenate([[0], np.cumsum([table.sensitive[i].n_values for i in counted])]).tolist()
+    counted.sort(key=lambda i: table.sensitive[i].n_values)
+    ends = np.cumsum([table.sensitive[i].n_values for i in counted])
     rows = [
         (
             int(rule.kind),
-            starts[counted.index(i)] + _skipped(rule, table, i),
-            starts[counted.index(i) + 1],
+            column := counted.index(i),
+            int(ends[column]) - table.sensitive[i].n_values + _skipped(rule, table, i),
+            int(ends[column]),
             rule.limit,
             rule.order,
         )
@@ -386,10 +391,10 @@ def rules_of(goal: Goal, table: CodedTable) -> tuple[Rules, list[int], bool]:
         if rule
         for i in columns
     ]
-    kind, start, end, limit, order = (np.array(column) for column in zip(*rows, strict=True))
     totals = [table.totals[table.sensitive[i].name] for i in counted]
     shares = np.concatenate([t / max(1, int(t.sum())) for t in totals])
-    return Rules(rules.min_size, kind, start, end, limit.astype(np.float64), order, shares), counted, is_whole
+    n_kept = int(max(ends[ends <= MOST_KEPT], default=0))
+    return make_rules(rules.min_size, rows, shares, n_kept=n_kept), counted, is_whole
 
 
 def _rule(a_model: PrivacyModel) -> Rule | tuple[()] | None:
@@ -524,7 +529,7 @@ class Refinery:
         return codes
 
     def _values(self, block: IntArray) -> IntArray:
-        """Places of the sensitive values of tuples in a class histogram, (n, n_sensitive)."""
+        """Places of the sensitive values of tuples, (n, n_sensitive)."""
         table = self.problem.table
         if len(self.rules.kind) == 0:
             return np.zeros((len(block), 0), np.int64)
