@@ -42,6 +42,23 @@ def test_trailing_empty_cells_are_ignored(file):
     assert read_hierarchy(file("a;*;;\nb;G;H;*\n")).height == 3
 
 
+def test_a_quotation_mark_does_not_change_how_lines_are_read(file):
+    text = "a;A;*\r\n\rb;;*;\n;;\nc;C;*"
+    plain, with_quotes = lint(file(text)), lint(file(text + '\n"d";C;*\n'))
+    assert plain == with_quotes
+    assert [problem.line for problem in plain] == [3]
+
+
+def test_the_delimiter_is_told_by_the_beginning_of_a_file(file):
+    text = "".join(f"v{i};g{i // 10};*\n" for i in range(2000)) + "a,b;G,H;*\n"
+    assert read_hierarchy(file(text)).leaf_labels[-1] == "a,b"
+
+
+def test_paths_of_unequal_length_keep_the_order_in_which_siblings_appear(file):
+    tree = read_hierarchy(file("b;*\nz;Z;Q;*\na;Q;*\ny;Z;Q;*\n"))
+    assert tree.to_paths() == [["b", "*"], ["z", "Z", "Q", "*"], ["y", "Z", "Q", "*"], ["a", "Q", "*"]]
+
+
 def test_parent_lists(file):
     text = '# places\nRoot: Europe, America\nEurope : Italy,Spain\nAmerica: "Trinidad, Tobago"\nEurope: Malta\n'
     tree = read_hierarchy(file(text, "h.txt"))

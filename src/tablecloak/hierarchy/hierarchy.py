@@ -75,7 +75,7 @@ class Hierarchy:
         rank[order] = np.arange(len(order))
         new_parent = np.where(up[order] >= 0, rank[up[order]], -1)
         first, last = tree_nodes.intervals_of(new_parent, tree_nodes.n_leaves_of(up))
-        names = tuple(labels[i] for i in order)
+        names = tuple(labels[i] for i in order.tolist())
         cost = tree_nodes.leaf_shares(first, last) if losses is None else np.asarray(losses, dtype=np.float64)[order]
         tree = cls(names, new_parent, first, last, cost, kind, coarse=frozenset(int(rank[leaf]) for leaf in coarse))
         tree_nodes.check_labels(tree.shown, first, last)
@@ -83,7 +83,11 @@ class Hierarchy:
 
     @classmethod
     def from_paths(
-        cls, paths: Iterable[Sequence[str]], *, losses: Mapping[str, float] | None = None, kind: str = "tree"
+        cls,
+        paths: tree_nodes.Paths | Iterable[Sequence[str]],
+        *,
+        losses: Mapping[str, float] | None = None,
+        kind: str = "tree",
     ) -> Hierarchy:
         """The tree of paths, each from a leaf up to the root; children in order of first appearance.
 
@@ -92,7 +96,8 @@ class Hierarchy:
         Args:
             losses: loss of publishing an inner label; None means by leaf counts.
         """
-        labels, parent = tree_nodes.nodes_of_paths(paths)
+        columns = paths if isinstance(paths, tree_nodes.Paths) else tree_nodes.Paths.of(paths)
+        labels, parent = tree_nodes.nodes_of_paths(columns)
         cost = None if losses is None else np.array([losses.get(label, 0.0) for label in labels])
         return cls.from_nodes(labels, parent, losses=cost, kind=kind)
 
@@ -149,10 +154,12 @@ class Hierarchy:
         themselves, unless they consist of stars.
         """
         if "shown" not in self._memo:
-            is_label_like = _is_stars if self.kind == "tree" else reads_like_label
-            values = range(int(self.has_missing), self.n_leaves)
-            texts = {leaf: str(self.labels[leaf]) for leaf in values if leaf not in self.coarse}
-            odd = {leaf: quoted(text) for leaf, text in texts.items() if is_label_like(text)}
+            values = enumerate(self.leaf_labels)
+            if self.kind == "tree":
+                odd = {leaf: quoted(text) for leaf, text in values if text and not text.strip(tree_nodes.ROOT_LABEL)}
+            else:
+                odd = {leaf: quoted(text) for leaf, text in values if text is not None and reads_like_label(text)}
+            odd = {leaf: text for leaf, text in odd.items() if leaf not in self.coarse}
             labels = (odd.get(node, label) for node, label in enumerate(self.labels)) if odd else self.labels
             self._memo["shown"] = tuple(labels)
         shown: tuple[str | None, ...] = self._memo["shown"]
@@ -348,7 +355,3 @@ def _level_losses(level: Level, n_leaves: int) -> FloatArray:
         return np.asarray(level.losses, dtype=np.float64)
     counts = np.bincount(level.groups, minlength=len(level.labels))
     return np.where(counts > 1, counts / n_leaves, 0.0)
-
-
-def _is_stars(text: str) -> bool:
-    return set(text) == {tree_nodes.ROOT_LABEL}

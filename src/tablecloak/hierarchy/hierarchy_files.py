@@ -14,16 +14,25 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+import polars as pl
+
+from tablecloak.arrays import BoolArray
 from tablecloak.errors import CloakError, DataError, did_you_mean
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.hierarchy.tree_nodes import ROOT_LABEL
+from tablecloak.hierarchy.tree_nodes import ROOT_LABEL, Paths, columns_of, first_places
+
+if TYPE_CHECKING:
+    import _csv
 
 FileFormat: TypeAlias = Literal["csv", "parents", "json"]
 FORMATS: tuple[FileFormat, ...] = ("csv", "parents", "json")
 DELIMITERS = ";\t|,"
+SNIFFED = 1000  # rows at the beginning of a file that show its delimiter
 MAX_COMPARED = 2000  # labels a missing value is compared with
 MAX_NEAREST = 5  # near labels named in a hint
 
@@ -38,19 +47,33 @@ class HierarchyProblem:
     severity: Literal["error", "warning"] = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The path of one value, from the value up to the root, and the line where it stands."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """The paths of a file, and the lines where they stand."""
 
-    number: int | None
-    path: tuple[str, ...]
+    paths: Paths
+    numbers: pl.Series  # (n_paths,), null where lines mean nothing
+
+    @classmethod
+    def of(cls, paths: Sequence[Sequence[str]], numbers: Sequence[int | None] | None = None) -> Lines:
+        """Paths written as lists of labels, and the lines where they stand, if they do."""
+        return cls(Paths.of(paths), pl.Series(numbers or [None] * len(paths), dtype=pl.Int64))
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def kept(self, is_kept: BoolArray) -> Lines:
+        """Some of the lines, (n_paths,)."""
+        if is_kept.all():
+            return self
+        return Lines(self.paths.kept(is_kept), self.numbers.filter(pl.Series(is_kept)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parsed:
     """What a file says, and what is wrong with it."""
 
-    lines: tuple[Line, ...]
+    lines: Lines
     problems: tuple[HierarchyProblem, ...]
 
     @property
@@ -82,7 +105,7 @@ def read_hierarchy(
         more = f" (and {len(parsed.errors) - 1} more)" if len(parsed.errors) > 1 else ""
         raise DataError(problem.message + more, hint=problem.hint, location=where)
     try:
-        return Hierarchy.from_paths(line.path for line in parsed.lines)
+        return Hierarchy.from_paths(parsed.lines.paths)
     except DataError as exc:
         raise DataError(exc.message, hint=exc.hint, location=str(path)) from exc
 
@@ -96,24 +119,25 @@ def parse_file(
     """Paths and problems of a hierarchy file; only an unreadable file raises."""
     text = _read_text(Path(path))
     if not text.strip():
-        return Parsed((), (_EMPTY,))
+        return Parsed(Lines.of([]), (_EMPTY,))
     try:
         lines, problems = _PARSERS[_format_of(Path(path), text, format)](text)
     except csv.Error as exc:
-        return Parsed((), (HierarchyProblem(None, f"not CSV: {exc}", "is a quotation mark left open?"),))
+        return Parsed(Lines.of([]), (HierarchyProblem(None, f"not CSV: {exc}", "is a quotation mark left open?"),))
     lines = _with_values(lines, as_column) if as_column else lines
     if not problems:
-        problems = _check(lines) if lines else [_EMPTY]
-    return Parsed(tuple(lines), tuple(problems))
+        problems = _check(lines) if len(lines) else [_EMPTY]
+    return Parsed(lines, tuple(problems))
 
 
-def _with_values(lines: Sequence[Line], as_column: AsColumn) -> list[Line]:
+def _with_values(lines: Lines, as_column: AsColumn) -> Lines:
     """Lines whose values are written as in the column, also where groups of one value repeat them."""
-    values = as_column([line.path[0] for line in lines])
-    return [
-        Line(line.number, tuple(value if label == line.path[0] else label for label in line.path))
-        for line, value in zip(lines, values, strict=True)
-    ]
+    levels, codes = lines.paths.levels, lines.paths.codes
+    values = pl.Series(as_column(levels[0].to_list()), dtype=pl.String)
+    if values.equals(levels[0]):
+        return lines
+    written = [values.zip_with(pl.Series(codes[i] == codes[0]), labels) for i, labels in enumerate(levels)]
+    return Lines(Paths.of_levels(written), lines.numbers)
 
 
 _EMPTY = HierarchyProblem(None, "the hierarchy file has no values", "write one line per value, like Italy;Europe;*")
@@ -156,25 +180,29 @@ def _known_format(name: str) -> FileFormat:
 
 
 def _looks_like_parents(text: str) -> bool:
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    lines = [line for line in _beginning(text).splitlines() if line.strip() and not line.startswith("#")]
     # codes such as ICD9:7048 also hold a colon, but there every line ends in the root
-    same_root = max(_ends_in_root("\n".join(lines), delimiter) for delimiter in DELIMITERS)
+    same_root = max(_ends_in_root(_first_rows("\n".join(lines), delimiter)) for delimiter in DELIMITERS)
     return all(":" in line for line in lines) and (len(lines) == 1 or not same_root)
 
 
-Outcome: TypeAlias = tuple[list[Line], list[HierarchyProblem]]
+Outcome: TypeAlias = tuple[Lines, list[HierarchyProblem]]
 
 
 def _parse_csv(text: str) -> Outcome:
-    rows = _rows(text, _sniff_delimiter(text))
-    lines, problems = [], []
-    for number, row in rows:
-        path = tuple(row[: 1 + max(i for i, cell in enumerate(row) if cell)])  # without trailing empty cells
-        if "" in path:
-            problems.append(_empty_cell(number, path.index("")))
-        else:
-            lines.append(Line(number, path))
-    return lines, problems
+    cells, numbers = _table(text, _sniff_delimiter(text))
+    ended = pl.repeat(True, len(numbers), eager=True)  # no label in this cell or above it
+    levels: list[pl.Series] = []
+    for column in reversed(cells):  # trailing empty cells are no labels
+        ended = ended & (column.fill_null("") == "")
+        levels.insert(0, column.set(ended, None))
+    lines = Lines(Paths.of_levels(levels), numbers).kept(~ended.to_numpy())
+    is_empty = np.array([(labels == "").fill_null(value=False).to_numpy() for labels in lines.paths.levels])
+    has_empty: BoolArray = np.asarray(is_empty.any(axis=0))
+    if not has_empty.any():
+        return lines, []
+    places = zip(lines.numbers.filter(pl.Series(has_empty)), is_empty[:, has_empty].argmax(axis=0), strict=True)
+    return lines.kept(~has_empty), [_empty_cell(number, int(level)) for number, level in places]
 
 
 def _empty_cell(number: int, level: int) -> HierarchyProblem:
@@ -184,23 +212,43 @@ def _empty_cell(number: int, level: int) -> HierarchyProblem:
     return HierarchyProblem(number, f"level {level} is empty", "repeat the label of the level below it")
 
 
-def _rows(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    return [(reader.line_num, row) for row in reader if any(row)]
+def _table(text: str, delimiter: str) -> tuple[list[pl.Series], pl.Series]:
+    """The cells of CSV as columns, null beyond the end of a row, and the line on which each row ends."""
+    if '"' in text:
+        reader = _reader(text, delimiter)
+        numbered = [(reader.line_num, row) for row in reader]
+        rows = pl.Series([row for _, row in numbered], dtype=pl.List(pl.String))
+        return columns_of(rows), pl.Series([number for number, _ in numbered], dtype=pl.Int64)
+    # without quotes a line is a row and a delimiter ends a cell
+    lines = pl.Series([text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")]).str.split("\n").explode()
+    return columns_of(lines.str.split(delimiter)), pl.int_range(1, len(lines) + 1, eager=True)
+
+
+def _reader(text: str, delimiter: str) -> _csv.Reader:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+
+
+def _beginning(text: str) -> str:
+    """The first lines of a text, none of them cut."""
+    return "".join(islice(io.StringIO(text, newline=""), SNIFFED))
+
+
+def _first_rows(text: str, delimiter: str) -> list[list[str]]:
+    return [row for row in islice(_reader(text, delimiter), SNIFFED) if any(row)]
 
 
 def _sniff_delimiter(text: str) -> str:
     """The delimiter that splits most lines, best of all so that they end in the same root."""
+    beginning = _beginning(text)
 
     def score(delimiter: str) -> tuple[bool, int, int]:
-        n_split = sum(len(row) > 1 for _, row in _rows(text, delimiter))
-        return _ends_in_root(text, delimiter), n_split, -DELIMITERS.index(delimiter)
+        rows = _first_rows(beginning, delimiter)
+        return _ends_in_root(rows), sum(len(row) > 1 for row in rows), -DELIMITERS.index(delimiter)
 
     return max(DELIMITERS, key=score)
 
 
-def _ends_in_root(text: str, delimiter: str) -> bool:
-    rows = [row for _, row in _rows(text, delimiter)]
+def _ends_in_root(rows: Sequence[Sequence[str]]) -> bool:
     return min((len(row) for row in rows), default=0) > 1 and len({row[-1] for row in rows}) == 1
 
 
@@ -220,7 +268,7 @@ def _parse_parents(text: str) -> Outcome:
             edges.extend((number, _unquoted(match[1]), child) for child in children)
         else:
             problems.append(HierarchyProblem(number, "not of the form 'parent : child, child'", "one group per line"))
-    return ([], problems) if problems else _paths_of_edges(edges)
+    return (Lines.of([]), problems) if problems else _paths_of_edges(edges)
 
 
 def _list(text: str) -> list[str]:
@@ -245,8 +293,8 @@ def _paths_of_edges(edges: Sequence[tuple[int | None, str, str]]) -> Outcome:
         message = f"{len(roots)} groups have no parent: {', '.join(map(repr, roots[:5]))}"
         problems.append(HierarchyProblem(None, message, "list all but the root as children of a group"))
     if problems:
-        return [], problems
-    lines, problems = [], []
+        return Lines.of([]), problems
+    paths, numbers, problems = [], [], []
     for child, (above, number) in parent.items():
         path = _climb(child, parent)
         if path is None:
@@ -254,8 +302,9 @@ def _paths_of_edges(edges: Sequence[tuple[int | None, str, str]]) -> Outcome:
                 HierarchyProblem(number, f"'{child}' contains itself, by way of '{above}'", "remove the cycle")
             )
         elif child not in inner:
-            lines.append(Line(number, path))
-    return lines, problems
+            paths.append(path)
+            numbers.append(number)
+    return Lines.of(paths, numbers), problems
 
 
 def _climb(label: str, parent: dict[str, tuple[str, int | None]]) -> tuple[str, ...] | None:
@@ -273,13 +322,13 @@ def _parse_json(text: str) -> Outcome:
         tree = json.loads(text, object_pairs_hook=_unique_keys)
         if _is_adjacency(tree):
             return _paths_of_edges([(None, above, child) for above, children in tree.items() for child in children])
-        return [Line(None, tuple(path)) for path in Hierarchy.from_tree(tree).to_paths()], []
+        return Lines.of(Hierarchy.from_tree(tree).to_paths()), []
     except json.JSONDecodeError as exc:
-        return [], [HierarchyProblem(exc.lineno, f"not JSON: {exc.msg} (column {exc.colno})")]
+        return Lines.of([]), [HierarchyProblem(exc.lineno, f"not JSON: {exc.msg} (column {exc.colno})")]
     except RecursionError:
-        return [], [HierarchyProblem(None, "nested too deeply", "a hierarchy has a few levels")]
+        return Lines.of([]), [HierarchyProblem(None, "nested too deeply", "a hierarchy has a few levels")]
     except CloakError as exc:
-        return [], [HierarchyProblem(None, exc.message, exc.hint)]
+        return Lines.of([]), [HierarchyProblem(None, exc.message, exc.hint)]
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -302,65 +351,77 @@ def _is_adjacency(tree: Any) -> bool:
 _PARSERS = {"csv": _parse_csv, "parents": _parse_parents, "json": _parse_json}
 
 
-def _check(lines: Sequence[Line]) -> list[HierarchyProblem]:
+def _check(lines: Lines) -> list[HierarchyProblem]:
     problems = [*_root_problems(lines), *_value_problems(lines), *_group_problems(lines), *_loop_problems(lines)]
-    depths = {len(line.path) for line in lines}
-    if len(depths) > 1:
-        message = f"paths have between {min(depths)} and {max(depths)} levels"
+    lengths = lines.paths.lengths
+    if lengths.min() < lengths.max():
+        message = f"paths have between {lengths.min()} and {lengths.max()} levels"
         hint = "repeat labels to give all values the same number of levels, if levels should compare"
         problems.append(HierarchyProblem(None, message, hint, "warning"))
     return problems
 
 
-def _root_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
-    roots = [line.path[-1] for line in lines]
-    root = max(sorted(set(roots)), key=roots.count)
-    if len(lines[0].path) < 2 and roots.count(root) == 1:
-        yield HierarchyProblem(lines[0].number, "only one column: no levels above the values", "end every line with ;*")
+def _root_problems(lines: Lines) -> Iterable[HierarchyProblem]:
+    paths, lengths, roots = lines.paths, lines.paths.lengths, lines.paths.roots
+    codes, first_rows, counts = np.unique(roots, return_index=True, return_counts=True)
+    most = np.flatnonzero(counts == counts.max())
+    root, of_root = min((paths.path(int(first_rows[i]))[-1], int(codes[i])) for i in most)
+    if lengths[0] < 2 and counts.max() == 1:
+        number = lines.numbers[0]
+        yield HierarchyProblem(number, "only one column: no levels above the values", "end every line with ;*")
         return
-    if len(set(roots)) == len(lines) > 1:
+    if len(codes) == len(lines) > 1:
         yield HierarchyProblem(
             None, "no root: every line ends in another label", "end every line with the same label, such as *"
         )
         return
-    for i, line in enumerate(lines):
-        if line.path[-1] != root or len(line.path) < 2:
-            hint = "is it a header? remove it" if i == 0 and root == ROOT_LABEL else f"end the line with {root}"
-            yield HierarchyProblem(line.number, f"the path does not end in the root '{root}'", hint)
+    for row in np.flatnonzero((roots != of_root) | (lengths < 2)):
+        hint = "is it a header? remove it" if row == 0 and root == ROOT_LABEL else f"end the line with {root}"
+        yield HierarchyProblem(lines.numbers[int(row)], f"the path does not end in the root '{root}'", hint)
 
 
-def _value_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
-    seen: dict[str, Line] = {}
-    for line in lines:
-        first = seen.setdefault(line.path[0], line)
-        if first is line:
-            continue
-        if first.path == line.path:
-            yield HierarchyProblem(line.number, f"repeats line {first.number}", "remove it", "warning")
+def _value_problems(lines: Lines) -> Iterable[HierarchyProblem]:
+    codes, first = lines.paths.codes, first_places(lines.paths.codes[0])
+    again = np.flatnonzero(first != np.arange(len(lines)))
+    is_repeat = (codes[:, again] == codes[:, first[again]]).all(axis=0)
+    for row, first_row, same in zip(again.tolist(), first[again].tolist(), is_repeat.tolist(), strict=True):
+        number, first_number = lines.numbers[row], lines.numbers[first_row]
+        if same:
+            yield HierarchyProblem(number, f"repeats line {first_number}", "remove it", "warning")
         else:
-            message = f"'{line.path[0]}' has a second path, another one is on line {first.number}"
-            yield HierarchyProblem(line.number, message, "keep one line per value")
+            message = f"'{lines.paths.levels[0][row]}' has a second path, another one is on line {first_number}"
+            yield HierarchyProblem(number, message, "keep one line per value")
 
 
-def _group_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
+def _group_problems(lines: Lines) -> Iterable[HierarchyProblem]:
     """A label on one level must always have the same parent."""
-    seen: dict[tuple[int, str], tuple[str, int | None]] = {}
-    for line in lines:
-        for level in range(1, len(line.path) - 1):
-            label, above = line.path[level], line.path[level + 1]
-            first_parent, number = seen.setdefault((level, label), (above, line.number))
-            if first_parent != above:
-                message = f"'{label}' on level {level} has two parents: '{first_parent}' (line {number}) and '{above}'"
-                yield HierarchyProblem(line.number, message, "use two labels, or one parent")
+    levels, codes = lines.paths.levels, lines.paths.codes
+    clashes: list[tuple[int, int, int]] = []  # row, level, first row with the label on the level
+    for level in range(1, len(levels) - 1):
+        rows = np.flatnonzero(codes[level + 1] >= 0)
+        first = rows[first_places(codes[level, rows])]
+        is_other = codes[level + 1, rows] != codes[level + 1, first]
+        clashes += [(row, level, at) for row, at in zip(rows[is_other].tolist(), first[is_other].tolist(), strict=True)]
+    for row, level, first_row in sorted(clashes):
+        label, above, first_parent = levels[level][row], levels[level + 1][row], levels[level + 1][first_row]
+        where = f"'{first_parent}' (line {lines.numbers[first_row]}) and '{above}'"
+        message = f"'{label}' on level {level} has two parents: {where}"
+        yield HierarchyProblem(lines.numbers[row], message, "use two labels, or one parent")
 
 
-def _loop_problems(lines: Sequence[Line]) -> Iterable[HierarchyProblem]:
-    for line in lines:
-        steps = [label for i, label in enumerate(line.path) if i == 0 or label != line.path[i - 1]]
-        if len(set(steps)) < len(steps):
-            label = next(label for label in steps if steps.count(label) > 1)
-            message = f"'{label}' stands on two levels with another group between; published, it means the wider one"
-            yield HierarchyProblem(line.number, message, "give the groups different labels", "warning")
+def _loop_problems(lines: Lines) -> Iterable[HierarchyProblem]:
+    codes = lines.paths.codes
+    comes_again: BoolArray = np.zeros(len(lines), dtype=bool)
+    for level in range(2, len(codes)):
+        begins = (codes[level] != codes[level - 1]) & (codes[level] >= 0)
+        for below in range(level - 1):
+            comes_again |= begins & (codes[below] == codes[level])
+    for row in np.flatnonzero(comes_again).tolist():
+        path = lines.paths.path(row)
+        steps = [label for i, label in enumerate(path) if i == 0 or label != path[i - 1]]
+        label = next(label for label in steps if steps.count(label) > 1)
+        message = f"'{label}' stands on two levels with another group between; published, it means the wider one"
+        yield HierarchyProblem(lines.numbers[row], message, "give the groups different labels", "warning")
 
 
 # Against a column ----------------------------------------------------------------------------------------------------
@@ -384,21 +445,21 @@ def lint(
 
 def _own_problems(
     hierarchy: str | Path | Hierarchy, as_column: AsColumn | None
-) -> tuple[Sequence[Line], list[HierarchyProblem]]:
+) -> tuple[Lines, list[HierarchyProblem]]:
     if isinstance(hierarchy, Hierarchy):
-        return [Line(None, tuple(path)) for path in hierarchy.to_paths()], []
+        return Lines.of(hierarchy.to_paths()), []
     parsed = parse_file(hierarchy, as_column=as_column)
     problems = list(parsed.problems)
     if not parsed.errors:
         try:
-            Hierarchy.from_paths(line.path for line in parsed.lines)
+            Hierarchy.from_paths(parsed.lines.paths)
         except DataError as exc:
             problems.append(HierarchyProblem(None, exc.message, exc.hint))
     return parsed.lines, problems
 
 
-def _column_problems(lines: Sequence[Line], values: Sequence[str]) -> list[HierarchyProblem]:
-    leaves = {line.path[0]: line.number for line in lines}
+def _column_problems(lines: Lines, values: Sequence[str]) -> list[HierarchyProblem]:
+    leaves = dict(zip(lines.paths.levels[0].to_list(), lines.numbers.to_list(), strict=True))
     distinct = set(values)
     missing = sorted(distinct - leaves.keys())
     problems = []
@@ -412,8 +473,8 @@ def _column_problems(lines: Sequence[Line], values: Sequence[str]) -> list[Hiera
     return problems
 
 
-def _hint(missing: Sequence[str], leaves: dict[str, int | None], lines: Sequence[Line]) -> str:
-    groups = {label for line in lines for label in line.path[1:]}
+def _hint(missing: Sequence[str], leaves: dict[str, int | None], lines: Lines) -> str:
+    groups = {label for labels in lines.paths.levels[1:] for label in labels.unique()}
     n_groups = sum(value in groups for value in missing)
     if n_groups:
         return f"{n_groups} of them are groups of the hierarchy: give each group a value of its own name"

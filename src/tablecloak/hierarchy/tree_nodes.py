@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+import polars as pl
 
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.errors import DataError
@@ -18,30 +20,99 @@ Tree: TypeAlias = "str | Mapping[str, Tree | None] | Sequence[Tree]"
 ROOT_LABEL = "*"
 
 
-def nodes_of_paths(paths: Iterable[Sequence[str]]) -> tuple[list[str], list[int]]:
-    """Labels and parents of the nodes on paths, each from a leaf up to the one root."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Paths:
+    """Paths from values up to the root, as one column of labels per level."""
+
+    levels: tuple[pl.Series, ...]  # texts, (n_paths,) each; null above the root of a shorter path
+    codes: IntArray  # (n_levels, n_paths); equal labels have equal codes, -1 above the root
+
+    @classmethod
+    def of_levels(cls, levels: Sequence[pl.Series]) -> Paths:
+        """Paths whose labels stand in columns, null above the root of a shorter path."""
+        codes = pl.concat(levels).cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1)
+        return cls(tuple(levels), codes.to_numpy().reshape(len(levels), -1))
+
+    @classmethod
+    def of(cls, paths: Iterable[Sequence[str]]) -> Paths:
+        """Paths written as lists of labels."""
+        return cls.of_levels(columns_of(pl.Series([list(path) for path in paths], dtype=pl.List(pl.String))))
+
+    def __len__(self) -> int:
+        return len(self.codes[0])
+
+    @property
+    def lengths(self) -> IntArray:
+        """How many labels every path has, (n_paths,)."""
+        return np.asarray((self.codes >= 0).sum(axis=0))
+
+    @property
+    def roots(self) -> IntArray:
+        """Code of the last label of every path, (n_paths,)."""
+        return self.codes[self.lengths - 1, np.arange(len(self))]
+
+    def path(self, row: int) -> tuple[str, ...]:
+        """The labels of one path, from its value up to its root."""
+        return tuple(labels[row] for labels in self.levels if labels[row] is not None)
+
+    def kept(self, is_kept: BoolArray) -> Paths:
+        """Some of the paths, (n_paths,)."""
+        return Paths(tuple(labels.filter(pl.Series(is_kept)) for labels in self.levels), self.codes[:, is_kept])
+
+
+def columns_of(rows: pl.Series) -> list[pl.Series]:
+    """Lists of cells as columns, null beyond the end of a shorter row; at least one column."""
+    width = int(rows.list.len().max() or 1)  # type: ignore[arg-type]
+    return [rows.list.get(i, null_on_oob=True) for i in range(width)]
+
+
+def nodes_of_paths(paths: Paths) -> tuple[list[str], IntArray]:
+    """Labels and parents of the nodes on paths that all end in one root; siblings in order of first appearance.
+
+    Cost: one pass over the paths per level.
+    """
+    if not len(paths):
+        return [ROOT_LABEL], np.array([-1])
+    lengths = paths.lengths
+    if lengths.min() < 2:
+        raise DataError("a hierarchy path needs a value and a root", hint="end every path with '*'")
     labels: list[str] = []
-    parent: list[int] = []
-    number: dict[tuple[int, str, bool], int] = {}
-    for path in paths:
-        if len(path) < 2:
-            raise DataError("a hierarchy path needs a value and a root", hint="end every path with '*'")
-        above = -1
-        for height in range(len(path) - 1, -1, -1):
-            key = (above, path[height], height == 0)
-            above = number.setdefault(key, len(labels))
-            if above == len(labels):
-                labels.append(key[1])
-                parent.append(key[0])
-    if parent.count(-1) > 1:
-        roots = sorted(label for label, up in zip(labels, parent, strict=True) if up < 0)
+    parents: list[IntArray] = []
+    n_codes = int(paths.codes.max()) + 1
+    rows = np.arange(len(paths))  # paths that reach down to this depth
+    nodes = np.full(len(paths), -1)  # where each of them stands, one depth above
+    for depth in range(int(lengths.max())):
+        level = lengths[rows] - 1 - depth
+        # a value is another node than a group of its name
+        key = (nodes * n_codes + paths.codes[level, rows]) * 2 + (level == 0)
+        first = first_places(key)
+        is_new = first == np.arange(len(rows))
+        parents.append(nodes[is_new])
+        nodes = (len(labels) + np.cumsum(is_new) - 1)[first]
+        labels += _labels_at(paths, level[is_new], rows[is_new])
+        rows, nodes = rows[level > 0], nodes[level > 0]
+    parent = np.concatenate(parents)
+    if (n_roots := int((parent < 0).sum())) > 1:
         raise DataError(
-            f"{len(roots)} different roots: {some_of(roots)}",
+            f"{n_roots} different roots: {some_of(sorted(labels[:n_roots]))}",
             hint="end every path with the same label, for example '*'",
         )
-    if not labels:
-        labels, parent = [ROOT_LABEL], [-1]
     return labels, parent
+
+
+def first_places(keys: IntArray) -> IntArray:
+    """Where every key stands first, (n,)."""
+    frame = pl.DataFrame({"key": keys, "place": np.arange(len(keys))})
+    return frame.select(pl.col("place").first().over("key")).to_series().to_numpy()
+
+
+def _labels_at(paths: Paths, levels: IntArray, rows: IntArray) -> list[str]:
+    """The label on a level of a path, for several of them."""
+    labels = np.empty(len(rows), dtype=object)
+    for level in np.unique(levels):
+        is_here = levels == level
+        labels[is_here] = paths.levels[level].gather(rows[is_here]).to_list()
+    return list(labels)
 
 
 def nodes_of_tree(tree: Tree) -> tuple[list[str], list[int]]:
@@ -180,9 +251,9 @@ def leaf_shares(first: IntArray, last: IntArray) -> FloatArray:
 
 def check_labels(labels: tuple[str | None, ...], first: IntArray, last: IntArray) -> None:
     """Refuse a label on nodes of which none contains the others."""
-    widest = {label: node for node, label in enumerate(labels)}
-    if len(widest) == len(labels):
+    if len(set(labels)) == len(labels):
         return
+    widest = {label: node for node, label in enumerate(labels)}
     nodes = np.array([widest[label] for label in labels])
     outside = np.flatnonzero((first < first[nodes]) | (last > last[nodes]))
     n_leaves = int(last[-1]) + 1
