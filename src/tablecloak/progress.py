@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 # Phases of a search that already has an answer and only makes it better.
-REFINE, SEARCH_BOXES = "refine", "search boxes"
-HAVE_ANSWER = (REFINE, SEARCH_BOXES)
+REFINE, SEARCH_BOXES, AUCTION = "refine", "search boxes", "auction"
+HAVE_ANSWER = (REFINE, SEARCH_BOXES, AUCTION)
 
 
 class Cancelled(Exception):  # noqa: N818

@@ -17,6 +17,7 @@ from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, ma
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.kernels.auction import AuctionSteps
 from tablecloak.kernels.box_search import make_levels
 from tablecloak.kernels.clustering import FAR, Wishes
 from tablecloak.kernels.packed_codes import ClassCost, pack, plan_layout
@@ -163,6 +164,14 @@ def search_boxes(random):
     return given, {"steps": steps, "seed": 1, "stop": np.zeros(1, np.int64), "levels": levels}
 
 
+def auction(random):
+    table, prices, (codes, weights, _, classes, _, _) = block(random, sets=False)
+    levels = make_levels(table.space, prices, np.arange(table.space.n_dims), None, has_windows=False)
+    least = int(np.bincount(classes, weights=weights).min())
+    how = {"levels": levels, "steps": AuctionSteps(100_000, 20_000), "seed": 1, "stop": np.zeros(1, np.int64)}
+    return (codes, weights, classes, prices, least), how
+
+
 def judge(random):
     rules, _ = rules_of(random, 4)
     counts = random.integers(0, 5, len(rules.shares))
@@ -299,8 +308,8 @@ INPUTS = {
     f.__name__: f
     for f in (
         propose, split, descend, sizes, count_codes, cut_of_counts, add_codes, covers, leaves_of, count_leaves,
-        group_keys, refine, search_boxes, judge, unions, joined, grow, candidates, choose_wishes, nearest, deal,
-        deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
+        group_keys, refine, search_boxes, auction, judge, unions, joined, grow, candidates, choose_wishes, nearest,
+        deal, deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
     )
 }  # fmt: skip
 

@@ -1,15 +1,15 @@
 """Classes from an auction: every tuple bids what it should have to pay, and boxes whose records bid enough are classes.
 
 The bids come from linear programming. If in every box that holds the least number of records the dearest bids, as many
-as the least size, pay no more than the box costs, then all bids together are a bound that no release goes below. So bids
-are raised and lowered until the boxes that are worth having, the lots, cost about what is bid for them: such bids say
-which records make each other dear, which the prices of the classes as they are do not.
+as the least size, pay no more than the box costs, then all bids together are a bound that no release goes below. So
+bids are raised and lowered until the boxes that are worth having, the lots, cost about what is bid for them: such bids
+say which records make each other dear, which the prices of the classes as they are do not.
 
 Then, again and again, some neighbouring classes are given up, and their tuples are sold anew: always the lot whose
 records bid most above its price. Tuples that no lot wants join a class nearby. What lowers the total price stays.
 
-Reference: Lagrangian heuristics for set covering (Caprara, Fischetti and Toth, 1999); ruin and recreate (Schrimpf et al.,
-2000).
+Reference: Lagrangian heuristics for set covering (Caprara, Fischetti and Toth, 1999); ruin and recreate (Schrimpf et
+al., 2000).
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class AuctionSteps(NamedTuple):
 
     listing: int  # while boxes are listed, at most
     work: int  # while classes are given up and sold anew
+    turn: int = 0  # which round this is: another one tries other classes
 
 
 class Lots(NamedTuple):
@@ -94,10 +95,12 @@ def _pays(weights, bids, rows, a, b, price, least):
 @leaf_jit
 def _is_one_group(group, rows, a, b):
     """Whether all tuples are of one group."""
+    is_one = True
     for r in range(a + 1, b):
         if group[rows[r]] != group[rows[a]]:
-            return False
-    return True
+            is_one = False
+            break
+    return is_one
 
 
 @inner_jit
@@ -126,7 +129,7 @@ def _list_lots(group, price, n_groups, first, weights, bids, least, most_work, s
         price: (n_levels, n) price of that group.
         first: (n_dims + 1,) first level of each dimension, fine ones first.
     """
-    n_levels, n = group.shape
+    n = group.shape[1]
     n_dims = first.size - 1
     room = n * MOST_LISTED
     prices, start, member = np.empty(room // 4, np.int64), np.zeros(room // 4 + 1, np.int64), np.empty(room, np.int64)
@@ -489,7 +492,7 @@ def _nearest(floor, prices, i, n_near, n_fresh, most):
 
 @leaf_jit
 def _place_rest(floor, prices, n, n_near, n_fresh, budget):
-    """Let tuples that nobody bought join classes nearby: (whether all did within the budget, joins, what they added)."""
+    """Let tuples that nobody bought join classes nearby: (whether all did within the budget, joins, what they add)."""
     n_joins, added = np.int64(0), np.int64(0)
     n_dims = floor.codes.shape[1]
     for q in range(n):

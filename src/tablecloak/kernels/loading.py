@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablecloak.kernels import dispatch
+from tablecloak.kernels.auction import AuctionSteps, auction
 from tablecloak.kernels.box_search import make_levels, search_boxes, search_loop
 from tablecloak.kernels.cutting import count_codes, descend, propose, sizes, split
 from tablecloak.kernels.keys import add_codes, group_keys
@@ -99,4 +100,11 @@ def warm_up(*, refines: bool = False, as_sets: bool = False) -> None:
         refine.compiled(codes, one, alone, np.arange(2), prices, rules, steps=steps, seed=0, stop=stop)
         search_boxes.compiled(
             codes, one, alone, np.arange(2), prices, rules, levels=levels, steps=steps, seed=0, stop=stop
+        )
+    if refines:
+        prices = make_prices(space, np.zeros(1, np.bool_))
+        levels = make_levels(space, prices, order, None, has_windows=False)
+        sale = AuctionSteps(listing=1, work=1)
+        auction.compiled(
+            np.array([[0], [1]]), one, np.arange(2), prices, 1, levels=levels, steps=sale, seed=0, stop=stop
         )

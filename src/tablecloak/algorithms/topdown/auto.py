@@ -21,6 +21,7 @@ from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coded import CodedTable, mixed
 from tablecloak.data.domain import DomainKind
+from tablecloak.kernels.auction import AuctionSteps, auction
 from tablecloak.kernels.box_search import CodeLevels, make_levels, search_boxes
 from tablecloak.kernels.dispatch import has_compiler, pays
 from tablecloak.kernels.loading import must_compile, warm_up
@@ -30,7 +31,7 @@ from tablecloak.kernels.refining import SPLIT_UP_TO, Steps, refine
 from tablecloak.kernels.rules import MOST_KEPT, RuleKind, Rules, make_rules, only_size
 from tablecloak.models.base import Goal, PrivacyModel, Rule
 from tablecloak.models.k_anonymity import KAnonymity
-from tablecloak.progress import REFINE, SEARCH_BOXES, Progress, silent, tell_better, tell_groups
+from tablecloak.progress import AUCTION, REFINE, SEARCH_BOXES, Progress, silent, tell_better, tell_groups
 from tablecloak.stats.classes import Counted
 from tablecloak.values.amounts import most_of
 
@@ -51,20 +52,26 @@ class _Effort:
     work: int = 0  # tuples that a pass of the box search may look at, for each tuple of its block
     unboxed: int = 1  # rounds where there is no box search: numpy has none, and distances are not made for one
     polishes: int = 1  # of a pool
+    sales: int = 0  # tuples that an auction may look at while it sells, for each tuple of its block
+    all_sales: int = 0  # and so many more, for small blocks
+    auctioned: int = 0  # tuples in auctions, at most; the dearest blocks come first
 
 
 EFFORTS = {
     "fast": _Effort(
         rounds=1, sweeps=1, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000,
         boxes=1, varied=1, plain=1, box_pairs=35_000_000, work=2_000, unboxed=3,
+        sales=5_000, all_sales=150_000_000, auctioned=60_000,
     ),
     "balanced": _Effort(
         rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
         boxes=3, varied=5, plain=1, box_pairs=100_000_000, work=10_000, unboxed=6,
+        sales=50_000, all_sales=1_000_000_000, auctioned=400_000,
     ),
     "best": _Effort(
         rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
         boxes=4, varied=8, plain=1, box_pairs=1_000_000_000, work=50_000,
+        sales=200_000, all_sales=4_000_000_000, auctioned=1 << 60,
     ),
 }  # fmt: skip
 
@@ -86,6 +93,10 @@ HARD = 0.25
 MOST_NEAR = 8
 NOISE = 0.3
 POLL_SECONDS = 0.1
+# Tuples of a block of an auction: more have too many lots.
+BLOCK = 25_000
+# Tuples that an auction may look at while it lists its lots, for each tuple of its block.
+LISTING = 20_000
 # Of records, to see what a dimension usually costs.
 PAIRS = 2000
 
@@ -98,9 +109,11 @@ class Auto:
     neighbouring classes to build them anew. The box search goes through the combinations of hierarchy nodes and ranges
     that hold enough records, and makes a class of those records wherever that costs less than the classes they leave,
     which keep what they need or are dissolved. Where columns are published as sets it tries the boxes of the classes
-    with one value more, and leaves out others. Every change lowers the loss and is admitted by the goal. Where the goal
-    speaks of sensitive values and cuts lose much, classes grown towards it are another start. Equal rows stay together.
-    Tables of fewer than 12,000 different rows are refined without the box search, unless `effort` is `best` or seconds.
+    with one value more, and leaves out others. Where the goal is a size, and nodes and ranges are published, an auction
+    follows: records bid what linear programming says that they should pay, and neighbouring classes are given up and
+    sold anew. Every change lowers the loss and is admitted by the goal. Where the goal speaks of sensitive values and
+    cuts lose much, classes grown towards it are another start. Equal rows stay together.
+    With effort `fast`, tables of fewer than 12,000 different rows are refined without box search and auction.
     Cost: near-linear in the number of different rows for a given effort.
     """
 
@@ -165,7 +178,7 @@ class Auto:
             warm_up(refines=True, as_sets=self.labels == "set")
 
     def _is_compiled(self, n_tuples: int) -> bool:
-        waits = self.effort not in ("fast", "balanced") and n_tuples > SMALL  # for the compiler, once ever
+        waits = self.effort != "fast" and n_tuples > SMALL  # for the compiler, once ever
         return has_compiler() if waits else pays(n_tuples)
 
     def _refined(
@@ -207,7 +220,34 @@ class Auto:
                 losses = _losses(table, classes, is_set)
             if last.sum() - losses.sum() < WORTH * last.sum():
                 break
+        if is_compiled and effort.sales and not len(rules.kind) and not is_set.any():
+            classes = self._auctioned(refinery, effort, classes, losses, progress)
         return classes
+
+    def _auctioned(
+        self, refinery: Refinery, effort: _Effort, classes: IntArray, losses: FloatArray, progress: Progress
+    ) -> IntArray:
+        """Classes after an auction, and small changes to what it sold."""
+        table, n_classes = refinery.problem.table, len(losses)
+        if n_classes < 2 or refinery.is_over(progress):
+            return classes
+        n_blocks = -(-table.n_tuples // BLOCK)
+        ones = np.ones(table.space.n_dims)
+        order = refinery.near_order(classes, ones) if n_blocks > 1 else np.arange(n_classes)
+        n = table.n_tuples // n_blocks
+        steps = AuctionSteps(listing=LISTING * n, work=effort.sales * n + effort.all_sales)
+        levels = make_levels(table.space, refinery.prices, refinery.dims, None, has_windows=False)
+        tell_better(progress, _mean(losses, table))
+        progress.finish(f"loss {_mean(losses, table):.4f}")
+        progress.start(AUCTION, table.n_tuples)
+        seller = replace(refinery, most_tuples=effort.auctioned)
+        classes = seller.refine(classes, losses, order, n_blocks, steps, progress, levels)
+        losses = _losses(table, classes, np.zeros(table.space.n_dims, bool))
+        if refinery.is_over(progress):
+            return classes
+        n_blocks = max(1, round(len(losses) / max(effort.fewest, effort.pairs // table.n_tuples)))
+        order = refinery.near_order(classes, ones) if n_blocks > 1 else np.arange(len(losses))
+        return refinery.refine(classes, losses, order, n_blocks, Steps(sweeps=1), progress)
 
     def _boxed(
         self, refinery: Refinery, effort: _Effort, turn: int, classes: IntArray, losses: FloatArray,
@@ -437,14 +477,14 @@ class Refinery:
         return time.monotonic() >= self.deadline or progress.stopping()
 
     def refine(
-        self, classes: IntArray, losses: FloatArray, order: IntArray, n_blocks: int, steps: Steps, progress: Progress,
-        levels: CodeLevels | None = None,
+        self, classes: IntArray, losses: FloatArray, order: IntArray, n_blocks: int, steps: Steps | AuctionSteps,
+        progress: Progress, levels: CodeLevels | None = None,
     ) -> IntArray:  # fmt: skip
         """Classes after one pass over blocks of classes that follow each other in an order.
 
         Args:
             losses: (n_classes,) loss of all records of a class together.
-            levels: of which the box search makes its boxes, where the steps ask for one.
+            levels: of which a box search or an auction makes its boxes, where the steps ask for one.
 
         Blocks that have not begun when time is up keep their classes; so do blocks that end with a class the goal does
         not admit.
@@ -502,19 +542,25 @@ class Refinery:
             raise
 
     def _refined(
-        self, classes: IntArray, block: IntArray, steps: Steps, levels: CodeLevels | None, number: int, stop: IntArray
-    ) -> IntArray:
+        self, classes: IntArray, block: IntArray, steps: Steps | AuctionSteps, levels: CodeLevels | None, number: int,
+        stop: IntArray,
+    ) -> IntArray:  # fmt: skip
         own = renumbered(classes[block])[0]
-        if stop[0] == 0 and (own.max() > 0 or steps.alone > 0):
-            table = self.problem.table
-            change = refine.form(compiled=self.is_compiled)
-            if levels is not None:
-                change = partial(search_boxes.form(compiled=self.is_compiled), levels=levels)
-            change(
-                self._codes(block), table.weights[block] if len(table.weights) else np.ones(len(block), np.int64),
-                self._values(block), own, self.prices.in_order(self.dims), self.rules,
-                steps=steps, seed=(self.problem.seed + 7919 * number + 104729 * steps.turn) & 0x7FFFFFFF, stop=stop,
-            )  # fmt: skip
+        if stop[0] != 0 or (own.max() == 0 and not (isinstance(steps, Steps) and steps.alone)):
+            return own
+        table = self.problem.table
+        codes, prices = self._codes(block), self.prices.in_order(self.dims)
+        weights = table.weights[block] if len(table.weights) else np.ones(len(block), np.int64)
+        seed = (self.problem.seed + 7919 * number + 104729 * steps.turn) & 0x7FFFFFFF
+        if isinstance(steps, AuctionSteps):
+            assert levels is not None
+            sell = auction.form(compiled=self.is_compiled)
+            sell(codes, weights, own, prices, self.rules.min_size, levels=levels, steps=steps, seed=seed, stop=stop)
+            return renumbered(own)[0]
+        change = refine.form(compiled=self.is_compiled)
+        if levels is not None:
+            change = partial(search_boxes.form(compiled=self.is_compiled), levels=levels)
+        change(codes, weights, self._values(block), own, prices, self.rules, steps=steps, seed=seed, stop=stop)
         return own
 
     def _codes(self, block: IntArray) -> IntArray:
