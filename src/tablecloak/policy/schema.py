@@ -43,6 +43,8 @@ class Policy(sections.Spec):
     """what must hold"""
     population: sections.PopulationSpec | None = None
     """the people among whom those of the table are"""
+    search_limit: Annotated[float, Field(gt=0)] = 3600.0
+    """seconds; a search that compares records with each other is refused if it would take longer"""
     algorithm: sections.AnyAlgorithm = Field(default_factory=sections.default_algorithm)
     output: sections.OutputSpec | None = None
     accepted: tuple[sections.AcceptedSpec, ...] = Field(default_factory=tuple)

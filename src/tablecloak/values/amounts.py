@@ -47,6 +47,18 @@ def parse_seconds(text: str, option: str) -> float:
     return seconds
 
 
+def show_seconds(seconds: float) -> str:
+    """A time in about two digits.
+
+    >>> show_seconds(8.31), show_seconds(600), show_seconds(54_000), show_seconds(1_000_000)
+    ('8.3 s', '10 min', '15 h', '12 days')
+    """
+    for unit, size, next_size in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
+        if seconds < next_size:
+            return f"{seconds / size:.2g} {unit}" if seconds / size < 100 else f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86_400:,.0f} days"
+
+
 def show_bytes(n_bytes: int) -> str:
     """A size in few digits."""
     for unit, size in (("GB", 10**9), ("MB", 10**6)):
