@@ -8,6 +8,7 @@ import tablecloak.release.search as searching
 from tablecloak import anonymize
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.policy.load import parse_policy
+from tablecloak.registry import find
 
 QUADRATIC = ["k-member", "disk-clustering", "mdav"]
 
@@ -40,3 +41,8 @@ def test_a_search_begins_where_the_policy_allows_its_time(tmp_path, monkeypatch)
 def test_small_tables_and_fast_methods_are_not_estimated(tmp_path, algorithm):
     release = anonymize(table(500), policy(tmp_path, algorithm, "search_limit: 0.001\n"))
     assert "estimate" not in release.report.seconds
+
+
+def test_microaggregation_along_a_line_has_no_comparisons_to_wait_for():
+    assert find("algorithms", "univariate")().comparisons(10**6, 5) is None
+    assert find("algorithms", "mdav")().comparisons(1000, 5) == 200_000
