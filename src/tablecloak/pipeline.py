@@ -41,7 +41,7 @@ from tablecloak.release.plan import side_path, source_of
 from tablecloak.release.prepare import nothing, prepare, read
 from tablecloak.release.publish import Published, publish, recounted
 from tablecloak.release.recount import Verification
-from tablecloak.release.search import Solved, search
+from tablecloak.release.search import Solved, search, with_time_for
 from tablecloak.release.shapes.base import Shape, refuse_verb, shape_of
 from tablecloak.release.verified import VerifiedRelease, reserve, write_recoding
 
@@ -223,6 +223,7 @@ def check(
         prepared = prepare(engine, table, plan, timed=timed, look=findings_before)
         plan, solved, is_recounted = prepared.plan, None, False
         sampled, not_shown, loss = None, None, None
+        timing: tuple[str, ...] = ()
         if exact or shape.is_instant(prepared.coding):  # all that a run does but write
             solved = search(prepared, timed, demand.threads)
             if solved.engine.recounts_unwritten:
@@ -231,7 +232,7 @@ def check(
             loss = next(m.value for m in shape.measurements(solved) if m.name == "gcp")
             is_feasible = is_recounted or plan.goal.is_monotone
         else:
-            not_shown = shape.not_shown(prepared)
+            not_shown, timing = shape.not_shown(prepared), with_time_for(prepared, timed)
             with timed.phase("estimate"):
                 sampled = shape.sampled_loss(prepared)
             loss, is_feasible = sampled.loss if sampled else None, not_shown is None
@@ -245,7 +246,7 @@ def check(
         tuples=prepared.coding.n_tuples,
         feasible=True if is_feasible else None,
         loss=loss,
-        notes=(*(shape.notes(solved) if solved else plan.notes), *shape.remarks(prepared)),
+        notes=(*(shape.notes(solved) if solved else plan.notes), *shape.remarks(prepared), *timing),
         findings=prepared.look_result,
         transforms=plan.made,
         sampled_rows=sampled.n_rows if sampled else None,

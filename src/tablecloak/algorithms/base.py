@@ -251,6 +251,10 @@ class Algorithm(Protocol):
         """Whether it still does beside these quasi-identifiers, one of which may be all that it looks at."""
         return self.needs_sensitive
 
+    def comparisons(self, n_records: int, size: int) -> float | None:  # noqa: ARG002
+        """About how many pairs of records are compared to make classes of a size; None: hardly more than records."""
+        return None
+
     def must_compile(self, n_tuples: int) -> bool:  # noqa: ARG002
         """Whether a table of this many tuples waits for a compiler so long that users should be told."""
         return False

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tablecloak.cli.options import PolicyFile, Set, Strict, read_policy, readable_if_named
+from tablecloak.cli.options import Budget, Effort, PolicyFile, Set, Strict, read_policy, readable_if_named
 from tablecloak.cli.output import emit, progress_for
 from tablecloak.cli.settings import ENGINE, Settings, uses
 from tablecloak.errors import GoalNotMet
@@ -18,6 +18,8 @@ def check(
     data: Annotated[str | None, typer.Argument(help="Data to check against, instead of the policy's input.")] = None,
     *,
     changes: Set = None,
+    effort: Effort = None,
+    budget: Budget = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Search the whole table as a run does, instead of estimating the loss.")
     ] = False,
@@ -26,7 +28,9 @@ def check(
 ) -> None:
     """Validate a policy; with data, also whether its goals can be reached. Writes nothing."""
     with readable_if_named(data) as source, progress_for(settings) as progress:
-        loaded_policy = read_policy(policy, changes, settings, source=source, strict=strict)
+        loaded_policy = read_policy(
+            policy, changes, settings, source=source, strict=strict, effort=effort, budget=budget
+        )
         from tablecloak import pipeline
         from tablecloak.report.about.check_run_verify import checked
 

@@ -6,6 +6,7 @@ import csv
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -16,6 +17,7 @@ from tablecloak.cli.settings import Settings
 from tablecloak.errors import PolicyError
 from tablecloak.io.places import Place, place_of
 from tablecloak.io.private import PrivateFolder, spooled
+from tablecloak.values.amounts import parse_seconds
 
 if TYPE_CHECKING:
     from tablecloak.policy.schema import Policy
@@ -36,6 +38,14 @@ Repair: TypeAlias = Annotated[
 Set: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change the policy for this run, as in goals.0.k=10. Repeatable."),
+]
+EffortName = StrEnum("EffortName", ["fast", "balanced", "best"])
+Effort: TypeAlias = Annotated[
+    EffortName | None, typer.Option("--effort", help="How long to look for less loss: effort of the algorithm.")
+]
+Budget: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--budget", metavar="TIME", help="Time for the search, as in 30s or 2min: its time_limit."),
 ]
 Strict: TypeAlias = Annotated[
     bool, typer.Option("--strict", help="Exit code 3 if there are findings that the policy does not accept.")
@@ -76,12 +86,18 @@ def read_policy(
     source: str | Place | None = None,
     target: str | Place | None = None,
     strict: bool = False,
+    effort: EffortName | None = None,
+    budget: str | None = None,
 ) -> Policy:
-    """The policy with everything that the command line changes."""
+    """The policy with everything that the command line changes; `--effort` and `--budget` after `--set`."""
     from tablecloak.policy.load import load_policy
 
     policy = load_policy(path, changes or ()).with_files(source=source, target=target)
     policy = policy.model_copy(update={"strict": True}) if strict else policy
+    if effort is not None:
+        policy = policy.with_parameter("effort", effort.value, asked="--effort")
+    if budget is not None:
+        policy = policy.with_parameter("time_limit", parse_seconds(budget, "--budget"), asked="--budget")
     return policy if settings.seed is None else policy.with_seed(settings.seed)
 
 

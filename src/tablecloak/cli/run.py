@@ -29,6 +29,8 @@ def run(
         Path | None, typer.Option("--certificate", help="Certificate to write: verdicts and hashes as JSON.")
     ] = None,
     changes: options.Set = None,
+    effort: options.Effort = None,
+    budget: options.Budget = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a killed run stopped.")] = False,
     force: options.Force = False,
@@ -39,7 +41,9 @@ def run(
     limit = settings.memory_bytes
     reading, writing = options.readable_if_named(source), options.writable_if_named(target, settings)
     with reading as data, writing as release, progress_for(settings) as progress:
-        loaded_policy = options.read_policy(policy, changes, settings, source=data, target=release, strict=strict)
+        loaded_policy = options.read_policy(
+            policy, changes, settings, source=data, target=release, strict=strict, effort=effort, budget=budget
+        )
         loaded_policy = loaded_policy.with_documents(report=report_file, certificate=certificate)
         if target == options.STREAM and loaded_policy.algorithm.publishes == "separated":
             raise PolicyError(f"{loaded_policy.algorithm.name} writes two tables", hint="name a file with --output")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -15,10 +16,11 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, 
 from pydantic_core import InitErrorDetails
 
 from tablecloak.data.table import Role
-from tablecloak.errors import did_you_mean
+from tablecloak.errors import PolicyError, did_you_mean
 from tablecloak.io.places import Place, named, password_file
 from tablecloak.policy import sections
 from tablecloak.policy.problems import InvalidPolicyError, fault, invalid, problems_of
+from tablecloak.registry import known
 from tablecloak.stats.classes import Evidence
 
 
@@ -41,6 +43,8 @@ class Policy(sections.Spec):
     """what must hold"""
     population: sections.PopulationSpec | None = None
     """the people among whom those of the table are"""
+    search_limit: Annotated[float, Field(gt=0)] = 3600.0
+    """seconds; a search that compares records with each other is refused if it would take longer"""
     algorithm: sections.AnyAlgorithm = Field(default_factory=sections.default_algorithm)
     output: sections.OutputSpec | None = None
     accepted: tuple[sections.AcceptedSpec, ...] = Field(default_factory=tuple)
@@ -202,6 +206,19 @@ class Policy(sections.Spec):
         """The same policy with another seed."""
         return self.model_copy(update={"seed": seed})
 
+    def with_parameter(self, name: str, value: Any, *, asked: str) -> Self:
+        """The same policy with another value of a parameter of its algorithm; `asked` is how it was asked for.
+
+        Raises: PolicyError, if the algorithm has no such parameter.
+        """
+        if not _has_parameter(self.algorithm, name):
+            able = [other for other, kind in known("algorithms").items() if _has_parameter(kind, name)]
+            raise PolicyError(
+                f"{asked}: {self.algorithm.name} has no {name}",
+                hint=f"leave it out, or use an algorithm that has it: {', '.join(sorted(able))}",
+            )
+        return self.model_copy(update={"algorithm": replace(self.algorithm, **{name: value})})
+
     def columns_with(self, *roles: Role) -> list[str]:
         """The columns that have one of the roles, in the order of the policy."""
         return [name for name, column in self.columns.items() if column.role in roles]
@@ -264,3 +281,8 @@ def _wrong_role(place: tuple[str | int, ...], name: str, policy: Policy, role: R
         return fault(place, message, hint=f"columns.{name}.role: {role}")
     hint = did_you_mean(name, policy.columns_with(role))
     return fault(place, f"no column '{name}' has the role {role}", hint=hint)
+
+
+def _has_parameter(algorithm: Any, name: str) -> bool:
+    """Whether an algorithm, or a kind of them, has a field that policies can write."""
+    return any(field.name == name for field in fields(algorithm))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,13 +14,18 @@ from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Coding, Engine, OnDisk
-from tablecloak.errors import GoalNotMet
+from tablecloak.errors import CloakError, GoalNotMet, IncompatibleChoice
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release.plan import Plan
 from tablecloak.release.population import asks_for_everybody, solve_for_everybody
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.shapes.base import Shape
+from tablecloak.values.amounts import show_seconds
+
+BEGINS_AT_ONCE = 50_000  # records up to which nobody asks how long a search will take
+SAMPLES = (1000, 3000)  # records whose search tells it
+READ_UP_TO = 1_000_000  # records of a table on disk that are read to draw samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,12 +73,74 @@ def search_classes(prepared: Prepared[Any], timed: Timed, threads: int | None) -
     Raises: Infeasible, GoalNotMet.
     """
     coding, plan = prepared.coding, prepared.plan
+    with_time_for(prepared, timed)
     compile_for(plan.algorithm, coding.n_tuples, timed)
     with timed.phase("solve", coding.n_tuples) as notes:
         class_search = Search(plan, threads or os.cpu_count() or 1, prepared.groups, timed.inner)
         answer = _answer(prepared.engine, coding, class_search)
         notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
     return Solved(prepared, answer, answer.solution.notes)
+
+
+def with_time_for(prepared: Prepared[Any], timed: Timed) -> tuple[str, ...]:
+    """What to say about the time that a search will take, where it compares records with each other and has many.
+
+    Raises: IncompatibleChoice, if that is more than the policy allows.
+    """
+    plan = prepared.plan
+    if plan.algorithm.comparisons(2, 1) is None or prepared.coding.n_tuples <= BEGINS_AT_ONCE:
+        return ()
+    with timed.phase("estimate") as notes:
+        seconds = expected_seconds(prepared)
+        if seconds is None:
+            return ()
+        expected = (
+            f"{plan.algorithm.name} on {prepared.coding.n_tuples:,} records will take about {show_seconds(seconds)}"
+        )
+        notes.append(expected)
+    most = plan.policy.search_limit
+    if seconds > most:
+        raise IncompatibleChoice(
+            f"{expected}, more than the {show_seconds(most)} that the policy allows",
+            hint=f"algorithm auto takes far less; or allow it with --set search_limit={2 * seconds:.0f} (in seconds)",
+        )
+    return (expected,)
+
+
+def expected_seconds(prepared: Prepared[Any]) -> float | None:
+    """How long a search will take, told by what it takes for two small samples; None where these have no answer.
+
+    A part of the time grows with the records, another with the comparisons between them. Right within a factor of ten,
+    because large tables are searched by compiled kernels and small ones are not.
+    """
+    algorithm, plan, shards = prepared.plan.algorithm, prepared.plan, prepared.coding.shards
+    size, n = max(1, plan.goal.min_size), prepared.coding.n_tuples
+    if algorithm.dealing is not None and prepared.engine.name != "local" and n > READ_UP_TO:
+        return None  # the one shard there is would have to fit memory
+    costs = [(m, float(algorithm.comparisons(m, size) or m), _sample_seconds(shards[0], plan, m)) for m in SAMPLES]
+    (n_few, few, took_few), (n_many, many, took_many) = costs
+    if took_few is None or took_many is None:
+        return None
+    each = max(0.0, (took_many - took_few * n_many / n_few) / (many - few * n_many / n_few))
+    rest = max(0.0, (took_many - each * many) / n_many)
+    return float(each * (algorithm.comparisons(n, size) or n) + rest * n)
+
+
+def _sample_seconds(tuples: CodedTable, plan: Plan, n: int) -> float | None:
+    """Seconds for some records spread over all of them, after a first time that loads what is needed."""
+    if tuples.n_tuples < n:
+        return None
+    few = tuples.reordered(np.linspace(0, tuples.n_tuples - 1, n).astype(np.int64))
+    problem = Problem(few, plan.goal, 1, plan.policy.seed)  # with a secret of its own: nothing of it is published
+    took = 0.0
+    for _ in range(2):
+        begin = time.perf_counter()
+        try:
+            plan.algorithm.solve(problem, silent)
+        except CloakError:
+            return None
+        took = time.perf_counter() - begin
+    return took
 
 
 def compile_for(algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:

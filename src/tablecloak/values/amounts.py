@@ -1,4 +1,4 @@
-"""Amounts as people write them: memory in bytes, and shares of a number of things."""
+"""Amounts as people write them: memory in bytes, times in seconds, and shares of a number of things."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fractions import Fraction
 from tablecloak.errors import PolicyError
 
 UNITS = ("", "K", "M", "G", "T")
+SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def most_of(n: int, share: float) -> int:
@@ -31,6 +32,31 @@ def parse_bytes(text: str | int) -> int:
         raise PolicyError(f"--memory {text} is not an amount", hint="write --memory 8GB")
     base = 1024 if match[3] else 1000
     return int(float(match[1]) * base ** UNITS.index(match[2].upper()))
+
+
+def parse_seconds(text: str, option: str) -> float:
+    """Seconds from a text such as 500ms, 30s, 2min or 1.5h.
+
+    >>> parse_seconds("2 min", "--budget")
+    120.0
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|h)\s*", text, re.IGNORECASE)
+    seconds = float(match[1]) * SECONDS[match[2].lower()] if match else 0.0
+    if not seconds:
+        raise PolicyError(f"{option} {text} is not a time", hint=f"write {option} 30s, 500ms, 2min or 1h")
+    return seconds
+
+
+def show_seconds(seconds: float) -> str:
+    """A time in about two digits.
+
+    >>> show_seconds(8.31), show_seconds(600), show_seconds(54_000), show_seconds(1_000_000)
+    ('8.3 s', '10 min', '15 h', '12 days')
+    """
+    for unit, size, next_size in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
+        if seconds < next_size:
+            return f"{seconds / size:.2g} {unit}" if seconds / size < 100 else f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86_400:,.0f} days"
 
 
 def show_bytes(n_bytes: int) -> str:

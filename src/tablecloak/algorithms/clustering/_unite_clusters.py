@@ -34,6 +34,9 @@ class Clustering:
     def refuses(self, goal: Goal) -> str | None:
         return if_not_monotone(goal, "uniting clusters can break {models}, so there is no way to repair a cluster")
 
+    def comparisons(self, n_records: int, size: int) -> float | None:
+        return n_records**2 / max(1, size)
+
 
 def cluster_size(problem: Problem) -> int:
     """The size that every cluster needs; Infeasible if the table has fewer records."""

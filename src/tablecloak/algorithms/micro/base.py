@@ -28,6 +28,9 @@ class Microaggregation:
     def refuses(self, goal: Goal) -> str | None:
         return if_not_monotone(goal, "clusters that fail it are united, and uniting clusters can break {models}")
 
+    def comparisons(self, n_records: int, size: int) -> float | None:
+        return n_records**2 / max(1, size)
+
 
 def ties_of(tie: str | tuple[str, ...]) -> list[Tie]:
     """The formulas of a policy, read."""

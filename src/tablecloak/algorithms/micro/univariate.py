@@ -20,6 +20,9 @@ class Univariate(Microaggregation):
     Cost: O(n (log n + k)). Reference: Hansen, Mukherjee, IEEE TKDE 15, 2003.
     """
 
+    def comparisons(self, n_records: int, size: int) -> float | None:  # noqa: ARG002
+        return None  # records stand in a line
+
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         domains = problem.table.domains
         if len(domains) != 1 or not is_number(domains[0]):

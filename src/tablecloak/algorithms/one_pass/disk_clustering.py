@@ -55,6 +55,11 @@ class DiskClustering(Clustering):
     def dealing(self) -> Dealing:
         return self
 
+    def comparisons(self, n_records: int, size: int) -> float | None:
+        if self._is_optimized(n_records, size, n_records // size):
+            return float(n_records**1.5 / size**0.5)
+        return n_records**2 / size
+
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         points = points_of(problem.table, distance=self.distance, beta=self.beta)
         records = MemoryRecords(points)
