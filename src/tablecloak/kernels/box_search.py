@@ -27,7 +27,7 @@ from tablecloak.kernels.class_state import (
     free_class,
     link,
     list_classes,
-    members_of,
+    list_members,
     new_state,
     rebuild,
     total_price,
@@ -180,20 +180,18 @@ def _find_others(state, prices, rules, proposal, stop, spare):
         proposal.dissolving[own] += proposal.other[i]
 
 
-@inner_jit
+@leaf_jit
 def _dissolve_loose(state, prices, rules, proposal, stop, spare):
     """Give the members of classes to others where each of them alone costs less there."""
     for g in range(state.n_used[0]):
-        if (
-            stop[0] == 0
-            and state.head[g] >= 0
-            and proposal.dissolving[g] < 0
-            and relocate(state, prices, rules, members_of(state, g), g, state.size[g] * state.price[g], spare)
-        ):
+        if stop[0] != 0 or state.head[g] < 0 or proposal.dissolving[g] >= 0:
+            continue
+        members = state.lists[0, : list_members(state, g)]
+        if relocate(state, prices, rules, members, g, state.size[g] * state.price[g], spare):
             clear(state, g)
 
 
-@inner_jit
+@leaf_jit
 def begin_pass(state, prices, rules, proposal, stop, spare):
     """What a pass over boxes must know: where tuples would go otherwise; classes that cost less apart are dissolved."""
     proposal.work[0] = 0
@@ -238,13 +236,13 @@ def _weigh(state, rules, proposal, rows, a, b, price):
     return gain, records, n_donors
 
 
-@inner_jit
+@leaf_jit
 def _fill(state, rules, proposal, rows, a, b, price, n_taken, n_donors):
     """Complete a class with records of cheaper classes that can spare them, the dearest first: (taken, donors)."""
     least = rules.min_size
     missing = least - proposal.totals[1]
     n = b - a
-    ranked = np.empty(n, np.int64)
+    ranked = state.lists[5]
     n_ranked = np.int64(0)
     for r in range(a, b):
         i = rows[r]
@@ -253,8 +251,7 @@ def _fill(state, rules, proposal, rows, a, b, price, n_taken, n_donors):
         if more >= 0 and state.size[g] - state.weights[i] >= least and more * missing < proposal.totals[0]:
             ranked[n_ranked] = more * n + (r - a)
             n_ranked += 1
-    ranked = ranked[:n_ranked]
-    sort_up(ranked)
+    sort_up(ranked[:n_ranked])
     for q in range(n_ranked):
         if proposal.totals[1] >= least:
             break
@@ -274,7 +271,7 @@ def _fill(state, rules, proposal, rows, a, b, price, n_taken, n_donors):
     return n_taken, n_donors
 
 
-@inner_jit
+@leaf_jit
 def propose_class(state, rules, proposal, rows, a, b, price, fills):
     """Write down what a class of these tuples would take, and what it would gain; below 0: too small."""
     gain, records, n_donors = _weigh(state, rules, proposal, rows, a, b, price)
@@ -378,7 +375,7 @@ def _put_back(state, prices, tuples, came_from):
         link(state, tuples[q], came_from[q])
 
 
-@inner_jit
+@leaf_jit
 def take(state, prices, rules, proposal, spare):
     """Make the chosen tuples a class if that lowers the price and the goal admits all classes; what it saves, or 0."""
     taken = proposal.taken[: proposal.totals[2]]
@@ -387,10 +384,9 @@ def take(state, prices, rules, proposal, spare):
     new = free_class(state)
     if new < 0:
         return np.int64(0)
-    donors = np.empty(taken.size, np.int64)
-    came_from = np.empty(taken.size, np.int64)
-    n_donors, before = _gather_donors(state, proposal, taken, came_from, donors)
-    donors = donors[:n_donors]
+    came_from = state.lists[2, : taken.size]
+    n_donors, before = _gather_donors(state, proposal, taken, came_from, state.lists[1])
+    donors = state.lists[1, :n_donors]
     for q in range(taken.size):
         unlink(state, taken[q])
         link(state, taken[q], new)
@@ -399,8 +395,7 @@ def take(state, prices, rules, proposal, spare):
     saved = before - price - state.price[new] * state.size[new]
     # where rules forbid most, looking for places in vain would take most of the time
     if saved > (others if rules.kind.size > 0 else 0):
-        rest = np.empty(n_rest, np.int64)
-        rest_from = np.empty(n_rest, np.int64)
+        rest, rest_from = state.lists[3, :n_rest], state.lists[4, :n_rest]
         _give_up(state, rules, donors, rest, rest_from, spare)
         saved = _place_rest(state, prices, rules, rest, saved, spare)
         if saved > 0:
@@ -456,7 +451,7 @@ def _window_end(state, rows, n, line, end, records, needed, base):
     return end, records
 
 
-@inner_jit
+@leaf_jit
 def _best_window(state, prices, rules, proposal, rows, n, line, base, fills, failed, spare):
     """The window of a box whose class would gain most: (begin, end), an end of 0 for none."""
     most, begin, finish = np.int64(0), np.int64(0), np.int64(0)
@@ -474,8 +469,8 @@ def _best_window(state, prices, rules, proposal, rows, n, line, base, fills, fai
             if line >= 0:
                 price += cell_price(prices, line, state.codes[rows[a], line], state.codes[rows[b - 1], line])
             is_failed = False
-            for f in range(failed.shape[0]):
-                is_failed = is_failed or (failed[f, 0] == a and failed[f, 1] == b)
+            for f in range(0, failed.size, 2):
+                is_failed = is_failed or (failed[f] == a and failed[f + 1] == b)
             if not is_failed:
                 propose_class(state, rules, proposal, rows, a, b, price, fills)
                 proposal.work[0] += b - a
@@ -493,14 +488,14 @@ def _best_window(state, prices, rules, proposal, rows, n, line, base, fills, fai
     return begin, finish
 
 
-@inner_jit
+@leaf_jit
 def _use_box(state, prices, rules, proposal, rows, n, line, base, fills, spare):
     """Make classes of the best windows of a box, as long as that saves; what it saves."""
     saved = np.int64(0)
-    failed = np.empty((MOST_FAILED, 2), np.int64)
+    failed = state.lists[0]  # begin and end of each
     n_failed = np.int64(0)
     for _ in range(MOST_TAKEN):
-        a, b = _best_window(state, prices, rules, proposal, rows, n, line, base, fills, failed[:n_failed], spare)
+        a, b = _best_window(state, prices, rules, proposal, rows, n, line, base, fills, failed[: 2 * n_failed], spare)
         if b == 0:
             break
         price = base
@@ -512,8 +507,8 @@ def _use_box(state, prices, rules, proposal, rows, n, line, base, fills, spare):
         if own == 0:
             if n_failed == MOST_FAILED:
                 break
-            failed[n_failed, 0] = a
-            failed[n_failed, 1] = b
+            failed[2 * n_failed] = a
+            failed[2 * n_failed + 1] = b
             n_failed += 1
     return saved
 
@@ -878,7 +873,7 @@ def _keep(state, prices, room, d, v, n, target):
     return n_kept
 
 
-@inner_jit
+@leaf_jit
 def _best_step(state, prices, rules, proposal, room, n, gain, fills, spare):
     """The value without which a class gains most, and more than now: (dimension or -1, value, gain)."""
     price = _bound_steps(state, prices, rules, room, n)
@@ -897,7 +892,7 @@ def _best_step(state, prices, rules, proposal, room, n, gain, fills, spare):
             best_d, best_v, gain = d, v, proposal.totals[0]
 
 
-@inner_jit
+@leaf_jit
 def _use_rows(state, prices, rules, proposal, room, n, fills, spare):
     """Leave out values as long as a class gains more, then make it; what it saves."""
     gain = np.int64(0)
@@ -913,7 +908,7 @@ def _use_rows(state, prices, rules, proposal, room, n, fills, spare):
     return take(state, prices, rules, proposal, spare)
 
 
-@inner_jit
+@leaf_jit
 def _vary_class(state, prices, rules, proposal, room, g, fills, spare):
     """Try the boxes around that of a class; what the first that saves saves."""
     n_near = _find_near(state, prices, room, g)
@@ -930,7 +925,7 @@ def _vary_class(state, prices, rules, proposal, room, g, fills, spare):
     return np.int64(0)
 
 
-@inner_jit
+@leaf_jit
 def _vary_classes(state, prices, rules, proposal, room, fills, stop, spare):
     """One pass over all classes."""
     g = np.int64(0)

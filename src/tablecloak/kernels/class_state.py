@@ -17,6 +17,8 @@ MOST = np.int64(1) << 60
 BUNCH = 16
 # Fewer classes are looked at one by one.
 LISTED_FROM = 64
+# Lists that a change makes of tuples or classes, at most.
+N_LISTS = 6
 # Places for every class number: one that is used again moves to the end of the list.
 PLACES = 4
 
@@ -43,20 +45,22 @@ class ClassState(NamedTuple):
     place: np.ndarray  # (room,) of a class in the list
     around: np.ndarray  # (n_bunches, 2, n_dims) a box around all classes of a bunch, perhaps wider
     least: np.ndarray  # (n_bunches, 3) price of that box, and the least price and size of a class of the bunch, or less
+    lists: (
+        np.ndarray
+    )  # (N_LISTS, n + 64) room for lists that a change makes; loops that allocate nothing compile sooner
 
 
-@inner_jit
-def members_of(state, g):
-    """Members of a class, ascending."""
-    members = np.empty(state.n_members[g], np.int64)
+@leaf_jit
+def list_members(state, g):
+    """Make the members of a class the first list, ascending; how many."""
     i = state.head[g]
     n = np.int64(0)
     while i >= 0:
-        members[n] = i
+        state.lists[0, n] = i
         n += 1
         i = state.following[i]
-    sort_up(members)
-    return members
+    sort_up(state.lists[0, :n])
+    return n
 
 
 @leaf_jit
@@ -323,13 +327,11 @@ def _middle(state, prices, g, d):
     return lo + state.hi[g, d]
 
 
-@inner_jit
+@leaf_jit
 def _bring_together(state, prices, ranked):
     """Put similar classes side by side: halve the list, and the halves, where the boxes around both cost least."""
-    begin, end = np.empty(64, np.int64), np.empty(64, np.int64)
+    begin, end, keys, best_order = state.lists[1], state.lists[2], state.lists[3], state.lists[4]
     begin[0], end[0], n_open = 0, ranked.size, 1
-    keys = np.empty(ranked.size, np.int64)
-    best_order = np.empty(ranked.size, np.int64)
     room = np.int64(state.head.size)
     while n_open > 0:
         n_open -= 1
@@ -366,19 +368,18 @@ def _forget_boxes(state, prices):
         state.least[b, 2] = MOST
 
 
-@inner_jit
+@leaf_jit
 def list_classes(state, prices):
     """List all classes anew, and draw the boxes around bunches as they are now."""
     if state.around.size == 0:
         return
-    ranked = np.empty(state.n_used[0], np.int64)
     n = np.int64(0)
     for g in range(state.n_used[0]):
         state.place[g] = -1
         if state.head[g] >= 0:
-            ranked[n] = g
+            state.lists[0, n] = g
             n += 1
-    ranked = ranked[:n]
+    ranked = state.lists[0, :n]
     _bring_together(state, prices, ranked)
     _forget_boxes(state, prices)
     for c in range(n):
@@ -430,6 +431,7 @@ def new_state(codes, weights, values, class_of, n_classes, prices, n_kept):
         np.empty(room, np.int64),
         around,
         least,
+        np.empty((N_LISTS, n + 64), np.int64),
     )
     state.n_used[0] = n_classes
     for i in range(n):

@@ -193,7 +193,10 @@ def _compiled(loop: FunctionType, options: dict[str, bool]) -> Any:
     before = numba.config.CACHE_LOCATOR_CLASSES
     numba.config.CACHE_LOCATOR_CLASSES = f"{kept.KernelLocator.__module__}.{kept.KernelLocator.__name__}"
     try:
-        return numba.njit(**options)(loop)
+        if options.get("cache"):
+            return numba.njit(**options)(loop)
+        inner: Any = importlib.import_module("tablecloak.kernels.inner_code")
+        return numba.njit(pipeline_class=inner.InnerCompiler, **options)(loop)
     finally:
         numba.config.CACHE_LOCATOR_CLASSES = before
 

@@ -24,7 +24,7 @@ from tablecloak.kernels.class_state import (
     link,
     link_behind,
     list_classes,
-    members_of,
+    list_members,
     new_state,
     price_without,
     rebuild,
@@ -86,20 +86,14 @@ def move_tuples(state, prices, rules, spare, stop):
     return n_moves
 
 
-@inner_jit
+@leaf_jit
 def relocate(state, prices, rules, members, own, budget, spare):
     """Move tuples out of a class if others take them for less than the budget; all or none.
 
     The caller has made sure of what remains of the class, and counts it again.
     """
     n = members.size
-    came_after = np.empty(n, np.int64)
-    touched = np.empty(n, np.int64)
-    old_lo = np.empty((n, state.codes.shape[1]), np.int64)
-    old_hi = np.empty((n, state.codes.shape[1]), np.int64)
-    old_size = np.empty(n, np.int64)
-    old_price = np.empty(n, np.int64)
-    old_hist = np.empty((n, state.hist.shape[1]), np.int64)
+    came_after, touched = state.lists[1], state.lists[2]
     n_touched, n_moved = np.int64(0), np.int64(0)
     left = budget
     for m in range(n):
@@ -112,33 +106,20 @@ def relocate(state, prices, rules, members, own, budget, spare):
             is_new = is_new and touched[t] != g
         if is_new:
             touched[n_touched] = g
-            copy_into(old_lo[n_touched], state.lo[g])
-            copy_into(old_hi[n_touched], state.hi[g])
-            old_size[n_touched] = state.size[g]
-            old_price[n_touched] = state.price[g]
-            copy_into(old_hist[n_touched], state.hist[g])
             n_touched += 1
         came_after[m] = unlink(state, members[m])
         join(state, prices, members[m], g)
         n_moved += 1
-    if n_moved == n:
-        for t in range(n_touched):
-            rebuild(state, prices, touched[t])
-        return True
-    for m in range(n_moved - 1, -1, -1):
-        unlink(state, members[m])
-        link_behind(state, members[m], own, came_after[m])
+    if n_moved < n:
+        for m in range(n_moved - 1, -1, -1):
+            unlink(state, members[m])
+            link_behind(state, members[m], own, came_after[m])
     for t in range(n_touched):
-        g = touched[t]
-        copy_into(state.lo[g], old_lo[t])
-        copy_into(state.hi[g], old_hi[t])
-        state.size[g] = old_size[t]
-        state.price[g] = old_price[t]
-        copy_into(state.hist[g], old_hist[t])
-    return False
+        rebuild(state, prices, touched[t])
+    return n_moved == n
 
 
-@inner_jit
+@leaf_jit
 def dissolve_classes(state, prices, rules, spare, stop):
     """Give the members of a class to others where that is cheaper than keeping the class."""
     n_done = 0
@@ -147,13 +128,14 @@ def dissolve_classes(state, prices, rules, spare, stop):
             break
         if state.head[g] < 0 or state.price[g] == 0:
             continue
-        if relocate(state, prices, rules, members_of(state, g), g, state.size[g] * state.price[g], spare):
+        members = state.lists[0, : list_members(state, g)]
+        if relocate(state, prices, rules, members, g, state.size[g] * state.price[g], spare):
             clear(state, g)
             n_done += 1
     return n_done
 
 
-@inner_jit
+@leaf_jit
 def _best_trim(state, prices, rules, members, g, d):
     """Ends (keep_lo, keep_hi, records that stay) of the trim that saves most per record put out; keep_lo FAR: none.
 
@@ -178,12 +160,11 @@ def _best_trim(state, prices, rules, members, g, d):
             if n_kept >= rules.min_size and saved / out > best:
                 best, best_lo, best_kept = saved / out, mask & ~bit, n_kept
         return best_lo, best_hi, best_kept, best
-    ranked = np.empty(n, np.int64)
+    ranked, codes, below = state.lists[1, :n], state.lists[2], state.lists[3]
     for m in range(n):
         ranked[m] = state.codes[members[m], d] * (n + 1) + m
     sort_up(ranked)
-    codes = np.empty(n, np.int64)
-    below = np.zeros(n + 1, np.int64)
+    below[0] = 0
     n_codes = np.int64(0)
     for r in range(n):
         code, m = ranked[r] // (n + 1), ranked[r] % (n + 1)
@@ -211,7 +192,7 @@ def _best_trim(state, prices, rules, members, g, d):
     return best_lo, best_hi, best_kept, best
 
 
-@inner_jit
+@leaf_jit
 def trim_classes(state, prices, rules, spare, stop):
     """Put the outliers of a class in one dimension into other classes, together."""
     n_done = 0
@@ -221,7 +202,7 @@ def trim_classes(state, prices, rules, spare, stop):
                 break
             if cell_price(prices, d, state.lo[g, d], state.hi[g, d]) == 0:
                 continue
-            members = members_of(state, g)
+            members = state.lists[0, : list_members(state, g)]
             lo, hi, n_kept, _rate = _best_trim(state, prices, rules, members, g, d)
             if lo == FAR:
                 continue
@@ -266,7 +247,7 @@ def priced(state, prices, rules, members, spare):
     return price, admits_tuples(rules, state.values, state.weights, members, size, spare)
 
 
-@inner_jit
+@leaf_jit
 def polish(state, prices, rules, spare, stop):
     """One pass of every small change."""
     list_classes(state, prices)
