@@ -227,6 +227,7 @@ def test_tuples_that_do_not_fit_the_driver_are_searched_by_workers(
     name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spark, "most_tuples", 400)
+    monkeypatch.setattr(spark, "shard_tuples", 400)
     whole, _ = run(SHARDED[name], tmp_path, data, "local.parquet")
     figures, there = run(SHARDED[name], tmp_path, data, "spark.parquet", spark)
     assert figures["holds"]
