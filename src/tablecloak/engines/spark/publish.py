@@ -433,7 +433,9 @@ def _published(session: Any, release: SparkTable, task: Callable[..., Any], sche
     keyed = mapped(session, release, KeyTask(publish.code, publish.kept), ", ".join(columns), publish.needed)
     n_parts = max(1, release.n_rows // TOGETHER)
     joined = keyed.join(release.classes.drop("shard", "n"), words, "left")
-    return joined.repartitionByRange(n_parts, ROW).sortWithinPartitions(ROW).mapInArrow(Guarded(task), schema)
+    if not publish.is_sorted:  # else they are sorted when they are published, whatever their order before
+        joined = joined.repartitionByRange(n_parts, ROW).sortWithinPartitions(ROW)
+    return joined.mapInArrow(Guarded(task), schema)
 
 
 def _declared(name: str, types: Mapping[str, ColumnType]) -> str:
