@@ -2,7 +2,7 @@
 
 Part of `make bench-scale`, or `python -m benchmarks.scale_spark --help`. The cluster is one master and two workers that
 are started on this machine. Memory and processor seconds are those of the whole process tree: this process, Java, the
-cluster if there is one, and the Python workers.
+cluster if there is one, and the Python workers. Bytes that reach the driver are those of all Arrow tables it fetches.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from rich.console import Console
 from rich.table import Table
@@ -109,6 +110,33 @@ def watched(into: dict[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
+def counted_bytes(into: dict[str, Any]) -> Iterator[None]:
+    """Count the bytes of what workers send to the driver and of the tasks that it sends to them, as they are pickled.
+
+    All that the engine fetches comes as Arrow tables.
+    """
+    from pyspark.serializers import CloudPickleSerializer
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    fetch: Any = DataFrame.toArrow
+    pickled: Any = CloudPickleSerializer.dumps
+    into |= {"driver_bytes": 0, "task_bytes": 0}
+
+    def fetching(self: Any) -> Any:
+        table = fetch(self)
+        into["driver_bytes"] += table.nbytes
+        return table
+
+    def pickling(self: Any, task: Any) -> Any:
+        packed = pickled(self, task)
+        into["task_bytes"] += len(packed)
+        return packed
+
+    with patch.object(DataFrame, "toArrow", fetching), patch.object(CloudPickleSerializer, "dumps", pickling):
+        yield
+
+
+@contextmanager
 def address_of(master: str) -> Iterator[str]:
     """The address of a master; `cluster` is started for the purpose."""
     if master != CLUSTER:
@@ -121,19 +149,27 @@ def address_of(master: str) -> Iterator[str]:
         yield cluster.address
 
 
-def session_results(policy: Path, source: Path, small: Path, master: str) -> list[dict[str, Any]]:
-    """Floor and releases in one session of Spark, after a run of a small policy that nobody measures."""
-    with address_of(master) as address:
-        return _session_results(policy, source, small, address)
+def session_results(files: Sequence[Path], chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    """Floor and releases in one session of Spark, after a run of a small policy that nobody measures.
+
+    Args:
+        files: policy, source and small policy.
+    """
+    with address_of(chosen.master) as address:
+        policy, source, small = files
+        return _session_results(policy, source, small, address, chosen)
 
 
-def _session_results(policy: Path, source: Path, small: Path, address: str) -> list[dict[str, Any]]:
+def _session_results(
+    policy: Path, source: Path, small: Path, address: str, chosen: argparse.Namespace
+) -> list[dict[str, Any]]:
     from tablecloak import pipeline
     from tablecloak.engines.run_folder import RunFolder
     from tablecloak.engines.spark.engine import SparkEngine
     from tablecloak.policy.load import load_policy
 
-    opened = SparkEngine(address, memory=MEMORY)
+    opened = SparkEngine(address, memory=chosen.memory)
+    of_k = [] if chosen.k is None else [f"goals.0.k={chosen.k}"]
     for changes in CASES.values():
         pipeline.run(load_policy(small, changes), force=True, engine=opened)
     bottom: dict[str, Any] = {}
@@ -147,9 +183,11 @@ def _session_results(policy: Path, source: Path, small: Path, address: str) -> l
     for case, changes in CASES.items():
         run: dict[str, Any] = {}
         folder = RunFolder.temporary(source.parent)  # as a run from the command line keeps one
-        engine = SparkEngine(session=opened.session, memory=MEMORY, folder=folder)
-        with watched(run):
-            report = pipeline.run(load_policy(policy, changes), force=True, engine=engine)
+        engine = SparkEngine(session=opened.session, memory=chosen.memory, folder=folder)
+        if chosen.most is not None:
+            engine.most_tuples = engine.shard_tuples = chosen.most
+        with watched(run), counted_bytes(run):
+            report = pipeline.run(load_policy(policy, [*changes, *of_k]), force=True, engine=engine)
             engine.close()
         run |= {"parts": dict(report.seconds), "loss": report.loss, "classes": report.verification.n_classes}
         run["holds"] = report.verification.holds and report.verification.covers
@@ -158,12 +196,15 @@ def _session_results(policy: Path, source: Path, small: Path, address: str) -> l
     return results
 
 
-def results_of(folder: Path, n_rows: int, master: str) -> list[dict[str, Any]]:
+def results_of(folder: Path, n_rows: int, master: str, chosen: argparse.Namespace) -> list[dict[str, Any]]:
     """Every case on a census of one size, in a process of its own."""
     source = table_file(folder, "census", n_rows)
     policy, small = write_policy(folder, source), write_policy(folder, table_file(folder, "census", WARM))
     asked = [str(policy), str(source), str(small)]
     command = [sys.executable, "-m", "benchmarks.scale_spark", "--session", *asked, "--master", master]
+    command += ["--memory", str(chosen.memory)]
+    for name in ("k", "most"):
+        command += [] if getattr(chosen, name) is None else [f"--{name}", str(getattr(chosen, name))]
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
     if found.returncode:
         raise RuntimeError(f"measuring failed:\n{found.stderr[-4000:]}")
@@ -187,6 +228,8 @@ def shown(results: Sequence[dict[str, Any]]) -> Table:
         "peak of the tree",
         "loss",
         "classes",
+        "to the driver",
+        "tasks",
     ):
         table.add_column(name, justify="left" if name in ("goal", "master") else "right", no_wrap=True)
     for r in results:
@@ -195,6 +238,7 @@ def shown(results: Sequence[dict[str, Any]]) -> Table:
             f"{r['rows']:,}", r["case"], r["master"], f"{bottom['seconds']:.1f} s", f"{run['seconds']:.1f} s",
             f"{run['seconds'] / bottom['seconds']:.2f}", f"{run['cpu_seconds'] / bottom['cpu_seconds']:.2f}",
             f"{run['peak_bytes'] / 1e9:.2f} GB", f"{run['loss']:.4f}", f"{run['classes']:,}",
+            f"{run['driver_bytes'] / 1e6:.1f} MB", f"{run['task_bytes'] / 1e6:.1f} MB",
         )  # fmt: skip
     return table
 
@@ -204,6 +248,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, nargs="*", default=list(ROWS), help="sizes of the census")
     parser.add_argument("--master", default=MASTER, help="where the sizes of --rows are run")
     parser.add_argument("--cluster-rows", type=int, nargs="*", default=list(CLUSTER_ROWS), help="sizes on a cluster")
+    parser.add_argument("--memory", type=int, default=MEMORY, help="bytes for the driver")
+    parser.add_argument("--k", type=int, help="another k; 2 gives the most classes")
+    parser.add_argument("--most", type=int, help="tuples of the driver and of a shard, instead of what memory allows")
     parser.add_argument("--output", type=Path, help="JSON lines file to append the figures to")
     parser.add_argument("--session", nargs=3, type=Path, help=argparse.SUPPRESS)
     return parser.parse_args(given)
@@ -213,15 +260,14 @@ def main(given: Sequence[str] | None = None) -> int:
     """Measure, print a table, and keep the figures if asked."""
     chosen = arguments(given)
     if chosen.session:
-        policy, source, small = chosen.session
-        print(json.dumps(session_results(policy, source, small, chosen.master)))
+        print(json.dumps(session_results(chosen.session, chosen)))
         return 0
     console = Console(width=max(Console().width, 140))
     results: list[dict[str, Any]] = []
     with data_folder() as folder:
         asked = [*((n, chosen.master) for n in chosen.rows), *((n, CLUSTER) for n in chosen.cluster_rows)]
         for n_rows, master in asked:
-            for result in results_of(folder, n_rows, master):
+            for result in results_of(folder, n_rows, master, chosen):
                 results.append(result)
                 parts = ", ".join(f"{name} {s:.1f}" for name, s in result["run"]["parts"].items())
                 console.print(f"{n_rows:,} {master} {result['case']}: {parts}", soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ import pytest
 
 import clusters
 from tablecloak import pipeline
+from tablecloak.engines.spark.recount import _ClassesOnWorkers
+from tablecloak.engines.spark.search import WorkerAnswer
+from tablecloak.engines.spark.session import task_bytes
 from tablecloak.errors import DataError, GoalNotMet, IncompatibleChoice, PolicyError
 from tablecloak.io.places import place_of
 from tablecloak.io.sources import Source
@@ -227,6 +231,7 @@ def test_tuples_that_do_not_fit_the_driver_are_searched_by_workers(
     name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spark, "most_tuples", 400)
+    monkeypatch.setattr(spark, "shard_tuples", 400)
     whole, _ = run(SHARDED[name], tmp_path, data, "local.parquet")
     figures, there = run(SHARDED[name], tmp_path, data, "spark.parquet", spark)
     assert figures["holds"]
@@ -254,3 +259,77 @@ def age_is_covered(cell: str | None, age: int | None) -> bool:
         return (cell in (None, "*") and age is None) or cell == "*"
     ends = [int(end) for end in re.findall(r"\d+", cell)]
     return cell == "*" or ends[0] <= age <= ends[-1]
+
+
+def test_classes_of_shards_are_judged_by_workers_and_do_not_reach_the_driver(
+    spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "most_tuples", 400)
+    monkeypatch.setattr(spark, "shard_tuples", 400)
+    policy = parse_policy(POLICIES["mondrian"], name="p", base=tmp_path)
+    policy = policy.with_files(source=data, target=tmp_path / "x.parquet")
+    fetched: list[str] = []
+    monkeypatch.setattr(WorkerAnswer, "_whole", property(lambda _: fetched.append("answer")))
+    monkeypatch.setattr(_ClassesOnWorkers, "_fetch", lambda *_: fetched.append("classes"))
+    report = pipeline.run(policy, engine=spark)
+    assert fetched == []
+    release = read_frame(tmp_path / "x.parquet")
+    sizes = release.group_by("age", "sex", "zip").len()["len"]
+    measured = {m.name: m.value for m in report.measurements}
+    assert report.verification.n_classes == len(sizes)
+    assert report.verification.verdicts[0].achieved == sizes.min()
+    assert measured["discernibility"] == (sizes.cast(pl.Int64) ** 2).sum()
+    assert measured["average-class-size"] == pytest.approx(ROWS / (len(sizes) * 5))
+
+
+@pytest.mark.parametrize("change", ["labels", "values", "rows"])
+def test_a_release_of_shards_that_was_changed_covers_its_originals_no_more(
+    change: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "most_tuples", 400)
+    monkeypatch.setattr(spark, "shard_tuples", 400)
+    write = spark.write
+
+    def changing(table: Any, place: Any, **how: Any) -> None:
+        write(table, place, **how)
+        frame = read_frame(place)
+        if change == "rows":
+            frame = frame.head(frame.height - 1)
+        else:  # two rows of different classes exchange cells
+            name = "age" if change == "labels" else "disease"
+            cells, zips = frame[name].to_list(), frame["zip"].to_list()
+            first = next(i for i in range(frame.height) if cells[i] != cells[0] and zips[i] != zips[0])
+            cells[0], cells[first] = cells[first], cells[0]
+            frame = frame.with_columns(pl.Series(name, cells))
+        frame.write_parquet(place)
+
+    monkeypatch.setattr(spark, "write", changing)
+    policy = parse_policy(POLICIES["k, l and t"], name="p", base=tmp_path)
+    policy = policy.with_files(source=data, target=tmp_path / "x.parquet")
+    with pytest.raises(GoalNotMet) as caught:
+        pipeline.run(policy, engine=spark)
+    assert caught.value.result["covers"] is False
+
+
+def test_pandas_is_not_warned_of(spark: Any) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        engine = type(spark)(session=spark.session)
+        engine.session.range(1).mapInArrow(lambda batches: batches, "id bigint")
+    assert [str(w.message) for w in caught if "pandas" in str(w.message)] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_bytes"),
+    [
+        ({"spark.master": "spark://host:7077", "spark.executor.memory": "8g", "spark.executor.cores": "4"}, 2 << 30),
+        ({"spark.master": "local[2]", "spark.driver.memory": "1024m"}, 512 << 20),
+        ({"spark.master": "yarn"}, 1 << 30),
+    ],
+)
+def test_a_shard_may_take_the_memory_of_one_task_of_an_executor(settings: dict[str, str], n_bytes: int) -> None:
+    class Session:
+        class conf:  # noqa: N801 - as Spark calls it
+            get = staticmethod(settings.get)
+
+    assert task_bytes(Session) == n_bytes

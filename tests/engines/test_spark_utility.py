@@ -71,6 +71,7 @@ def test_shards_on_workers_report_what_their_files_say(
 ) -> None:
     people(ROWS).write_parquet(tmp_path / "in.parquet", row_group_size=400)
     monkeypatch.setattr(spark, "most_tuples", 400)
+    monkeypatch.setattr(spark, "shard_tuples", 400)
     monkeypatch.setattr("tablecloak.engines.spark.rows.SLICE_ROWS", 400)
     told: list[tuple[Plan, Facts]] = []
     write = pipeline.write_documents

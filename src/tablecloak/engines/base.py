@@ -28,13 +28,15 @@ from tablecloak.engines.equal_rows import Alike, Hidden
 from tablecloak.engines.spelling import Spelling
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Layout, Source
+from tablecloak.metrics.base import ClassSums
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress, silent
 from tablecloak.rng import Secret
-from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, one_class
+from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, one_class, without_classes
 from tablecloak.stats.moments import MomentSums
 
 T = TypeVar("T")
+R = TypeVar("R")
 PERSON = "__tablecloak_person__"  # the column that says whose a record is
 # Which parts of a table, given as classes, satisfy the goal, so that each may be a shard.
 StandsAlone = Callable[[ClassStats], BoolArray]
@@ -59,6 +61,23 @@ class OnDemand(Sequence[T]):
             return self._make(places)
         return OnDemand(len(places), lambda i: self._make(places[i]))
 
+    def changed(self, change: Callable[[T], T]) -> OnDemand[T]:
+        """The same things, each changed when it is asked for."""
+        return OnDemand(self._n, lambda i: change(self._make(i)))
+
+    def results(self, look: Callable[[T, int], R]) -> list[R]:
+        """What looking at each thing, with its number, finds; things that lie elsewhere are looked at there."""
+        return [look(self._make(i), i) for i in range(self._n)]
+
+
+def looked_at(parts: Sequence[T], look: Callable[[T, int], R]) -> list[R]:
+    """What looking at each part, with its number, finds: where it lies, if it is not here.
+
+    Args:
+        look: it and what it finds can be sent to another process.
+    """
+    return parts.results(look) if isinstance(parts, OnDemand) else [look(part, i) for i, part in enumerate(parts)]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnDisk:
@@ -76,6 +95,10 @@ class ShardSearch(Protocol):
     @property
     def on_disk(self) -> OnDisk | None:
         """The same search on records that stay on disk, where there is one."""
+
+    @property
+    def min_size(self) -> int:
+        """Records that a class must have."""
 
     def __call__(self, tuples: CodedTable) -> Solution: ...
 
@@ -143,6 +166,7 @@ class Coding:
     shards: Sequence[CodedTable]  # an engine may read each one when it is asked for
     cuts: CutTree | None = None  # lead to the shards: class c of this tree is shard c; None: there is one shard
     codes: Mapping[str, Codes] = field(default_factory=dict)  # (n_rows,) by quasi-identifier, where rows are in memory
+    counts: Sequence[IntArray] = ()  # (n_codes,) records with each code by quasi-identifier, where these were counted
     rows: Any = None  # how the engine finds its rows again
 
     @property
@@ -157,6 +181,8 @@ class Coding:
 
     def originals(self) -> list[IntArray]:
         """Records with each code, (n_codes,) by quasi-identifier; every shard is read once."""
+        if self.counts:
+            return list(self.counts)
         if self.codes:
             return [np.bincount(self.codes[d.name], minlength=d.n_codes) for d in self.domains]
         counts = [np.zeros(d.n_codes, np.int64) for d in self.domains]
@@ -175,6 +201,29 @@ class Answer:
 
     solution: Solution
     sizes: IntArray  # (n_classes,) records, suppressed ones not counted
+
+    @property
+    def sums(self) -> ClassSums | None:
+        """What the usual metrics add up over classes, where these lie elsewhere; None: they are here."""
+        return None
+
+    @property
+    def n_classes(self) -> int:
+        return self.solution.n_classes
+
+    @property
+    def n_records(self) -> int:
+        """Records that are published."""
+        return int(self.sizes.sum())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks of the search."""
+        return self.solution.notes
+
+    def published(self, domains: Sequence[Domain]) -> dict[str, ClassLabels]:
+        """What each class publishes, by column; where classes lie elsewhere, they keep that, and none is here."""
+        return self.solution.published(domains)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +265,25 @@ class Recount:
 
     @property
     def n_classes(self) -> int:
-        return sum(part.n_classes for part in self.parts)
+        return sum(looked_at(self.parts, _n_classes))
+
+    @property
+    def nothing(self) -> ClassStats:
+        """Statistics of none of the classes: what is counted, and how often it occurs in the release."""
+        parts = self.parts
+        if isinstance(parts, ClassesElsewhere):
+            return parts.nothing
+        return without_classes(parts[0]) if parts else ClassStats(np.zeros(0, np.int64))
+
+
+class ClassesElsewhere(OnDemand[ClassStats]):
+    """Classes in parts that lie on other machines; those who ask for a part fetch it."""
+
+    nothing: ClassStats  # statistics of none of them
+
+
+def _n_classes(part: ClassStats, number: int) -> int:  # noqa: ARG001 - parts are looked at with their number
+    return part.n_classes
 
 
 class Engine(Protocol):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,6 +187,14 @@ CUTS = ("dim", "cut", "left", "right")
 
 def save_answer(path: Path, answer: Answer) -> None:
     """Store the classes of a shard, without the class of each tuple."""
+    partial = path.with_suffix(".partial")
+    with writing(path), partial.open("wb") as file:
+        write_answer(file, answer)
+    partial.replace(path)
+
+
+def write_answer(file: IO[bytes], answer: Answer) -> None:
+    """Write the classes of a shard: arrays and texts, nothing that could be code."""
     solution = answer.solution
     arrays: dict[str, NDArray[Any]] = {"lo": solution.lo, "hi": solution.hi, "sizes": answer.sizes}
     if solution.tree is not None:
@@ -198,14 +206,11 @@ def save_answer(path: Path, answer: Answer) -> None:
         arrays[f"center:{name}"] = labels.of_class
     centers = {name: list(labels.names) for name, labels in (solution.centers or {}).items()}
     about = json.dumps({"notes": list(solution.notes), "centers": centers if solution.centers is not None else None})
-    partial = path.with_suffix(".partial")
-    with writing(path), partial.open("wb") as file:
-        np.savez(file, allow_pickle=False, about=np.frombuffer(about.encode(), np.uint8), **arrays)
-    partial.replace(path)
+    np.savez(file, allow_pickle=False, about=np.frombuffer(about.encode(), np.uint8), **arrays)
 
 
-def load_answer(path: Path) -> Answer:
-    """What `save_answer` stored."""
+def load_answer(path: Path | IO[bytes]) -> Answer:
+    """What `save_answer` stored, or `write_answer` wrote."""
     with np.load(path) as stored:
         about = json.loads(stored["about"].tobytes())
         tree = CutTree(*(stored[name] for name in CUTS)) if "dim" in stored else None

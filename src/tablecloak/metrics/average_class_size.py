@@ -13,5 +13,5 @@ def average_class_size(counts: ReleaseCounts) -> Amount:
 
     Reference: LeFevre, DeWitt, Ramakrishnan, ICDE 2006 (C_avg).
     """
-    n_classes = len(counts.sizes)
+    n_classes = counts.sums.n_classes
     return Amount(counts.n_records / (n_classes * (counts.k or 1)) if n_classes else np.nan)

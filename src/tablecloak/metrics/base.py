@@ -22,6 +22,28 @@ _on_request: set[str] = set()
 _DEAR = ("ambiguity-data", "iloss-domain")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassSums:
+    """What the usual metrics add up over classes: enough of a release whose classes nobody holds together."""
+
+    n_classes: int
+    n_records: int
+    n_kept: int  # records of classes that are as large as was asked for
+    squares: int  # squares of the sizes of these classes, added up
+    losses: FloatArray  # (n_columns,) losses of all records
+    least: FloatArray  # (n_columns,) the least loss of any class
+
+    @classmethod
+    def of(cls, sizes: IntArray, losses: FloatArray, k: int) -> ClassSums:
+        """The sums of classes with these sizes, (n_classes,), and losses, (n_classes, n_columns)."""
+        kept = sizes[sizes >= k]
+        # squares of sizes overflow 64 bits only beyond 3e9 records in one class
+        return cls(
+            len(sizes), int(sizes.sum()), int(kept.sum()), int((kept * kept).sum()), sizes @ losses,
+            losses.min(axis=0, initial=1.0),
+        )  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class ReleaseCounts:
     """What metrics look at: the classes of a release, what each lost on every quasi-identifier, what was left out."""
@@ -34,6 +56,11 @@ class ReleaseCounts:
     weights: tuple[float, ...] | None = None  # (n_columns,) importance; None means all alike
     look_closer: Callable[[], Details] | None = None  # counts what only some metrics ask for
     weigh: Callable[[], Weighed] | None = None  # what weights of a survey say; None: there are none
+
+    @cached_property
+    def sums(self) -> ClassSums:
+        """What is added up over all classes."""
+        return ClassSums.of(self.sizes, self.losses, self.k or 1)
 
     @cached_property
     def details(self) -> Details:
@@ -70,7 +97,7 @@ class ReleaseCounts:
     @property
     def n_records(self) -> int:
         """Published records."""
-        return int(self.sizes.sum())
+        return self.sums.n_records
 
     @property
     def n_rows(self) -> int:
@@ -94,7 +121,24 @@ class ReleaseCounts:
 
     def column_losses(self) -> FloatArray:
         """Mean loss of every column over the records of the original, suppressed ones losing 1, (n_columns,)."""
-        return (self.sizes @ self.losses + self.n_suppressed) / max(1, self.n_rows)
+        return (self.sums.losses + self.n_suppressed) / max(1, self.n_rows)
+
+
+class SummedCounts(ReleaseCounts):
+    """The counts of a release of which only sums are here; single classes do not apply."""
+
+    def __init__(
+        self, sums: ClassSums, columns: tuple[str, ...], n_suppressed: int, k: int, weights: tuple[float, ...]
+    ) -> None:
+        nothing = np.zeros(0, np.int64)
+        super().__init__(nothing, np.zeros((0, len(columns))), columns, n_suppressed, k, weights)
+        self.__dict__["sums"] = sums
+        del self.__dict__["sizes"], self.__dict__["losses"]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("sizes", "losses"):
+            raise DoesNotApplyError("classes stayed with the workers, and only sums were counted")
+        raise AttributeError(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -477,8 +477,18 @@ class Goal:
         """
         if len(parts) == 1:
             return self.verdicts(parts[0])
-        by_part = [[_verdict(m, part) if m.is_asked_of_classes else None for m in self.models] for part in parts]
-        together = None if all(m.is_asked_of_classes for m in self.models) else side_by_side(parts)
+        return self.verdicts_from([self.verdicts_on(part) for part in parts], parts)
+
+    def verdicts_on(self, part: ClassStats) -> list[Verdict | None]:
+        """One verdict on a part of the classes by model; None for a model that must see all of them."""
+        return [_verdict(m, part) if m.is_asked_of_classes else None for m in self.models]
+
+    def verdicts_from(self, by_part: Sequence[Sequence[Verdict | None]], parts: Sequence[ClassStats]) -> list[Verdict]:
+        """The verdicts on a table, given those on its parts; these themselves are asked for only if they must be."""
+        if all(m.is_asked_of_classes for m in self.models):
+            together = None
+        else:
+            together = parts[0] if len(parts) == 1 else side_by_side(parts)
         return [
             _worst(column) if together is None or m.is_asked_of_classes else _verdict(m, together)
             for m, column in zip(self.models, zip(*by_part, strict=True), strict=True)

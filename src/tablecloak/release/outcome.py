@@ -27,7 +27,7 @@ from tablecloak.errors import DoesNotApplyError
 from tablecloak.findings.base import Finding, Status
 from tablecloak.io.places import Place
 from tablecloak.looks import ShowsItself
-from tablecloak.metrics.base import Measurement, ReleaseCounts, for_reports, measure
+from tablecloak.metrics.base import ClassSums, Measurement, ReleaseCounts, SummedCounts, for_reports, measure
 from tablecloak.metrics.learning import MOST_LEARNED, Learning, learn
 from tablecloak.metrics.release_details import Details, Target, Weighed
 from tablecloak.models.base import PrivacyModel, parameters
@@ -181,6 +181,15 @@ def counts_of(coding: Coding, answer: Answer, plan: Plan, weights: Weights | Non
     return solution_metrics.counts(
         coding.domains, solution, answer.sizes, coding.n_rows, plan.goal.min_size, look, weigh
     )
+
+
+def summed(coding: Coding, sums: ClassSums, plan: Plan) -> ReleaseCounts:
+    """The same of a solution whose classes lie elsewhere, for metrics that need no more than sums."""
+    domains = coding.domains
+    return SummedCounts(
+        sums, tuple(d.name for d in domains), coding.n_rows - sums.n_records, plan.goal.min_size,
+        tuple(d.weight for d in domains),
+    )  # fmt: skip
 
 
 def _weigher(coding: Coding, weights: Weights) -> solution_metrics.Weigh:

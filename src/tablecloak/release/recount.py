@@ -17,7 +17,7 @@ from tablecloak.data.coverage import Coverage, coverage_of
 from tablecloak.data.domain import Codes, Domain
 from tablecloak.data.row_origins import PAIRS_UP_TO, classes_in_order, consistency_of
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Coding, Engine, OnDemand, Recount, Table
+from tablecloak.engines.base import Coding, Engine, OnDemand, Recount, Table, looked_at
 from tablecloak.engines.choose import Choice
 from tablecloak.errors import GoalNotMet
 from tablecloak.findings import strong_attack
@@ -237,11 +237,12 @@ def _verification(
     elif originals is not None:
         covers = covers_originals(recount, originals, coverage)
     judged = recount if originals is None else _beside_originals(recount, originals.coding)
-    verdicts, remarks = _judged(plan.goal, judged, originals if covers else None, coverage)
+    looks = looked_at(judged.parts, _PartLook(plan.goal))
+    verdicts, remarks = _judged(plan.goal, judged, looks, originals if covers else None, coverage)
     n_left_out = max(0, originals.n_rows - recount.n_rows) if originals else recount.n_suppressed
     return Verification(
         verdicts=verdicts,
-        n_classes=recount.n_classes,
+        n_classes=sum(look.n_classes for look in looks),
         n_rows=recount.n_rows,
         n_suppressed=n_left_out,
         covers=covers,
@@ -272,18 +273,13 @@ def _failing_classes(goal: Goal, recount: Recount, verdicts: Sequence[Verdict]) 
 def evidence_of(recount: Recount, goal: Goal, originals: Coding | None = None) -> Recounted:
     """What a recount knows that findings look at."""
     background = Background(originals) if originals else None
-    has_values = bool(recount.parts and recount.parts[0].hist_of(Counted.SENSITIVE))
+    counted = recount.nothing
+    has_values = bool(counted.hist_of(Counted.SENSITIVE))
     return Recounted(
-        values={name: _totals_of(hist) for name, hist in recount.parts[0].hist.items()} if recount.parts else {},
+        values=dict(counted.hist),
         attacks=attacks_on(recount, background, names=strong_attack.TRIED) if has_values else (),
         rare_bounds=_rare_bounds(recount, goal, originals) if originals else {},
     )
-
-
-def _totals_of(hist: Histogram) -> Histogram:
-    """The histogram of no class: what is in the table."""
-    nothing = np.zeros(0, np.int64)
-    return replace(hist, indptr=np.zeros(1, np.int64), codes=nothing, counts=nothing)
 
 
 def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, RareBounds]:
@@ -302,9 +298,20 @@ def _rare_bounds(recount: Recount, goal: Goal, originals: Coding) -> dict[str, R
         is_told = np.logical_or.reduce(list(tells.values()))
         n_bounds = pl.concat([ends[end].filter(pl.Series(tells[end])) for end in ends.columns]).n_unique()
         if n_bounds:
-            n_records = sum(int(part.size[is_told[(part.labels or {})[domain.name]]].sum()) for part in recount.parts)
+            n_records = sum(looked_at(recount.parts, _RecordsShowing(domain.name, is_told)))
             rare_bounds[domain.name] = RareBounds(int(n_bounds), n_records, goal.min_size, _even_hierarchy(domain))
     return rare_bounds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RecordsShowing:
+    """How many records of a part show one of some labels in a column."""
+
+    column: str
+    is_meant: BoolArray  # (n_labels,)
+
+    def __call__(self, part: ClassStats, number: int) -> int:  # noqa: ARG002
+        return int(part.size[self.is_meant[(part.labels or {})[self.column]]].sum())
 
 
 def _is_continuous(domain: Domain) -> bool:
@@ -348,16 +355,41 @@ def _even_hierarchy(domain: Domain) -> dict[str, Any]:
     return {"kind": "intervals", "width": int(width) if 1 <= width < 2**53 else width}
 
 
+@dataclass(frozen=True, slots=True)
+class _PartVerdicts:
+    """What the classes of one part say to a goal."""
+
+    n_classes: int
+    verdicts: list[Verdict | None]  # None: the model must see all classes
+    lacks: list[Evidence]  # by model
+    by_person: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _PartLook:
+    """Judges the classes of one part where they lie, so that only verdicts come back."""
+
+    goal: Goal
+
+    def __call__(self, part: ClassStats, number: int) -> _PartVerdicts:  # noqa: ARG002
+        lacks = [model.lacks(part) for model in self.goal.models]
+        return _PartVerdicts(part.n_classes, self.goal.verdicts_on(part), lacks, is_by_person(part))
+
+
 def _judged(
-    goal: Goal, recount: Recount, originals: Originals | None, coverage: Mapping[str, Coverage]
+    goal: Goal,
+    recount: Recount,
+    looks: Sequence[_PartVerdicts],
+    originals: Originals | None,
+    coverage: Mapping[str, Coverage],
 ) -> tuple[list[Verdict], list[str]]:
     """One verdict per model; class sizes only bound what pairs of original and release reach, so those are asked."""
-    verdicts = goal.verdicts_of(recount.parts)
-    by_person = any(is_by_person(part) for part in recount.parts)
+    verdicts = goal.verdicts_from([look.verdicts for look in looks], recount.parts)
+    by_person = any(look.by_person for look in looks)
     of_pairs = [i for i, m in enumerate(goal.models) if Evidence.PAIRS in m.evidence and not verdicts[i].holds]
     pairs = _pairs(recount, originals, coverage) if of_pairs and originals and not by_person else None
     for i in of_pairs:
-        stats = replace(recount.stats, pairs=pairs)
+        stats = recount.nothing if pairs is None else replace(recount.stats, pairs=pairs)
         if goal.models[i].lacks(stats):
             why = "the table is too large" if originals else "that needs the original, and rows that cover it"
             why = "persons have several records, and pairs count rows" if by_person else why
@@ -365,10 +397,10 @@ def _judged(
         else:
             (verdicts[i],) = Goal((goal.models[i],)).verdicts(stats)
     for i, model in enumerate(goal.models):
-        if model.guard_columns and any(Evidence.GUARDS in model.lacks(part) for part in recount.parts):
+        if model.guard_columns and any(Evidence.GUARDS in look.lacks[i] for look in looks):
             why = f"that needs the original, whose column '{model.guard_columns[0]}' says what people guard"
             verdicts[i] = replace(verdicts[i], holds=False, unchecked=why)
-        if any(Evidence.WEIGHTS in model.lacks(part) for part in recount.parts):
+        if any(Evidence.WEIGHTS in look.lacks[i] for look in looks):
             why = "that needs the weights of the records, and they are not there as numbers"
             verdicts[i] = replace(verdicts[i], holds=False, unchecked=why)
     return verdicts, [f"{v.model} could not be checked: {v.unchecked}" for v in verdicts if v.unchecked]
@@ -394,25 +426,36 @@ def _beside_originals(recount: Recount, coding: Coding) -> Recount:
     domains = {d.name: d for d in coding.sensitive if d.kind is Counted.SENSITIVE}
     if not domains or not len(parts):
         return recount
-    code_of = {n: hist.domain.codes_in(domains[n]) for n, hist in parts[0].hist.items() if n in domains}
+    code_of = {n: hist.domain.codes_in(domains[n]) for n, hist in recount.nothing.hist.items() if n in domains}
     code_of = {name: codes for name, codes in code_of.items() if (codes >= 0).all()}
-
     holdings = next((d for d in coding.sensitive if d.kind is Counted.HOLDING), None)
+    change = _InOriginal(code_of, domains, coding.totals, holdings)
+    if isinstance(parts, OnDemand):
+        return replace(recount, parts=parts.changed(change))
+    is_one = len(parts) == 1
+    return replace(recount, parts=(change(parts[0]),) if is_one else OnDemand(len(parts), lambda i: change(parts[i])))
 
-    def change(part: ClassStats) -> ClassStats:
-        hist = dict(part.hist)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _InOriginal:
+    """Changes the values of classes to those of the original."""
+
+    code_of: Mapping[str, IntArray]  # by attribute: the code that every value of the release has there
+    domains: Mapping[str, SensitiveDomain]
+    totals: Mapping[str, IntArray]
+    holdings: SensitiveDomain | None
+
+    def __call__(self, part: ClassStats) -> ClassStats:
+        hist, code_of, holdings = dict(part.hist), self.code_of, self.holdings
         for name, codes in code_of.items():
-            hist[name] = replace(hist[name].recoded(codes, domains[name]), totals=coding.totals[name])
+            hist[name] = replace(hist[name].recoded(codes, self.domains[name]), totals=self.totals[name])
         for name, joint in part.hist.items():  # combinations say which values they consist of
             if joint.domain.parts is not None:
                 of_parts = {n: code_of[n][of] if n in code_of else of for n, of in joint.domain.parts.items()}
                 hist[name] = replace(joint, domain=replace(joint.domain, parts=of_parts))
                 if holdings is not None and joint.domain.kind is Counted.HOLDING:
-                    hist[name] = in_table(hist[name], holdings, coding.totals[holdings.name])
+                    hist[name] = in_table(hist[name], holdings, self.totals[holdings.name])
         return replace(part, hist=hist)
-
-    is_one = len(parts) == 1
-    return replace(recount, parts=(change(parts[0]),) if is_one else OnDemand(len(parts), lambda i: change(parts[i])))
 
 
 def _as_judged(recount: Recount, columns: Collection[str], originals: Originals) -> Recount:

@@ -78,8 +78,8 @@ def search_classes(prepared: Prepared[Any], timed: Timed, threads: int | None) -
     with timed.phase("solve", coding.n_tuples) as notes:
         class_search = Search(plan, threads or os.cpu_count() or 1, prepared.groups, timed.inner)
         answer = _answer(prepared.engine, coding, class_search)
-        notes.append("; ".join([f"{answer.solution.n_classes:,} classes", *answer.solution.notes]))
-    return Solved(prepared, answer, answer.solution.notes)
+        notes.append("; ".join([f"{answer.n_classes:,} classes", *answer.notes]))
+    return Solved(prepared, answer, answer.notes)
 
 
 def with_time_for(prepared: Prepared[Any], timed: Timed) -> tuple[str, ...]:
@@ -175,6 +175,10 @@ class Search:
         if dealing is None:
             return None
         return OnDisk(dealing, self.plan.goal, self.plan.secret, self.progress)
+
+    @property
+    def min_size(self) -> int:
+        return self.plan.goal.min_size
 
     def __call__(self, tuples: CodedTable) -> Solution:
         plan = self.plan

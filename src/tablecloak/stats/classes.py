@@ -272,6 +272,15 @@ def one_class(n_records: int, totals: Sequence[tuple[SensitiveDomain, IntArray]]
     return ClassStats(np.array([n_records]), hist)
 
 
+def without_classes(stats: ClassStats) -> ClassStats:
+    """Statistics of none of the classes: attributes, and how often each value occurs in the table."""
+    nothing = np.zeros(0, np.int64)
+    hist = {
+        name: replace(h, indptr=np.zeros(1, np.int64), codes=nothing, counts=nothing) for name, h in stats.hist.items()
+    }
+    return ClassStats(nothing, hist)
+
+
 def concat(parts: list[ClassStats]) -> ClassStats:
     """All classes of several statistics, one after the other; totals of the parts are added."""
     size = np.concatenate([p.size for p in parts])

@@ -25,6 +25,8 @@ from tablecloak.kernels.packed_codes import KeyLayout, pack, plan_layout, unpack
 from tablecloak.stats.classes import SensitiveDomain
 from tablecloak.stats.joint import combine
 
+WORD = "__tablecloak_code"  # columns of packed keys, which no column of a table is called
+
 
 @dataclass(frozen=True, slots=True)
 class CodeTask:
@@ -72,7 +74,7 @@ def digest(content: bytes) -> int:
 
 def words_in(packing: KeyLayout) -> list[str]:
     """Names of the columns that hold packed keys."""
-    return [f"w{i}" for i in range(int(packing.word.max(initial=0)) + 1)]
+    return [f"{WORD}{i}" for i in range(int(packing.word.max(initial=0)) + 1)]
 
 
 def words_of(frame: pl.DataFrame, packing: KeyLayout) -> NDArray[np.uint64]:
@@ -88,7 +90,7 @@ def codes_of(frame: pl.DataFrame, packing: KeyLayout, n_dims: int) -> IntArray:
 
 def framed(words: NDArray[np.uint64]) -> pl.DataFrame:
     """Packed keys as columns, as Spark has them."""
-    return pl.DataFrame({f"w{i}": word.view(np.int64) for i, word in enumerate(words)})
+    return pl.DataFrame({f"{WORD}{i}": word.view(np.int64) for i, word in enumerate(words)})
 
 
 __all__ = [

@@ -40,10 +40,10 @@ from tablecloak.engines.spark import worker_jobs
 from tablecloak.engines.spark.coding import CodeTask
 from tablecloak.engines.spark.finished_phases import Phases
 from tablecloak.engines.spark.publish import PublishTask, open_table, write_files, write_table
-from tablecloak.engines.spark.recount import boxes_are_covered, covers_originals, recounted, with_persons
+from tablecloak.engines.spark.recount import ReleaseClasses, StarsShown, covers_originals, recounted, with_persons
 from tablecloak.engines.spark.rows import FileRows, ReadTexts, SparkTable, TableRows, our_type, slices_of, spark_table
 from tablecloak.engines.spark.search import CodedState, WorkerShards, lookup_of, sharded, solve_shards
-from tablecloak.engines.spark.session import explained, has_session, open_session
+from tablecloak.engines.spark.session import explained, has_session, open_session, task_bytes
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.database import Transaction, openers
 from tablecloak.io.extras import require_installed
@@ -60,6 +60,11 @@ from tablecloak.stats.moments import MomentSums
 DEFAULT_MASTER = "local[*]"
 DRIVER_MEMORY = 4 << 30
 BYTES_PER_TUPLE = 200
+
+
+def tuples_of_worker(session: Any) -> int:
+    """Different tuples that one shard may have: a worker holds it while it searches."""
+    return max(1, task_bytes(session) // BYTES_PER_TUPLE)
 
 
 class SparkEngine:
@@ -88,9 +93,10 @@ class SparkEngine:
         folder: RunFolder | None = None,
     ) -> None:
         self.most_tuples = most_tuples or (memory or DRIVER_MEMORY) // BYTES_PER_TUPLE
-        self._is_own = session is None and not has_session()  # one that somebody works with is not ours to stop
+        self._is_own = not has_session() and session is None  # one that somebody works with is not ours to stop
         self._folders: list[Path] = []
         self.session = session or open_session(master or DEFAULT_MASTER, memory)
+        self.shard_tuples = tuples_of_worker(self.session)
         self.phases = Phases(self.session, folder)
         self._opener_before = openers.get("spark")
         openers["spark"] = self.open_table
@@ -227,7 +233,7 @@ class SparkEngine:
             n_tuples = self._n_tuples(grouped, spark.name)
             if n_tuples > self.most_tuples:
                 return sharded(
-                    spark, task, columns, sensitive, grouped, n_tuples, stands_alone, self.most_tuples, self.phases
+                    spark, task, columns, sensitive, grouped, n_tuples, stands_alone, self.shard_tuples, self.phases
                 )
             counted = worker_jobs.collected(grouped, spark.name)
         else:
@@ -254,7 +260,7 @@ class SparkEngine:
 
     def solve(self, coding: Coding, search: ShardSearch) -> Answer:
         if isinstance(coding.shards, WorkerShards):
-            return solve_shards(coding, search, self.phases)
+            return solve_shards(coding, search, self.phases, search.min_size)
 
         def searched() -> Answer:
             solution = search(coding.table)
@@ -273,7 +279,7 @@ class SparkEngine:
         lookup = rows.lookup = lookup_of(coding, rows, answer)
         types = publication.types(labels, rows.table.types)
         publish = PublishTask(rows.task, lookup, labels, publication, rows.table.types)
-        n_rows = coding.n_rows if publication.keeps_suppressed else int(answer.sizes.sum())
+        n_rows = coding.n_rows if publication.keeps_suppressed else answer.n_records
         source = replace(rows.table, types={**rows.table.types, **spark.types})
         rows.release = replace(
             source, types=types, name="the release", n_rows=n_rows, publish=publish, classes=rows.classes
@@ -287,10 +293,11 @@ class SparkEngine:
         if publication.order is Order.KEEP:
             return spark, None
         assert spark.publish is not None
-        labels = spark.publish.labels
+        labels, ranks = spark.publish.labels, None
         n_classes = max((len(column.of_class) for column in labels.values()), default=0)
-        ranks = Ranks.of([labels[c] for c in publication.columns if c in labels], n_classes + 1)
-        publish = replace(spark.publish, ranks=ranks.of_class)  # rows are sorted when they are written
+        if spark.publish.lookup is not None:
+            ranks = Ranks.of([labels[c] for c in publication.columns if c in labels], n_classes + 1).of_class
+        publish = replace(spark.publish, is_sorted=True, ranks=ranks)  # rows are sorted when they are written
         return replace(spark, publish=publish, order=publication.order, key=secret.derived("order")), None
 
     def write(
@@ -338,17 +345,24 @@ class SparkEngine:
         values = worker_jobs.values_in(worker_jobs.distinct(self.session, spark, names), spark, names)
         columns = counts.fit_labels(values, spark.types, quasi, sensitive, spark.name)
         task = CodeTask(spark.rows, columns.coders, columns.packing)
+        rows: CodedState | None = originals.rows if originals else None
+        hidden = [(s.name, spark.types[s.name]) for s in plain]
+        shows = StarsShown.of(columns, values, quasi, hidden) if stars_are_suppressed else None
+        # a release whose originals the driver holds as tuples has no more combinations than these
+        is_spread = spark.n_rows > self.most_tuples if rows is None else rows.classes is not None
+        if is_spread and len(plain) == len(sensitive):
+            grouped = worker_jobs.grouped(self.session, spark, task)
+            self.phases.hold(grouped)
+            of_release = ReleaseClasses(columns, tuple(quasi), shows)
+            recount = of_release.recounted(grouped, values, self.shard_tuples, spark.name)
+            if originals is None or rows is None:
+                return recount
+            return replace(recount, covers=of_release.cover(grouped, recount, originals, spark.name))
         counted = worker_jobs.counted(self.session, spark, task, most=self.most_tuples)
         tuples = counts.CountedTuples.of(counted, columns)
-        recount = recounted(
-            tuples, columns, values, quasi, sensitive, stars_are_suppressed=stars_are_suppressed,
-            hidden=[(s.name, spark.types[s.name]) for s in plain],
-        )  # fmt: skip
-        rows = originals.rows if originals else None
+        recount = recounted(tuples, columns, values, quasi, sensitive, shows)
         if originals is None or rows is None or rows.answer is None:
             return recount
-        if rows.tuples is None:
-            return replace(recount, covers=boxes_are_covered(recount, originals, rows.answer, rows.labels))
         recount = with_persons(recount, originals, rows.answer, rows.labels)
         return replace(recount, covers=covers_originals(recount, originals, rows.answer, rows.labels))
 

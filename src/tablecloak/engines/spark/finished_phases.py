@@ -10,7 +10,7 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,6 @@ from tablecloak.engines.run_folder import RunFolder
 from tablecloak.engines.shards import CUTS, load_answer, save_answer
 from tablecloak.engines.spark.session import explained
 from tablecloak.io.atomic import writing
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SolvedShard:
-    """The classes of one shard, as its worker tells them."""
-
-    answer: Answer
-    leads: bool  # the cuts of the answer lead to the class of every tuple
-    stamp: int  # differs where another search would have found other classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,24 +120,6 @@ class Phases:
             return answer
         stored = load_answer(path)
         return replace(stored, solution=replace(stored.solution, class_of_tuple=np.load(classes)))
-
-    def shards(self, find: Callable[[], tuple[SolvedShard, ...]]) -> tuple[SolvedShard, ...]:
-        """The classes of shards, each searched by a worker."""
-        if self.folder is None:
-            return find()
-        if (about := self.folder.done("solve")) is None:
-            solved = find()
-            for path, one in zip(self._answers(len(solved)), solved, strict=True):
-                save_answer(path, one.answer)
-            self.folder.finish("solve", leads=[s.leads for s in solved], stamps=[s.stamp for s in solved])
-            return solved
-        paths = self._answers(len(about["leads"]))
-        stored = zip(paths, about["leads"], about["stamps"], strict=True)
-        return tuple(SolvedShard(load_answer(path), leads, stamp) for path, leads, stamp in stored)
-
-    def _answers(self, n: int) -> Iterator[Path]:
-        assert self.folder is not None
-        return (self.folder.path / f"shard-{i}.npz" for i in range(n))
 
     # The release ---------------------------------------------------------------------------------------------------
 

@@ -37,8 +37,8 @@ from tablecloak.kernels.packed_codes import KeyLayout
 from tablecloak.rng import BLOCK, drawn_words
 
 __all__ = [
-    "RANK", "SIZES", "WORD", "WRITTEN", "CombineTask", "DrawTask", "KeyTask", "Lookup", "PlacedShard", "PublishTask",
-    "ShardLookup", "SizeTask", "WriteTask", "gathered",
+    "RANK", "SIZES", "WORD", "WRITTEN", "CombineTask", "DrawTask", "KeyTask", "Lookup", "PublishTask", "SizeTask",
+    "WriteTask", "gathered",
 ]  # fmt: skip
 
 TOGETHER = 250_000  # rows that are written to one file
@@ -65,40 +65,12 @@ class Lookup:
         return classes.to_numpy()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlacedShard:
-    """What tells the classes of one shard among those of all."""
-
-    offset: int  # number of its first class
-    stamp: int
-    tree: CutTree | None  # None: the class of every tuple was said
+CLASS, LABEL = "__tablecloak_class__", "__tablecloak_label"  # the class of a tuple in its shard, and what it publishes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShardLookup:
-    """The class of rows that come with the class of their tuple in its shard, unless cuts lead to it."""
-
-    packing: KeyLayout
-    n_dims: int
-    cuts: CutTree
-    shards: tuple[PlacedShard, ...]
-
-    def classes(self, rows: pl.DataFrame) -> IntArray:
-        """The class of every row, -1 where it is suppressed."""
-        codes = codes_of(rows, self.packing, self.n_dims)
-        classes = np.empty(rows.height, np.int64)
-        of_row = self.cuts.classes_of(codes)
-        for number in np.unique(of_row).tolist():
-            here, shard = np.flatnonzero(of_row == number), self.shards[number]
-            inside = self._said(rows[here], shard) if shard.tree is None else shard.tree.classes_of(codes[:, here])
-            classes[here] = np.where(inside < 0, -1, inside + shard.offset)
-        return classes
-
-    @staticmethod
-    def _said(rows: pl.DataFrame, shard: PlacedShard) -> IntArray:
-        if rows["class"].null_count() or not (rows["stamp"] == shard.stamp).all():
-            raise ValueError("rows that were not there, or other classes, when they were searched")
-        return rows["class"].to_numpy().astype(np.int64)
+def labels_in(n_dims: int) -> list[str]:
+    """Names of the columns that hold what tuples publish, by quasi-identifier."""
+    return [f"{LABEL}{i}" for i in range(n_dims)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,13 +90,12 @@ class PublishTask:
     """Rows as they are published."""
 
     code: CodeTask
-    lookup: Lookup | ShardLookup
+    lookup: Lookup | None  # None: rows come with the class and the labels of their tuple
     labels: Mapping[str, ClassLabels]
     publication: Publication
     types: Mapping[str, ColumnType]
-    ranks: NDArray[np.uint32] | None = (
-        None  # places of classes in the order of their labels, where rows get a new order
-    )
+    is_sorted: bool = False  # rows get a new order
+    ranks: NDArray[np.uint32] | None = None  # places of classes in the order of their labels, where these are here
     spelling: Spelling = field(default_factory=Spelling)
 
     def frames(self, batches: Iterator[Any]) -> Iterator[pl.DataFrame]:
@@ -147,10 +118,10 @@ class PublishTask:
             yield pl.DataFrame([self._cells(n, rows, of_rows) for n in self.publication.columns]), rows, of_rows
 
     def _places(self, cells: pl.DataFrame, frame: pl.DataFrame, classes: IntArray) -> list[pl.Series]:
-        if self.ranks is None:
+        if not self.is_sorted:
             return [frame[ROW]]
-        rank = pl.Series(RANK, self.ranks[classes].astype(np.int64))
-        return [rank, *(_bits(cells[name], number) for name, number in self.bits.items())]
+        rank = [] if self.ranks is None else [pl.Series(RANK, self.ranks[classes].astype(np.int64))]
+        return [*rank, *(_bits(cells[name], number) for name, number in self.bits.items())]
 
     @property
     def bits(self) -> dict[str, str]:
@@ -161,7 +132,8 @@ class PublishTask:
     @property
     def sorted_by(self) -> list[str]:
         """Columns that compare rows, the same way as `content_order` does."""
-        return [RANK, *(self.bits.get(name, name) for name in self.kept)]
+        shown = [name for name in self.publication.columns if name in self.labels]
+        return [*(shown if self.ranks is None else [RANK]), *(self.bits.get(name, name) for name in self.kept)]
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -175,9 +147,11 @@ class PublishTask:
         return _needed(self.code, self.kept)
 
     def _classified(self, batches: Iterator[Any]) -> Iterator[tuple[pl.DataFrame, IntArray]]:
-        if isinstance(self.lookup, ShardLookup):  # batches hold what `KeyTask` said, and classes
+        if self.lookup is None:  # batches hold what `KeyTask` said, classes and labels
             for rows in gathered(map(normalize, map(frame_of, batches)), TOGETHER):
-                yield rows, self.lookup.classes(rows)
+                if rows[CLASS].null_count():
+                    raise ValueError("rows that were not there when they were searched")
+                yield rows, rows[CLASS].to_numpy().astype(np.int64)
             return
         for rows in self.code.rows.frames(batches, self.needed, numbered=True):
             yield rows, self.lookup.classes(self.code.keys(rows))
@@ -185,6 +159,8 @@ class PublishTask:
     def _cells(self, name: str, frame: pl.DataFrame, classes: IntArray) -> pl.Series:
         if name in self.publication.starred:
             return pl.repeat(ANYTHING, len(classes), eager=True).alias(name)
+        if name in self.labels and self.lookup is None:
+            return frame[f"{LABEL}{list(self.labels).index(name)}"].alias(name)
         if name in self.labels:
             cells = self.labels[name].publish(name, classes)
             return cells if self.labels[name].are_numbers else cells.cast(pl.String)
@@ -421,7 +397,7 @@ def publishing(release: SparkTable) -> PublishTask:
 def _rows(session: Any, release: SparkTable) -> Any:
     """Published rows, with their numbers or what sorts them, as a DataFrame."""
     publish = publishing(release)
-    beside = [ROW] if publish.ranks is None else [RANK, *publish.bits.values()]
+    beside = [*([] if publish.ranks is None else [RANK]), *publish.bits.values()] if publish.is_sorted else [ROW]
     columns = [*(_declared(name, release.types) for name in release.types), *(f"`{name}` bigint" for name in beside)]
     return _published(session, release, publish, ", ".join(columns))
 
@@ -456,8 +432,10 @@ def _published(session: Any, release: SparkTable, task: Callable[..., Any], sche
     columns = [*(f"{w} bigint" for w in words), *(_declared(c, publish.types) for c in publish.kept), f"`{ROW}` bigint"]
     keyed = mapped(session, release, KeyTask(publish.code, publish.kept), ", ".join(columns), publish.needed)
     n_parts = max(1, release.n_rows // TOGETHER)
-    joined = keyed.join(release.classes, words, "left")
-    return joined.repartitionByRange(n_parts, ROW).sortWithinPartitions(ROW).mapInArrow(Guarded(task), schema)
+    joined = keyed.join(release.classes.drop("shard", "n"), words, "left")
+    if not publish.is_sorted:  # else they are sorted when they are published, whatever their order before
+        joined = joined.repartitionByRange(n_parts, ROW).sortWithinPartitions(ROW)
+    return joined.mapInArrow(Guarded(task), schema)
 
 
 def _declared(name: str, types: Mapping[str, ColumnType]) -> str:

@@ -203,7 +203,9 @@ class SparkTable:
     rows: FileRows | TableRows
     table: str | None = None  # of Spark's catalog, instead of files
     publish: PublishTask | None = None  # a release that was not written yet
-    classes: Any = None  # of such a release: a DataFrame with the class of tuples that no cuts lead to
+    classes: Any = (
+        None  # of such a release: a DataFrame with the classes and labels of tuples, where workers found them
+    )
     order: Order = Order.KEEP  # in which such a release is written
     key: bytes | None = field(default=None, repr=False)  # of random orders
 

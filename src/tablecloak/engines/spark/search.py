@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from tablecloak.algorithms.base import CutTree
+from tablecloak.algorithms.base import CutTree, Solution
 from tablecloak.arrays import IntArray
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import CodedTable, make_space
+from tablecloak.data.domain import Domain
 from tablecloak.engines.base import Answer, Coding, OnDemand, SensitiveColumn, ShardSearch, StandsAlone
-from tablecloak.engines.shards import Node, compact, cut_apart, join
+from tablecloak.engines.shards import Node, compact, cut_apart, join, load_answer, write_answer
 from tablecloak.engines.spark import coding as counts
-from tablecloak.engines.spark.coding import CodeTask, codes_of, digest, framed, words_in, words_of
-from tablecloak.engines.spark.finished_phases import Phases, SolvedShard
-from tablecloak.engines.spark.publish import Lookup, PlacedShard, ShardLookup
+from tablecloak.engines.spark.coding import CodeTask, codes_of, framed, words_in, words_of
+from tablecloak.engines.spark.finished_phases import Phases
+from tablecloak.engines.spark.publish import CLASS, Lookup, labels_in
 from tablecloak.engines.spark.rows import Guarded, SparkTable, batches_of, frame_of
 from tablecloak.engines.spark.session import explained
 from tablecloak.kernels.packed_codes import KeyLayout, Keys, unpack
+from tablecloak.metrics.base import ClassSums
 
 COUNTED = "shard int, dim int, code bigint, n bigint"
 
@@ -63,11 +66,11 @@ class CountTask:
                 yield from batches_of(counted.select("shard", "dim", "code", "n"))
 
 
-def solved_schema(packing: KeyLayout) -> str:
-    """What `SolveTask` says: one row with the classes and, where no cuts lead to them, one for every tuple."""
-    return ", ".join(
-        ["shard int", "answer binary", *(f"{w} bigint" for w in words_in(packing)), "class int, stamp bigint"]
-    )
+def solved_schema(packing: KeyLayout, n_dims: int) -> str:
+    """What `SolveTask` says: one row about the classes, and one for every tuple with its class and their labels."""
+    words = [f"{w} bigint" for w in words_in(packing)]
+    labels = [f"{name} string" for name in labels_in(n_dims)]
+    return ", ".join(["shard int, told string, answer binary", *words, "n bigint", f"{CLASS} int", *labels])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,31 +85,41 @@ class SolveTask:
         tuples = frame_of(table)
         coded = self.make_table(tuples.drop("shard"))
         solution = self.search(coded)
-        codes = np.stack([coded.quasi_codes(d) for d in range(coded.space.n_dims)])
-        leads = solution.tree is not None and np.array_equal(solution.tree.classes_of(codes), solution.class_of_tuple)
-        answer = compact(Answer(solution, solution.sizes(coded)), int(coded.space.n_codes.max()))
-        stamp = digest(solution.class_of_tuple.tobytes())
-        shard, pickled = int(tuples["shard"][0]), pickle.dumps(SolvedShard(answer, leads, stamp))
-        frames = [self._row(shard, pickled, stamp)]
-        if not leads:
-            frames.append(self._classes(coded, solution.class_of_tuple, shard, stamp))
+        shard, sizes = int(tuples["shard"][0]), solution.sizes(coded)
+        del tuples
+        frames = [self._about(shard, coded, solution, sizes), self._tuples(shard, coded, solution)]
         import pyarrow as pa
 
         return pa.Table.from_batches([batch for frame in frames for batch in batches_of(frame)])
 
-    def _row(self, shard: int, pickled: bytes, stamp: int) -> pl.DataFrame:
-        words = [pl.lit(None, pl.Int64).alias(w) for w in words_in(self.packing)]
-        head = pl.DataFrame({"shard": [shard], "answer": [pickled]}, schema={"shard": pl.Int32, "answer": pl.Binary})
-        return head.with_columns(*words, pl.lit(None, pl.Int32).alias("class"), pl.lit(stamp, pl.Int64).alias("stamp"))
+    def _about(self, shard: int, coded: CodedTable, solution: Solution, sizes: IntArray) -> pl.DataFrame:
+        """A few numbers for the driver, and the classes themselves for those who ask for them."""
+        released = np.flatnonzero(sizes > 0)
+        losses = solution.losses(coded.domains, released)
+        told = {
+            "classes": solution.n_classes, "losses": (sizes[released] @ losses).tolist(),
+            "least": losses.min(axis=0, initial=1.0).tolist(), "notes": list(solution.notes),
+        }  # fmt: skip
+        packed = BytesIO()
+        write_answer(packed, compact(Answer(solution, sizes), int(coded.space.n_codes.max())))
+        row = {"shard": [shard], "told": [json.dumps(told)], "answer": [packed.getvalue()]}
+        frame = pl.DataFrame(row, schema_overrides={"shard": pl.Int32})
+        empty = dict.fromkeys([*words_in(self.packing), "n"], pl.lit(None, pl.Int64))
+        empty |= {CLASS: pl.lit(None, pl.Int32)}
+        empty |= dict.fromkeys(labels_in(len(coded.domains)), pl.lit(None, pl.String))
+        return frame.with_columns(**empty)
 
-    def _classes(self, coded: CodedTable, classes: IntArray, shard: int, stamp: int) -> pl.DataFrame:
-        words = framed(coded.keys)
-        frame = words.with_columns(pl.Series("class", classes.astype(np.int32)))
-        constants = [
-            pl.lit(shard, pl.Int32).alias("shard"), pl.lit(None, pl.Binary).alias("answer"),
-            pl.lit(stamp, pl.Int64).alias("stamp"),
-        ]  # fmt: skip
-        return frame.with_columns(*constants).select("shard", "answer", *words.columns, "class", "stamp")
+    def _tuples(self, shard: int, coded: CodedTable, solution: Solution) -> pl.DataFrame:
+        classes, names = solution.class_of_tuple, labels_in(len(coded.domains))
+        weights = coded.weights if len(coded.weights) else np.ones(coded.n_tuples, np.int64)
+        published = solution.published(coded.domains).values()
+        labels = [of.publish(name, classes).cast(pl.String) for name, of in zip(names, published, strict=True)]
+        about = [pl.lit(None, pl.String).alias("told"), pl.lit(None, pl.Binary).alias("answer")]
+        frame = framed(coded.keys).with_columns(
+            pl.Series("n", weights), pl.Series(CLASS, classes.astype(np.int32)), *labels, *about,
+            shard=pl.lit(shard, pl.Int32),
+        )  # fmt: skip
+        return frame.select("shard", "told", "answer", *words_in(self.packing), "n", CLASS, *names)
 
 
 NO_CUTS = CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
@@ -121,20 +134,22 @@ class CodedState:
     tuples: counts.CountedTuples | None  # None: they are on the workers, in shards
     answer: Answer | None = None
     labels: Mapping[str, ClassLabels] = field(default_factory=dict)
-    solved: tuple[SolvedShard, ...] = ()  # of every shard
-    classes: Any = None  # a DataFrame: the class of tuples that no cuts lead to; None: there are none
-    lookup: Lookup | ShardLookup | None = None
+    classes: Any = None  # a DataFrame: tuples with their classes and labels, where workers searched; None: they did not
+    lookup: Lookup | None = None  # None: rows are joined with `classes`
     release: SparkTable | None = None  # as it was made, before rows got another order
 
     def classes_at(self, shard: int, keys: Keys) -> IntArray:
         """The class of packed tuples of a shard (-1: suppressed)."""
-        assert self.lookup is not None
         words = framed(keys)
-        if self.classes is not None:
-            with explained("fetching classes", self.table.name):
-                classes = frame_of(self.classes.where(f"shard = {shard}").toArrow())
-            words = words.join(classes.drop("shard"), on=words.columns, how="left", maintain_order="left")
-        return self.lookup.classes(words)
+        if self.classes is None:
+            assert self.lookup is not None
+            return self.lookup.classes(words)
+        assert isinstance(self.answer, WorkerAnswer)
+        with explained("fetching classes", self.table.name):
+            found = self.classes.where(f"shard = {shard}").select(*words.columns, CLASS)
+            classes = frame_of(found.toArrow())
+        inside = words.join(classes, on=words.columns, how="left", maintain_order="left")[CLASS].to_numpy()
+        return np.where(inside < 0, -1, inside + self.answer.offsets[shard]).astype(np.int64)
 
 
 def sharded(
@@ -172,13 +187,74 @@ def sharded(
     by_shard = grouped.mapInArrow(Guarded(ShardTask(packing, cuts, n_dims)), shard_schema(packing))
     return Coding(
         columns.domains, columns.sensitive, table.n_rows, n_tuples, totals,
-        WorkerShards(by_shard, make, len(cuts.dim) + 1), cuts, rows=CodedState(table, task, None),
+        WorkerShards(by_shard, make, len(cuts.dim) + 1), cuts, counts=root.counts[:n_dims],
+        rows=CodedState(table, task, None),
     )  # fmt: skip
 
 
-def solve_shards(coding: Coding, search: ShardSearch, phases: Phases) -> Answer:
-    """The classes of shards, each searched by the worker that holds it."""
-    shards = coding.shards
+class WorkerAnswer(Answer):
+    """Classes that lie with the workers who found them; what is said of all of them is added up there.
+
+    Who asks for the classes themselves, as a recoding or a report does, has them fetched.
+    """
+
+    def __init__(self, about: Any, cuts: CutTree | None, told: Sequence[Mapping[str, Any]], sums: ClassSums) -> None:
+        object.__setattr__(self, "_state", (about, cuts, told, sums))
+        object.__setattr__(self, "_fetched", [])
+
+    _state: tuple[Any, CutTree | None, Sequence[Mapping[str, Any]], ClassSums]
+    _fetched: list[Answer]
+
+    @property
+    def _whole(self) -> Answer:
+        about, cuts, _, _ = self._state
+        if not self._fetched:
+            with explained("fetching classes", "the table"):
+                rows = about.select("shard", "answer").orderBy("shard").toArrow()
+            answers = [load_answer(BytesIO(packed)) for packed in rows.column("answer").to_pylist()]
+            self._fetched.append(join(answers, cuts) if cuts else answers[0])
+        return self._fetched[0]
+
+    @property
+    def solution(self) -> Solution:
+        return self._whole.solution
+
+    @property
+    def sizes(self) -> IntArray:
+        return self._whole.sizes
+
+    @property
+    def sums(self) -> ClassSums:
+        return self._state[3]
+
+    @property
+    def offsets(self) -> IntArray:
+        """The number that the first class of each shard has among those of all."""
+        return np.cumsum([0, *(told["classes"] for told in self._state[2])])
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def n_records(self) -> int:
+        return self.sums.n_records
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for told in self._state[2] for note in told["notes"]))
+
+    def published(self, domains: Sequence[Domain]) -> dict[str, ClassLabels]:
+        return {d.name: ClassLabels((), np.zeros(0, np.uint32)) for d in domains}
+
+
+def solve_shards(coding: Coding, search: ShardSearch, phases: Phases, k: int) -> WorkerAnswer:
+    """The classes of shards, each searched by the worker that holds it.
+
+    Args:
+        k: the size that classes are asked to have.
+    """
+    shards, n_dims = coding.shards, len(coding.domains)
     assert isinstance(shards, WorkerShards)
     rows: CodedState = coding.rows
     packing = rows.task.packing
@@ -187,23 +263,26 @@ def solve_shards(coding: Coding, search: ShardSearch, phases: Phases) -> Answer:
     def solve(table: Any) -> Any:  # Spark counts the arguments, and those of a method wrongly
         return task(table)
 
-    solved_rows = shards.tuples.groupBy("shard").applyInArrow(solve, solved_schema(packing))
-    classes = solved_rows.where("answer IS NULL").drop("answer")
+    found = shards.tuples.groupBy("shard").applyInArrow(solve, solved_schema(packing, n_dims))
+    with explained("searching", rows.table.name):
+        found = phases.spread("classes", found)
+        about, rows.classes = found.where("told IS NOT NULL"), found.where("told IS NULL").drop("told", "answer")
+        facts = phases.facts("solve", lambda: _told(about, rows.classes, n_dims, k))
+    told, (n_classes, n_records, n_kept, squares) = facts["shards"], facts["sums"]
+    losses = np.sum([one["losses"] for one in told], axis=0)
+    least = np.min([one["least"] for one in told], axis=0)
+    return WorkerAnswer(about, coding.cuts, told, ClassSums(n_classes, n_records, n_kept, squares, losses, least))
 
-    def searched() -> tuple[SolvedShard, ...]:
-        phases.hold(solved_rows)
-        with explained("searching", rows.table.name):
-            pickled = solved_rows.where("answer IS NOT NULL").select("shard", "answer").toArrow()
-        by_shard = sorted(zip(pickled.column("shard").to_pylist(), pickled.column("answer").to_pylist(), strict=True))
-        solved = tuple(pickle.loads(answer) for _, answer in by_shard)
-        if not all(s.leads for s in solved):
-            phases.stored("classes", classes)  # before the search is called finished: it would be done again
-        return solved
 
-    rows.solved = phases.shards(searched)
-    rows.classes = None if all(s.leads for s in rows.solved) else phases.stored("classes", classes)
-    answers = [s.answer for s in rows.solved]
-    return join(answers, coding.cuts) if coding.cuts else answers[0]
+def _told(about: Any, classes: Any, n_dims: int, k: int) -> dict[str, Any]:
+    """What shards tell of their classes, and sums over classes that readers can tell apart, in whatever shards."""
+    from pyspark.sql import functions as f
+
+    told = about.select("shard", "told").orderBy("shard").toArrow().column("told").to_pylist()
+    sizes = classes.where(f"{CLASS} >= 0").groupBy(*labels_in(n_dims)).agg(f.sum("n").alias("n"))
+    kept = f.when(f.col("n") >= k, f.col("n"))
+    sums = sizes.agg(f.count("n"), f.sum("n"), f.sum(kept), f.sum(kept * kept)).toArrow()
+    return {"shards": [json.loads(one) for one in told], "sums": [c.to_pylist()[0] or 0 for c in sums.columns]}
 
 
 class WorkerShards(OnDemand[CodedTable]):
@@ -224,14 +303,12 @@ def shard_schema(packing: KeyLayout) -> str:
     return ", ".join([*(f"{name} bigint" for name in [*words_in(packing), "n", "first"]), "shard int"])
 
 
-def lookup_of(coding: Coding, rows: CodedState, answer: Answer) -> Lookup | ShardLookup:
-    """Cuts where these lead to the class of every tuple, else the table of tuples or what workers said of them."""
-    solution, packing = answer.solution, rows.task.packing
-    n_dims = len(coding.domains)
+def lookup_of(coding: Coding, rows: CodedState, answer: Answer) -> Lookup | None:
+    """Cuts where these lead to the class of every tuple, else the table of tuples; None: workers said it."""
     if rows.classes is not None:
-        return ShardLookup(packing, n_dims, coding.cuts or NO_CUTS, tuple(_placed(rows.solved)))
-    if rows.tuples is None:
-        return Lookup(packing, n_dims, tree=solution.tree)
+        return None
+    solution, packing, n_dims = answer.solution, rows.task.packing, len(coding.domains)
+    assert rows.tuples is not None
     table = coding.table
     if solution.tree is not None:
         codes = np.stack([table.quasi_codes(d) for d in range(n_dims)])
@@ -239,11 +316,3 @@ def lookup_of(coding: Coding, rows: CodedState, answer: Answer) -> Lookup | Shar
             return Lookup(packing, n_dims, tree=solution.tree)
     keys = rows.tuples.keys.with_columns(pl.Series("class", solution.class_of_tuple.astype(np.int64)))
     return Lookup(packing, n_dims, keys=keys)
-
-
-def _placed(solved: Sequence[SolvedShard]) -> Iterator[PlacedShard]:
-    """Shards with the number that their first class has among those of all."""
-    offset = 0
-    for one in solved:
-        yield PlacedShard(offset, one.stamp, one.answer.solution.tree if one.leads else None)
-        offset += one.answer.solution.n_classes

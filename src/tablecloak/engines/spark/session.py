@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +19,15 @@ from tablecloak.errors import CloakError, DataError, EngineError, MissingExtra
 from tablecloak.io.extras import require_package
 
 
+def require_spark() -> Any:
+    """The module `pyspark.sql`, which does not warn of a pandas that is new to it: only Arrow is used here."""
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    return require_package("pyspark.sql", extra="spark", purpose="the Spark engine")
+
+
 def has_session() -> bool:
     """Whether this process has an active session of Spark already, which `open_session` would share."""
-    sql = require_package("pyspark.sql", extra="spark", purpose="the Spark engine")
+    sql = require_spark()
     try:
         return sql.SparkSession.getActiveSession() is not None
     except Exception:  # a session that was stopped, or of another kind
@@ -29,7 +36,7 @@ def has_session() -> bool:
 
 def open_session(master: str, memory: int | None) -> Any:
     """A session of Spark, classic or Connect."""
-    sql = require_package("pyspark.sql", extra="spark", purpose="the Spark engine")
+    sql = require_spark()
     require_package("pyarrow", extra="spark", purpose="the Spark engine")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = sql.SparkSession.builder.appName("tablecloak").config("spark.sql.session.timeZone", "UTC")
@@ -49,6 +56,29 @@ def _settings(master: str, memory: int | None) -> dict[str, str]:
     shuffles = {"spark.sql.shuffle.partitions": "8"} if master.startswith("local") else {}
     limits = {"spark.driver.memory": f"{max(512, memory >> 20)}m"} if memory else {}
     return {**quiet, **shuffles, **limits, "spark.driver.maxResultSize": "0"}
+
+
+def task_bytes(session: Any) -> int:
+    """The memory that one task of a worker may take: that of its machine's share, divided among tasks."""
+
+    def setting(name: str, default: str) -> str:
+        try:
+            return str(session.conf.get(name, default))
+        except Exception:  # servers of Spark Connect may not tell
+            return default
+
+    master = setting("spark.master", "")
+    if master.startswith("local"):
+        memory, n_tasks = setting("spark.driver.memory", "1g"), re.sub(r"\D.*$", "", master[6:]) or str(os.cpu_count())
+    else:
+        memory, n_tasks = setting("spark.executor.memory", "1g"), setting("spark.executor.cores", "1")
+    return _bytes_of(memory) // max(1, int(n_tasks) // int(setting("spark.task.cpus", "1")))
+
+
+def _bytes_of(amount: str) -> int:
+    """An amount of memory as Spark writes it: a number and k, m, g or t; without one, bytes."""
+    found = re.fullmatch(r"(\d+)([kmgt]?)b?", amount.strip().lower())
+    return int(found[1]) << 10 * " kmgt".index(found[2] or " ") if found else 1 << 30
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from tablecloak.attacks.base import AttackResult, AttackSuccess, rows_of_persons
 from tablecloak.attacks.case import Case, Quasi, Sensitive
 from tablecloak.attacks.row_owners import whose_rows
 from tablecloak.data.coverage import Coverage
-from tablecloak.engines.base import Coding, Recount
+from tablecloak.engines.base import Coding, Recount, looked_at
 from tablecloak.stats.classes import ClassStats, Counted, Histogram, side_by_side
 
 # Attacks that look at classes only: they take a moment even on large tables. `tablecloak attack` tries all.
@@ -58,7 +58,7 @@ def attacks_on(
     Args:
         background: where cells cover originals, a person's rows are all that cover them, else those of their class.
     """
-    if names is TRIED and recount.parts and recount.parts[0].weighed is not None:
+    if names is TRIED and recount.nothing.weighed is not None:
         names = (*names, *WITH_WEIGHTS)
     share = min(1.0, MOST_RECORDS / max(1, recount.n_rows))
     if share == 1.0:
@@ -66,9 +66,8 @@ def attacks_on(
         remarks = _of_persons(stats)
         return tuple(placeless(e, remarks) for e in run_attacks(case_of(stats, background), names))
     totals = None if background is None else Background(background.coding)
-    random = rng.child(0, "attacks")
-    drawn = side_by_side([_chosen(p, np.flatnonzero(random.random(p.n_classes) < share)) for p in recount.parts])
-    lot = random.integers(0, LOTS, drawn.n_classes)
+    drawn = side_by_side(looked_at(recount.parts, _Draw(share)))
+    lot = rng.child(0, "lots of attacks").integers(0, LOTS, drawn.n_classes)
     lots = [run_attacks(case_of(_chosen(drawn, np.flatnonzero(lot == i)), totals), names) for i in range(LOTS)]
     exposures = run_attacks(case_of(drawn, totals), names)
     return tuple(
@@ -137,6 +136,17 @@ def _of_rows(tuples: Sequence[tuple[IntArray, IntArray]]) -> IntArray:
 
 
 # Of large releases, classes by lot -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """Some classes of a part, by lot."""
+
+    share: float
+
+    def __call__(self, part: ClassStats, number: int) -> ClassStats:
+        random = rng.child(0, f"attacks {number}")
+        return _chosen(part, np.flatnonzero(random.random(part.n_classes) < self.share))
 
 
 def _chosen(stats: ClassStats, classes: IntArray) -> ClassStats:

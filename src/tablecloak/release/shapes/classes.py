@@ -30,7 +30,7 @@ from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release.documents import Documents, settings_of
 from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
 from tablecloak.release.facts.subject import Step, Subject
-from tablecloak.release.outcome import WEIGHED, Weights, counts_of, loss_of, weights_in
+from tablecloak.release.outcome import WEIGHED, Weights, counts_of, loss_of, summed, weights_in
 from tablecloak.release.plan import Plan, detailed_algorithm, make_plan, source_of, texts_made
 from tablecloak.release.population import asks_for_everybody, refuse_odd_weights, with_population
 from tablecloak.release.prepare import Prepared
@@ -153,6 +153,8 @@ class Classes:
         return counts_of(solved.coding, solved.answer, solved.plan, _weights(solved))
 
     def measurements(self, solved: Solved) -> list[Measurement]:
+        if (sums := solved.answer.sums) is not None and _weights(solved) is None:
+            return measure(summed(solved.coding, sums, solved.plan))
         counts = counts_of(solved.coding, solved.answer, solved.plan, _weights(solved))
         return [*measure(counts), *(measure(counts, WEIGHED) if counts.weigh else ())]
 
@@ -286,9 +288,10 @@ def _empty_noted(solved: Solved) -> tuple[str, ...]:
     if solved.plan.algorithm.publishes is Publishes.CENTERS:  # priced as boxes, but a mean still tells something
         return ()
     domains = solved.coding.domains
-    losses = solved.solution.losses(domains)
-    names = [d.name for d, lost in zip(domains, losses.T, strict=True) if d.n_codes > 1 and lost.min(initial=1) >= 1]
-    if not names or not len(losses):
+    sums = solved.answer.sums
+    least = solved.solution.losses(domains).min(axis=0, initial=1.0) if sums is None else sums.least
+    names = [d.name for d, lost in zip(domains, least, strict=True) if d.n_codes > 1 and lost >= 1]
+    if not names or not solved.answer.n_classes:
         return ()
     return (f"{', '.join(names)}: any value in every record; others may keep more detail with role: drop",)
 
@@ -296,7 +299,7 @@ def _empty_noted(solved: Solved) -> tuple[str, ...]:
 def _labels(solved: Solved) -> dict[str, ClassLabels]:
     """What each class publishes; means of numbers are numbers."""
     domains = solved.coding.domains
-    labels = solved.solution.published(domains)
+    labels: dict[str, ClassLabels] = solved.answer.published(domains)
     if solved.plan.algorithm.publishes is not Publishes.CENTERS:
         return labels
     numbers = (ColumnType.INTEGER, ColumnType.FLOAT)
@@ -308,8 +311,9 @@ def _weights(solved: Solved) -> Weights | None:
     """The weight of every original as it is published, where one of the columns is that of a survey."""
     engine, table = solved.engine, solved.prepared.table
     names = [n for n in solved.plan.policy.columns_with(Role.WEIGHT) if n in table.types]
-    is_exact = solved.solution.bucketing is not None
-    return None if len(names) != 1 or is_exact else lambda: weights_in(engine.frame(table, names), names[0])
+    if len(names) != 1 or solved.solution.bucketing is not None:
+        return None
+    return lambda: weights_in(engine.frame(table, names), names[0])
 
 
 def originals_of(solved: Solved, rows: IntArray | None) -> Originals:
