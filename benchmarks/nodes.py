@@ -11,7 +11,7 @@ local recoding, the same nine hierarchies and rows, its best of all settings tri
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import subprocess
 import sys
 import tempfile
@@ -28,6 +28,18 @@ METHODS = {
     "balanced": "{kind: auto, effort: balanced}",
     "best": "{kind: auto, effort: best}",
 }
+# The command line, and what its process used.
+RUN = """
+import json, sys, time
+from benchmarks.measure import peak_memory_bytes
+from tablecloak.cli.main import main
+sys.argv = ["tablecloak", "run", sys.argv[1], "--force", "-q"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(json.dumps([time.process_time(), peak_memory_bytes()]))
+"""
 # GCP and CPU seconds by (rows, k).
 ARX = {
     (30162, 5): (0.0646, 11.5), (30162, 10): (0.0892, 16.8), (30162, 50): (0.1641, 21.2),
@@ -71,14 +83,9 @@ output: '{release}'
 def measure(table: Path, folder: Path, rows: int, k: int, method: str) -> Measured:
     release, policy = table.with_name("release.csv"), table.with_name("policy.yaml")
     policy.write_text(policy_text(table, folder, k, method, release), encoding="utf-8")
-    command = [sys.executable, "-m", "tablecloak.cli.main", "run", str(policy), "--force", "-q"]
-    with subprocess.Popen(command) as process:
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{method}, k = {k}: exit {process.returncode}")
-    seconds = used.ru_utime + used.ru_stime
-    return Measured(rows, k, method, gcp_of(release, table, folder), seconds, used.ru_maxrss // 1024)
+    done = subprocess.run([sys.executable, "-c", RUN, str(policy)], stdout=subprocess.PIPE, text=True, check=True)
+    seconds, peak = json.loads(done.stdout.splitlines()[-1])
+    return Measured(rows, k, method, gcp_of(release, table, folder), seconds, peak // 1_000_000)
 
 
 def table_of(measured: list[Measured], bounds: dict[tuple[int, int], float], methods: list[str]) -> str:

@@ -79,3 +79,10 @@ def test_a_label_loses_its_share_of_the_leaves(folder):
     write(folder / "t.csv", [["age", "town"], ["1", "a"], ["2", "a"]])
     write(folder / "release.csv", [["age", "town"], ["low", "a"], ["low", "*"]])
     assert bound.gcp_of(folder / "release.csv", folder / "t.csv", folder) == pytest.approx((0.5 + 0.5 + 1.0) / 4)
+
+
+def test_a_row_of_the_table_has_bound_methods_and_peer():
+    from benchmarks.nodes import Measured, table_of
+
+    row = table_of([Measured(3016, 5, "fast", 0.125, 1.5, 200)], {(3016, 5): 0.1}, ["fast"]).splitlines()[-1]
+    assert row == "| 3,016 | 5 | 0.1000 | 0.1250 / 1.5 / 200 | 0.1469 / 12.3 |"
