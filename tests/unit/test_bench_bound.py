@@ -81,8 +81,9 @@ def test_a_label_loses_its_share_of_the_leaves(folder):
     assert bound.gcp_of(folder / "release.csv", folder / "t.csv", folder) == pytest.approx((0.5 + 0.5 + 1.0) / 4)
 
 
-def test_a_row_of_the_table_has_bound_methods_and_peer():
-    from benchmarks.nodes import Measured, table_of
+def test_a_row_of_the_page_has_bound_method_and_peer():
+    from benchmarks.losses import Result, page_text
 
-    row = table_of([Measured(3016, 5, "fast", 0.125, 1.5, 200)], {(3016, 5): 0.1}, ["fast"]).splitlines()[-1]
-    assert row == "| 3,016 | 5 | 0.1000 | 0.1250 / 1.5 / 200 | 0.1469 / 12.3 |"
+    name = "adult, 3,016 rows"
+    row = page_text([Result(name, 5, "nodes", "fast", 0.125, 1.5, 200)], {(name, 5): 0.1}, {}).splitlines()[-1]
+    assert row == f"| {name} | 5 | nodes | 0.1000 | 0.1250 (1.25) / 1.5 / 200 | 0.1469 / 12.3 |"
