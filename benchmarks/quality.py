@@ -26,7 +26,8 @@ from tablecloak import registry
 
 EFFORTS = ("fast", "balanced", "best")
 SUPPRESSING = "{kind: optimal, suppression_limit: 0.5}"
-ONE_COLUMN = "univariate"
+# Methods that publish means: what these lose is not in labels.
+AVERAGING = ("mdav", "univariate", "v-mdav")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def methods(only: list[str]) -> dict[str, str]:
         if name == "auto":
             texts |= {f"auto {effort}": algorithm_of(effort, "nodes") for effort in EFFORTS}
             texts |= {f"auto {effort}, sets": algorithm_of(effort, "sets") for effort in EFFORTS}
-        elif name != ONE_COLUMN:
+        elif name not in AVERAGING:
             texts[name] = f"{{kind: {name}}}"
         if name == "optimal":
             texts["optimal, suppressing"] = SUPPRESSING
