@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tablecloak.kernels import kept
+from tablecloak.kernels.loading import STEPS
 
 
 @pytest.fixture
@@ -60,7 +61,8 @@ def test_versions_that_nobody_used_for_long_are_removed(home):
 def test_warm_compiles_by_using_the_kernels(cloak, home, monkeypatch):
     pytest.importorskip("numba")
     asked = []
-    monkeypatch.setattr("tablecloak.kernels.loading.warm_up", lambda **options: asked.append(options))
+    monkeypatch.setattr("tablecloak.kernels.dispatch.was_kept", lambda loop: False)
+    monkeypatch.setattr("tablecloak.kernels.compiling.compile_kernels", lambda steps, _: asked.extend(steps))
     outcome = cloak("cache", "warm", "--json")
     assert outcome.data["folder"] == str(kept.current())
-    assert asked == [{"refines": True, "as_sets": True}]
+    assert tuple(asked) == STEPS

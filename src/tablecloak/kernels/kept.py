@@ -25,7 +25,7 @@ from types import FunctionType
 OLD_DAYS = 30  # without use, after which the kernels of another version are removed
 DAY = 86_400  # seconds
 BROUGHT = Path(__file__).parent / "compiled"  # what a wheel brings along
-ABOUT = ("kept", "loading")  # modules here that have no kernels
+ABOUT = ("kept", "loading", "compiling")  # modules here that have no kernels
 # Instructions that x86-64-v3 has beyond the first of its kind, as LLVM calls them.
 V3 = frozenset({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"})
 
