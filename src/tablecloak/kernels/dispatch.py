@@ -205,10 +205,10 @@ def announce(loop: FunctionType) -> None:
 
 
 def was_kept(loop: Loop) -> bool:
-    """Whether a loop is in the cache of this installation, for this version of Python."""
+    """Whether a loop is in the cache of this installation, for this version of Python and this kind of processor."""
     compiled = machine_code(loop)
-    version = f"py{sys.version_info.major}{sys.version_info.minor}"
-    return any(Path(compiled.stats.cache_path).glob(f"*.{compiled.__name__}-*.{version}*.nbi"))
+    target = compiled.targetctx.codegen().magic_tuple()
+    return any(kept_for == target for _, kept_for, _ in compiled._cache._cache_file._load_index())
 
 
 def _compiled(loop: FunctionType, options: dict[str, bool]) -> Any:
