@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor, wait
-
 from tablecloak.kernels import dispatch
-from tablecloak.kernels.loading import warm_up
+from tablecloak.kernels.compiling import compile_kernels, missing
+from tablecloak.kernels.loading import STEPS
+from tablecloak.progress import silent
 
 
 def main() -> None:
     if dispatch.has_compiler():
-        with ProcessPoolExecutor(2) as pool:
-            done, _ = wait([pool.submit(warm_up, refines=True), pool.submit(warm_up, as_sets=True)])
-            for each in done:
-                each.result()
+        compile_kernels(missing(STEPS), silent)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,13 @@ def tell_better(progress: Progress, loss: float) -> None:
         tell(loss)
 
 
+def tell_doing(progress: Progress, what: str) -> None:
+    """Say what a phase is doing, to those who want to show it: they have a method `doing(what)`."""
+    tell = getattr(progress, "doing", None)
+    if tell is not None:
+        tell(what)
+
+
 def tell_groups(progress: Progress, sizes: Callable[[], Any]) -> None:
     """Say how many records the groups have so far, to those who want to draw them: they have a method `groups(sizes)`.
 

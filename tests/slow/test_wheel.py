@@ -14,7 +14,7 @@ import pytest
 
 from tablecloak.kernels import kept
 from tablecloak.kernels.kept import KernelLocator
-from tablecloak.kernels.loading import warm_up
+from tablecloak.kernels.loading import STEPS, warm_up
 from tablecloak.sample import census_policy, census_to_file
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 def wheel(tmp_path_factory):
     pytest.importorskip("hatchling", reason="building offline needs hatchling")
     folder = tmp_path_factory.mktemp("wheel")
-    warm_up(refines=True, as_sets=True)  # found where they are kept, if anything was tested before
+    warm_up(STEPS)  # found where they are kept, if anything was tested before
     shutil.copytree(KernelLocator.folder, folder / "kernels" / kept.current().name)
     words = ["pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder), str(ROOT)]
     environment = {**os.environ, "TABLECLOAK_KERNELS": str(folder / "kernels")}

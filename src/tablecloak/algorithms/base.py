@@ -24,6 +24,7 @@ from tablecloak.stats.classes import ClassStats
 
 if TYPE_CHECKING:
     from tablecloak.algorithms.one_pass.pile_dealing import Dealing
+    from tablecloak.kernels.loading import Step
 
 A = TypeVar("A")
 BLOCK = 1 << 18  # classes whose losses are looked up at once: there may be millions
@@ -255,12 +256,9 @@ class Algorithm(Protocol):
         """About how many pairs of records are compared to make classes of a size; None: hardly more than records."""
         return None
 
-    def must_compile(self, n_tuples: int) -> bool:  # noqa: ARG002
-        """Whether a table of this many tuples waits for a compiler so long that users should be told."""
-        return False
-
-    def compile(self, n_tuples: int) -> None:
-        """Compile kernels, for this and all later runs."""
+    def kernels(self, n_tuples: int, goal: Goal) -> tuple[Step, ...]:  # noqa: ARG002
+        """What a search among so many tuples uses in its compiled form, as far as it takes long to compile."""
+        return ()
 
     def refuses(self, goal: Goal) -> str | None:
         """Why this goal cannot be enforced, or None."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tablecloak.cli.output import emit
+from tablecloak.cli.output import emit, progress_for
 from tablecloak.cli.settings import Settings, accepting_settings
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.values.amounts import show_size
@@ -63,10 +63,16 @@ def warm(*, settings: Settings) -> None:
 
     if not dispatch.has_compiler():
         raise IncompatibleChoice("numba is not installed, so nothing is compiled", hint="pip install numba")
-    from tablecloak.kernels.loading import warm_up
+    from tablecloak.kernels.compiling import compile_kernels, missing
+    from tablecloak.kernels.loading import STEPS
 
     begin = time.perf_counter()
-    warm_up(refines=True, as_sets=True)
+    with progress_for(settings) as progress:
+        steps = missing(STEPS)
+        if steps:
+            progress.start("compile", len(steps))
+            compile_kernels(steps, progress)
+            progress.finish(f"{len(steps)} kernels")
     seconds = time.perf_counter() - begin
     folder = str(kept.current())
     emit(

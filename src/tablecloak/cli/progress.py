@@ -24,17 +24,24 @@ class RichProgress:
         self._phase = ""
         self._total: int | None = None
         self._begin = 0.0
+        self._done, self._doing = 0, ""
 
     def start(self, phase: str, total: int | None = None) -> None:
         wish.enter(phase)
         self._phase, self._total, self._begin = phase, total, time.perf_counter()
+        self._done, self._doing = 0, ""
         if self._console.is_terminal:
-            self._live = Live(self._line(0), console=self._console, refresh_per_second=8, transient=True)
+            self._live = Live(self._line(), console=self._console, refresh_per_second=8, transient=True)
             self._live.start()
 
     def advance(self, done: int) -> None:
-        if self._live is not None:
-            self._live.update(self._line(done))
+        self._done = done
+        self._show()
+
+    def doing(self, what: str) -> None:
+        """Show what is being done, beside the bar."""
+        self._doing = what
+        self._show()
 
     def stopping(self) -> bool:
         return wish.is_stopping
@@ -52,9 +59,13 @@ class RichProgress:
             self._live.stop()
             self._live = None
 
-    def _line(self, done: int) -> Table:
-        line = Table.grid(padding=(0, 1))
+    def _show(self) -> None:
+        if self._live is not None:
+            self._live.update(self._line())
+
+    def _line(self) -> Table:
+        line, done = Table.grid(padding=(0, 1)), self._done
         count = f"{done:,}/{self._total:,}" if self._total else f"{done:,}" if done else ""
         bar = ProgressBar(total=self._total or 1, completed=done, width=BAR_WIDTH, pulse=self._total is None)
-        line.add_row(Text(f" {self._phase:<9}"), bar, Text(count))
+        line.add_row(Text(f" {self._phase:<9}"), bar, Text(count), Text(self._doing))
         return line

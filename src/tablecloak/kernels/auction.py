@@ -24,7 +24,7 @@ from tablecloak.kernels.class_state import FAR
 from tablecloak.kernels.dispatch import inner_jit, jit, kernel, leaf_jit
 from tablecloak.kernels.prices import Prices, cell_price
 from tablecloak.kernels.refining import next_random
-from tablecloak.kernels.small_loops import sort_up
+from tablecloak.kernels.small_loops import copy_into, sort_up
 
 # A box is a lot if its dearest records pay this many percent of its price, by what they pay now.
 NEARLY = 110
@@ -138,7 +138,7 @@ def _list_lots(group, price, n_groups, first, weights, bids, least, most_work, s
     starts = np.zeros((n_dims, n_groups.max() + 1), np.int64)
     level, at, cost = np.zeros(n_dims, np.int64), np.zeros(n_dims, np.int64), np.zeros(n_dims + 1, np.int64)
     begin, end = np.zeros(n_dims + 1, np.int64), np.zeros(n_dims + 1, np.int64)
-    rows[0] = _ranked(bids)
+    copy_into(rows[0], _ranked(bids))
     end[0] = n
     d = np.int64(0)
     level[0] = first[0] - 1

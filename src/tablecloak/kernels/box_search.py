@@ -11,8 +11,7 @@ is dissolved where others take the rest at a price that the gain pays for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -994,9 +993,3 @@ def search_boxes(
         n_classes = int(class_of.max()) + 1
         totals.append(_vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, steps, seed, stop, spare))
     return int(totals[0][0]), int(totals[-1][1])
-
-
-def search_loop(*, as_sets: bool) -> Callable[..., Any]:
-    """The loop that takes longest to compile."""
-    loop: Callable[..., Any] = _vary_boxes if as_sets else _search_boxes
-    return loop

@@ -674,7 +674,7 @@ def _count_codes(keys, weights, starts, ends, word, shift, mask, n_values):
                     codes[used] = code
                     used += 1
                 dense[code] += part[j]
-        codes[first:used].sort()
+        sort_up(codes[first:used])
         for j in range(first, used):
             counts[j] = dense[codes[j]]
             dense[codes[j]] = 0

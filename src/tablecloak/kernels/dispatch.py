@@ -178,11 +178,37 @@ def _in_machine_code(function: FunctionType) -> FunctionType:
     return copy
 
 
+def folder() -> Path:
+    """Where this process keeps what it compiles."""
+    kept.KernelLocator.folder = kept.KernelLocator.folder or kept.use()
+    return kept.KernelLocator.folder
+
+
+# Told the topic of a kernel that has to be compiled.
+_listeners: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def announced(tell: Callable[[str], None]) -> Iterator[None]:
+    """Within, somebody is told of every kernel that has to be compiled before work goes on."""
+    _listeners.append(tell)
+    try:
+        yield
+    finally:
+        _listeners.remove(tell)
+
+
+def announce(loop: FunctionType) -> None:
+    """Say that a loop is being compiled."""
+    for tell in tuple(_listeners):
+        tell(loop.__module__.rpartition(".")[2].replace("_", " "))
+
+
 def was_kept(loop: Loop) -> bool:
-    """Whether a loop is in the cache of this installation, for this version of Python."""
+    """Whether a loop is in the cache of this installation, for this version of Python and this kind of processor."""
     compiled = machine_code(loop)
-    version = f"py{sys.version_info.major}{sys.version_info.minor}"
-    return any(Path(compiled.stats.cache_path).glob(f"*.{compiled.__name__}-*.{version}*.nbi"))
+    target = compiled.targetctx.codegen().magic_tuple()
+    return any(kept_for == target for _, kept_for, _ in compiled._cache._cache_file._load_index())
 
 
 def _compiled(loop: FunctionType, options: dict[str, bool]) -> Any:
@@ -193,10 +219,9 @@ def _compiled(loop: FunctionType, options: dict[str, bool]) -> Any:
     before = numba.config.CACHE_LOCATOR_CLASSES
     numba.config.CACHE_LOCATOR_CLASSES = f"{kept.KernelLocator.__module__}.{kept.KernelLocator.__name__}"
     try:
-        if options.get("cache"):
-            return numba.njit(**options)(loop)
         inner: Any = importlib.import_module("tablecloak.kernels.inner_code")
-        return numba.njit(pipeline_class=inner.InnerCompiler, **options)(loop)
+        pipeline = inner.EntryCompiler if options.get("cache") else inner.InnerCompiler
+        return numba.njit(pipeline_class=pipeline, **options)(loop)
     finally:
         numba.config.CACHE_LOCATOR_CLASSES = before
 

@@ -4,7 +4,8 @@ numba notices a change in the file of a kernel, but not in the files of kernels 
 named by the text of all of them: another version of any kernel never finds it, and every copy of this one does.
 
 Wheels bring compiled kernels along (`make wheel`). They are copied to the folder of the version, where others join
-them: a package that cannot be written is no hindrance.
+them: a package that cannot be written is no hindrance. Neither is a home that cannot be written, as in containers: then
+kernels are kept under the folder for temporary files, for all processes of a user, with those that came along.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import atexit
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterable
@@ -25,7 +27,7 @@ from types import FunctionType
 OLD_DAYS = 30  # without use, after which the kernels of another version are removed
 DAY = 86_400  # seconds
 BROUGHT = Path(__file__).parent / "compiled"  # what a wheel brings along
-ABOUT = ("kept", "loading")  # modules here that have no kernels
+ABOUT = ("kept", "loading", "compiling")  # modules here that have no kernels
 # Instructions that x86-64-v3 has beyond the first of its kind, as LLVM calls them.
 V3 = frozenset({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"})
 
@@ -50,7 +52,10 @@ class KernelFolder:
 def home() -> Path:
     """Where all versions are kept."""
     named = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    return Path(named or Path.home() / ".cache") / "tablecloak"  # in a folder of our own: old versions are deleted
+    try:
+        return Path(named or Path.home() / ".cache") / "tablecloak"  # in a folder of our own: old versions are deleted
+    except RuntimeError:  # a user without a home, as containers have: nothing can be written there
+        return Path(os.devnull) / "tablecloak"
 
 
 @cache
@@ -85,7 +90,7 @@ def versions() -> list[KernelFolder]:
 def use() -> Path:
     """The folder of this version, marked as used now; other versions that nobody used for long are removed.
 
-    Where it cannot be written it is a temporary one, of this process.
+    Where it cannot be written it is one among temporary files.
     """
     folder = current()
     try:
@@ -93,26 +98,47 @@ def use() -> Path:
         tempfile.TemporaryFile(dir=folder).close()
         os.utime(folder)
     except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="tablecloak-kernels-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = _temporary()
     with suppress(OSError):  # a full disk: what is missing is compiled
         _unpack(folder)
         remove(each for each in versions() if each.unused_days > OLD_DAYS and not each.is_current)
     return folder
 
 
+def _temporary() -> Path:
+    """A folder that nobody but this user can write, shared by their processes; or one of this process."""
+    try:
+        own = Path(tempfile.gettempdir()) / f"tablecloak-{os.getuid()}"
+        own.mkdir(mode=0o700, exist_ok=True)
+        about = own.lstat()
+        # whoever writes to it decides what is run
+        if stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o077:
+            folder = own / current().name
+            folder.mkdir(exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            return folder
+    except (AttributeError, OSError):  # another system, or a folder of somebody else
+        pass
+    folder = Path(tempfile.mkdtemp(prefix="tablecloak-kernels-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def _unpack(folder: Path) -> None:
-    """Copy what a wheel brought along, but for kernels that are there; the index of one comes after its code."""
-    brought = BROUGHT / f"kernels-{version()}"
-    if not brought.is_dir():
-        return
-    there = {path.name for path in folder.iterdir()}
-    indexes = [path for path in sorted(brought.glob("*.nbi")) if path.name not in there]
-    for index in indexes:
-        for path in [*brought.glob(f"{index.stem}.*.nbc"), index]:
-            partial = folder / f"{path.name}.{os.getpid()}"
-            shutil.copyfile(path, partial)
-            partial.replace(folder / path.name)
+    """Copy kernels from where they cannot be written, but for those that are there: what a wheel brought, and the home.
+
+    The index of a kernel comes after its code.
+    """
+    for brought in (BROUGHT / f"kernels-{version()}", current()):
+        if brought == folder or not brought.is_dir():
+            continue
+        there = {path.name for path in folder.iterdir()}
+        indexes = [path for path in sorted(brought.glob("*.nbi")) if path.name not in there]
+        for index in indexes:
+            for path in [*brought.glob(f"{index.stem}.*.nbc"), index]:
+                partial = folder / f"{path.name}.{os.getpid()}"
+                shutil.copyfile(path, partial)
+                partial.replace(folder / path.name)
 
 
 class KernelLocator:

@@ -15,8 +15,10 @@ from tablecloak.arrays import IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Coding, Engine, OnDisk
 from tablecloak.errors import CloakError, GoalNotMet, IncompatibleChoice
+from tablecloak.kernels import dispatch
+from tablecloak.kernels.compiling import compile_kernels, missing
 from tablecloak.models.base import Goal
-from tablecloak.progress import Progress, Timed, silent
+from tablecloak.progress import Progress, Timed, silent, tell_doing
 from tablecloak.release.plan import Plan
 from tablecloak.release.population import asks_for_everybody, solve_for_everybody
 from tablecloak.release.prepare import Prepared
@@ -64,7 +66,8 @@ def search(prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved
 
     Raises: Infeasible, GoalNotMet.
     """
-    return prepared.shape.search(prepared, timed, threads)
+    with dispatch.announced(lambda topic: tell_doing(timed.inner, f"compiling {topic}, once for this version")):
+        return prepared.shape.search(prepared, timed, threads)
 
 
 def search_classes(prepared: Prepared[Any], timed: Timed, threads: int | None) -> Solved:
@@ -74,7 +77,7 @@ def search_classes(prepared: Prepared[Any], timed: Timed, threads: int | None) -
     """
     coding, plan = prepared.coding, prepared.plan
     with_time_for(prepared, timed)
-    compile_for(plan.algorithm, coding.n_tuples, timed)
+    compile_for(plan, plan.algorithm, coding.n_tuples, timed)
     with timed.phase("solve", coding.n_tuples) as notes:
         class_search = Search(plan, threads or os.cpu_count() or 1, prepared.groups, timed.inner)
         answer = _answer(prepared.engine, coding, class_search)
@@ -143,12 +146,13 @@ def _sample_seconds(tuples: CodedTable, plan: Plan, n: int) -> float | None:
     return took
 
 
-def compile_for(algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:
-    """Say what the first run of a version waits for."""
-    if algorithm.must_compile(n_tuples):
-        with timed.phase("compile") as notes:
-            algorithm.compile(n_tuples)
-            notes.append("kernels, once for this version")
+def compile_for(plan: Plan, algorithm: Algorithm, n_tuples: int, timed: Timed) -> None:
+    """Compile what a search will need, and say what the first run of a version waits for."""
+    steps = missing(algorithm.kernels(n_tuples, plan.goal))
+    if steps:
+        with timed.phase("compile", len(steps)) as notes:
+            compile_kernels(steps, timed.inner)
+            notes.append(f"{len(steps)} kernel{'s' if len(steps) > 1 else ''}, once for this version")
 
 
 def _answer(engine: Engine, coding: Coding, search: Search) -> Answer:

@@ -24,7 +24,7 @@ from tablecloak.data.domain import DomainKind
 from tablecloak.kernels.auction import AuctionSteps, auction
 from tablecloak.kernels.box_search import CodeLevels, make_levels, search_boxes
 from tablecloak.kernels.dispatch import has_compiler, pays
-from tablecloak.kernels.loading import must_compile, warm_up
+from tablecloak.kernels.loading import Step, needed
 from tablecloak.kernels.packed_codes import pack, plan_layout
 from tablecloak.kernels.prices import MOST_SET_VALUES, SET, Prices, cell_prices, make_prices
 from tablecloak.kernels.refining import SPLIT_UP_TO, Steps, refine
@@ -168,14 +168,13 @@ class Auto:
         limits = [limit for limit in (self.effort, self.time_limit) if isinstance(limit, int | float)]
         return min(limits, default=float("inf"))
 
-    def must_compile(self, n_tuples: int) -> bool:
-        """Whether the kernels for a table of this many tuples are not there yet."""
-        return self._is_compiled(n_tuples) and must_compile(as_sets=self.labels == "set")
-
-    def compile(self, n_tuples: int) -> None:
-        """Compile them, for this and all later runs."""
-        if self._is_compiled(n_tuples):
-            warm_up(refines=True, as_sets=self.labels == "set")
+    def kernels(self, n_tuples: int, goal: Goal) -> tuple[Step, ...]:
+        """What a search among so many tuples uses in its compiled form."""
+        if not self._is_compiled(n_tuples):
+            return ()
+        rules = [] if goal.counts_persons else [rule for m in goal.models if (rule := _rule(m.in_search))]
+        boxes = not any(rule.kind >= RuleKind.EQUAL_DISTANCE for rule in rules)
+        return needed(refines=goal.is_monotone, boxes=boxes, auctions=not rules, as_sets=self.labels == "set")
 
     def _is_compiled(self, n_tuples: int) -> bool:
         waits = self.effort != "fast" and n_tuples > SMALL  # for the compiler, once ever

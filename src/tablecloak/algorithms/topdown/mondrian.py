@@ -20,6 +20,8 @@ from tablecloak.data.coded import CodedTable, make_space
 from tablecloak.data.domain import Domain, DomainKind
 from tablecloak.data.table import ColumnType
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.kernels.dispatch import pays
+from tablecloak.kernels.loading import Step, needed
 from tablecloak.kernels.packed_codes import ClassCost
 from tablecloak.metrics.cell_losses import cell_losses
 from tablecloak.models.base import Goal
@@ -68,6 +70,9 @@ class Mondrian:
 
     def refuses(self, goal: Goal) -> str | None:  # noqa: ARG002
         return None
+
+    def kernels(self, n_tuples: int, goal: Goal) -> tuple[Step, ...]:  # noqa: ARG002
+        return needed() if pays(n_tuples) else ()
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         is_relaxed = self.mode == "relaxed"

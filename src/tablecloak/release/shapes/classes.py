@@ -263,7 +263,7 @@ def _beside_detailed(solved: Solved, timed: Timed) -> Solved:
     if usual is None or len(coding.shards) > 1 or coding.n_tuples > TRY_LOSS_UP_TO or usual.needs_rows:
         note = "what detailed labels would lose was not counted: the table is too large to search a second time"
         return replace(solved, remarks=(*solved.remarks, note))
-    compile_for(usual, coding.n_tuples, timed)
+    compile_for(plan, usual, coding.n_tuples, timed)
     with timed.phase("styles", coding.n_tuples) as notes:
         problem = Problem(coding.table, plan.goal, 1, plan.policy.seed, solved.prepared.groups, plan.secret)
         loss = loss_of(coding, plan, secret_order.solve(usual, problem, silent))
