@@ -44,9 +44,9 @@ def test_kernels_that_were_kept_need_no_compiler(monkeypatch, labels):
     kept = search_loop(as_sets=labels == "set")
     monkeypatch.setattr(dispatch, "was_kept", lambda loop: loop is kept)
     other = {"hierarchy": "set", "set": "hierarchy"}[labels]
-    assert not Auto(labels=labels).must_compile(dispatch.COMPILED_FROM)
-    assert Auto(labels=other).must_compile(dispatch.COMPILED_FROM)
-    assert not Auto(labels=other).must_compile(dispatch.COMPILED_FROM - 1)
+    assert not Auto(labels=labels).must_compile(dispatch.REFINED_FROM)
+    assert Auto(labels=other).must_compile(dispatch.REFINED_FROM)
+    assert not Auto(labels=other).must_compile(dispatch.REFINED_FROM - 1)
 
 
 def test_a_kernel_is_kept_once_it_was_compiled(tmp_path, monkeypatch):

@@ -262,6 +262,10 @@ class Algorithm(Protocol):
     def compile(self, n_tuples: int) -> None:
         """Compile kernels, for this and all later runs."""
 
+    def remarks(self, n_tuples: int) -> tuple[str, ...]:  # noqa: ARG002
+        """What a run says about the search for a table of this many tuples."""
+        return ()
+
     def refuses(self, goal: Goal) -> str | None:
         """Why this goal cannot be enforced, or None."""
 

@@ -24,7 +24,7 @@ from tablecloak.kernels.rules import only_size
 
 def preload(n_tuples: int, *, refines: bool = False) -> None:
     """Begin loading the kernels that a table of this many tuples will need, while its file is being read."""
-    if not dispatch.pays(n_tuples):
+    if not dispatch.pays(n_tuples, dispatch.REFINED_FROM if refines else None):
         return
 
     def load() -> None:
