@@ -26,8 +26,12 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-# Boxes that are kept between rounds: those whose dearest records pay nearly their cost.
-NEARLY = 0.9
+# Boxes that are kept between rounds: those whose dearest records pay nearly their cost, with so many times k of them.
+NEARLY, LISTED = 0.9, 3
+# Rounds between two walks through all boxes.
+BETWEEN = 10
+# Records in all lists.
+ROOM = 40_000_000
 
 
 @dataclass(frozen=True)
@@ -118,11 +122,25 @@ def _share_out(node, rows, begin, end, target, starts):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
-def _walk(node, cost, first, weight, price, order, k, nearly, worst, room):  # type: ignore[no-untyped-def]
+def _add_dearest(rows, weight, most, member, end):  # type: ignore[no-untyped-def]
+    """Add the first tuples, of about so many records, to a list; where it ends then."""
+    records = 0
+    for i in rows:
+        if records >= most:
+            break
+        records += weight[i]
+        member[end] = i
+        end += 1
+    return end
+
+
+@njit(cache=True)
+def _walk(node, cost, first, weight, price, order, k, nearly, worst, least, room):  # type: ignore[no-untyped-def]
     """Go through all boxes whose k dearest records pay at least `nearly` of their cost, depth first.
 
     A part of a box costs no less and holds no dearer records, so what is left early holds no such box. `worst` becomes
-    the most that any box holding a tuple is paid, as a multiple of its cost; boxes are listed as long as there is room.
+    the most that any box holding a tuple is paid, as a multiple of its cost, `least` the cost of the cheapest; boxes
+    are listed, by their dearest records, as long as there is room.
     """
     n, n_columns = weight.size, first.size - 1
     rows = np.empty((n_columns + 1, n), np.int64)
@@ -165,12 +183,12 @@ def _walk(node, cost, first, weight, price, order, k, nearly, worst, room):  # t
         tight = total / (k * own) if own > 0 else (np.inf if total > 0 else 0.0)
         for r in range(a, b):
             worst[rows[c + 1, r]] = max(worst[rows[c + 1, r]], tight)
+            least[rows[c + 1, r]] = min(least[rows[c + 1, r]], own)
         listed = box_start[n_boxes]
-        if own > 0 and n_boxes < box_cost.size and listed + b - a <= room:
-            member[listed : listed + b - a] = rows[c + 1, a:b]
+        if own > 0 and n_boxes < box_cost.size and listed + min(b - a, LISTED * k) <= room:
             box_cost[n_boxes] = own
             n_boxes += 1
-            box_start[n_boxes] = listed + b - a
+            box_start[n_boxes] = _add_dearest(rows[c + 1, a:b], weight, LISTED * k, member, listed)
     return box_cost[:n_boxes].copy(), box_start[: n_boxes + 1].copy(), member[: box_start[n_boxes]].copy()
 
 
@@ -202,10 +220,9 @@ def bound(tuples: Tuples, k: int, rounds: int) -> float:
     boxes = (np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64))
     for i in range(rounds):
         order = np.argsort(-price, kind="stable")
-        if i % 10 == 0 or i == rounds - 1:
-            worst = np.zeros(n)
-            given = (tuples.node, tuples.cost, tuples.first, tuples.weight, price, order, k)
-            boxes = _walk(*given, NEARLY, worst, 60_000_000)
+        if i % BETWEEN == 0 or i == rounds - 1:
+            worst, cost, start, member, _ = _boxes(tuples, price, order, k, NEARLY, ROOM)
+            boxes = (cost, start, member)
             proven = np.where(np.isinf(worst), 0.0, price / np.maximum(worst, 1.0))
             best = max(best, float((proven * tuples.weight).sum()) / tuples.n_records)
         rank = np.empty(n, np.int64)
@@ -217,15 +234,18 @@ def bound(tuples: Tuples, k: int, rounds: int) -> float:
 
 
 def _cheapest(tuples: Tuples, k: int) -> FloatArray:
-    """What each tuple would pay in the cheapest of some boxes that hold k records: all columns at like heights."""
-    n_columns, n = len(tuples.first) - 1, len(tuples.weight)
-    cheapest = np.ones(n)
-    for height in range(int(np.diff(tuples.first).max())):
-        levels = [min(int(tuples.first[c]) + height, int(tuples.first[c + 1]) - 1) for c in range(n_columns)]
-        group = np.unique(tuples.node[levels], axis=1, return_inverse=True)[1].reshape(-1)
-        holds = np.bincount(group, weights=tuples.weight)[group] >= k
-        cheapest = np.where(holds, np.minimum(cheapest, tuples.cost[levels].sum(axis=0)), cheapest)
-    return cheapest
+    """What each tuple pays in the cheapest of all boxes that hold k records with it: no release asks less."""
+    n = len(tuples.weight)
+    return _boxes(tuples, np.ones(n), np.arange(n), k, 0.0, 0)[4]
+
+
+def _boxes(
+    tuples: Tuples, price: FloatArray, order: IntArray, k: int, nearly: float, room: int
+) -> tuple[FloatArray, FloatArray, IntArray, IntArray, FloatArray]:
+    """All boxes that pay nearly their cost: the most that those of a tuple are paid, their lists, and its cheapest."""
+    worst, least = np.zeros(len(price)), np.ones(len(price))
+    given = (tuples.node, tuples.cost, tuples.first, tuples.weight, price, order, k)
+    return (worst, *_walk(*given, nearly, worst, least, room), least)
 
 
 def main() -> None:

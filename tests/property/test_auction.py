@@ -59,6 +59,16 @@ def test_what_is_saved_is_the_difference_of_prices_and_classes_stay_large_enough
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_tries_that_may_cost_more_lead_to_nothing_worse(seed):
+    case = table_with_classes(seed, n=200)
+    codes, weights, before, prices, _ = case
+    after, saved = sold(compiled, case, AuctionSteps(listing=10_000_000, work=300_000, slack=3.0))
+    assert saved >= 0
+    assert price_of(codes, weights, before, prices) - price_of(codes, weights, after, prices) == saved
+
+
+@pytest.mark.slow
 def test_an_auction_finds_classes_that_cost_less():
     assert sum(sold(compiled, table_with_classes(seed, n=300))[1] for seed in range(4)) > 0
 

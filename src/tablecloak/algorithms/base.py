@@ -260,6 +260,10 @@ class Algorithm(Protocol):
         """What a search among so many tuples uses in its compiled form, as far as it takes long to compile."""
         return ()
 
+    def remarks(self, n_tuples: int) -> tuple[str, ...]:  # noqa: ARG002
+        """What a run says about the search for a table of this many tuples."""
+        return ()
+
     def refuses(self, goal: Goal) -> str | None:
         """Why this goal cannot be enforced, or None."""
 

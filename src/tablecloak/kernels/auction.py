@@ -6,10 +6,11 @@ bids are raised and lowered until the boxes that are worth having, the lots, cos
 say which records make each other dear, which the prices of the classes as they are do not.
 
 Then, again and again, some neighbouring classes are given up, and their tuples are sold anew: always the lot whose
-records bid most above its price. Tuples that no lot wants join a class nearby. What lowers the total price stays.
+records bid most above its price. Tuples that no lot wants join a class nearby. What lowers the total price stays; at
+first so does what raises it a little, which leads out of dead ends.
 
 Reference: Lagrangian heuristics for set covering (Caprara, Fischetti and Toth, 1999); ruin and recreate (Schrimpf et
-al., 2000).
+al., 2000), with threshold accepting (Dueck and Scheuer, 1990).
 """
 
 from __future__ import annotations
@@ -26,20 +27,24 @@ from tablecloak.kernels.prices import Prices, cell_price
 from tablecloak.kernels.refining import next_random
 from tablecloak.kernels.small_loops import copy_into, sort_up
 
-# A box is a lot if its dearest records pay this many percent of its price, by what they pay now.
-NEARLY = 110
 # Lots list as many records as make so many classes, and all that pay its price.
 LISTED = 2
 # Lists of lots are at most this long, for each tuple.
 MOST_LISTED = 250
 # Rounds in which bids are raised and lowered, by half of what they are off at first, and less and less.
 ROUNDS, FIRST_STEP, SLOWER, LAST_STEP = 30, 0.5, 0.97, 0.05
+# The dearest of a lot are looked for again after so many rounds.
+RANKED_EVERY = 5
 # In one round a bid becomes at most this many times as high or low; it is never this much above what is paid now.
 MOST_RISE, MOST_FALL, MOST_BID = 1.5, 0.5, 1.3
 # Classes that are given up together, at most; tuples of which the one that bids least of its price is where they are.
 GIVEN_UP, CONTENDERS = 10, 3
 # Lots that are looked at for neighbours.
 LOOKS = 16
+# Tries for each tuple, at most: where lots are few, none of them costs much, and none saves anything.
+MOST_TRIES = 40
+# The share of the work after which a try may cost nothing more.
+COOLED = 0.9
 # Bids are changed at random by up to a fifth, so that another try sells otherwise.
 NOISE = 5
 RANDOM = 1 << 23
@@ -50,6 +55,8 @@ class AuctionSteps(NamedTuple):
 
     listing: int  # while boxes are listed, at most
     work: int  # while classes are given up and sold anew
+    nearly: int = 100  # a box is a lot if its dearest records, paying this many percent of what they do, pay its price
+    slack: float = 0.0  # a try may cost so much more, in mean losses of a class; less and less, in the end nothing
     turn: int = 0  # which round this is: another one tries other classes
 
 
@@ -80,7 +87,7 @@ def _ranked(amounts):
 
 
 @leaf_jit
-def _pays(weights, bids, rows, a, b, price, least):
+def _pays(weights, bids, rows, a, b, price, least, nearly):
     """Whether there are enough tuples, and the dearest of them pay nearly the price."""
     need, total = least, np.int64(0)
     for r in range(a, b):
@@ -89,7 +96,7 @@ def _pays(weights, bids, rows, a, b, price, least):
         need -= w
         if need == 0:
             break
-    return need == 0 and total * NEARLY >= least * price * 100
+    return need == 0 and total * nearly >= least * price * 100
 
 
 @leaf_jit
@@ -121,7 +128,7 @@ def _share_out(group, n_groups, rows, a, b, target, starts):
 
 
 @inner_jit
-def _list_lots(group, price, n_groups, first, weights, bids, least, most_work, stop):
+def _list_lots(group, price, n_groups, first, weights, bids, least, steps, stop):
     """Boxes that are worth having, depth first, one dimension after the other: (prices, where members begin, members).
 
     Args:
@@ -142,7 +149,7 @@ def _list_lots(group, price, n_groups, first, weights, bids, least, most_work, s
     end[0] = n
     d = np.int64(0)
     level[0] = first[0] - 1
-    while d >= 0 and work < most_work and stop[0] == 0:
+    while d >= 0 and work < steps.listing and stop[0] == 0:
         if level[d] < first[d] or at[d] >= n_groups[level[d]]:  # the next level
             level[d] += 1
             at[d] = 0
@@ -160,7 +167,7 @@ def _list_lots(group, price, n_groups, first, weights, bids, least, most_work, s
         # a box with the same tuples at a finer level costs less
         if level[d] > first[d] and _is_one_group(group[level[d] - 1], own, a, b):
             continue
-        if not _pays(weights, bids, own, a, b, paid, least):
+        if not _pays(weights, bids, own, a, b, paid, least, steps.nearly):
             continue
         if d < n_dims - 1:
             d += 1
@@ -170,7 +177,7 @@ def _list_lots(group, price, n_groups, first, weights, bids, least, most_work, s
             continue
         records = np.int64(0)
         for r in range(a, b):
-            if records >= LISTED * least and bids[own[r]] * NEARLY < paid * 100:
+            if records >= LISTED * least and bids[own[r]] * steps.nearly < paid * 100:
                 break
             member[n_listed] = own[r]
             n_listed += 1
@@ -199,44 +206,6 @@ def _by_tuple(start, member, n):
 
 
 @inner_jit
-def _settle(lots, weights, bids, least, stop):
-    """Raise and lower bids until the dearest of every lot pay about its price."""
-    n, n_lots = weights.size, lots.price.size
-    most = bids.copy()
-    total, need = np.empty(n_lots, np.float64), np.empty(n_lots, np.int64)
-    step = FIRST_STEP
-    for _ in range(ROUNDS):
-        if stop[0] != 0:
-            return
-        order = _ranked(bids)
-        for b in range(n_lots):
-            total[b] = 0.0
-            need[b] = least
-        for q in range(n):
-            i = order[q]
-            for r in range(lots.first[i], lots.first[i + 1]):
-                b = lots.lot[r]
-                if need[b] > 0:
-                    w = min(weights[i], need[b])
-                    total[b] += w * bids[i]
-                    need[b] -= w
-        for b in range(n_lots):
-            total[b] /= least * lots.price[b]
-            need[b] = least
-        for q in range(n):
-            i = order[q]
-            paid = MOST_FALL
-            for r in range(lots.first[i], lots.first[i + 1]):
-                b = lots.lot[r]
-                if need[b] > 0:
-                    need[b] -= min(weights[i], need[b])
-                    paid = max(paid, total[b])
-            change = min(MOST_RISE, max(MOST_FALL, 1.0 / paid))
-            bids[i] = min(np.int64(most[i] * MOST_BID), np.int64(bids[i] * (1.0 + step * (change - 1.0))))
-        step = max(LAST_STEP, step * SLOWER)
-
-
-@inner_jit
 def _rank_members(lots, bids):
     """List the members of every lot anew, those that bid most first."""
     order = _ranked(bids)
@@ -247,6 +216,37 @@ def _rank_members(lots, bids):
             b = lots.lot[r]
             lots.member[place[b]] = i
             place[b] += 1
+
+
+@inner_jit
+def _settle(lots, weights, bids, least, stop):
+    """Raise and lower bids until the dearest of every lot pay about its price, and list those that bid most first."""
+    n, n_lots = weights.size, lots.price.size
+    most, paid = bids.copy(), np.empty(n, np.float64)
+    step = FIRST_STEP
+    for turn in range(ROUNDS):
+        if stop[0] != 0:
+            return
+        if turn % RANKED_EVERY == 0:
+            _rank_members(lots, bids)
+        for i in range(n):
+            paid[i] = MOST_FALL
+        for b in range(n_lots):
+            need, total, end = least, np.int64(0), lots.start[b]
+            while need > 0:
+                i = lots.member[end]
+                w = min(weights[i], need)
+                total += w * bids[i]
+                need -= w
+                end += 1
+            share = total / (least * lots.price[b])
+            for r in range(lots.start[b], end):
+                paid[lots.member[r]] = max(paid[lots.member[r]], share)
+        for i in range(n):
+            change = min(MOST_RISE, max(MOST_FALL, 1.0 / paid[i]))
+            bids[i] = min(np.int64(most[i] * MOST_BID), np.int64(bids[i] * (1.0 + step * (change - 1.0))))
+        step = max(LAST_STEP, step * SLOWER)
+    _rank_members(lots, bids)
 
 
 class Floor(NamedTuple):
@@ -445,22 +445,38 @@ def _bid(floor, lots, b, least, g):
 
 
 @leaf_jit
+def _sink(floor, at, n):
+    """Let a lot sink in the heap of those that are wanted, below all that gain more."""
+    wanted, gain = floor.wanted, floor.gain
+    b = wanted[at]
+    while 2 * at + 1 < n:
+        child = 2 * at + 1
+        if child + 1 < n and gain[wanted[child + 1]] > gain[wanted[child]]:
+            child += 1
+        if gain[wanted[child]] <= gain[b]:
+            break
+        wanted[at] = wanted[child]
+        at = child
+    wanted[at] = b
+
+
+@leaf_jit
 def _sell(floor, lots, prices, n_wanted, least):
     """Sell lots, always the one that gains most: (classes made, what they cost, tuples looked at)."""
-    n_fresh, cost, work = np.int64(0), np.int64(0), np.int64(0)
+    n_fresh, cost, work = np.int64(0), np.int64(0), n_wanted
+    for at in range(n_wanted // 2 - 1, -1, -1):
+        _sink(floor, np.int64(at), n_wanted)
     while n_wanted > 0 and floor.unused[-1] > 0:
-        at = np.int64(0)
-        for q in range(1, n_wanted):
-            if floor.gain[floor.wanted[q]] > floor.gain[floor.wanted[at]]:
-                at = np.int64(q)
-        b = floor.wanted[at]
-        work += n_wanted + lots.start[b + 1] - lots.start[b]
+        b = floor.wanted[0]
+        work += lots.start[b + 1] - lots.start[b]
         is_enough, gain = _bid(floor, lots, b, least, np.int64(-1))
         if is_enough and gain < floor.gain[b]:  # some were sold; others may gain more
             floor.gain[b] = gain
+            _sink(floor, np.int64(0), n_wanted)
             continue
         n_wanted -= 1
-        floor.wanted[at] = floor.wanted[n_wanted]
+        floor.wanted[0] = floor.wanted[n_wanted]
+        _sink(floor, np.int64(0), n_wanted)
         if is_enough:
             floor.unused[-1] -= 1
             g = floor.unused[floor.unused[-1]]
@@ -569,8 +585,8 @@ def _rank_offers(floor, n):
 
 
 @inner_jit
-def _try_once(floor, lots, prices, least, seed):
-    """Give up some classes and sell their tuples anew, if that costs less: (saved, tuples looked at, seed)."""
+def _try_once(floor, lots, prices, least, slack, seed):
+    """Give up some classes and sell their tuples anew, if that costs little more: (saved, tuples looked at, seed)."""
     nothing = np.int64(0)
     i, seed = _dearest_of_some(floor, seed)
     if i < 0:
@@ -584,18 +600,26 @@ def _try_once(floor, lots, prices, least, seed):
         n_wanted, looked = _call(floor, lots, n, least)
         n_fresh, cost, more = _sell(floor, lots, prices, n_wanted, least)
         work += looked + more
-        if cost < before:
-            is_placed, n_joins, added = _place_rest(floor, prices, n, n_near, n_fresh, before - cost)
+        if cost < before + slack:
+            is_placed, n_joins, added = _place_rest(floor, prices, n, n_near, n_fresh, before + slack - cost)
             cost += added
             work += (n_near + n_fresh) * n_joins
-    is_better = is_placed and cost < before
-    if is_better:
+    is_kept = is_placed and cost < before + slack and cost != before
+    if is_kept:
         _confirm(floor, n_left, n)
     else:
         _take_back(floor, n_left, n_fresh, n_joins)
     for q in range(n):
         floor.sold[floor.given[q]] = -2
-    return before - cost if is_better else nothing, work, seed
+    return before - cost if is_kept else nothing, work, seed
+
+
+@leaf_jit
+def _mean_loss(floor, n_classes):
+    total = np.int64(0)
+    for g in range(floor.size.size):
+        total += floor.size[g] * floor.price[g]
+    return total / n_classes
 
 
 @jit
@@ -606,15 +630,17 @@ def _auction(codes, weights, class_of, n_classes, prices, least, group, price, n
     floor = _open(codes, weights, class_of, n_classes, bids, np.int64(0), prices)
     for i in range(n):
         bids[i] = floor.price[class_of[i]]
-    lot_price, start, member = _list_lots(group, price, n_groups, first, weights, bids, least, steps.listing, stop)
+    lot_price, start, member = _list_lots(group, price, n_groups, first, weights, bids, least, steps, stop)
     lot_first, lot = _by_tuple(start, member, n)
     lots = Lots(lot_price, start, member, lot_first, lot)
     _settle(lots, weights, bids, least, stop)
-    _rank_members(lots, bids)
     floor = _open(codes, weights, class_of, n_classes, bids, lot_price.size, prices)
-    saved, work = np.int64(0), np.int64(0)
-    while work < steps.work and stop[0] == 0:
-        more, looked, seed = _try_once(floor, lots, prices, least, seed)
+    most_slack = steps.slack * _mean_loss(floor, n_classes)
+    saved, work, n_tries = np.int64(0), np.int64(0), np.int64(0)
+    while work < steps.work and n_tries < n * MOST_TRIES and stop[0] == 0:
+        n_tries += 1
+        slack = np.int64(most_slack * max(0.0, 1.0 - work / (COOLED * steps.work)))
+        more, looked, seed = _try_once(floor, lots, prices, least, slack, seed)
         saved += more
         work += looked + 1
     return saved
@@ -640,7 +666,8 @@ def auction(
         levels: of all dimensions, of which lots are made.
         stop: (1,) another thread may set it to end the auction early.
     """
-    order, first = levels.order, [0]
+    # those of many codes first: fewer tuples are left where boxes are many
+    order, first = levels.order[::-1], [0]
     group, price, n_groups = [], [], []
     for d in order.tolist():
         for level in range(int(levels.first[d]), int(levels.first[d + 1])):
@@ -649,10 +676,13 @@ def auction(
             price.append(levels.price[places])
             n_groups.append(int(levels.n_groups[level]))
         first.append(len(group))
-    n_classes = int(class_of.max()) + 1
-    return int(
+    n_classes, before = int(class_of.max()) + 1, class_of.copy()
+    saved = int(
         _auction(
             codes, weights, class_of, n_classes, prices, least, np.array(group).astype(np.int64),
             np.array(price).astype(np.int64), np.array(n_groups), np.array(first), steps, seed, stop,
         )
     )  # fmt: skip
+    if saved < 0:  # ended by the clock, or where what was tried led nowhere
+        class_of[:] = before
+    return max(0, saved)

@@ -953,7 +953,9 @@ def _vary_boxes(codes, weights, values, class_of, n_classes, prices, rules, step
         polish(state, prices, rules, spare, stop)
         if p + 1 < steps.boxes:  # another start for the next pass
             most = np.int64(SPLIT_UP_TO)
-            rebuild_pools(state, prices, rules, np.int64(1), most, 0.0, seed + p, np.bool_(False), 1, stop, spare)
+            rebuild_pools(
+                state, prices, rules, np.int64(1), most, 0.0, seed + p, np.bool_(False), 1, steps.pools, stop, spare
+            )
         now = total_price(state)
         if stop[0] != 0 or (p >= steps.plain and (last - now) * 1000 < last):
             break

@@ -56,7 +56,7 @@ def preload(n_tuples: int, *, refines: bool = False) -> None:
 
     Those that were never compiled are left to the search, which says so.
     """
-    if not dispatch.pays(n_tuples):
+    if not dispatch.pays(n_tuples, dispatch.REFINED_FROM if refines else None):
         return
 
     def load() -> None:

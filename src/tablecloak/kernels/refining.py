@@ -60,6 +60,7 @@ class Steps(NamedTuple):
     boxes: int = 0  # passes of the box search, at most; compiled kernels only
     plain: int = 1  # of them before classes are completed with records of cheaper ones
     work: int = 0  # tuples that a pass may look at
+    pools: int = 1 << 40  # pairs of tuples that may be compared while pools are built anew, in one sweep
 
 
 @leaf_jit
@@ -640,7 +641,7 @@ def _adopt(state, prices, classes, members, part):
 
 
 @inner_jit
-def rebuild_pools(state, prices, rules, n_near, most, noise, seed, grows, n_polishes, stop, spare):
+def rebuild_pools(state, prices, rules, n_near, most, noise, seed, grows, n_polishes, most_work, stop, spare):
     """Pool each class with its nearest, build the classes of the pool anew, and keep them where they are cheaper.
 
     Args:
@@ -648,11 +649,12 @@ def rebuild_pools(state, prices, rules, n_near, most, noise, seed, grows, n_poli
         most: members of a pool.
         grows: grow classes instead of merging.
         n_polishes: passes of small changes over what was built.
+        most_work: pairs of tuples compared, at most.
     """
-    n_done = np.int64(0)
+    n_done, work = np.int64(0), np.int64(0)
     near = np.empty(max(1, n_near), np.int64)
     for g in range(state.n_used[0]):
-        if stop[0] != 0:
+        if stop[0] != 0 or work >= most_work:
             break
         if state.head[g] < 0 or state.price[g] == 0 or state.n_members[g] > most:
             continue
@@ -671,6 +673,7 @@ def rebuild_pools(state, prices, rules, n_near, most, noise, seed, grows, n_poli
         classes[0] = g
         copy_into(classes[1:], near[:n_pooled])
         members = _pool(state, classes)
+        work += n * n
         seed = next_random(seed)
         codes, weights, values = _rows(state, members)
         if grows:
@@ -707,8 +710,10 @@ def _refine(codes, weights, values, class_of, n_classes, prices, rules, steps, s
         for kind in range(0 if sweep < 0 else 1, 1 if sweep < 0 else 3):
             grows = np.bool_(kind < 2 or (rules.kind.size > 0 and (sweep + steps.turn) % 2 == 0))
             random = seed + sweep if kind == 2 else seed
-            n = steps.polishes
-            rebuild_pools(state, prices, rules, near[kind], most[kind], noise[kind], random, grows, n, stop, spare)
+            n, work = steps.polishes, steps.pools
+            rebuild_pools(
+                state, prices, rules, near[kind], most[kind], noise[kind], random, grows, n, work, stop, spare
+            )
         if sweep < 0:
             continue
         now = total_price(state)

@@ -82,7 +82,7 @@ def search_classes(prepared: Prepared[Any], timed: Timed, threads: int | None) -
         class_search = Search(plan, threads or os.cpu_count() or 1, prepared.groups, timed.inner)
         answer = _answer(prepared.engine, coding, class_search)
         notes.append("; ".join([f"{answer.n_classes:,} classes", *answer.notes]))
-    return Solved(prepared, answer, answer.notes)
+    return Solved(prepared, answer, (*answer.notes, *plan.algorithm.remarks(coding.n_tuples)))
 
 
 def with_time_for(prepared: Prepared[Any], timed: Timed) -> tuple[str, ...]:

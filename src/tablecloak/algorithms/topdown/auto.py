@@ -23,7 +23,7 @@ from tablecloak.data.coded import CodedTable, mixed
 from tablecloak.data.domain import DomainKind
 from tablecloak.kernels.auction import AuctionSteps, auction
 from tablecloak.kernels.box_search import CodeLevels, make_levels, search_boxes
-from tablecloak.kernels.dispatch import has_compiler, pays
+from tablecloak.kernels.dispatch import REFINED_FROM, has_compiler, pays
 from tablecloak.kernels.loading import Step, needed
 from tablecloak.kernels.packed_codes import pack, plan_layout
 from tablecloak.kernels.prices import MOST_SET_VALUES, SET, Prices, cell_prices, make_prices
@@ -45,6 +45,7 @@ class _Effort:
     merges: int  # of tuples compared when pools are built anew, for each tuple
     all_merges: int  # the same for the whole table: larger tables have smaller pools
     most_tuples: int  # looked at in all rounds together; the dearest blocks come first
+    pools: int = 0  # pairs compared while pools are built anew, for each tuple
     boxes: int = 0  # passes of the box search in a round, at most
     varied: int = 0  # the same where columns are published as sets
     plain: int = 0  # of them before small classes are completed with records of cheaper ones
@@ -55,35 +56,31 @@ class _Effort:
     sales: int = 0  # tuples that an auction may look at while it sells, for each tuple of its block
     all_sales: int = 0  # and so many more, for small blocks
     auctioned: int = 0  # tuples in auctions, at most; the dearest blocks come first
+    auctions: int = 1  # each with prices of its own, as long as they pay
 
 
 EFFORTS = {
     "fast": _Effort(
-        rounds=1, sweeps=1, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000,
+        rounds=1, sweeps=1, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000, pools=200,
         boxes=1, varied=1, plain=1, box_pairs=35_000_000, work=2_000, unboxed=3,
-        sales=5_000, all_sales=150_000_000, auctioned=60_000,
+        sales=3_000, all_sales=50_000_000, auctioned=60_000,
     ),
     "balanced": _Effort(
-        rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
-        boxes=3, varied=5, plain=1, box_pairs=100_000_000, work=10_000, unboxed=6,
-        sales=50_000, all_sales=1_000_000_000, auctioned=400_000,
+        rounds=1, sweeps=1, pairs=2_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
+        pools=400, boxes=1, varied=5, plain=1, box_pairs=100_000_000, work=5_000, unboxed=6,
+        sales=8_000, all_sales=200_000_000, auctioned=400_000, auctions=2,
     ),
     "best": _Effort(
         rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
-        boxes=4, varied=8, plain=1, box_pairs=1_000_000_000, work=50_000,
-        sales=200_000, all_sales=4_000_000_000, auctioned=1 << 60,
+        pools=1 << 30, boxes=4, varied=8, plain=1, box_pairs=1_000_000_000, work=50_000,
+        sales=100_000, all_sales=2_000_000_000, auctioned=1 << 60, auctions=6,
     ),
 }  # fmt: skip
 
 
-# Tables of fewer tuples do not wait for the compiler, whatever the effort.
-SMALL = 400
-# Of larger tables numpy looks at this many tuples, in a quarter of a second.
+# Without compiled kernels so many tuples are refined, those that lose most: numpy pays for every one it looks at.
 DEAREST = 120
-# Without compiled kernels only the dearest small blocks are seen: numpy pays for every tuple it looks at.
-UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0, most_tuples=DEAREST)
-# numpy refines tables this small as compiled kernels do.
-TINY = 50
+UNCOMPILED = _Effort(rounds=1, sweeps=1, pairs=0, fewest=12, merges=0, all_merges=0, most_tuples=DEAREST, pools=200)
 # A round that lowers the loss by less than this share is the last.
 WORTH = 0.001
 # Classes of more tuples than this are shared out before they are built anew: growing costs the square of their number.
@@ -96,7 +93,12 @@ POLL_SECONDS = 0.1
 # Tuples of a block of an auction: more have too many lots.
 BLOCK = 25_000
 # Tuples that an auction may look at while it lists its lots, for each tuple of its block.
-LISTING = 20_000
+LISTING = 10_000
+# Boxes are sold if their records pay the price when bids are so many percent of what is paid; later auctions sell more.
+FIRST_LOTS, MORE_LOTS = 102, 112
+# What a try in an auction may cost more at first, in mean losses of a class, where so many tuples are looked at for
+# each of its block: that costs tries, and leads further.
+SLACK, LONG = 0.03, 15_000
 # Of records, to see what a dimension usually costs.
 PAIRS = 2000
 
@@ -113,8 +115,11 @@ class Auto:
     follows: records bid what linear programming says that they should pay, and neighbouring classes are given up and
     sold anew. Every change lowers the loss and is admitted by the goal. Where the goal speaks of sensitive values and
     cuts lose much, classes grown towards it are another start. Equal rows stay together.
-    With effort `fast`, tables of fewer than 12,000 different rows are refined without box search and auction.
-    Cost: near-linear in the number of different rows for a given effort.
+    Tables of 400 different rows and more are searched by compiled kernels, whatever the effort; smaller ones, and all
+    where numba is not installed (a run says so), are refined without box search and auction, the dearest rows first.
+    Discernibility, entropy and losses for a target are those of other algorithms; what this one keeps low is NCP.
+    Cost: near-linear in the number of different rows for a given effort: every phase may look at so many tuples for
+    each of its own, whatever the size asked for. That is counted, so slow machines and fast ones release the same.
     """
 
     reaches_whole: ClassVar[bool] = True
@@ -177,8 +182,13 @@ class Auto:
         return needed(refines=goal.is_monotone, boxes=boxes, auctions=not rules, as_sets=self.labels == "set")
 
     def _is_compiled(self, n_tuples: int) -> bool:
-        waits = self.effort != "fast" and n_tuples > SMALL  # for the compiler, once ever
-        return has_compiler() if waits else pays(n_tuples)
+        return pays(n_tuples, REFINED_FROM)
+
+    def remarks(self, n_tuples: int) -> tuple[str, ...]:
+        """That there is no compiler, where one would have been used."""
+        if has_compiler() or n_tuples < REFINED_FROM:
+            return ()
+        return (f"numba is not installed: only the {DEAREST} different rows that lose most were refined",)
 
     def _refined(
         self, problem: Problem, classes: IntArray, is_set: BoolArray, deadline: float, progress: Progress
@@ -186,7 +196,7 @@ class Auto:
         table = problem.table
         is_compiled = self._is_compiled(table.n_tuples)
         rules, counted, is_whole = rules_of(problem.goal, table)
-        is_slow = not is_compiled and table.n_tuples > TINY
+        is_slow = not is_compiled and table.n_tuples > DEAREST
         effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
         if not is_slow and (not is_compiled or _has_distances(rules)):
             effort = replace(effort, boxes=0, rounds=max(effort.rounds, effort.unboxed), sweeps=2)
@@ -201,10 +211,10 @@ class Auto:
             classes, losses = self._better_start(refinery, effort, classes, losses, is_set, progress)
         for i in range(max(1, min(effort.rounds, effort.most_tuples // table.n_tuples))):
             n_classes = int(classes.max()) + 1
-            steps = _steps(effort, i, n_classes, table.n_tuples, has_rules=len(rules.kind) > 0)
+            n_blocks = max(1, round(n_classes / max(effort.fewest, effort.pairs // table.n_tuples)))
+            steps = _steps(effort, i, n_classes, table.n_tuples, n_blocks, has_rules=len(rules.kind) > 0)
             if (n_classes < 2 and not steps.alone) or refinery.is_over(progress):
                 break
-            n_blocks = max(1, round(n_classes / max(effort.fewest, effort.pairs // table.n_tuples)))
             emphasis = random.choice([0.25, 1.0, 4.0], table.space.n_dims)
             # classes come numbered in the order of the first partition; one block needs no order
             order = refinery.near_order(classes, emphasis) if i and n_blocks > 1 else np.arange(n_classes)
@@ -220,12 +230,17 @@ class Auto:
             if last.sum() - losses.sum() < WORTH * last.sum():
                 break
         if is_compiled and effort.sales and not len(rules.kind) and not is_set.any():
-            classes = self._auctioned(refinery, effort, classes, losses, progress)
+            for i in range(effort.auctions):
+                classes = self._auctioned(refinery, effort, i, classes, losses, progress)
+                last, losses = losses, _losses(table, classes, is_set)
+                if last.sum() - losses.sum() < WORTH * last.sum():
+                    break
         return classes
 
     def _auctioned(
-        self, refinery: Refinery, effort: _Effort, classes: IntArray, losses: FloatArray, progress: Progress
-    ) -> IntArray:
+        self, refinery: Refinery, effort: _Effort, turn: int, classes: IntArray, losses: FloatArray,
+        progress: Progress,
+    ) -> IntArray:  # fmt: skip
         """Classes after an auction, and small changes to what it sold."""
         table, n_classes = refinery.problem.table, len(losses)
         if n_classes < 2 or refinery.is_over(progress):
@@ -234,19 +249,23 @@ class Auto:
         ones = np.ones(table.space.n_dims)
         order = refinery.near_order(classes, ones) if n_blocks > 1 else np.arange(n_classes)
         n = table.n_tuples // n_blocks
-        steps = AuctionSteps(listing=LISTING * n, work=effort.sales * n + effort.all_sales)
+        nearly = MORE_LOTS if turn else FIRST_LOTS
+        work = effort.sales * n + effort.all_sales
+        slack = SLACK if work > LONG * n else 0.0
+        steps = AuctionSteps(listing=LISTING * n, work=work, nearly=nearly, slack=slack, turn=turn)
         levels = make_levels(table.space, refinery.prices, refinery.dims, None, has_windows=False)
         tell_better(progress, _mean(losses, table))
         progress.finish(f"loss {_mean(losses, table):.4f}")
         progress.start(AUCTION, table.n_tuples)
         seller = replace(refinery, most_tuples=effort.auctioned)
         classes = seller.refine(classes, losses, order, n_blocks, steps, progress, levels)
-        losses = _losses(table, classes, np.zeros(table.space.n_dims, bool))
         if refinery.is_over(progress):
             return classes
+        losses = _losses(table, classes, np.zeros(table.space.n_dims, bool))
         n_blocks = max(1, round(len(losses) / max(effort.fewest, effort.pairs // table.n_tuples)))
         order = refinery.near_order(classes, ones) if n_blocks > 1 else np.arange(len(losses))
-        return refinery.refine(classes, losses, order, n_blocks, Steps(sweeps=1), progress)
+        polishing = Steps(sweeps=1, pools=effort.pools * table.n_tuples // n_blocks)
+        return refinery.refine(classes, losses, order, n_blocks, polishing, progress)
 
     def _boxed(
         self, refinery: Refinery, effort: _Effort, turn: int, classes: IntArray, losses: FloatArray,
@@ -312,7 +331,9 @@ def _has_distances(rules: Rules) -> bool:
     return bool((rules.kind >= RuleKind.EQUAL_DISTANCE).any())
 
 
-def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rules: bool) -> Steps:
+def _steps(
+    effort: _Effort, turn: int, n_classes: int, n_tuples: int, n_blocks: int, *, has_rules: bool
+) -> Steps:  # fmt: skip
     """What one round does to its blocks; pools are as large as the effort allows."""
     merges = min(effort.merges, effort.all_merges // max(1, n_tuples))
     members = max(1.0, n_tuples / n_classes)
@@ -325,6 +346,7 @@ def _steps(effort: _Effort, turn: int, n_classes: int, n_tuples: int, *, has_rul
         noise=NOISE if turn else 0.0,
         polishes=effort.polishes,
         turn=turn,
+        pools=1 << 40 if has_rules else effort.pools * (-(-n_tuples // n_blocks)),
     )
 
 
