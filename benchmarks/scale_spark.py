@@ -16,6 +16,8 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -54,13 +56,16 @@ def _fields(stat: Path) -> list[str]:
     return stat.read_text().rpartition(")")[2].split()
 
 
-def tree_bytes() -> int:
-    """Memory that the processes hold now."""
-    found = 0
+def tree_bytes() -> dict[str, int]:
+    """Memory that the processes hold now, by what they are; what Python workers share is divided among them."""
+    found = {"driver": 0, "java": 0, "workers": 0}
     for pid in tree():
-        with suppress(OSError):
-            found += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return found * os.sysconf("SC_PAGE_SIZE")
+        with suppress(OSError, StopIteration):
+            name = Path(f"/proc/{pid}/comm").read_text().strip()
+            kind = "driver" if pid == os.getpid() else "java" if name == "java" else "workers"
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            found[kind] += next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+    return found
 
 
 def tree_cpu() -> dict[int, float]:
@@ -79,9 +84,12 @@ class Watch:
         self._before = tree_cpu()
         self._last = dict(self._before)  # of processes that ended, as they were last seen
         self.peak_bytes = 0
+        self.peaks: dict[str, int] = {}
 
     def look(self) -> None:
-        self.peak_bytes = max(self.peak_bytes, tree_bytes())
+        held = tree_bytes()
+        self.peak_bytes = max(self.peak_bytes, sum(held.values()))
+        self.peaks = {kind: max(n, self.peaks.get(kind, 0)) for kind, n in held.items()}
         self._last.update(tree_cpu())
 
     @property
@@ -106,7 +114,7 @@ def watched(into: dict[str, Any]) -> Iterator[None]:
     done.set()
     thread.join()
     watch.look()
-    into["cpu_seconds"], into["peak_bytes"] = watch.cpu_seconds, watch.peak_bytes
+    into |= {"cpu_seconds": watch.cpu_seconds, "peak_bytes": watch.peak_bytes, "peaks": watch.peaks}
 
 
 @contextmanager
@@ -120,11 +128,12 @@ def counted_bytes(into: dict[str, Any]) -> Iterator[None]:
 
     fetch: Any = DataFrame.toArrow
     pickled: Any = CloudPickleSerializer.dumps
-    into |= {"driver_bytes": 0, "task_bytes": 0}
+    into |= {"driver_bytes": 0, "task_bytes": 0, "fetched": Counter()}
 
     def fetching(self: Any) -> Any:
         table = fetch(self)
         into["driver_bytes"] += table.nbytes
+        into["fetched"][_asking()] += table.nbytes
         return table
 
     def pickling(self: Any, task: Any) -> Any:
@@ -134,6 +143,12 @@ def counted_bytes(into: dict[str, Any]) -> Iterator[None]:
 
     with patch.object(DataFrame, "toArrow", fetching), patch.object(CloudPickleSerializer, "dumps", pickling):
         yield
+
+
+def _asking() -> str:
+    """The method of the engine that fetches something."""
+    names = [frame.name for frame in traceback.extract_stack() if frame.filename.endswith("spark/engine.py")]
+    return names[0] if names else "others"
 
 
 @contextmanager
@@ -170,17 +185,12 @@ def _session_results(
 
     opened = SparkEngine(address, memory=chosen.memory)
     of_k = [] if chosen.k is None else [f"goals.0.k={chosen.k}"]
-    for changes in CASES.values():
+    cases = {name: changes for name, changes in CASES.items() if name in chosen.cases}
+    for changes in cases.values():
         pipeline.run(load_policy(small, changes), force=True, engine=opened)
-    bottom: dict[str, Any] = {}
-    target = source.with_name("floor")
-    with watched(bottom):
-        rows = opened.session.read.parquet(str(source))
-        bottom["tuples"] = rows.groupBy(*QUASI).count().count()
-        rows.write.mode("overwrite").parquet(str(target))
-    shutil.rmtree(target)
+    bottom: dict[str, Any] = {} if chosen.no_floor else floor_of(opened.session, source)
     results = []
-    for case, changes in CASES.items():
+    for case, changes in cases.items():
         run: dict[str, Any] = {}
         folder = RunFolder.temporary(source.parent)  # as a run from the command line keeps one
         engine = SparkEngine(session=opened.session, memory=chosen.memory, folder=folder)
@@ -196,13 +206,25 @@ def _session_results(
     return results
 
 
+def floor_of(session: Any, source: Path) -> dict[str, Any]:
+    """Spark alone: read and group by the quasi-identifiers, read and write."""
+    bottom: dict[str, Any] = {}
+    target = source.with_name("floor")
+    with watched(bottom):
+        rows = session.read.parquet(str(source))
+        bottom["tuples"] = rows.groupBy(*QUASI).count().count()
+        rows.write.mode("overwrite").parquet(str(target))
+    shutil.rmtree(target)
+    return bottom
+
+
 def results_of(folder: Path, n_rows: int, master: str, chosen: argparse.Namespace) -> list[dict[str, Any]]:
     """Every case on a census of one size, in a process of its own."""
     source = table_file(folder, "census", n_rows)
     policy, small = write_policy(folder, source), write_policy(folder, table_file(folder, "census", WARM))
     asked = [str(policy), str(source), str(small)]
     command = [sys.executable, "-m", "benchmarks.scale_spark", "--session", *asked, "--master", master]
-    command += ["--memory", str(chosen.memory)]
+    command += ["--memory", str(chosen.memory), "--cases", *chosen.cases, *(["--no-floor"] if chosen.no_floor else [])]
     for name in ("k", "most"):
         command += [] if getattr(chosen, name) is None else [f"--{name}", str(getattr(chosen, name))]
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
@@ -234,9 +256,10 @@ def shown(results: Sequence[dict[str, Any]]) -> Table:
         table.add_column(name, justify="left" if name in ("goal", "master") else "right", no_wrap=True)
     for r in results:
         bottom, run = r["floor"], r["run"]
+        ratios = [f"{run[n] / bottom[n]:.2f}" for n in ("seconds", "cpu_seconds")] if bottom else ["", ""]
         table.add_row(
-            f"{r['rows']:,}", r["case"], r["master"], f"{bottom['seconds']:.1f} s", f"{run['seconds']:.1f} s",
-            f"{run['seconds'] / bottom['seconds']:.2f}", f"{run['cpu_seconds'] / bottom['cpu_seconds']:.2f}",
+            f"{r['rows']:,}", r["case"], r["master"], f"{bottom['seconds']:.1f} s" if bottom else "",
+            f"{run['seconds']:.1f} s", *ratios,
             f"{run['peak_bytes'] / 1e9:.2f} GB", f"{run['loss']:.4f}", f"{run['classes']:,}",
             f"{run['driver_bytes'] / 1e6:.1f} MB", f"{run['task_bytes'] / 1e6:.1f} MB",
         )  # fmt: skip
@@ -251,6 +274,8 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--memory", type=int, default=MEMORY, help="bytes for the driver")
     parser.add_argument("--k", type=int, help="another k; 2 gives the most classes")
     parser.add_argument("--most", type=int, help="tuples of the driver and of a shard, instead of what memory allows")
+    parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES), help="which goals")
+    parser.add_argument("--no-floor", action="store_true", help="do not measure Spark alone")
     parser.add_argument("--output", type=Path, help="JSON lines file to append the figures to")
     parser.add_argument("--session", nargs=3, type=Path, help=argparse.SUPPRESS)
     return parser.parse_args(given)
@@ -271,6 +296,11 @@ def main(given: Sequence[str] | None = None) -> int:
                 results.append(result)
                 parts = ", ".join(f"{name} {s:.1f}" for name, s in result["run"]["parts"].items())
                 console.print(f"{n_rows:,} {master} {result['case']}: {parts}", soft_wrap=True)
+                amounts = {
+                    **result["run"]["fetched"],
+                    **{f"memory of {k}": n for k, n in result["run"]["peaks"].items()},
+                }
+                console.print(", ".join(f"{name} {n / 1e6:,.3f} MB" for name, n in amounts.items()), soft_wrap=True)
     console.print(shown(results))
     if chosen.output:
         append(chosen.output, [{"bench": "scale-spark", **r} for r in results])

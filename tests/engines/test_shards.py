@@ -12,7 +12,7 @@ from random_tables import coded_table
 from tablecloak import pipeline
 from tablecloak.engines.disk.rows import KeyFile, KeyPartitions, Rows
 from tablecloak.engines.disk.sql import KeyCounter
-from tablecloak.engines.shards import codes_in, cut_apart, shard_of_rows
+from tablecloak.engines.shards import CutJudge, codes_in, cut_apart, shard_of_rows
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.kernels.packed_codes import unpack
 from tablecloak.policy.load import parse_policy
@@ -23,9 +23,7 @@ pytestmark = pytest.mark.slow
 def shards_of(table, most_rows, admits=lambda stats: np.ones(stats.n_classes, bool)):
     keys = np.repeat(table.keys, table.weights, axis=1) if len(table.weights) else table.keys
     count = codes_in(lambda: iter(np.array_split(keys, 3, axis=1)), table.space, table.sensitive)
-    return keys, cut_apart(
-        count, table.space, table.sensitive, dict(table.totals), most_rows=most_rows, stands_alone=admits
-    )
+    return keys, cut_apart(count, CutJudge(table.space, table.sensitive, table.totals, most_rows, admits))
 
 
 def test_shards_are_small_and_hold_every_row_once():

@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.scale_spark import counted_bytes
 
 import clusters
 from tablecloak import pipeline
+from tablecloak.engines.spark import text_files
 from tablecloak.engines.spark.recount import _ClassesOnWorkers
 from tablecloak.engines.spark.search import WorkerAnswer
 from tablecloak.engines.spark.session import task_bytes
 from tablecloak.errors import DataError, GoalNotMet, IncompatibleChoice, PolicyError
 from tablecloak.io.places import place_of
+from tablecloak.io.record_blocks import record_blocks
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame
 from tablecloak.policy.load import parse_policy
+from tablecloak.release import handover
 from tablecloak.release import publish as publishing
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
@@ -110,10 +114,19 @@ def test_spark_releases_what_the_local_engine_does(
     assert read_frame(there).equals(read_frame(here))
 
 
+def noted(blocks: list[Any], lengths: list[int]) -> list[Any]:
+    """The blocks; how many there are goes to the list."""
+    lengths.append(len(blocks))
+    return blocks
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_folders_in_and_out(kind: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tablecloak.engines.spark.publish.TOGETHER", 60)  # so that a small table has several parts
-    frame = people(300)
+    monkeypatch.setattr("tablecloak.engines.spark.rows.BLOCK_BYTES", 2500)
+    n_blocks: list[int] = []
+    monkeypatch.setattr(text_files, "record_blocks", lambda *of: noted(record_blocks(*of), n_blocks))
+    frame = people(300).with_columns(pl.col("note") + "\nand a line break")
     for (sex,), rows in frame.drop_nulls("sex").group_by("sex", maintain_order=True):
         folder = tmp_path / "in" / f"sex={sex}"
         folder.mkdir(parents=True)
@@ -124,6 +137,7 @@ def test_folders_in_and_out(kind: str, spark: Any, tmp_path: Path, monkeypatch: 
     ours, here = run(text, tmp_path, f"{tmp_path}/in", "local/")
     theirs, there = run(text, tmp_path, f"{tmp_path}/in", "spark/", spark)
     assert theirs == ours
+    assert kind == "parquet" or min(n_blocks) > 1  # also of the release that is recounted
     assert 1 < len(list(there.iterdir())) <= theirs["rows"] // 60
     assert read_frame(there).equals(read_frame(here))
     assert read_frame(there)["note"].null_count() > 0
@@ -266,13 +280,24 @@ def test_classes_of_shards_are_judged_by_workers_and_do_not_reach_the_driver(
 ) -> None:
     monkeypatch.setattr(spark, "most_tuples", 400)
     monkeypatch.setattr(spark, "shard_tuples", 400)
+    monkeypatch.setattr(handover, "MOST_ROWS", 100)  # of the sample that findings look at
     policy = parse_policy(POLICIES["mondrian"], name="p", base=tmp_path)
     policy = policy.with_files(source=data, target=tmp_path / "x.parquet")
     fetched: list[str] = []
     monkeypatch.setattr(WorkerAnswer, "_whole", property(lambda _: fetched.append("answer")))
     monkeypatch.setattr(_ClassesOnWorkers, "_fetch", lambda *_: fetched.append("classes"))
-    report = pipeline.run(policy, engine=spark)
+    few: dict[str, Any] = {}
+    many: dict[str, Any] = {}
+    with counted_bytes(few):
+        report = pipeline.run(policy, engine=spark)
+    people(4 * ROWS).write_parquet(tmp_path / "more.parquet", row_group_size=400)
+    more_people = policy.with_files(source=tmp_path / "more.parquet", target=tmp_path / "y.parquet")
+    with counted_bytes(many):
+        more = pipeline.run(more_people, engine=spark)
     assert fetched == []
+    assert more.verification.n_classes > 3 * report.verification.n_classes
+    # some hundred bytes for each shard of 400 tuples; no class and no combination of values
+    assert many["driver_bytes"] - few["driver_bytes"] < 2 * 3 * ROWS
     release = read_frame(tmp_path / "x.parquet")
     sizes = release.group_by("age", "sex", "zip").len()["len"]
     measured = {m.name: m.value for m in report.measurements}

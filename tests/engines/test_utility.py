@@ -10,7 +10,7 @@ from tablecloak.algorithms.base import Solution
 from tablecloak.data.coded import tuples_of
 from tablecloak.engines import row_samples
 from tablecloak.engines.base import Answer, Coding
-from tablecloak.engines.shards import codes_in, cut_apart, shard_of_rows
+from tablecloak.engines.shards import CutJudge, codes_in, cut_apart, shard_of_rows
 from tablecloak.measure import compare as comparison
 from tablecloak.metrics import ambiguity_data
 from tablecloak.policy.load import parse_policy
@@ -98,10 +98,8 @@ def test_rows_of_shards_elsewhere_are_drawn_in_proportion(monkeypatch):
     table = coded_table(np.random.default_rng(8), 3000)
     keys = np.repeat(table.keys, table.weights, axis=1) if len(table.weights) else table.keys
     count = codes_in(lambda: iter([keys]), table.space, table.sensitive)
-    tree, sizes = cut_apart(
-        count, table.space, table.sensitive, dict(table.totals), most_rows=700,
-        stands_alone=lambda stats: np.ones(stats.n_classes, bool),
-    )  # fmt: skip
+    judge = CutJudge(table.space, table.sensitive, table.totals, 700, lambda stats: np.ones(stats.n_classes, bool))
+    tree, sizes = cut_apart(count, judge)
     shard = shard_of_rows(keys, table.space, tree)
     parts = [
         tuples_of(np.ascontiguousarray(keys[:, shard == i]), table.space, table.domains, table.sensitive, table.totals)

@@ -120,7 +120,7 @@ def test_a_run_that_takes_too_long_is_given_up(tmp_path: Path):
 
 @pytest.mark.slow
 def test_processes_count_as_long_as_they_run_and_their_work_beyond():
-    watch, here = scale_spark.Watch(), scale_spark.tree_bytes()
+    watch, here = scale_spark.Watch(), sum(scale_spark.tree_bytes().values())
     work = "import sys, time; held = bytearray(200_000_000)\nwhile time.process_time() < 0.3: pass\nprint(flush=True)"
     child = subprocess.Popen(
         [sys.executable, "-S", "-c", f"{work}\nsys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE

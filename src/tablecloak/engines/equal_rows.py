@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tablecloak.arrays import BoolArray
+from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import MIX
 from tablecloak.data.domain import ANYTHING
 from tablecloak.data.table import ColumnType
@@ -113,6 +113,17 @@ def count_keys(keys: KeyArray) -> Alike:
     n_alone = int(np.count_nonzero(is_edge[1:] & is_edge[:-1]))
     smallest = 1 if n_alone else int(np.diff(np.flatnonzero(is_edge)).min())
     return Alike(len(keys), n_alone, int(np.count_nonzero(is_edge[1:])), smallest)
+
+
+def count_groups(keys: KeyArray, counts: IntArray) -> Alike:
+    """The groups of equal keys of which each stands for several rows."""
+    if not len(keys):
+        return NOBODY
+    order = pl.Series(keys).arg_sort().to_numpy()
+    ordered = keys[order]
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    sizes = np.add.reduceat(counts[order], begins)
+    return Alike(int(sizes.sum()), int(np.count_nonzero(sizes == 1)), len(sizes), int(sizes.min()))
 
 
 def count_persons(parts: Iterable[tuple[KeyArray, KeyArray]], n_persons: int) -> Alike:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -25,15 +25,72 @@ from tablecloak.stats.classes import ClassStats, Histogram, SensitiveDomain
 # A side gets at least this share of the rows of its node, so that few levels are enough.
 LEAST_SHARE = 1 / 16
 MOST_LEVELS = 16
+NO_CUTS = CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
-@dataclass(slots=True)
-class Node:
-    """A shard that may be cut again."""
+Codes = Sequence[IntArray]  # records with each code, by dimension, sensitive ones included
+Cut = tuple[int, int]  # a dimension, and the largest code of the left side
 
-    counts: list[IntArray]  # records with each code, by dimension, sensitive ones included
-    size: int
-    is_tried: BoolArray
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt:
+    """A shard that is cut to see whether both sides may stand alone."""
+
+    left: int  # number of the shard and of its left side
+    right: int
+    tried: BoolArray  # dimensions that it was cut by, this one included
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an attempt: records of both sides and where they are cut next, or where the shard is cut instead."""
+
+    sizes: tuple[int, int] | None  # None: the sides may not stand alone
+    cuts: tuple[Cut | None, ...]  # of both sides, or of the shard
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutJudge:
+    """Where shards are cut, by counts of their codes alone; it can be sent to where these are.
+
+    Args:
+        most_rows: rows of a shard that is not cut.
+        stands_alone: which parts of the table may be searched for themselves.
+    """
+
+    space: Space
+    sensitive: tuple[SensitiveDomain, ...]
+    totals: Mapping[str, IntArray]
+    most_rows: int
+    stands_alone: StandsAlone
+
+    def cut(self, codes: Codes, tried: BoolArray) -> Cut | None:
+        """The cut of a shard that is too large; None where there is none."""
+        size = int(codes[0].sum())
+        if size <= self.most_rows:
+            return None
+        least = max(1, int(size * LEAST_SHARE))
+        return cut_of_counts.sized(sum(map(len, codes)))(self.space, codes, tried, least)
+
+    def outcome(self, left: Codes, right: Codes, tried: BoolArray) -> Outcome:
+        """What comes of a cut with these sides."""
+        if self.stands_alone(self._stats(left, right)).all():
+            afresh = np.zeros(len(tried), bool)
+            cuts = (self.cut(left, afresh), self.cut(right, afresh))
+            return Outcome((int(left[0].sum()), int(right[0].sum())), cuts)
+        return Outcome(None, (self.cut([a + b for a, b in zip(left, right, strict=True)], tried),))
+
+    def _stats(self, *sides: Codes) -> ClassStats:
+        """Sides as classes."""
+        hist = {}
+        for i, domain in enumerate(self.sensitive, start=self.space.n_dims):
+            codes = [np.flatnonzero(side[i]) for side in sides]
+            counts = [side[i][c] for side, c in zip(sides, codes, strict=True)]
+            indptr = np.concatenate([[0], np.cumsum([len(c) for c in codes])])
+            hist[domain.name] = Histogram(
+                domain, indptr, np.concatenate(codes), np.concatenate(counts), self.totals[domain.name]
+            )
+        return ClassStats(np.array([side[0].sum() for side in sides]), hist)
 
 
 @dataclass(slots=True)
@@ -54,51 +111,57 @@ def shard_of_rows(keys: Keys, space: Space, tree: CutTree) -> NDArray[np.uint16]
     return leaves_of.sized(keys.shape[1])(keys, space.layout, tree.dim, tree.cut, tree.left, tree.right)
 
 
-def cut_apart(
-    count: Callable[[CutTree, int], list[Node]],
-    space: Space,
-    sensitive: tuple[SensitiveDomain, ...],
-    totals: dict[str, IntArray],
-    *,
-    most_rows: int,
-    stands_alone: StandsAlone,
-) -> tuple[CutTree, list[int]]:
-    """Cuts that leave at most `most_rows` rows in each shard where the goal allows it, and the size of every shard.
+def cut_apart(count: Callable[[CutTree, int], list[Codes]], judge: CutJudge) -> tuple[CutTree, list[int]]:
+    """Cuts that leave shards as small as the judge asks for where the goal allows it, and the size of every shard.
 
     Only counts of codes are looked at: one pass over the rows for every level of cuts.
 
     Args:
         count: how often each code occurs in every shard of a tree.
     """
-    cuts = Cuts()
-    (root,) = count(cuts.tree(), 1)
-    nodes, final = {0: root}, set[int]()
-    choose_cut = cut_of_counts.sized(sum(len(codes) for codes in root.counts))
+
+    def attempted(tree: CutTree, attempts: Sequence[Attempt]) -> list[Outcome]:
+        codes = count(tree, len(tree.dim) + 1)
+        return [judge.outcome(codes[a.left], codes[a.right], a.tried) for a in attempts]
+
+    (root,) = count(NO_CUTS, 1)
+    return grown(root, judge, attempted)
+
+
+def grown(
+    root: Codes, judge: CutJudge, attempted: Callable[[CutTree, Sequence[Attempt]], Sequence[Outcome]]
+) -> tuple[CutTree, list[int]]:
+    """The tree of cuts below a table with these codes, and the size of every shard.
+
+    Args:
+        attempted: what comes of cutting several shards at once, given the tree after that.
+    """
+    cuts, sizes = Cuts(), [int(root[0].sum())]
+    n_dims = judge.space.n_dims
+    proposed, tried = {0: judge.cut(root, np.zeros(n_dims, bool))}, {0: np.zeros(n_dims, bool)}
     for _ in range(MOST_LEVELS):
-        large = [s for s, node in nodes.items() if node.size > most_rows and s not in final]
-        split: dict[int, tuple[int, int]] = {}
-        for shard in large:
-            cut = choose_cut(space, nodes[shard].counts, nodes[shard].is_tried, _least(nodes[shard]))
-            if cut is None:
-                final.add(shard)
-            else:
-                split[shard] = cut
+        split = {shard: cut for shard, cut in sorted(proposed.items()) if cut is not None}
         if not split:
             break
-        attempt = _with_cuts(cuts, split, len(nodes))
-        counted = count(attempt.tree(), len(nodes) + len(split))
-        useful = _kept(nodes, split, counted, sensitive, totals, stands_alone)
-        for shard in set(split) - useful:
-            nodes[shard].is_tried[split[shard][0]] = True
-        cuts, nodes = _carried_out(cuts, {s: split[s] for s in sorted(useful)}, nodes, split, counted)
-    return cuts.tree(), [nodes[s].size for s in range(len(nodes))]
+        attempts = []
+        for right, (shard, (dim, _)) in enumerate(split.items(), start=len(sizes)):
+            tried[shard] = tried[shard] | (np.arange(n_dims) == dim)
+            attempts.append(Attempt(shard, right, tried[shard]))
+        outcomes = dict(zip(split, attempted(_with_cuts(cuts, split, len(sizes)).tree(), attempts), strict=True))
+        useful = {shard: cut for shard, cut in split.items() if outcomes[shard].sizes}
+        cuts, proposed = _with_cuts(cuts, useful, len(sizes)), {}
+        for shard, outcome in outcomes.items():
+            numbers = [shard]
+            if outcome.sizes:
+                numbers.append(len(sizes))
+                sizes[shard] = outcome.sizes[0]
+                sizes.append(outcome.sizes[1])
+                tried |= dict.fromkeys(numbers, np.zeros(n_dims, bool))
+            proposed |= dict(zip(numbers, outcome.cuts, strict=True))
+    return cuts.tree(), sizes
 
 
-def _least(node: Node) -> int:
-    return max(1, int(node.size * LEAST_SHARE))
-
-
-def _with_cuts(cuts: Cuts, split: dict[int, tuple[int, int]], n_shards: int) -> Cuts:
+def _with_cuts(cuts: Cuts, split: Mapping[int, Cut], n_shards: int) -> Cuts:
     """The tree after shards were cut: the left side keeps the number, right sides get new ones."""
     grown = Cuts(list(cuts.dim), list(cuts.cut), list(cuts.left), list(cuts.right))
     for new, (shard, (dim, cut)) in enumerate(split.items(), start=n_shards):
@@ -116,70 +179,20 @@ def _with_cuts(cuts: Cuts, split: dict[int, tuple[int, int]], n_shards: int) -> 
 
 def codes_in(
     chunks: Callable[[], Iterator[Keys]], space: Space, sensitive: tuple[SensitiveDomain, ...]
-) -> Callable[[CutTree, int], list[Node]]:
+) -> Callable[[CutTree, int], list[Codes]]:
     """What counts the codes of every shard of a tree, in one pass over the keys of rows."""
     widths = [*space.n_codes.tolist(), *(s.n_values for s in sensitive)]
     ends = np.cumsum(np.array(widths, np.int64))
 
-    def count(tree: CutTree, n: int) -> list[Node]:
+    def count(tree: CutTree, n: int) -> list[Codes]:
         counts = np.zeros((n, int(ends[-1])), np.int64)
-        sizes = np.zeros(n, np.int64)
         for keys in chunks():
             shard = shard_of_rows(keys, space, tree)
-            sizes += np.bincount(shard, minlength=n)
             count_leaves.sized(keys.shape[1])(keys, space.layout, shard, ends - widths, counts)
         by_column = [counts[:, end - w : end] for end, w in zip(ends.tolist(), widths, strict=True)]
-        return [Node([c[s] for c in by_column], int(sizes[s]), np.zeros(space.n_dims, bool)) for s in range(n)]
+        return [[c[s] for c in by_column] for s in range(n)]
 
     return count
-
-
-def _kept(
-    nodes: dict[int, Node],
-    split: dict[int, tuple[int, int]],
-    counted: list[Node],
-    sensitive: tuple[SensitiveDomain, ...],
-    totals: dict[str, IntArray],
-    stands_alone: StandsAlone,
-) -> set[int]:
-    """Cuts of which both sides may stand alone."""
-    useful = set()
-    for new, shard in enumerate(split, start=len(nodes)):
-        sides = [counted[shard], counted[new]]
-        if stands_alone(_stats(sides, len(nodes[shard].is_tried), sensitive, totals)).all():
-            useful.add(shard)
-    return useful
-
-
-def _stats(
-    sides: list[Node], n_dims: int, sensitive: tuple[SensitiveDomain, ...], totals: dict[str, IntArray]
-) -> ClassStats:
-    """Two sides as classes."""
-    hist = {}
-    for i, domain in enumerate(sensitive):
-        codes = [np.flatnonzero(side.counts[n_dims + i]) for side in sides]
-        counts = [side.counts[n_dims + i][c] for side, c in zip(sides, codes, strict=True)]
-        indptr = np.concatenate([[0], np.cumsum([len(c) for c in codes])])
-        hist[domain.name] = Histogram(
-            domain, indptr, np.concatenate(codes), np.concatenate(counts), totals[domain.name]
-        )
-    return ClassStats(np.array([side.size for side in sides]), hist)
-
-
-def _carried_out(
-    cuts: Cuts,
-    useful: dict[int, tuple[int, int]],
-    nodes: dict[int, Node],
-    split: dict[int, tuple[int, int]],
-    counted: list[Node],
-) -> tuple[Cuts, dict[int, Node]]:
-    """The tree and the nodes after the cuts that are kept."""
-    number = {shard: new for new, shard in enumerate(split, start=len(nodes))}
-    grown = _with_cuts(cuts, useful, len(nodes))
-    after = dict(nodes)
-    for new, shard in enumerate(useful, start=len(nodes)):
-        after[shard], after[new] = counted[shard], counted[number[shard]]
-    return grown, after
 
 
 CUTS = ("dim", "cut", "left", "right")

@@ -13,8 +13,10 @@ from tablecloak.io.atomic import writing
 from tablecloak.io.cells import as_laid_out, typed, with_categories
 from tablecloak.io.database import read_table, write_table
 from tablecloak.io.formats import Reading, Writing, format_and_compression, format_called, writable_formats
+from tablecloak.io.formats.delimited import read_block
 from tablecloak.io.parts import Part, is_many, read_part, read_parts
 from tablecloak.io.places import DatabaseTable, Place
+from tablecloak.io.record_blocks import Block
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Layout, Source, truncated
 
@@ -65,8 +67,12 @@ def _read_one(
     return format_called(layout.format).read(Reading(source, layout, wanted, categorical, labels or {}))
 
 
-def read_slice(source: Source, layout: Layout, part: Part, columns: Sequence[str], rows: slice | None) -> pl.DataFrame:
-    """Some columns of one file of a source whose layout is known, all rows or, of Parquet, some; text as String.
+def read_slice(
+    source: Source, layout: Layout, part: Part, columns: Sequence[str], rows: slice | None, block: Block | None = None
+) -> pl.DataFrame:
+    """Some columns of one file of a source whose layout is known; text as String.
+
+    All rows are read or, of Parquet, those in `rows`; of delimited text, those in a block of whole records.
 
     Types are those of the layout: a cell that has another one is an error, because other files were read by then.
     """
@@ -74,7 +80,11 @@ def read_slice(source: Source, layout: Layout, part: Part, columns: Sequence[str
     def read_file(file: Source, names: list[str]) -> pl.DataFrame:
         if rows is None:
             inside = {c.name: c.type for c in layout.columns if not c.is_folder}
-            return read_frame(replace(file, types={**inside, **file.types}), columns=names)
+            typed_file = replace(file, types={**inside, **file.types})
+            if block is None:
+                return read_frame(typed_file, columns=names)
+            expecting = replace(typed_file, expected=file.expected | set(names))
+            return read_block(expecting, sniff(expecting), names, block)
         chosen_layout = replace(layout, columns=tuple(c for c in layout.columns if c.name in names))
         own = sniff(file) if file.repair else layout  # files may differ in what was repaired
         try:

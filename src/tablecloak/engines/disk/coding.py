@@ -21,7 +21,7 @@ from tablecloak.engines.disk.rows import KeyFile, Rows, Shards
 from tablecloak.engines.disk.sql import KeyCounter
 from tablecloak.engines.disk.stream import StreamTable
 from tablecloak.engines.run_folder import RunFolder
-from tablecloak.engines.shards import CUTS, codes_in, cut_apart
+from tablecloak.engines.shards import CUTS, CutJudge, codes_in, cut_apart
 from tablecloak.errors import DataError, IncompatibleChoice
 from tablecloak.kernels.packed_codes import KeyLayout, Keys, plan_layout, unpack
 from tablecloak.progress import Progress
@@ -356,7 +356,7 @@ class StoredCoder:
         about = self.folder.done("shard")
         if about is None:
             count = codes_in(rows.keys.chunks, rows.space, counted)
-            cuts, sizes = cut_apart(count, rows.space, counted, totals, most_rows=most, stands_alone=stands_alone)
+            cuts, sizes = cut_apart(count, CutJudge(rows.space, counted, totals, most, stands_alone))
             parted = Rows(self.folder.path, rows.keys, rows.space, cuts, sizes)
             parted.split(lambda _: None)
             tree = {name: getattr(cuts, name).tolist() for name in CUTS}

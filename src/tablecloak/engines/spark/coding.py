@@ -18,7 +18,6 @@ from tablecloak.data.domain import Domain, domain_of, persons_of, sensitive_of
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import QuasiColumn, SensitiveColumn
 from tablecloak.engines.disk.coding import refuse_infinite
-from tablecloak.engines.shards import Node
 from tablecloak.engines.spark.rows import ROW, WorkerRows, batches_of
 from tablecloak.kernels.keys import group_keys
 from tablecloak.kernels.packed_codes import KeyLayout, pack, plan_layout, unpack
@@ -94,8 +93,8 @@ def framed(words: NDArray[np.uint64]) -> pl.DataFrame:
 
 
 __all__ = [
-    "CodedColumns", "CountedTuples", "MakeTable", "coded_tuples", "fit_columns", "fit_labels", "in_local_order",
-    "nodes_of", "only", "plain", "total_of",
+    "CodedColumns", "CountedTuples", "MakeTable", "coded_tuples", "counts_in", "fit_columns", "fit_labels",
+    "in_local_order", "only", "plain", "total_of",
 ]  # fmt: skip
 
 
@@ -230,14 +229,12 @@ class MakeTable:
         return replace(coded_tuples(tuples, self.columns, self.sensitive), totals=self.totals)
 
 
-def nodes_of(frame: pl.DataFrame, widths: Sequence[int], n_shards: int, n_dims: int) -> list[Node]:
-    """Counts of codes by shard, from what workers counted."""
-    counts = [np.zeros((n_shards, width), np.int64) for width in widths]
-    for dim, of_dim in enumerate(counts):
-        part = frame.filter(pl.col("dim") == dim)
-        of_dim[part["shard"].to_numpy(), part["code"].to_numpy()] = part["n"].to_numpy()
-    sizes = counts[0].sum(axis=1)
-    return [Node([c[s] for c in counts], int(sizes[s]), np.zeros(n_dims, bool)) for s in range(n_shards)]
+def counts_in(frame: pl.DataFrame, widths: Sequence[int]) -> list[IntArray]:
+    """Records with each code, by column of codes, from sums that workers told as `dim`, `code` and `n`."""
+    counts = [np.zeros(width, np.int64) for width in widths]
+    for (dim,), part in frame.group_by("dim"):
+        counts[int(str(dim))][part["code"].to_numpy()] = part["n"].to_numpy()
+    return counts
 
 
 def only(tuples: CountedTuples, chosen: IntArray) -> CountedTuples:

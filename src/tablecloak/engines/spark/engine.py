@@ -41,9 +41,18 @@ from tablecloak.engines.spark.coding import CodeTask
 from tablecloak.engines.spark.finished_phases import Phases
 from tablecloak.engines.spark.publish import PublishTask, open_table, write_files, write_table
 from tablecloak.engines.spark.recount import ReleaseClasses, StarsShown, covers_originals, recounted, with_persons
-from tablecloak.engines.spark.rows import FileRows, ReadTexts, SparkTable, TableRows, our_type, slices_of, spark_table
+from tablecloak.engines.spark.rows import (
+    FileRows,
+    ReadTexts,
+    SparkTable,
+    TableRows,
+    our_type,
+    parquet_slices,
+    spark_table,
+)
 from tablecloak.engines.spark.search import CodedState, WorkerShards, lookup_of, sharded, solve_shards
 from tablecloak.engines.spark.session import explained, has_session, open_session, task_bytes
+from tablecloak.engines.spark.text_files import text_slices
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.database import Transaction, openers
 from tablecloak.io.extras import require_installed
@@ -98,6 +107,7 @@ class SparkEngine:
         self.session = session or open_session(master or DEFAULT_MASTER, memory)
         self.shard_tuples = tuples_of_worker(self.session)
         self.phases = Phases(self.session, folder)
+        self._looked: worker_jobs.Looked | None = None
         self._opener_before = openers.get("spark")
         openers["spark"] = self.open_table
         unfinished.add(self)
@@ -142,9 +152,11 @@ class SparkEngine:
                 ColumnChange(n, types[n], ReadTexts(types[n], how, source.location), n) for n, how in noted.items()
             ]
             return self.changed(spark, reads) if reads else spark
-        slices, n_rows = slices_of(source, layout)
-        spark = SparkTable(types, source.location, n_rows or 0, FileRows(source, layout, slices))
-        return spark if n_rows is not None else replace(spark, n_rows=self._n_rows(spark))
+        if layout.format == "parquet":
+            slices, n_rows = parquet_slices(source)
+        else:
+            slices, n_rows = text_slices(self.session, source, layout, self.phases)
+        return SparkTable(types, source.location, n_rows, FileRows(source, layout, slices))
 
     def _n_rows(self, table: SparkTable) -> int:
         return int(self._counted(table, ())["rows"])
@@ -153,8 +165,8 @@ class SparkEngine:
         """Rows, and empty cells by column."""
 
         def count() -> dict[str, Any]:
-            n_rows, missing = worker_jobs.summaries(self.session, table, columns)
-            return {"rows": n_rows, "missing": missing}
+            self._looked = worker_jobs.looked(self.session, table, columns, self.phases.hold)
+            return {"rows": self._looked.n_rows, "missing": self._looked.missing}
 
         return self.phases.facts(
             f"count {[*columns]} {[*table.rows.drops]} {table.rows.hidden} {len(table.rows.changes)}",
@@ -248,7 +260,12 @@ class SparkEngine:
         )  # fmt: skip
 
     def _values(self, table: SparkTable, names: list[str]) -> dict[str, pl.Series]:
-        frame = self.phases.frame("values", lambda: worker_jobs.distinct(self.session, table, names))
+        def find() -> pl.DataFrame:
+            if self._looked is not None and self._looked.knows(table.rows, names):
+                return self._looked.distinct(names, table.name)
+            return worker_jobs.distinct(self.session, table, names)
+
+        frame = self.phases.frame("values", find)
         return worker_jobs.values_in(frame, table, names)
 
     def _n_tuples(self, grouped: Any, location: str) -> int:

@@ -24,7 +24,17 @@ from tablecloak.engines.base import PERSON, Publication
 from tablecloak.engines.row_order import sortable
 from tablecloak.engines.spark.coding import CodeTask, codes_of, person_keys, words_in
 from tablecloak.engines.spark.finished_phases import Phases
-from tablecloak.engines.spark.rows import ROW, SPARK_TYPES, Guarded, SparkTable, batches_of, escaped, frame_of, quoted
+from tablecloak.engines.spark.rows import (
+    ROW,
+    SPARK_TYPES,
+    Guarded,
+    SparkTable,
+    batches_of,
+    escaped,
+    frame_of,
+    gathered,
+    quoted,
+)
 from tablecloak.engines.spark.session import explained
 from tablecloak.engines.spark.worker_jobs import mapped
 from tablecloak.engines.spelling import Spelling
@@ -38,7 +48,7 @@ from tablecloak.rng import BLOCK, drawn_words
 
 __all__ = [
     "RANK", "SIZES", "WORD", "WRITTEN", "CombineTask", "DrawTask", "KeyTask", "Lookup", "PublishTask", "SizeTask",
-    "WriteTask", "gathered",
+    "WriteTask",
 ]  # fmt: skip
 
 TOGETHER = 250_000  # rows that are written to one file
@@ -205,7 +215,7 @@ class DrawTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WriteTask:
-    """Writes rows to files of its own; says which, with their place among all and number of rows.
+    """Writes rows to files of its own; says which, with their place among all.
 
     A worker that is lost is replaced by another one that writes other files, so only files that were said count.
     """
@@ -228,11 +238,10 @@ class WriteTask:
                 write_frame(self.spelling.written(frame.select(self.columns)), path, delimiter=self.delimiter)
                 _sync(path)
                 first = frame[ROW][0] if self.publish else (_partition() << 32) + number
-                report = pl.DataFrame({"path": [str(path)], "first": [first], "n": [frame.height]})
-                yield from batches_of(report)
+                yield from batches_of(pl.DataFrame({"name": [path.name], "first": [first]}))
 
 
-WRITTEN = "path string, first bigint, n bigint"
+WRITTEN = "name string, first bigint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,18 +269,6 @@ class CombineTask:
                     if number == 0:
                         target.write(header)
                     shutil.copyfileobj(file, target, 1 << 20)
-
-
-def gathered(frames: Iterator[pl.DataFrame], n_rows: int) -> Iterator[pl.DataFrame]:
-    """Small frames put together to some of at least so many rows."""
-    held: list[pl.DataFrame] = []
-    for frame in frames:
-        held.append(frame)
-        if sum(f.height for f in held) >= n_rows:
-            yield pl.concat(held)
-            held = []
-    if held:
-        yield pl.concat(held)
 
 
 def _bits(numbers: pl.Series, name: str) -> pl.Series:
@@ -319,7 +316,7 @@ def write_files(
             else:
                 written = _ordered(phases, release).mapInArrow(Guarded(task), WRITTEN)
             reports = frame_of(written.toArrow()).sort("first")
-            paths = [Path(path) for path in reports["path"].to_list()]
+            paths = [folder / name for name in reports["name"].to_list()]
             if place.is_dir():
                 for number, path in enumerate(paths):
                     path.replace(place / f"part-{number:05d}.{kind}")

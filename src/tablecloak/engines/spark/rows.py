@@ -27,6 +27,7 @@ from tablecloak.io.extras import require_package
 from tablecloak.io.frames import normalize
 from tablecloak.io.notation import Notation
 from tablecloak.io.parts import Part, is_many, parts_of
+from tablecloak.io.record_blocks import Block
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_slice
 
@@ -85,6 +86,7 @@ class Slice:
     part: Part
     begin: int  # number of its first row
     rows: tuple[int, int] | None = None  # of the file; None: all
+    block: Block | None = None  # of the file, where it is delimited text; None: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,13 @@ class FileRows:
     ) -> Iterator[pl.DataFrame]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield self._read(self.slices[number], columns, numbered=numbered)
+                yield self.read(self.slices[number], columns, numbered=numbered)
 
-    def _read(self, one: Slice, columns: Sequence[str], *, numbered: bool) -> pl.DataFrame:
+    def read(self, one: Slice, columns: Sequence[str], *, numbered: bool = False) -> pl.DataFrame:
+        """The columns of the rows of a slice."""
         names = wanted_of(self, columns) or [self.layout.names[0]]
         rows = None if one.rows is None else slice(*one.rows)
-        frame = read_slice(self.source, self.layout, one.part, names, rows)
+        frame = read_slice(self.source, self.layout, one.part, names, rows, one.block)
         if numbered or self.changes:
             frame = frame.with_columns(pl.Series(ROW, np.arange(frame.height) + one.begin))
         return _kept(frame, self, [*columns, *([ROW] if numbered else [])])
@@ -179,8 +182,22 @@ def batches_of(frame: pl.DataFrame) -> Iterator[Any]:
     yield from table.cast(schema).to_batches()
 
 
+def gathered(frames: Iterator[pl.DataFrame], n_rows: int) -> Iterator[pl.DataFrame]:
+    """Small frames put together to some of at least so many rows."""
+    held: list[pl.DataFrame] = []
+    n_held = 0
+    for frame in frames:
+        held.append(frame)
+        n_held += frame.height
+        if n_held >= n_rows:
+            yield pl.concat(held)
+            held, n_held = [], 0
+    if held:
+        yield pl.concat(held)
+
+
 SLICE_ROWS = 250_000
-FILE_BITS = 40  # rows of one file, in numbers of rows
+BLOCK_BYTES = 32 << 20  # of delimited text
 SPARK_TYPES = {
     ColumnType.INTEGER: "bigint", ColumnType.FLOAT: "double", ColumnType.BOOLEAN: "boolean",
     ColumnType.DATE: "date", ColumnType.DATETIME: "timestamp_ntz", ColumnType.TEXT: "string",
@@ -221,12 +238,15 @@ def spark_table(table: Table) -> SparkTable:
     return table
 
 
-def slices_of(source: Source, layout: Layout) -> tuple[tuple[Slice, ...], int | None]:
-    """What workers read at once, and the number of rows where files say so."""
+def file_parts(source: Source) -> list[Part]:
+    """The files of a source, as every worker finds them."""
     parts = parts_of(source.path) if is_many(source.path) else [Part(source.path.absolute(), {})]
-    parts = [Part(part.path.absolute(), part.keys) for part in parts]
-    if layout.format != "parquet":
-        return tuple(Slice(part, number << FILE_BITS) for number, part in enumerate(parts)), None
+    return [Part(part.path.absolute(), part.keys) for part in parts]
+
+
+def parquet_slices(source: Source) -> tuple[tuple[Slice, ...], int]:
+    """What workers read at once of Parquet, and the number of rows."""
+    parts = file_parts(source)
     slices, n_rows = [], 0
     for part in parts:
         for begin, end in _row_ranges(part.path):

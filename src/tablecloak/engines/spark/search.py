@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tablecloak.algorithms.base import CutTree, Solution
 from tablecloak.arrays import IntArray
@@ -17,17 +18,27 @@ from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import CodedTable, make_space
 from tablecloak.data.domain import Domain
 from tablecloak.engines.base import Answer, Coding, OnDemand, SensitiveColumn, ShardSearch, StandsAlone
-from tablecloak.engines.shards import Node, compact, cut_apart, join, load_answer, write_answer
+from tablecloak.engines.shards import (
+    NO_CUTS,
+    Attempt,
+    CutJudge,
+    Outcome,
+    compact,
+    grown,
+    join,
+    load_answer,
+    write_answer,
+)
 from tablecloak.engines.spark import coding as counts
 from tablecloak.engines.spark.coding import CodeTask, codes_of, framed, words_in, words_of
 from tablecloak.engines.spark.finished_phases import Phases
-from tablecloak.engines.spark.publish import CLASS, Lookup, labels_in
-from tablecloak.engines.spark.rows import Guarded, SparkTable, batches_of, frame_of
+from tablecloak.engines.spark.publish import CLASS, TOGETHER, Lookup, labels_in
+from tablecloak.engines.spark.rows import Guarded, SparkTable, batches_of, frame_of, gathered
 from tablecloak.engines.spark.session import explained
 from tablecloak.kernels.packed_codes import KeyLayout, Keys, unpack
 from tablecloak.metrics.base import ClassSums
 
-COUNTED = "shard int, dim int, code bigint, n bigint"
+COUNTED = "pair int, side int, dim int, code bigint, n bigint"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,21 +60,58 @@ class ShardTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountTask:
-    """How often each code occurs in the shards of a tree."""
+    """How often each code occurs in some shards of a tree, each a side of a pair."""
 
     shard: ShardTask
     n_columns: int
+    pairs: NDArray[np.int32]  # (n_shards,) -1 where nobody asks
+    sides: NDArray[np.int32]  # (n_shards,)
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        for frame in map(frame_of, batches):
-            words, shards = words_of(frame, self.shard.packing), self.shard.shards(frame)
-            for dim in range(self.n_columns):
-                codes = unpack(words, self.shard.packing, dim)
-                by_code = (
-                    pl.DataFrame({"shard": shards, "code": codes, "n": frame["n"]}).group_by("shard", "code").sum()
-                )
-                counted = by_code.with_columns(pl.col("shard").cast(pl.Int32), pl.lit(dim, pl.Int32).alias("dim"))
-                yield from batches_of(counted.select("shard", "dim", "code", "n"))
+        counted: list[pl.DataFrame] = []
+        for frame in gathered(map(frame_of, batches), TOGETHER):
+            counted.extend(self._counts(frame))
+            if sum(counts.height for counts in counted) > TOGETHER:
+                counted = [_summed(counted)]
+        if counted:
+            yield from batches_of(_summed(counted))
+
+    def _counts(self, tuples: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        words, shards = words_of(tuples, self.shard.packing), self.shard.shards(tuples)
+        asked = self.pairs[shards] >= 0
+        of_shard = {
+            "pair": self.pairs[shards[asked]],
+            "side": self.sides[shards[asked]],
+            "n": tuples["n"].filter(asked),
+        }
+        for dim in range(self.n_columns):
+            codes = unpack(words, self.shard.packing, dim)[asked].astype(np.int64)
+            counts = pl.DataFrame({**of_shard, "code": codes}).group_by("pair", "side", "code").agg(pl.col("n").sum())
+            yield counts.select("pair", "side", pl.lit(dim, pl.Int32).alias("dim"), "code", "n")
+
+
+def _summed(counts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Counts added up."""
+    return pl.concat(counts).group_by("pair", "side", "dim", "code").agg(pl.col("n").sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgeTask:
+    """What comes of an attempt, from the codes of its two sides."""
+
+    judge: CutJudge
+    widths: tuple[int, ...]
+    tried: NDArray[np.bool_]  # (n_pairs, n_dims)
+
+    def __call__(self, table: Any) -> Any:
+        import pyarrow as pa
+
+        counted = frame_of(table)
+        pair = int(counted["pair"][0])
+        left, right = (counts.counts_in(counted.filter(pl.col("side") == side), self.widths) for side in (0, 1))
+        outcome = self.judge.outcome(left, right, self.tried[pair])
+        told = pl.DataFrame({"pair": [pair], "told": [json.dumps([outcome.sizes, outcome.cuts])]})
+        return pa.Table.from_batches(list(batches_of(told.cast({"pair": pl.Int32}))))
 
 
 def solved_schema(packing: KeyLayout, n_dims: int) -> str:
@@ -122,7 +170,16 @@ class SolveTask:
         return frame.select("shard", "told", "answer", *words_in(self.packing), "n", CLASS, *names)
 
 
-NO_CUTS = CutTree(*(np.zeros(0, np.int64) for _ in range(4)))
+JUDGED = "pair int, told string"
+
+
+def outcomes_of(told: pl.DataFrame) -> list[Outcome]:
+    """What workers told of attempts, in the order of these."""
+    outcomes = []
+    for text in told.sort("pair")["told"]:
+        sizes, cuts = json.loads(text)
+        outcomes.append(Outcome(sizes and tuple(sizes), tuple(cut and tuple(cut) for cut in cuts)))
+    return outcomes
 
 
 @dataclass(slots=True, eq=False)
@@ -163,31 +220,46 @@ def sharded(
     most_tuples: int,
     phases: Phases,
 ) -> Coding:
-    """Cuts by counts of codes, so that each shard fits a worker."""
+    """Cuts by counts of codes, so that each shard fits a worker.
+
+    Counts of the whole table come back; those of shards stay with the workers, who say where to cut.
+    """
+    from pyspark.sql import functions as f
+
     n_dims, packing = len(columns.domains), columns.packing
 
-    def count(tree: CutTree, n_shards: int) -> list[Node]:
-        count_task = CountTask(ShardTask(packing, tree, n_dims), len(columns.coders))
+    def counted(tree: CutTree, pairs: Sequence[int], sides: Sequence[int]) -> Any:
+        places = (np.array(numbers, np.int32) for numbers in (pairs, sides))
+        task = CountTask(ShardTask(packing, tree, n_dims), len(columns.coders), *places)
+        codes = grouped.mapInArrow(Guarded(task), COUNTED).groupBy("pair", "side", "dim", "code")
+        return codes.agg(f.sum("n").alias("n"))
+
+    with explained("counting codes", table.name):
+        root = counts.counts_in(frame_of(counted(NO_CUTS, [0], [0]).toArrow()), columns.widths)
+    totals = {s.name: root[n_dims + i] for i, s in enumerate(columns.sensitive)}
+    most = max(1, int(most_tuples * table.n_rows / n_tuples))
+    judge = CutJudge(make_space(columns.domains, packing), columns.sensitive, totals, most, stands_alone)
+
+    def attempted(tree: CutTree, attempts: Sequence[Attempt]) -> list[Outcome]:
+        pairs, sides = np.full(len(tree.dim) + 1, -1), np.zeros(len(tree.dim) + 1, np.int64)
+        for pair, attempt in enumerate(attempts):
+            pairs[[attempt.left, attempt.right]] = pair
+            sides[attempt.right] = 1
+        task = JudgeTask(judge, columns.widths, np.array([attempt.tried for attempt in attempts]))
+
+        def judged(table: Any) -> Any:  # Spark counts the arguments, and those of a method wrongly
+            return task(table)
+
         with explained("counting codes", table.name):
-            counted = (
-                grouped.mapInArrow(Guarded(count_task), COUNTED).groupBy("shard", "dim", "code").sum("n").toArrow()
-            )
-        frame = frame_of(counted.rename_columns(["shard", "dim", "code", "n"]))
-        return counts.nodes_of(frame, columns.widths, n_shards, n_dims)
+            told = counted(tree, pairs.tolist(), sides.tolist()).groupBy("pair").applyInArrow(judged, JUDGED)
+            return outcomes_of(frame_of(told.toArrow()))
 
-    def cut() -> CutTree:
-        most = max(1, int(most_tuples * table.n_rows / n_tuples))
-        space = make_space(columns.domains, packing)
-        return cut_apart(count, space, columns.sensitive, totals, most_rows=most, stands_alone=stands_alone)[0]
-
-    (root,) = count(NO_CUTS, 1)
-    totals = {s.name: root.counts[n_dims + i] for i, s in enumerate(columns.sensitive)}
-    cuts = phases.cuts(cut)
+    cuts = phases.cuts(lambda: grown(root, judge, attempted)[0])
     make = counts.MakeTable(columns, tuple(SensitiveColumn(s.name) for s in sensitive), totals)
     by_shard = grouped.mapInArrow(Guarded(ShardTask(packing, cuts, n_dims)), shard_schema(packing))
     return Coding(
         columns.domains, columns.sensitive, table.n_rows, n_tuples, totals,
-        WorkerShards(by_shard, make, len(cuts.dim) + 1), cuts, counts=root.counts[:n_dims],
+        WorkerShards(by_shard, make, len(cuts.dim) + 1), cuts, counts=root[:n_dims],
         rows=CodedState(table, task, None),
     )  # fmt: skip
 

@@ -14,10 +14,11 @@ from tablecloak.arrays import IntArray
 from tablecloak.data.changed_columns import CellTest, counts_of
 from tablecloak.data.coder import Values
 from tablecloak.engines.base import PERSON
-from tablecloak.engines.equal_rows import NOBODY, Alike, KeyArray, keys_of, shown_rows, some_of, words_of
+from tablecloak.engines.equal_rows import NOBODY, Alike, KeyArray, count_groups, keys_of, shown_rows, some_of, words_of
 from tablecloak.engines.spark.coding import CodeTask, words_in
 from tablecloak.engines.spark.rows import (
     ROW,
+    SLICE_ROWS,
     SPARK_TYPES,
     FileRows,
     Guarded,
@@ -25,6 +26,7 @@ from tablecloak.engines.spark.rows import (
     WorkerRows,
     batches_of,
     frame_of,
+    gathered,
     quoted,
     wanted_of,
 )
@@ -35,6 +37,7 @@ from tablecloak.stats.moments import MomentSums, columns_of, sums_of
 if TYPE_CHECKING:
     from tablecloak.engines.spark.publish import PublishTask
 
+PART_ROWS = 1_000_000  # of which keys are counted at once
 VALUES = "column int, number bigint, real double, text string"
 
 
@@ -69,21 +72,87 @@ class CountsTask:
             yield from batches_of(_encoded(0, counts["value"]).with_columns(counts["n"]))
 
 
+MOST_VALUES = 10_000  # of a column in a slice, that are told along with counts
+
+
 @dataclass(frozen=True, slots=True)
 class SummaryTask:
-    """Rows (column -1) and empty cells of columns: (column, number)."""
+    """Rows (column -1) and empty cells of columns (from -2 down), and beside them what `ValuesTask` tells, without `n`.
+
+    A column whose values are many in a slice says so instead, by -1 as `n`: perhaps nobody needs them.
+    """
 
     rows: WorkerRows
     columns: tuple[str, ...]
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        n_rows, n_missing, of_columns = 0, [0] * len(self.columns), [Values(name) for name in self.columns]
         for frame in self.rows.frames(batches, self.columns, numbered=True):
-            counts = [(-1, frame.height), *((i, frame[name].null_count()) for i, name in enumerate(self.columns))]
-            yield from batches_of(pl.DataFrame(counts, schema={"column": pl.Int32, "n": pl.Int64}, orient="row"))
+            n_rows += frame.height
+            for i, values in enumerate(of_columns):
+                n_missing[i] += frame[values.name].null_count()
+                values.add(frame[values.name])
+        counts = pl.DataFrame({"column": range(-1, -2 - len(n_missing), -1), "n": [n_rows, *n_missing]})
+        yield from batches_of(_counted(counts))
+        for i, values in enumerate(of_columns):
+            if 0 < len(values) <= MOST_VALUES:
+                yield from batches_of(_encoded(i, values.series()).with_columns(n=pl.lit(None, pl.Int64)))
+            elif len(values):
+                yield from batches_of(_counted(pl.DataFrame({"column": [i], "n": [-1]})))
+
+
+def _counted(counts: pl.DataFrame) -> pl.DataFrame:
+    """Numbers by column as rows beside those of values."""
+    empty = {"number": pl.Int64, "real": pl.Float64, "text": pl.String}
+    told = counts.select(pl.col("column").cast(pl.Int32), *(pl.lit(None, t).alias(k) for k, t in empty.items()), "n")
+    return told.cast({"n": pl.Int64})
 
 
 @dataclass(frozen=True, slots=True)
 class AlikeTask:
+    """Keys of rows on sets of columns, equal ones of a slice united: (set, part, keys, how often each occurs).
+
+    A part is all keys with one remainder. Keys of a slice and a part travel as one cell, because Spark takes long for
+    a cell each.
+    """
+
+    rows: WorkerRows
+    columns: tuple[str, ...]
+    sets: tuple[tuple[str, ...], ...]
+    stars: tuple[str, ...]
+    n_parts: int
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for frame in gathered(self.rows.frames(batches, self.columns), SLICE_ROWS):
+            for number, keys in enumerate(keys_of(shown_rows(frame, self.stars), self.sets)):
+                groups = pl.DataFrame({"key": keys}).group_by("key").agg(n=pl.len().cast(pl.Int64))
+                parted = groups.with_columns(part=(pl.col("key") % self.n_parts).cast(pl.Int32))
+                cells = [
+                    (number, part, of_part["key"].to_numpy().tobytes(), of_part["n"].to_numpy().tobytes())
+                    for (part,), of_part in parted.group_by("part")
+                ]
+                yield from batches_of(pl.DataFrame(cells, schema=_KEYS, orient="row"))
+
+
+_KEYS = {"set": pl.Int32, "part": pl.Int32, "keys": pl.Binary, "counts": pl.Binary}
+
+
+def count_part(table: Any) -> Any:
+    """The groups of equal keys of a part: (set, records, alone, groups, smallest)."""
+    import pyarrow as pa
+
+    cells = frame_of(table)
+    keys, counts = (
+        np.frombuffer(b"".join(cells[name].to_list()), dtype) for name, dtype in (("keys", "u8"), ("counts", "i8"))
+    )
+    alike = count_groups(keys, counts)
+    told = {"set": cells["set"][:1], "records": [alike.n_records], "alone": [alike.n_alone]}
+    frame = pl.DataFrame({**told, "groups": [alike.n_groups], "smallest": [alike.smallest]})
+    return pa.Table.from_batches(list(batches_of(frame)))
+
+
+@dataclass(frozen=True, slots=True)
+class PersonsAlikeTask:
     """Keys of rows on sets of columns and whose they are, equal ones of a slice united: (set, key, who, number)."""
 
     rows: WorkerRows
@@ -91,13 +160,13 @@ class AlikeTask:
     columns: tuple[str, ...]
     sets: tuple[tuple[str, ...], ...]
     stars: tuple[str, ...]
-    person: str | None = None  # None: everybody is 0
+    person: str
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         frames = self.made.with_persons(batches) if self.made else self.rows.frames(batches, self.columns)
         for frame in frames:
             shown = shown_rows(frame, self.stars)
-            whose = pl.lit(0, pl.Int64) if self.person is None else pl.Series(_signed(words_of(shown[self.person])))
+            whose = pl.Series(_signed(words_of(shown[self.person])))
             for number, keys in enumerate(keys_of(shown, self.sets)):
                 pairs = pl.DataFrame({"key": _signed(keys)}).with_columns(whose.alias("who"))
                 groups = pairs.group_by("key", "who").agg(n=pl.len().cast(pl.Int64))
@@ -166,13 +235,50 @@ def _typed(values: pl.Series, dtype: pl.DataType) -> pl.Series:
     return values.cast(pl.Int32).cast(dtype) if dtype == pl.Date else values.cast(dtype)
 
 
-def summaries(session: Any, table: SparkTable, columns: Sequence[str]) -> tuple[int, dict[str, int]]:
-    """Rows, and empty cells by column."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """What one pass over a table found: rows, empty cells by column, and values that workers hold."""
+
+    rows: WorkerRows
+    n_rows: int
+    missing: Mapping[str, int]
+    values: Any  # a DataFrame of the different values of the columns
+    columns: tuple[str, ...]
+    many: frozenset[str]  # columns whose values are not held
+
+    def knows(self, rows: WorkerRows, columns: Sequence[str]) -> bool:
+        """Whether these are values of the same rows, and held."""
+        return rows is self.rows and set(columns) <= set(self.columns) - self.many
+
+    def distinct(self, columns: Sequence[str], location: str) -> pl.DataFrame:
+        """The different values of columns, as `distinct` tells them."""
+        from pyspark.sql import functions as f
+
+        places = [self.columns.index(name) for name in columns]
+        chosen = self.values.where(f.col("column").isin(places)).select("column", "number", "real", "text")
+        frame = collected(chosen, location, "collecting values")
+        renamed = dict(zip(places, range(len(places)), strict=True))
+        return frame.with_columns(pl.col("column").replace_strict(renamed, return_dtype=pl.Int32))
+
+
+def looked(session: Any, table: SparkTable, columns: Sequence[str], hold: Callable[[Any], None]) -> Looked:
+    """Rows and empty cells by column, and the different values of columns that have few.
+
+    Args:
+        hold: lets workers keep a DataFrame.
+    """
+    from pyspark.sql import functions as f
+
     task = SummaryTask(table.rows, tuple(columns))
+    told = mapped(session, table, task, f"{VALUES}, n bigint", columns).groupBy("column", "number", "real", "text")
+    values = told.agg(f.sum("n").alias("n"))
+    hold(values)
     with explained("counting rows", table.name):
-        counts = mapped(session, table, task, "column int, n bigint", columns).groupBy("column").sum("n").toArrow()
-    by_column = dict(zip(*(column.to_pylist() for column in counts.columns), strict=True))
-    return int(by_column.get(-1, 0)), {name: int(by_column.get(i, 0)) for i, name in enumerate(columns)}
+        counts = values.where("n IS NOT NULL").select("column", "n").toArrow()
+    of_column = dict(zip(*(column.to_pylist() for column in counts.columns), strict=True))
+    missing = {name: int(of_column.get(-2 - i, 0)) for i, name in enumerate(columns)}
+    many = frozenset(name for i, name in enumerate(columns) if i in of_column)
+    return Looked(table.rows, int(of_column.get(-1, 0)), missing, values, tuple(columns), many)
 
 
 def value_counts(session: Any, table: SparkTable, column: str, where: CellTest | None) -> pl.DataFrame:
@@ -262,19 +368,19 @@ def alike(
     from pyspark.sql import functions as f
 
     named = [*(name for chosen in sets for name in chosen), *stars, *([person] if person else [])]
-    columns = tuple(dict.fromkeys(named))
-    made = table.publish if person == PERSON else None
-    task = AlikeTask(table.rows, made, columns, tuple(map(tuple, sets)), tuple(stars), person)
-    read = made.needed if made else columns
+    columns, of_sets = tuple(dict.fromkeys(named)), tuple(map(tuple, sets))
     with explained("counting equal records", table.name):
-        keys = mapped(session, table, task, "set int, key bigint, who bigint, n bigint", read)
         if person is not None:
-            return _alike_persons(keys, len(sets))
-        groups = keys.groupBy("set", "key").agg(f.sum("n").alias("n"))
-        by_set = groups.groupBy("set").agg(
-            f.sum("n").alias("records"), f.sum((f.col("n") == 1).cast("bigint")).alias("alone"),
-            f.count("n").alias("groups"), f.min("n").alias("smallest"),
-        )  # fmt: skip
+            made = table.publish if person == PERSON else None
+            of_persons = PersonsAlikeTask(table.rows, made, columns, of_sets, tuple(stars), person)
+            schema, read = "set int, key bigint, who bigint, n bigint", made.needed if made else columns
+            return _alike_persons(mapped(session, table, of_persons, schema, read), len(sets))
+        task = AlikeTask(table.rows, columns, of_sets, tuple(stars), -(-table.n_rows // PART_ROWS) or 1)
+        keys = mapped(session, table, task, "set int, part int, keys binary, counts binary", columns)
+        by_part = keys.groupBy("set", "part").applyInArrow(
+            count_part, "set int, records bigint, alone bigint, groups bigint, smallest bigint"
+        )
+        by_set = by_part.groupBy("set").agg(*(f.sum(n) for n in ("records", "alone", "groups")), f.min("smallest"))
         return _alike_in(by_set, len(sets), NOBODY)
 
 

@@ -26,6 +26,7 @@ from tablecloak.io.frames import DTYPES
 from tablecloak.io.header import Repair, left_out_above
 from tablecloak.io.notation import may_be_odd
 from tablecloak.io.private import PrivateFolder
+from tablecloak.io.record_blocks import Block
 from tablecloak.io.sources import ColumnSchema, Layout, Source, truncated
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -189,6 +190,29 @@ def _read_delimited(reading: Reading) -> pl.DataFrame:
         categorical = set(reading.categorical)
         frame = _read(_Task(path, source, plain, reading.columns, categorical, reading.labels, marks))
     return _clean(frame, marks, source.path)
+
+
+def read_block(source: Source, layout: Layout, columns: Sequence[str], block: Block) -> pl.DataFrame:
+    """The wanted columns of some bytes of a file, which hold whole records: read as they are in the whole file."""
+    begin, end = block
+    with PrivateFolder.temporary() as folder, source.path.open("rb") as whole:
+        copy = folder / "block.csv"
+        whole.seek(begin)
+        with copy.open("wb") as file:
+            left = end - begin
+            while data := whole.read(min(left, 1 << 20)):
+                file.write(data)
+                left -= len(data)
+        plain = replace(layout, header=layout.header and begin == 0)
+        marks = _row_widths.find_marks(copy, plain, source.quote)
+        try:
+            frame = _read(_Task(copy, source, plain, list(columns), set(), {}, marks))
+            return _clean(frame, marks, source.path)
+        except DataError as exc:
+            if begin == 0:
+                raise
+            message = f"{exc.message} (rows and lines counted from byte {begin:,} of the file)"
+            raise DataError(message, hint=exc.hint, location=exc.location) from None
 
 
 def _stream_delimited(reading: Reading, n_rows: int) -> Iterator[pl.DataFrame]:
