@@ -32,7 +32,7 @@ LONGEST = [
 ]
 
 # The line with which a module says that all of its tests are slow.
-SLOW_MODULE = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", re.MULTILINE)
+SLOW_MODULE = re.compile(r"^pytestmark = (\[?\s*(pytest\.mark\.slow|\*?IN_BROWSER)|clusters\.ON_SPARK)\b", re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
