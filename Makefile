@@ -10,6 +10,9 @@ STAMP := $(VENV)/.installed
 demo: $(VENV)/.installed-core
 	$(BIN)/tablecloak demo
 
+# Without bytecode every process that a test starts compiles the package again.
+test fast: export PYTHONDONTWRITEBYTECODE =
+
 test: $(STAMP) postgres chromium
 	$(BIN)/python tests/compile_kernels.py
 	$(BIN)/python -m pytest -q -n 2
@@ -35,9 +38,8 @@ types: $(STAMP)
 layers: $(STAMP)
 	$(BIN)/lint-imports
 
-# Without bytecode every process that a test starts compiles the package again.
 fast: $(STAMP)
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 # The fast tests that concern one room of the house: make unit PACKAGE=models
 unit: $(STAMP)

@@ -19,15 +19,20 @@ settings.register_profile(
 settings.register_profile("fast", settings.get_profile("tablecloak"), max_examples=20)
 settings.load_profile("tablecloak")
 
-# Tests that share a session of Spark, or a browser, by what their names begin with.
+# Tests that share a session of Spark.
 ON_SPARK = re.compile(
     r"^tests/engines/test_(spark|spark_utility|transforms_on_spark|notations)\.py|input_that_changes_between_phases"
     r"|^tests/(engines|conformance)/.*\bspark\b"
 )
-IN_BROWSER = re.compile(r"^tests/web/test_(browser|real_tables|sets_browser)\.py")
+# What takes minutes, the longest first.
+LONGEST = [
+    ON_SPARK,
+    re.compile(r"^tests/web/test_(browser|real_tables|sets_browser)\.py"),
+    re.compile(r"^tests/(golden|docs|conformance)/"),
+]
 
 # The line with which a module says that all of its tests are slow.
-SLOW_MODULE = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", re.MULTILINE)
+SLOW_MODULE = re.compile(r"^pytestmark = (\[?\s*(pytest\.mark\.slow|\*?IN_BROWSER)|clusters\.ON_SPARK)\b", re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
@@ -56,17 +61,25 @@ def pytest_configure(config):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Sessions of Spark and browsers take long to start: one process runs all tests of each, and begins with them."""
+    """One process runs all tests of a module, whose fixtures are then made once, and one all tests on Spark.
+
+    The scheduler of xdist looks at all units of work after each test, so thousands of units would cost half a minute.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduler(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            if ON_SPARK.search(nodeid):
-                return "spark"
-            in_browser = IN_BROWSER.search(nodeid)
-            return in_browser[0] if in_browser else nodeid
+            return "spark" if ON_SPARK.search(nodeid) else nodeid.partition("::")[0]
 
+    config.option.loadscopereorder = False  # they come in the order in which they are collected
     return Scheduler(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """What takes long comes first, so that no process is left with it when the other has ended."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (*(not long.search(item.nodeid) for long in LONGEST), item.path not in slow))
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import clusters
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.engines.spark.rows import ROW, batches_of, frame_of
 from tablecloak.errors import DataError, IncompatibleChoice
@@ -13,6 +14,7 @@ from tablecloak.release.transform import transformed
 from tablecloak.rng import Secret
 from transform_examples import EXAMPLES, people, policy_of
 
+pytestmark = clusters.ON_SPARK
 SHOWN = {kind: examples for kind, examples in EXAMPLES.items() if kind not in ("drop", "star")}  # nothing is made of it
 # They look at whole columns, not only at how often values occur.
 IN_ONE_MEMORY = {"swap", "shuffle", "rank-swap"}

@@ -115,8 +115,7 @@ def test_counts_made_when_asked_for_are_those_that_classes_keep(name, boxes, set
     assert boxes or found[0].tolist() != classes.tolist()
 
 
-@pytest.mark.parametrize("sets", [False, True])
-@pytest.mark.parametrize("name", ["size", "distinct"])
+@pytest.mark.parametrize(("name", "sets"), [("size", False), ("distinct", True)])
 def test_passing_by_bunches_of_classes_changes_nothing(name, sets):
     from tablecloak.kernels.class_state import LISTED_FROM
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tablecloak.kernels import kept
+from tablecloak.kernels.dispatch import COMPILED_FROM
 from tablecloak.kernels.kept import KernelLocator
 from tablecloak.kernels.loading import STEPS, warm_up
 from tablecloak.sample import census_policy, census_to_file
@@ -74,8 +75,8 @@ def test_its_demo_runs(elsewhere):
 
 def test_its_first_run_compiles_nothing(elsewhere):
     """With an empty home; numba says what it loads from its cache and what it writes there."""
-    census_to_file(elsewhere / "census.csv", 30_000)
-    policy = census_policy().replace("algorithm: mondrian", "algorithm: auto")
+    census_to_file(elsewhere / "census.csv", COMPILED_FROM)
+    policy = census_policy().replace("algorithm: mondrian", "algorithm: {kind: auto, effort: fast}")
     (elsewhere / "policy.yaml").write_text(policy)
     home = elsewhere / "home"
     home.mkdir()
