@@ -60,7 +60,7 @@ def preload(n_tuples: int, *, refines: bool = False) -> None:
         return
 
     def load() -> None:
-        with uncollected():
+        with _uncollected():
             warm_up(step for step in needed(refines=refines) if step.is_kept)
 
     thread = threading.Thread(target=load, daemon=True)
@@ -75,8 +75,8 @@ def warm_up(steps: Iterable[Step]) -> None:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Without looks for garbage: a compiler makes a hundred thousand things that stay."""
+def _uncollected() -> Iterator[None]:
+    """Without looks for garbage: loading a compiler makes a hundred thousand things that stay."""
     was_on = gc.isenabled()
     gc.disable()
     try:
