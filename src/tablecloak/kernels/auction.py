@@ -40,7 +40,7 @@ MOST_RISE, MOST_FALL, MOST_BID = 1.5, 0.5, 1.3
 # Classes that are given up together, at most; tuples of which the one that bids least of its price is where they are.
 GIVEN_UP, CONTENDERS = 10, 3
 # Lots that are looked at for neighbours.
-LOOKS = 16
+LOOKS = 8
 # Tries for each tuple, at most: where lots are few, none of them costs much, and none saves anything.
 MOST_TRIES = 40
 # The share of the work after which a try may cost nothing more.
@@ -461,12 +461,12 @@ def _sink(floor, at, n):
 
 
 @leaf_jit
-def _sell(floor, lots, prices, n_wanted, least):
-    """Sell lots, always the one that gains most: (classes made, what they cost, tuples looked at)."""
+def _sell(floor, lots, prices, n_wanted, least, most):
+    """Sell lots, always the one that gains most, until they cost too much: (classes made, cost, tuples looked at)."""
     n_fresh, cost, work = np.int64(0), np.int64(0), n_wanted
     for at in range(n_wanted // 2 - 1, -1, -1):
         _sink(floor, np.int64(at), n_wanted)
-    while n_wanted > 0 and floor.unused[-1] > 0:
+    while n_wanted > 0 and floor.unused[-1] > 0 and cost < most:
         b = floor.wanted[0]
         work += lots.start[b + 1] - lots.start[b]
         is_enough, gain = _bid(floor, lots, b, least, np.int64(-1))
@@ -497,10 +497,12 @@ def _nearest(floor, prices, i, n_near, n_fresh, most):
         base, total = floor.size[g] * floor.price[g], floor.size[g] + w
         if floor.size[g] <= 0 or total * floor.price[g] - base >= most:
             continue
-        price = np.int64(0)
+        limit, price = (most + base) // total, np.int64(0)
         for d in range(floor.codes.shape[1]):
             lo, hi = min(floor.box[0, g, d], floor.codes[i, d]), max(floor.box[1, g, d], floor.codes[i, d])
             price += cell_price(prices, d, lo, hi)
+            if price > limit:
+                break
         if total * price - base < most:
             chosen, most = g, total * price - base
     return chosen, most
@@ -598,7 +600,7 @@ def _try_once(floor, lots, prices, least, slack, seed):
     if n_left > 1:
         _rank_offers(floor, n)
         n_wanted, looked = _call(floor, lots, n, least)
-        n_fresh, cost, more = _sell(floor, lots, prices, n_wanted, least)
+        n_fresh, cost, more = _sell(floor, lots, prices, n_wanted, least, before + slack)
         work += looked + more
         if cost < before + slack:
             is_placed, n_joins, added = _place_rest(floor, prices, n, n_near, n_fresh, before + slack - cost)

@@ -68,12 +68,12 @@ EFFORTS = {
     "balanced": _Effort(
         rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
         pools=400, boxes=3, varied=5, plain=1, box_pairs=100_000_000, work=10_000, unboxed=6,
-        sales=8_000, all_sales=200_000_000, auctioned=400_000, auctions=2,
+        sales=4_000, all_sales=80_000_000, auctioned=400_000, auctions=2,
     ),
     "best": _Effort(
         rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
         pools=1 << 30, boxes=4, varied=8, plain=1, box_pairs=1_000_000_000, work=50_000,
-        sales=100_000, all_sales=2_000_000_000, auctioned=1 << 60, auctions=6,
+        sales=30_000, all_sales=600_000_000, auctioned=1 << 60, auctions=4,
     ),
 }  # fmt: skip
 
