@@ -56,6 +56,7 @@ class AuctionSteps(NamedTuple):
     listing: int  # while boxes are listed, at most
     work: int  # while classes are given up and sold anew
     nearly: int = 100  # a box is a lot if its dearest records, paying this many percent of what they do, pay its price
+    together: int = GIVEN_UP  # classes that are given up in one try, at most
     slack: float = 0.0  # a try may cost so much more, in mean losses of a class; less and less, in the end nothing
     turn: int = 0  # which round this is: another one tries other classes
 
@@ -365,10 +366,10 @@ def _look_around(floor, lots, i, seed):
 
 
 @leaf_jit
-def _give_up(floor, i, n_near, seed):
+def _give_up(floor, i, n_near, together, seed):
     """Give up the class of a tuple and some of those nearby: (how many, tuples, what they cost, seed)."""
     seed = next_random(seed)
-    most = 2 + seed // 256 % (GIVEN_UP - 1)
+    most = 2 + seed // 256 % (together - 1)
     floor.left[0], n_left = floor.class_of[i], np.int64(1)
     floor.score[floor.class_of[i]] = 0
     while n_left < most:
@@ -587,14 +588,14 @@ def _rank_offers(floor, n):
 
 
 @inner_jit
-def _try_once(floor, lots, prices, least, slack, seed):
+def _try_once(floor, lots, prices, least, together, slack, seed):
     """Give up some classes and sell their tuples anew, if that costs little more: (saved, tuples looked at, seed)."""
     nothing = np.int64(0)
     i, seed = _dearest_of_some(floor, seed)
     if i < 0:
         return nothing, np.int64(CONTENDERS), seed
     n_near, work, seed = _look_around(floor, lots, i, seed)
-    n_left, n, before, seed = _give_up(floor, i, n_near, seed)
+    n_left, n, before, seed = _give_up(floor, i, n_near, together, seed)
     work += n_near * n_left + n
     n_fresh, n_joins, cost, is_placed = nothing, nothing, before, False
     if n_left > 1:
@@ -642,7 +643,7 @@ def _auction(codes, weights, class_of, n_classes, prices, least, group, price, n
     while work < steps.work and n_tries < n * MOST_TRIES and stop[0] == 0:
         n_tries += 1
         slack = np.int64(most_slack * max(0.0, 1.0 - work / (COOLED * steps.work)))
-        more, looked, seed = _try_once(floor, lots, prices, least, slack, seed)
+        more, looked, seed = _try_once(floor, lots, prices, least, steps.together, slack, seed)
         saved += more
         work += looked + 1
     return saved
