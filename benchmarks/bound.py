@@ -29,7 +29,7 @@ IntArray = NDArray[np.int64]
 # Boxes that are kept between rounds: those whose dearest records pay nearly their cost, with so many times k of them.
 NEARLY, LISTED = 0.9, 3
 # Rounds between two walks through all boxes.
-BETWEEN = 10
+BETWEEN = 5
 # Records in all lists.
 ROOM = 40_000_000
 
@@ -212,11 +212,16 @@ def _paying(box_cost, box_start, member, weight, price, rank, k):  # type: ignor
 
 def bound(tuples: Tuples, k: int, rounds: int) -> float:
     """GCP that no release with classes of k records or more goes below."""
-    n = len(tuples.weight)
     if tuples.n_records < k:
         return 1.0
+    return float((proven_prices(tuples, k, rounds) * tuples.weight).sum()) / tuples.n_records
+
+
+def proven_prices(tuples: Tuples, k: int, rounds: int) -> FloatArray:
+    """Of each tuple a price, such that in no box the k dearest records pay more than the box costs."""
+    n = len(tuples.weight)
     price = _cheapest(tuples, k)
-    best, step = 0.0, 0.5
+    best, step = np.zeros(n), 0.5
     boxes = (np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64))
     for i in range(rounds):
         order = np.argsort(-price, kind="stable")
@@ -224,7 +229,7 @@ def bound(tuples: Tuples, k: int, rounds: int) -> float:
             worst, cost, start, member, _ = _boxes(tuples, price, order, k, NEARLY, ROOM)
             boxes = (cost, start, member)
             proven = np.where(np.isinf(worst), 0.0, price / np.maximum(worst, 1.0))
-            best = max(best, float((proven * tuples.weight).sum()) / tuples.n_records)
+            best = max(best, proven, key=lambda prices: float(prices @ tuples.weight))
         rank = np.empty(n, np.int64)
         rank[order] = np.arange(n)
         paying = _paying(*boxes, tuples.weight, price, rank, k)

@@ -1,8 +1,9 @@
 """How the time of `auto` grows with the table: seconds for more and more rows, against n log n.
 
-    python -m benchmarks.growth [--rows 30000,100000,1000000] [--effort fast,balanced] [--k 10] [--page FILE]
+    python -m benchmarks.growth [--rows 30000,100000] [--effort fast,balanced] [--k 10] [--columns 0] [--page FILE]
 
-The table is the census of `tablecloak.sample`: eight quasi-identifiers, nearly every row is different. Each size
+The table is the census of `tablecloak.sample`: eight quasi-identifiers, nearly every row is different. With --columns
+it is one of so many made-up quasi-identifiers, whose values depend on eight kinds of people. Each size
 has a process of its own. Seconds are processor seconds of all threads for the search alone, after one run that compiles
 kernels. The last column is the growth of the seconds since the size before over that of n log n: at most 1 is no
 faster than n log n.
@@ -18,11 +19,19 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
 
 from benchmarks.tables import replace_between
 
+if TYPE_CHECKING:
+    from tablecloak.data.coded import CodedTable
+
 DEFAULT_ROWS = "30000,100000,1000000,10000000"
+N_VALUES = (2, 3, 5, 8, 12, 20, 40)  # of the categories of a made-up table, in turn
+KINDS = 8  # of people in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +52,47 @@ class Growth:
         return self.seconds / before.seconds / expected
 
 
-def search(effort: str, k: int, n_rows: int) -> Growth:
-    from tablecloak.algorithms.base import Problem
-    from tablecloak.algorithms.topdown.auto import Auto
+def people(n_rows: int, n_columns: int) -> pl.DataFrame:
+    """Made-up people with many columns, every fourth a number, which depend on each other."""
+    random = np.random.default_rng(0)
+    kind = random.integers(0, KINDS, n_rows)
+    columns: dict[str, pl.Series] = {}
+    for c in range(n_columns):
+        if c % 4 == 3:
+            columns[f"number{c}"] = pl.Series(random.normal(5 * kind + c, 8).round().clip(0, 200).astype(np.int64))
+            continue
+        shares = random.dirichlet(np.full(N_VALUES[c % len(N_VALUES)], 0.5), KINDS).cumsum(axis=1)
+        values = (shares[kind] < random.random(n_rows)[:, None]).sum(axis=1).clip(0, shares.shape[1] - 1)
+        columns[f"category{c}"] = pl.Series([f"v{v:02}" for v in values.tolist()])
+    return pl.DataFrame(columns).with_columns(pl.col(pl.String).cast(pl.Categorical))
+
+
+def load(n_rows: int, k: int, n_columns: int) -> CodedTable:
+    """The census, or a made-up table of so many columns."""
+    from tablecloak.engines.base import QuasiColumn
     from tablecloak.engines.local.engine import LocalEngine, table_of
-    from tablecloak.models.base import Goal
-    from tablecloak.models.k_anonymity import KAnonymity
     from tablecloak.policy.load import parse_policy
-    from tablecloak.progress import silent
     from tablecloak.release.plan import make_plan
     from tablecloak.sample.census import census, census_policy
 
+    if n_columns:
+        frame = people(n_rows, n_columns)
+        quasi = [QuasiColumn(c, None, 1.0) for c in frame.columns]
+        return LocalEngine().contingency(table_of(frame), quasi, [], by_row=False).table
     frame = census(n_rows)
     plan = make_plan(parse_policy(census_policy(k), name="census", base=Path()), frame.columns)
     source = table_of(frame)
-    table = LocalEngine().contingency(source, plan.quasi_columns(source), [], by_row=False).table
+    return LocalEngine().contingency(source, plan.quasi_columns(source), [], by_row=False).table
+
+
+def search(effort: str, k: int, n_rows: int, n_columns: int = 0) -> Growth:
+    from tablecloak.algorithms.base import Problem
+    from tablecloak.algorithms.topdown.auto import Auto
+    from tablecloak.models.base import Goal
+    from tablecloak.models.k_anonymity import KAnonymity
+    from tablecloak.progress import silent
+
+    table = load(n_rows, k, n_columns)
     begin = time.process_time()
     algorithm: Any = Auto  # its fields are made by a decorator, which type checkers do not see
     solution = algorithm(effort=effort).solve(Problem(table, Goal((KAnonymity(k=k),)), 2), silent)
@@ -67,9 +102,9 @@ def search(effort: str, k: int, n_rows: int) -> Growth:
     return Growth(effort, n_rows, table.n_tuples, lost, seconds)
 
 
-def measured(effort: str, k: int, n_rows: int) -> Growth:
+def measured(effort: str, k: int, n_rows: int, n_columns: int) -> Growth:
     """The same in a process of its own."""
-    asked = json.dumps({"effort": effort, "k": k, "n_rows": n_rows})
+    asked = json.dumps({"effort": effort, "k": k, "n_rows": n_rows, "n_columns": n_columns})
     command = [sys.executable, "-m", "benchmarks.growth", "--child", asked]
     return Growth(**json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout))
 
@@ -94,6 +129,7 @@ def main() -> None:
     parser.add_argument("--rows", default=DEFAULT_ROWS)
     parser.add_argument("--effort", default="fast")
     parser.add_argument("--k", type=int, default=10)
+    parser.add_argument("--columns", type=int, default=0, help="of a made-up table in place of the census")
     parser.add_argument("--page", type=Path, help="put the table between the marks of this page")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -103,7 +139,7 @@ def main() -> None:
     found = []
     for effort in given.effort.split(","):
         for n in given.rows.split(","):
-            found.append(measured(effort, given.k, int(n)))
+            found.append(measured(effort, given.k, int(n), given.columns))
             print(found[-1], flush=True)
     print(table_of_growth(found))
     if given.page:

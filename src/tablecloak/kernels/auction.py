@@ -40,7 +40,7 @@ MOST_RISE, MOST_FALL, MOST_BID = 1.5, 0.5, 1.3
 # Classes that are given up together, at most; tuples of which the one that bids least of its price is where they are.
 GIVEN_UP, CONTENDERS = 10, 3
 # Lots that are looked at for neighbours.
-LOOKS = 16
+LOOKS = 8
 # Tries for each tuple, at most: where lots are few, none of them costs much, and none saves anything.
 MOST_TRIES = 40
 # The share of the work after which a try may cost nothing more.
@@ -56,6 +56,7 @@ class AuctionSteps(NamedTuple):
     listing: int  # while boxes are listed, at most
     work: int  # while classes are given up and sold anew
     nearly: int = 100  # a box is a lot if its dearest records, paying this many percent of what they do, pay its price
+    together: int = GIVEN_UP  # classes that are given up in one try, at most
     slack: float = 0.0  # a try may cost so much more, in mean losses of a class; less and less, in the end nothing
     turn: int = 0  # which round this is: another one tries other classes
 
@@ -365,10 +366,10 @@ def _look_around(floor, lots, i, seed):
 
 
 @leaf_jit
-def _give_up(floor, i, n_near, seed):
+def _give_up(floor, i, n_near, together, seed):
     """Give up the class of a tuple and some of those nearby: (how many, tuples, what they cost, seed)."""
     seed = next_random(seed)
-    most = 2 + seed // 256 % (GIVEN_UP - 1)
+    most = 2 + seed // 256 % (together - 1)
     floor.left[0], n_left = floor.class_of[i], np.int64(1)
     floor.score[floor.class_of[i]] = 0
     while n_left < most:
@@ -461,12 +462,12 @@ def _sink(floor, at, n):
 
 
 @leaf_jit
-def _sell(floor, lots, prices, n_wanted, least):
-    """Sell lots, always the one that gains most: (classes made, what they cost, tuples looked at)."""
+def _sell(floor, lots, prices, n_wanted, least, most):
+    """Sell lots, always the one that gains most, until they cost too much: (classes made, cost, tuples looked at)."""
     n_fresh, cost, work = np.int64(0), np.int64(0), n_wanted
     for at in range(n_wanted // 2 - 1, -1, -1):
         _sink(floor, np.int64(at), n_wanted)
-    while n_wanted > 0 and floor.unused[-1] > 0:
+    while n_wanted > 0 and floor.unused[-1] > 0 and cost < most:
         b = floor.wanted[0]
         work += lots.start[b + 1] - lots.start[b]
         is_enough, gain = _bid(floor, lots, b, least, np.int64(-1))
@@ -497,10 +498,12 @@ def _nearest(floor, prices, i, n_near, n_fresh, most):
         base, total = floor.size[g] * floor.price[g], floor.size[g] + w
         if floor.size[g] <= 0 or total * floor.price[g] - base >= most:
             continue
-        price = np.int64(0)
+        limit, price = (most + base) // total, np.int64(0)
         for d in range(floor.codes.shape[1]):
             lo, hi = min(floor.box[0, g, d], floor.codes[i, d]), max(floor.box[1, g, d], floor.codes[i, d])
             price += cell_price(prices, d, lo, hi)
+            if price > limit:
+                break
         if total * price - base < most:
             chosen, most = g, total * price - base
     return chosen, most
@@ -585,20 +588,20 @@ def _rank_offers(floor, n):
 
 
 @inner_jit
-def _try_once(floor, lots, prices, least, slack, seed):
+def _try_once(floor, lots, prices, least, together, slack, seed):
     """Give up some classes and sell their tuples anew, if that costs little more: (saved, tuples looked at, seed)."""
     nothing = np.int64(0)
     i, seed = _dearest_of_some(floor, seed)
     if i < 0:
         return nothing, np.int64(CONTENDERS), seed
     n_near, work, seed = _look_around(floor, lots, i, seed)
-    n_left, n, before, seed = _give_up(floor, i, n_near, seed)
+    n_left, n, before, seed = _give_up(floor, i, n_near, together, seed)
     work += n_near * n_left + n
     n_fresh, n_joins, cost, is_placed = nothing, nothing, before, False
     if n_left > 1:
         _rank_offers(floor, n)
         n_wanted, looked = _call(floor, lots, n, least)
-        n_fresh, cost, more = _sell(floor, lots, prices, n_wanted, least)
+        n_fresh, cost, more = _sell(floor, lots, prices, n_wanted, least, before + slack)
         work += looked + more
         if cost < before + slack:
             is_placed, n_joins, added = _place_rest(floor, prices, n, n_near, n_fresh, before + slack - cost)
@@ -640,7 +643,7 @@ def _auction(codes, weights, class_of, n_classes, prices, least, group, price, n
     while work < steps.work and n_tries < n * MOST_TRIES and stop[0] == 0:
         n_tries += 1
         slack = np.int64(most_slack * max(0.0, 1.0 - work / (COOLED * steps.work)))
-        more, looked, seed = _try_once(floor, lots, prices, least, slack, seed)
+        more, looked, seed = _try_once(floor, lots, prices, least, steps.together, slack, seed)
         saved += more
         work += looked + 1
     return saved

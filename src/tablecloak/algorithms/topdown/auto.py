@@ -66,16 +66,22 @@ EFFORTS = {
         sales=3_000, all_sales=50_000_000, auctioned=60_000,
     ),
     "balanced": _Effort(
-        rounds=1, sweeps=1, pairs=2_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
-        pools=400, boxes=1, varied=5, plain=1, box_pairs=100_000_000, work=5_000, unboxed=6,
-        sales=8_000, all_sales=200_000_000, auctioned=400_000, auctions=2,
+        rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
+        pools=400, boxes=3, varied=5, plain=1, box_pairs=100_000_000, work=10_000, unboxed=6,
+        sales=4_000, all_sales=80_000_000, auctioned=400_000, auctions=2,
     ),
     "best": _Effort(
         rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
         pools=1 << 30, boxes=4, varied=8, plain=1, box_pairs=1_000_000_000, work=50_000,
-        sales=100_000, all_sales=2_000_000_000, auctioned=1 << 60, auctions=6,
+        sales=30_000, all_sales=600_000_000, auctioned=1 << 60, auctions=4,
     ),
 }  # fmt: skip
+
+
+def _before_auction(effort: _Effort) -> _Effort:
+    """The same with the start that an auction needs: what is left of the time is better spent on selling."""
+    pairs, work = min(effort.pairs, 2_000_000), min(effort.work, 5_000)
+    return replace(effort, rounds=1, sweeps=1, pairs=pairs, boxes=1, work=work)
 
 
 # Without compiled kernels so many tuples are refined, those that lose most: numpy pays for every one it looks at.
@@ -200,6 +206,8 @@ class Auto:
         effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
         if not is_slow and (not is_compiled or _has_distances(rules)):
             effort = replace(effort, boxes=0, rounds=max(effort.rounds, effort.unboxed), sweeps=2)
+        sells = is_compiled and effort.sales > 0 and not len(rules.kind) and not is_set.any()
+        effort = _before_auction(effort) if sells else effort
         random, prices = rng.child(problem.seed, "auto"), make_prices(table.space, is_set)
         refinery = Refinery(
             problem, prices, rules, counted, is_whole, deadline, is_compiled,
@@ -229,12 +237,11 @@ class Auto:
                 losses = _losses(table, classes, is_set)
             if last.sum() - losses.sum() < WORTH * last.sum():
                 break
-        if is_compiled and effort.sales and not len(rules.kind) and not is_set.any():
-            for i in range(effort.auctions):
-                classes = self._auctioned(refinery, effort, i, classes, losses, progress)
-                last, losses = losses, _losses(table, classes, is_set)
-                if last.sum() - losses.sum() < WORTH * last.sum():
-                    break
+        for i in range(effort.auctions if sells else 0):
+            classes = self._auctioned(refinery, effort, i, classes, losses, progress)
+            last, losses = losses, _losses(table, classes, is_set)
+            if last.sum() - losses.sum() < WORTH * last.sum():
+                break
         return classes
 
     def _auctioned(
