@@ -58,7 +58,7 @@ output: release.parquet
 
 K = "{model: k-anonymity, k: 5}"
 L = "{model: l-diversity, l: 3, variant: distinct, sensitive: salary}"
-T = "{model: t-closeness, t: 0.05, distance: ordered, sensitive: salary}"
+T = "{model: t-closeness, t: 0.002, distance: ordered, sensitive: salary}"
 
 
 def test_a_tiny_limit_makes_shards_and_the_release_holds(tmp_path, monkeypatch):
