@@ -317,8 +317,8 @@ INPUTS = {
     f.__name__: f
     for f in (
         propose, split, descend, sizes, count_codes, cut_of_counts, add_codes, covers, leaves_of, count_leaves,
-        group_keys, refine, trim_blocks, search_boxes, auction, judge, unions, joined, grow, candidates, choose_wishes, nearest,
-        deal, deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
+        group_keys, refine, trim_blocks, search_boxes, auction, judge, unions, joined, grow, candidates, choose_wishes,
+        nearest, deal, deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
     )
 }  # fmt: skip
 
