@@ -204,9 +204,9 @@ def main(given: Sequence[str] | None = None) -> int:
     if chosen.measure:
         print(json.dumps({**run_case(*chosen.measure), "peak_bytes": tree_peak_bytes()}))
         return 0
-    from tablecloak.algorithms import ALGORITHMS
+    from tablecloak.registry import known
 
-    every = [name for name, a in ALGORITHMS.items() if a.forms_classes]
+    every = [name for name, a in known("algorithms").items() if a.forms_classes]
     names = chosen.algorithms.split(",") if chosen.algorithms else every
     console, cases = Console(width=max(Console().width, 160)), list[Case]()
     with data_folder() as folder:

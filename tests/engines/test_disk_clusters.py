@@ -18,7 +18,7 @@ from tablecloak.engines.base import QuasiColumn
 from tablecloak.engines.disk import cluster_tables as disk_clusters
 from tablecloak.engines.disk import engine as duck
 from tablecloak.engines.disk.cluster_tables import DiskRecords
-from tablecloak.engines.disk.coding import StoredCoder
+from tablecloak.engines.disk.coding import Needs
 from tablecloak.engines.disk.engine import DuckEngine
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.io.sources import Source
@@ -187,7 +187,7 @@ def test_centroids_that_do_not_fit_are_refused(tmp_path, monkeypatch):
 
 
 def test_rows_beyond_memory_are_only_refused_to_methods_that_need_them_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(StoredCoder, "_rows_at_once", lambda self, n_words: 100)
+    monkeypatch.setattr(Needs, "tuples_at_once", 100)
     assert pipeline.run(written(tmp_path), engine="duckdb", memory="1GB").verification.holds
     (tmp_path / "policy.yaml").write_text(policy_of("oka", ["{model: k-anonymity, k: 4}"]))
     with pytest.raises(IncompatibleChoice, match="needs all of them at once"):

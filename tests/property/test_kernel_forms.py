@@ -157,6 +157,15 @@ def refine(random):
     return given, {"steps": steps, "seed": 5, "stop": np.zeros(1, np.int64)}
 
 
+def trim_blocks(random):
+    (codes, weights, values, classes, prices, rules), how = refine(random)
+    BY_NAME["refine"].plain(codes, weights, values, classes, prices, rules, **how)
+    classes = np.unique(classes, return_inverse=True)[1].reshape(-1)
+    twice = [np.concatenate([part, part]) for part in (codes, weights, values, classes)]
+    starts, n_classes = np.array([0, len(codes), 2 * len(codes)]), np.full(2, classes.max() + 1)
+    return (*twice, starts, n_classes, prices, rules), {"stop": np.zeros(1, np.int64)}
+
+
 def search_boxes(random):
     table, prices, given = block(random, sets=bool(random.random() < 0.5))
     levels = make_levels(table.space, prices, np.arange(table.space.n_dims), None)
@@ -308,8 +317,8 @@ INPUTS = {
     f.__name__: f
     for f in (
         propose, split, descend, sizes, count_codes, cut_of_counts, add_codes, covers, leaves_of, count_leaves,
-        group_keys, refine, search_boxes, auction, judge, unions, joined, grow, candidates, choose_wishes, nearest,
-        deal, deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
+        group_keys, refine, trim_blocks, search_boxes, auction, judge, unions, joined, grow, candidates, choose_wishes,
+        nearest, deal, deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
     )
 }  # fmt: skip
 

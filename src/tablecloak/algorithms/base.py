@@ -20,13 +20,19 @@ from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.registry import register
 from tablecloak.rng import Secret
-from tablecloak.stats.classes import ClassStats
+from tablecloak.stats.classes import ClassStats, SensitiveDomain
 
 if TYPE_CHECKING:
     from tablecloak.algorithms.one_pass.pile_dealing import Dealing
     from tablecloak.kernels.loading import Step
 
 A = TypeVar("A")
+# What a search holds for every tuple, in bytes, besides three copies of its key.
+TUPLE_BYTES = 72
+# The same for every count of a value: a histogram of large nodes, with what a model makes of it.
+COUNT_BYTES = 220
+# Nodes below this many tuples are counted a few at a time.
+COUNTED_AT_ONCE = 1 << 17
 BLOCK = 1 << 18  # classes whose losses are looked up at once: there may be millions
 # Why a search that goes from coarse to fine, and stops where the goal fails, refuses models.
 FINER = "a finer table can satisfy {models} where a coarser one does not, so it would be missed"
@@ -260,6 +266,14 @@ class Algorithm(Protocol):
         """What a search among so many tuples uses in its compiled form, as far as it takes long to compile."""
         return ()
 
+    def bytes_per_tuple(self, goal: Goal, sensitive: Sequence[SensitiveDomain]) -> float:
+        """What the search holds for every tuple, besides three copies of its key: shards are cut by it."""
+        return TUPLE_BYTES + bytes_of_counts(goal, sensitive)
+
+    def refines(self, n_tuples: int) -> bool:  # noqa: ARG002
+        """Whether a table of this many tuples needs the kernels that build classes anew, which take long to load."""
+        return False
+
     def remarks(self, n_tuples: int) -> tuple[str, ...]:  # noqa: ARG002
         """What a run says about the search for a table of this many tuples."""
         return ()
@@ -269,6 +283,16 @@ class Algorithm(Protocol):
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         """Find classes that satisfy the goal; the table as one class is known to satisfy it."""
+
+
+def bytes_of_counts(goal: Goal, sensitive: Sequence[SensitiveDomain]) -> float:
+    """What counting sensitive values holds for every tuple: the more of them there are, the nearer to one count each.
+
+    Large nodes are counted together, and each of them has a value at most as often as there are tuples.
+    """
+    if goal.is_only_size:
+        return 0.0
+    return sum(COUNT_BYTES * min(1.0, domain.n_values / COUNTED_AT_ONCE) for domain in sensitive)
 
 
 def if_not_monotone(goal: Goal, reason: str) -> str | None:

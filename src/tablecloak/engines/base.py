@@ -40,6 +40,8 @@ R = TypeVar("R")
 PERSON = "__tablecloak_person__"  # the column that says whose a record is
 # Which parts of a table, given as classes, satisfy the goal, so that each may be a shard.
 StandsAlone = Callable[[ClassStats], BoolArray]
+# What a search holds for every tuple where these attributes are counted, besides three copies of its key.
+BytesPerTuple = Callable[[Sequence[SensitiveDomain]], float]
 
 
 class OnDemand(Sequence[T]):
@@ -168,6 +170,7 @@ class Coding:
     codes: Mapping[str, Codes] = field(default_factory=dict)  # (n_rows,) by quasi-identifier, where rows are in memory
     counts: Sequence[IntArray] = ()  # (n_codes,) records with each code by quasi-identifier, where these were counted
     rows: Any = None  # how the engine finds its rows again
+    needs: Any = None  # what a search takes, where an engine has planned that
 
     @property
     def table(self) -> CodedTable:
@@ -357,13 +360,15 @@ class Engine(Protocol):
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
-        stands_alone: StandsAlone | None = None, progress: Progress = silent,
+        stands_alone: StandsAlone | None = None, bytes_per_tuple: BytesPerTuple | None = None,
+        progress: Progress = silent,
     ) -> Coding:  # fmt: skip
         """Code the quasi-identifiers and sensitive attributes.
 
         Args:
             by_row: every row is a tuple of its own.
             stands_alone: which parts of the table may be searched for themselves; None: only all of it.
+            bytes_per_tuple: what the search will hold, by which an engine with a limit sizes the parts.
         """
 
     def solve(self, coding: Coding, search: ShardSearch) -> Answer:

@@ -96,7 +96,11 @@ def _written_values(
     if not types:
         return
     as_text, names = source.as_texts(types), list(types)
-    batches = [read_frame(as_text, columns=names)] if in_memory else stream_source(as_text, names, {}, BATCH_ROWS)
+    batches = (
+        [read_frame(as_text, columns=names, is_sound=True)]
+        if in_memory
+        else stream_source(as_text, names, {}, BATCH_ROWS)
+    )
     for batch in batches:
         for name, type_ in types.items():
             texts = batch[name].drop_nulls().unique().alias("text").cast(pl.String).to_frame()

@@ -29,6 +29,7 @@ def read_frame(
     columns: Sequence[str] | None = None,
     categorical: Collection[str] = (),
     labels: Mapping[str, Sequence[str]] | None = None,
+    is_sound: bool = False,
 ) -> pl.DataFrame:
     """The table in a file, a folder of files or a database, in row order, with only the given columns.
 
@@ -38,6 +39,7 @@ def read_frame(
     Args:
         labels: all values that text columns are expected to have, which makes reading them faster: such a column is an
             Enum of them if it holds nothing else.
+        is_sound: the file was read before, so nobody needs to look again whether its rows are as wide as its header.
 
     Raises: DataError naming the file, the column and the row of what cannot be read, never the value.
     """
@@ -54,7 +56,7 @@ def read_frame(
         return read_parts(
             source, layout, wanted, lambda part, names: _read_one(part, sniff(part), names, categorical, labels)
         )
-    return _read_one(source, layout, wanted, categorical, labels)
+    return _read_one(source, layout, wanted, categorical, labels, is_sound=is_sound)
 
 
 def _read_one(
@@ -63,8 +65,10 @@ def _read_one(
     wanted: list[str],
     categorical: Collection[str],
     labels: Mapping[str, Sequence[str]] | None,
+    *,
+    is_sound: bool = False,
 ) -> pl.DataFrame:
-    return format_called(layout.format).read(Reading(source, layout, wanted, categorical, labels or {}))
+    return format_called(layout.format).read(Reading(source, layout, wanted, categorical, labels or {}, is_sound))
 
 
 def read_slice(

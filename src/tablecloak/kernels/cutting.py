@@ -188,7 +188,7 @@ def _present(keys, weights, a, b, space, d, lo, hi, dense, codes, counts):
     mask = space.layout.mask[d]
     span = hi - lo + 1
     n_present = np.int64(0)
-    if span <= dense.size:
+    if span <= dense.size and span < 8 * block.size + 64:  # few codes of many are sooner sorted than looked for
         if weights.size == 0:
             for i in range(block.size):
                 dense[np.int64((block[i] >> shift) & mask) - lo] += 1
@@ -444,8 +444,38 @@ def _cut_by_width(keys, weights, a, b, space, tried, min_size, relaxed, total, l
 
 
 @inner_jit
+def _cut_by_own_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, dense, codes, counts):
+    """The cut that saves most loss on its own dimension: (dimension, cut, -1)."""
+    most = np.empty(space.n_dims)
+    for d in range(space.n_dims):
+        most[d] = -1.0 if tried[d] or lo[d] >= hi[d] else total * _loss(space, d, lo[d], hi[d])
+    best_dim, best_cut, best = np.int64(-1), np.int64(-1), -1.0
+    for _ in range(space.n_dims):
+        dim = np.int64(0)
+        for d in range(space.n_dims):
+            if most[d] > most[dim]:
+                dim = np.int64(d)
+        # no cut saves more than its dimension loses, so those that lose little need not be looked at
+        if most[dim] < 0 or most[dim] + 1e-9 * total < best:
+            break
+        most[dim] = -1.0
+        n_present = _present(keys, weights, a, b, space, dim, lo[dim], hi[dim], dense, codes, counts)
+        saving_cut, saving = _saving_cut(space, dim, codes, counts, n_present, total, min_size)
+        if saving_cut < 0:
+            continue
+        even_cut, balance = _balanced_cut(space, dim, codes, counts, n_present, total, min_size)
+        step_cut, step_saving = _descent_cut(space, dim, codes, counts, n_present, total, min_size)
+        cut, score = _best_of_three(even_cut, balance, saving_cut, saving, step_cut, step_saving)
+        if score > best or (score == best and dim < best_dim):
+            best, best_dim, best_cut = score, dim, cut
+    return best_dim, best_cut, np.int64(-1)
+
+
+@inner_jit
 def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, dense, codes, counts):
     """The cut that saves most loss, looking at all dimensions: (dimension, cut, -1)."""
+    if b - a > space.exact_up_to:  # far from the leaves the own dimension decides
+        return _cut_by_own_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, dense, codes, counts)
     n_dims = space.n_dims
     lo1 = np.empty(n_dims, np.int64)
     hi1 = np.empty(n_dims, np.int64)
@@ -459,16 +489,11 @@ def _cut_by_saving(keys, weights, a, b, space, tried, min_size, total, lo, hi, d
         if tried[d] or lo[d] >= hi[d]:
             continue
         n_present = _present(keys, weights, a, b, space, d, lo[d], hi[d], dense, codes, counts)
-        even_cut, balance = _balanced_cut(space, d, codes, counts, n_present, total, min_size)
-        saving_cut, saving = _saving_cut(space, d, codes, counts, n_present, total, min_size)
+        even_cut, _balance = _balanced_cut(space, d, codes, counts, n_present, total, min_size)
+        saving_cut, _saving = _saving_cut(space, d, codes, counts, n_present, total, min_size)
         if saving_cut < 0:
             continue
         step_cut, step_saving = _descent_cut(space, d, codes, counts, n_present, total, min_size)
-        if b - a > space.exact_up_to:  # far from the leaves the own dimension decides
-            cut, score = _best_of_three(even_cut, balance, saving_cut, saving, step_cut, step_saving)
-            if score > best:
-                best, best_dim, best_cut = score, np.int64(d), cut
-            continue
         if step_cut >= 0 and step_saving > best:
             best, best_dim, best_cut = step_saving, np.int64(d), step_cut
         for candidate in range(2):

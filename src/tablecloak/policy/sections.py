@@ -99,7 +99,9 @@ def default_algorithm() -> Any:
 class Spec(BaseModel):
     """A mapping of a policy: unknown keys are errors, and a bare text may stand for one of its keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False, defer_build=True
+    )
     shorthand: ClassVar[str | None] = None
 
     @model_validator(mode="wrap")

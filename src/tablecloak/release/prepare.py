@@ -107,7 +107,7 @@ def read(
         plan = shape.plan(
             policy, layout.names, delimiter=delimiter, location=location, is_reported=is_reported, secret=secret
         )
-        preload(layout.n_rows_hint or 0, refines=plan.algorithm.name == "auto")
+        preload(layout.n_rows_hint or 0, refines=plan.algorithm.refines(layout.n_rows_hint or 0))
         table_source = _letter_by_letter(read_as, layout, plan)
         # a release does not hold its originals
         plan = plan if source.is_frame else replace(plan, source=source.settled(layout))

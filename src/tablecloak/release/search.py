@@ -14,6 +14,7 @@ from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Coding, Engine, OnDisk
+from tablecloak.engines.disk.rows import Shards
 from tablecloak.errors import CloakError, GoalNotMet, IncompatibleChoice
 from tablecloak.kernels import dispatch
 from tablecloak.kernels.compiling import compile_kernels, missing
@@ -28,6 +29,7 @@ from tablecloak.values.amounts import show_seconds
 BEGINS_AT_ONCE = 50_000  # records up to which nobody asks how long a search will take
 SAMPLES = (1000, 3000)  # records whose search tells it
 READ_UP_TO = 1_000_000  # records of a table on disk that are read to draw samples
+SAMPLED = 100_000  # of more records, those that are kept when all of them are read past
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,9 +120,13 @@ def expected_seconds(prepared: Prepared[Any]) -> float | None:
     """
     algorithm, plan, shards = prepared.plan.algorithm, prepared.plan, prepared.coding.shards
     size, n = max(1, plan.goal.min_size), prepared.coding.n_tuples
-    if algorithm.dealing is not None and prepared.engine.name != "local" and n > READ_UP_TO:
+    if n > READ_UP_TO and isinstance(shards, Shards):
+        records = shards.sample(SAMPLED)
+    elif n > READ_UP_TO and algorithm.dealing is not None and prepared.engine.name != "local":
         return None  # the one shard there is would have to fit memory
-    costs = [(m, float(algorithm.comparisons(m, size) or m), _sample_seconds(shards[0], plan, m)) for m in SAMPLES]
+    else:
+        records = shards[0]
+    costs = [(m, float(algorithm.comparisons(m, size) or m), _sample_seconds(records, plan, m)) for m in SAMPLES]
     (n_few, few, took_few), (n_many, many, took_many) = costs
     if took_few is None or took_many is None:
         return None

@@ -13,8 +13,17 @@ import numpy as np
 from pydantic import Field
 
 from tablecloak import rng
-from tablecloak.algorithms.base import LoweringLimit, Problem, Solution, TupleOrder, algorithm, if_not_monotone
+from tablecloak.algorithms.base import (
+    LoweringLimit,
+    Problem,
+    Solution,
+    TupleOrder,
+    algorithm,
+    bytes_of_counts,
+    if_not_monotone,
+)
 from tablecloak.algorithms.merge_classes import renumbered
+from tablecloak.algorithms.topdown._large import BUDGET, LARGE, Trimming, merged
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
@@ -32,7 +41,7 @@ from tablecloak.kernels.rules import MOST_KEPT, RuleKind, Rules, make_rules, onl
 from tablecloak.models.base import Goal, PrivacyModel, Rule
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import AUCTION, REFINE, SEARCH_BOXES, Progress, silent, tell_better, tell_groups
-from tablecloak.stats.classes import Counted
+from tablecloak.stats.classes import Counted, SensitiveDomain
 from tablecloak.values.amounts import most_of
 
 
@@ -96,6 +105,8 @@ HARD = 0.25
 MOST_NEAR = 8
 NOISE = 0.3
 POLL_SECONDS = 0.1
+# What a search holds for every tuple, in bytes: orders and classes of tuples, and codes of those that are refined.
+REFINED_BYTES = 200
 # Tuples of a block of an auction: more have too many lots.
 BLOCK = 25_000
 # Tuples that an auction may look at while it lists its lots, for each tuple of its block.
@@ -123,6 +134,8 @@ class Auto:
     cuts lose much, classes grown towards it are another start. Equal rows stay together.
     Tables of 400 different rows and more are searched by compiled kernels, whatever the effort; smaller ones, and all
     where numba is not installed (a run says so), are refined without box search and auction, the dearest rows first.
+    With effort `fast`, tables of 400,000 different rows and more get what gains most by the second alone: outliers of
+    classes that lose much are put elsewhere.
     Discernibility, entropy and losses for a target are those of other algorithms; what this one keeps low is NCP.
     Cost: near-linear in the number of different rows for a given effort: every phase may look at so many tuples for
     each of its own, whatever the size asked for. That is counted, so slow machines and fast ones release the same.
@@ -157,9 +170,41 @@ class Auto:
             # one to the other: only cuts are safe whose sides both satisfy the goal.
             cut = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
             return leave_out(problem, cut, most_of(problem.table.n_rows, self.suppression_limit))
+        if self._may_be_large(problem.table.n_tuples):
+            table, place = merged(problem.table)
+            if table.n_tuples >= LARGE:
+                solution = self._trimmed(replace(problem, table=table), progress)
+                return replace(solution, class_of_tuple=solution.class_of_tuple[place])
         table, place = _in_order(problem.table)
         solution = self._solved(replace(problem, table=table), progress)
         return replace(solution, class_of_tuple=solution.class_of_tuple[place])
+
+    def _may_be_large(self, n_tuples: int) -> bool:
+        """Whether a table of so many tuples, some of them perhaps equal, is searched by gain per second."""
+        return n_tuples >= LARGE and self.effort == "fast" and self.labels == "hierarchy" and has_compiler()
+
+    def _trimmed(self, problem: Problem, progress: Progress) -> Solution:
+        """Cuts, and outliers put elsewhere where classes lose most."""
+        deadline = time.monotonic() + self.seconds
+        start = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
+        table, random = problem.table, rng.child(problem.seed, "auto")
+        prices = make_prices(table.space, np.zeros(table.space.n_dims, bool))
+        rules, counted, is_whole = rules_of(problem.goal, table)
+        is_compiled = pays(table.n_tuples)
+        dims = dearest_first(table, prices, random)
+        refinery = Refinery(
+            problem, prices, rules, counted, is_whole, deadline, is_compiled, most_tuples=BUDGET, dims=dims
+        )
+        progress.start(REFINE, table.n_tuples)
+        trimming = Trimming(
+            problem, prices, rules, dims, refinery._values, is_whole, is_compiled,
+            is_over=lambda: refinery.is_over(progress),
+        )  # fmt: skip
+        solution = trimming(start)
+        budget = most_of(table.n_rows, self.suppression_limit)
+        if not budget:
+            return solution
+        return _solution(table, suppress(problem, solution, budget).class_of_tuple, np.zeros(len(dims), bool))
 
     def _solved(self, problem: Problem, progress: Progress) -> Solution:
         deadline = time.monotonic() + self.seconds
@@ -185,7 +230,16 @@ class Auto:
             return ()
         rules = [] if goal.counts_persons else [rule for m in goal.models if (rule := _rule(m.in_search))]
         boxes = not any(rule.kind >= RuleKind.EQUAL_DISTANCE for rule in rules)
-        return needed(refines=goal.is_monotone, boxes=boxes, auctions=not rules, as_sets=self.labels == "set")
+        refines = goal.is_monotone and self.refines(n_tuples)
+        return needed(refines=refines, boxes=boxes, auctions=not rules, as_sets=self.labels == "set")
+
+    def bytes_per_tuple(self, goal: Goal, sensitive: Sequence[SensitiveDomain]) -> float:
+        """What the search holds for every tuple, besides three copies of its key."""
+        return REFINED_BYTES + 2 * bytes_of_counts(goal, sensitive)
+
+    def refines(self, n_tuples: int) -> bool:
+        """Whether classes are built anew."""
+        return not self._may_be_large(n_tuples)
 
     def _is_compiled(self, n_tuples: int) -> bool:
         return pays(n_tuples, REFINED_FROM)

@@ -10,13 +10,13 @@ from typing import NoReturn
 import numpy as np
 import polars as pl
 
-from tablecloak.algorithms.base import CutTree
+from tablecloak.algorithms.base import TUPLE_BYTES, CutTree
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded import has_repeats, make_space
 from tablecloak.data.coder import Coder, Values
 from tablecloak.data.domain import Codes, Domain, domain_of, persons_of, sensitive_of
 from tablecloak.data.table import ColumnType
-from tablecloak.engines.base import Coding, QuasiColumn, SensitiveColumn, StandsAlone
+from tablecloak.engines.base import BytesPerTuple, Coding, QuasiColumn, SensitiveColumn, StandsAlone
 from tablecloak.engines.disk.rows import KeyFile, Rows, Shards
 from tablecloak.engines.disk.sql import KeyCounter
 from tablecloak.engines.disk.stream import StreamTable
@@ -165,9 +165,11 @@ def _join(
     return domain, _Joint(parts, widths, occurring)
 
 
-# A search on rows needs about this much for each of them, besides three copies of its key.
-BYTES_PER_ROW = 72
+# Of the memory for tables, what a search may fill: its results and batches of rows take the rest.
+SEARCHED_SHARE = 0.75
 SAMPLE = 1 << 16
+# A shard that no cut makes small enough may have so many times as many tuples as planned.
+MOST_BEYOND = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,45 @@ class CodingLimits:
     work: int  # of these, what tables may fill
     resident: int  # bytes taken before any table is held
     threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a search takes, planned before it begins."""
+
+    limits: CodingLimits
+    bytes_per_tuple: float
+
+    @property
+    def tuples_at_once(self) -> int:
+        """The largest shard."""
+        return int(self.limits.work * SEARCHED_SHARE / self.bytes_per_tuple)
+
+    def require_fit(self, coding: Coding) -> None:
+        """Refuse a search in memory on a table in one piece, or on a shard that cannot be cut, that does not fit.
+
+        Raises: IncompatibleChoice.
+        """
+        if coding.cuts is None and coding.n_tuples > self.tuples_at_once:
+            self.refuse(coding.n_tuples)
+        largest = max(coding.rows.sizes) * coding.n_tuples // max(1, coding.n_rows)  # tuples, about
+        if coding.cuts is not None and largest > MOST_BEYOND * self.tuples_at_once:
+            raise IncompatibleChoice(
+                f"about {largest:,} different tuples cannot be cut apart so that each part satisfies the goal, and "
+                f"they do not fit {_gigabytes(self.limits.memory)}",
+                hint=f"--memory {_gigabytes(self._needed(largest))}",
+            )
+
+    def refuse(self, n_tuples: int) -> NoReturn:
+        """Say how much memory all tuples at once would take."""
+        raise IncompatibleChoice(
+            f"{n_tuples:,} different tuples do not fit {_gigabytes(self.limits.memory)}, and this algorithm needs "
+            "all of them at once",
+            hint=f"--memory {_gigabytes(self._needed(n_tuples))}, or algorithm: auto or mondrian, which take shards",
+        )
+
+    def _needed(self, n_tuples: int) -> int:
+        return int(n_tuples * self.bytes_per_tuple / SEARCHED_SHARE) + self.limits.resident
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +236,7 @@ class StoredCoder:
         *,
         by_row: bool,
         stands_alone: StandsAlone | None,
+        bytes_per_tuple: BytesPerTuple | None,
         progress: Progress,
         earlier: Mapping[str, pl.Series],
     ) -> Coding:
@@ -210,7 +252,9 @@ class StoredCoder:
         layout = plan_layout([*(d.n_codes for d in domains), *(s.n_values for s in counted)])
         keys, totals = self._keys(stream, coders, layout, counted, progress)
         rows = Rows(self.folder.path, keys, make_space(domains, layout))
-        return self._coding(rows, domains, counted, totals, by_row=by_row, stands_alone=stands_alone)
+        each = TUPLE_BYTES if bytes_per_tuple is None else bytes_per_tuple(counted)
+        needs = Needs(self.limits, each + 24 * keys.n_words)
+        return self._coding(rows, domains, counted, totals, by_row=by_row, stands_alone=stands_alone, needs=needs)
 
     def _values(
         self,
@@ -283,38 +327,22 @@ class StoredCoder:
         *,
         by_row: bool,
         stands_alone: StandsAlone | None,
+        needs: Needs,
     ) -> Coding:
         """One shard where the rows, or else their different tuples, fit memory; several where they do not."""
-        n_rows, most = rows.keys.n_rows, self._rows_at_once(rows.keys.n_words)
+        n_rows, most = rows.keys.n_rows, needs.tuples_at_once
         grouped = None
         n_tuples = n_rows
         if n_rows > most:
             if not by_row and self._has_repeats(rows.keys):
                 grouped, n_tuples = self._grouped(rows)
-            if n_tuples > most and not (by_row and stands_alone is None):  # rows may stay on disk: see `require_fit`
+            if n_tuples > most and not (by_row and stands_alone is None):  # rows may stay on disk: see `Needs`
                 grouped = None
-                rows, n_tuples = self._cut_apart(rows, counted, totals, most, stands_alone, n_tuples)
+                rows, n_tuples = self._cut_apart(rows, counted, totals, needs, stands_alone, n_tuples)
         shards = Shards(rows, domains, counted, totals, by_row=by_row, grouped=grouped)
         if n_rows <= most and not by_row:
             n_tuples = shards[0].n_tuples
-        return Coding(domains, counted, n_rows, n_tuples, totals, shards, rows.cuts, rows=rows)
-
-    def require_fit(self, coding: Coding) -> None:
-        """Refuse a search in memory on a table in one piece that does not fit."""
-        n_words = coding.rows.keys.n_words
-        if coding.cuts is None and coding.n_tuples > self._rows_at_once(n_words):
-            self._refuse_whole(coding.n_tuples, n_words)
-
-    def _refuse_whole(self, n_tuples: int, n_words: int) -> NoReturn:
-        needed = int(n_tuples * (24 * n_words + BYTES_PER_ROW) / 0.75) + self.limits.resident
-        raise IncompatibleChoice(
-            f"{n_tuples:,} different tuples do not fit {_gigabytes(self.limits.memory)}, and this algorithm needs "
-            "all of them at once",
-            hint=f"--memory {_gigabytes(needed)}, or algorithm: auto or mondrian, which take shards",
-        )
-
-    def _rows_at_once(self, n_words: int) -> int:
-        return int(self.limits.work * 0.75 / (24 * n_words + BYTES_PER_ROW))
+        return Coding(domains, counted, n_rows, n_tuples, totals, shards, rows.cuts, rows=rows, needs=needs)
 
     @staticmethod
     def _has_repeats(keys: KeyFile) -> bool:
@@ -346,17 +374,18 @@ class StoredCoder:
         rows: Rows,
         counted: tuple[SensitiveDomain, ...],
         totals: dict[str, IntArray],
-        most: int,
+        needs: Needs,
         stands_alone: StandsAlone | None,
         n_tuples: int,
     ) -> tuple[Rows, int]:
         """Shards that fit memory one by one."""
         if stands_alone is None:
-            self._refuse_whole(n_tuples, rows.keys.n_words)
+            needs.refuse(n_tuples)
         about = self.folder.done("shard")
         if about is None:
             count = codes_in(rows.keys.chunks, rows.space, counted)
-            cuts, sizes = cut_apart(count, CutJudge(rows.space, counted, totals, most, stands_alone))
+            judge = CutJudge(rows.space, counted, totals, needs.tuples_at_once, stands_alone)
+            cuts, sizes = cut_apart(count, judge)
             parted = Rows(self.folder.path, rows.keys, rows.space, cuts, sizes)
             parted.split(lambda _: None)
             tree = {name: getattr(cuts, name).tolist() for name in CUTS}

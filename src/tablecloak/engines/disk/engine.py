@@ -21,6 +21,7 @@ from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.table import Order
 from tablecloak.engines.base import (
     Answer,
+    BytesPerTuple,
     Coding,
     OnDisk,
     Publication,
@@ -270,13 +271,21 @@ class DuckEngine:
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
-        stands_alone: StandsAlone | None = None, progress: Progress = silent,
+        stands_alone: StandsAlone | None = None, bytes_per_tuple: BytesPerTuple | None = None,
+        progress: Progress = silent,
     ) -> Coding:  # fmt: skip
         stream = _stream(table)
         collected = self._found[1] if self._found is not None and self._found[0] is stream.open else {}
         self._found = None
         return self._coder().code(
-            stream, quasi, sensitive, by_row=by_row, stands_alone=stands_alone, progress=progress, earlier=collected
+            stream,
+            quasi,
+            sensitive,
+            by_row=by_row,
+            stands_alone=stands_alone,
+            bytes_per_tuple=bytes_per_tuple,
+            progress=progress,
+            earlier=collected,
         )
 
     def _coder(self) -> StoredCoder:
@@ -287,7 +296,8 @@ class DuckEngine:
     def solve(self, coding: Coding, search: ShardSearch) -> Answer:
         if (on_disk := search.on_disk) is not None:
             return self._solve_on_disk(coding, on_disk)
-        self._coder().require_fit(coding)
+        if coding.needs is not None:
+            coding.needs.require_fit(coding)
         answers: list[Answer] = []
         offset = 0
         for i in range(len(coding.shards)):

@@ -222,6 +222,15 @@ class Shards(OnDemand[CodedTable]):
         keys = self.rows.shard_keys[index].load()
         return tuples_of(keys, space, self.domains, self.sensitive, self.totals, by_row=self.by_row)
 
+    def sample(self, n: int) -> CodedTable:
+        """Some rows from all over the table, about `n` of them, each a tuple of its own."""
+        step = max(1, self.rows.keys.n_rows // n)
+        keys = np.concatenate([chunk[:, ::step] for chunk in self.rows.keys.chunks()], axis=1)
+        return CodedTable(
+            self.domains, self.sensitive, self.rows.space, np.ascontiguousarray(keys), np.zeros(0, np.int64), None,
+            self.totals,
+        )  # fmt: skip
+
     def forget(self) -> None:
         """Free the memory of the shard that is held."""
         self._held = None

@@ -19,6 +19,7 @@ from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import (
     PERSON,
     Answer,
+    BytesPerTuple,
     Coding,
     Publication,
     QuasiColumn,
@@ -149,7 +150,8 @@ class LocalEngine:
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
-        stands_alone: StandsAlone | None = None, progress: Progress = silent,
+        stands_alone: StandsAlone | None = None, bytes_per_tuple: BytesPerTuple | None = None,
+        progress: Progress = silent,
     ) -> Coding:  # fmt: skip
         table = _local(table)
         coded = [

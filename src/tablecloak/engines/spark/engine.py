@@ -22,6 +22,7 @@ from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.base import (
     PERSON,
     Answer,
+    BytesPerTuple,
     Coding,
     Publication,
     QuasiColumn,
@@ -226,7 +227,8 @@ class SparkEngine:
 
     def contingency(
         self, table: Table, quasi: Sequence[QuasiColumn], sensitive: Sequence[SensitiveColumn], *, by_row: bool,
-        stands_alone: StandsAlone | None = None, progress: Progress = silent,
+        stands_alone: StandsAlone | None = None, bytes_per_tuple: BytesPerTuple | None = None,
+        progress: Progress = silent,
     ) -> Coding:  # fmt: skip
         if by_row:
             raise IncompatibleChoice(

@@ -33,6 +33,7 @@ class Reading:
     columns: list[str]
     categorical: Collection[str] = ()  # text columns that become Categorical
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)  # values that text columns are expected to have
+    is_sound: bool = False  # its rows were looked at before: all are as wide as the header
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,7 @@ class _Task:
     categorical: set[str]
     labels: Mapping[str, Sequence[str]]
     marks: _row_widths.Marks
+    is_sound: bool = False
 
     @property
     def is_partial(self) -> bool:
@@ -188,7 +189,8 @@ def _read_delimited(reading: Reading) -> pl.DataFrame:
     with _as_utf8(source, reading.layout) as (path, plain):
         marks = _row_widths.find_marks(path, plain, source.quote)
         categorical = set(reading.categorical)
-        frame = _read(_Task(path, source, plain, reading.columns, categorical, reading.labels, marks))
+        task = _Task(path, source, plain, reading.columns, categorical, reading.labels, marks, reading.is_sound)
+        frame = _read(task)
     return _clean(frame, marks, source.path)
 
 
@@ -306,7 +308,7 @@ def _lazy(task: _Task, dtypes: dict[str, pl.DataType]) -> pl.LazyFrame:
 def _may_be_ragged(frame: pl.DataFrame, task: _Task) -> bool:
     """Polars pads short rows, and cuts long ones when it reads only some columns."""
     n_columns = len(task.layout.names)
-    if n_columns == 1 or not (task.is_partial or frame[task.layout.names[-1]].has_nulls()):
+    if task.is_sound or n_columns == 1 or not (task.is_partial or frame[task.layout.names[-1]].has_nulls()):
         return False
     if not task.marks.quote:
         return not _row_widths.is_regular(task.path, task.layout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -242,6 +243,7 @@ def code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) 
     coding = engine.contingency(
         table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows, progress=progress,
         stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,
+        bytes_per_tuple=partial(plan.algorithm.bytes_per_tuple, plan.goal),
     )  # fmt: skip
     for domain in coding.sensitive:
         if domain.kind is Counted.WEIGHT:
