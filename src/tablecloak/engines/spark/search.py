@@ -129,16 +129,15 @@ class SolveTask:
     search: ShardSearch
     packing: KeyLayout
 
-    def __call__(self, table: Any) -> Any:
-        tuples = frame_of(table)
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        tuples = pl.concat([frame_of(batch) for batch in batches])
         coded = self.make_table(tuples.drop("shard"))
+        shard = int(tuples["shard"][0])
+        del tuples  # as large as what a search looks at
         solution = self.search(coded)
-        shard, sizes = int(tuples["shard"][0]), solution.sizes(coded)
-        del tuples
-        frames = [self._about(shard, coded, solution, sizes), self._tuples(shard, coded, solution)]
-        import pyarrow as pa
-
-        return pa.Table.from_batches([batch for frame in frames for batch in batches_of(frame)])
+        yield from batches_of(self._about(shard, coded, solution, solution.sizes(coded)))
+        for frame in self._tuples(shard, coded, solution):
+            yield from batches_of(frame)
 
     def _about(self, shard: int, coded: CodedTable, solution: Solution, sizes: IntArray) -> pl.DataFrame:
         """A few numbers for the driver, and the classes themselves for those who ask for them."""
@@ -157,17 +156,20 @@ class SolveTask:
         empty |= dict.fromkeys(labels_in(len(coded.domains)), pl.lit(None, pl.String))
         return frame.with_columns(**empty)
 
-    def _tuples(self, shard: int, coded: CodedTable, solution: Solution) -> pl.DataFrame:
-        classes, names = solution.class_of_tuple, labels_in(len(coded.domains))
+    def _tuples(self, shard: int, coded: CodedTable, solution: Solution) -> Iterator[pl.DataFrame]:
+        """What tuples are called, some at a time: their labels take more memory than they do."""
+        names, published = labels_in(len(coded.domains)), solution.published(coded.domains).values()
         weights = coded.weights if len(coded.weights) else np.ones(coded.n_tuples, np.int64)
-        published = solution.published(coded.domains).values()
-        labels = [of.publish(name, classes).cast(pl.String) for name, of in zip(names, published, strict=True)]
         about = [pl.lit(None, pl.String).alias("told"), pl.lit(None, pl.Binary).alias("answer")]
-        frame = framed(coded.keys).with_columns(
-            pl.Series("n", weights), pl.Series(CLASS, classes.astype(np.int32)), *labels, *about,
-            shard=pl.lit(shard, pl.Int32),
-        )  # fmt: skip
-        return frame.select("shard", "told", "answer", *words_in(self.packing), "n", CLASS, *names)
+        for begin in range(0, coded.n_tuples, TOGETHER):
+            some = slice(begin, begin + TOGETHER)
+            classes = solution.class_of_tuple[some]
+            labels = [of.publish(name, classes).cast(pl.String) for name, of in zip(names, published, strict=True)]
+            frame = framed(coded.keys[:, some]).with_columns(
+                pl.Series("n", weights[some]), pl.Series(CLASS, classes.astype(np.int32)), *labels, *about,
+                shard=pl.lit(shard, pl.Int32),
+            )  # fmt: skip
+            yield frame.select("shard", "told", "answer", *words_in(self.packing), "n", CLASS, *names)
 
 
 JUDGED = "pair int, told string"
@@ -332,9 +334,10 @@ def solve_shards(coding: Coding, search: ShardSearch, phases: Phases, k: int) ->
     packing = rows.task.packing
     task = SolveTask(shards.make, search, packing)
 
-    def solve(table: Any) -> Any:  # Spark counts the arguments, and those of a method wrongly
-        return task(table)
+    def solve(batches: Any) -> Any:  # Spark counts the arguments, and those of a method wrongly
+        return task(batches)
 
+    solve.__annotations__ = dict.fromkeys(("batches", "return"), _batches_type())
     found = shards.tuples.groupBy("shard").applyInArrow(solve, solved_schema(packing, n_dims))
     with explained("searching", rows.table.name):
         found = phases.spread("classes", found)
@@ -344,6 +347,14 @@ def solve_shards(coding: Coding, search: ShardSearch, phases: Phases, k: int) ->
     losses = np.sum([one["losses"] for one in told], axis=0)
     least = np.min([one["least"] for one in told], axis=0)
     return WorkerAnswer(about, coding.cuts, told, ClassSums(n_classes, n_records, n_kept, squares, losses, least))
+
+
+def _batches_type() -> Any:
+    """What Spark recognizes functions by that give batches one by one."""
+    import pyarrow as pa
+
+    kind: Any = Iterator
+    return kind[pa.RecordBatch]
 
 
 def _told(about: Any, classes: Any, n_dims: int, k: int) -> dict[str, Any]:
