@@ -8,7 +8,7 @@ from checks_algorithms import check_algorithm, made
 from tablecloak.registry import known
 
 # One of each folder of algorithms; the others wait for the whole suite.
-SOON = {"auto", "optimal", "k-member", "mdav", "tds", "anatomy", "suppression"}
+SOON = {"auto", "optimal", "k-member", "mdav", "tds", "anatomy", "disk-clustering"}
 FORMS_CLASSES = [name for name, kind in known("algorithms").items() if kind.forms_classes]
 
 
