@@ -223,7 +223,7 @@ def test_whatever_columns_are_called_the_journey_ends_well(server, page, tmp_pat
     (tmp_path / "table.csv").write_bytes(how.get("mark", b"") + content)
     load(page, tmp_path / "table.csv")
     base = here(page)
-    for width in WIDTHS:
+    for width in WIDTHS if spoilt == "a long name" else WIDTHS[:1]:
         page.set_viewport_size({"width": width, "height": 900})
         for step in ("load", "roles", "hierarchies", "goals"):
             visit(page, f"{base}/{step}")
