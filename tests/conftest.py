@@ -31,6 +31,9 @@ LONGEST = [
     re.compile(r"^tests/(golden|docs|conformance)/"),
 ]
 
+# Of a test with more examples, fast suites take some.
+MANY = 12
+
 # The line with which a module says that all of its tests are slow.
 SLOW_MODULE = re.compile(r"^pytestmark = (\[?\s*(pytest\.mark\.slow|\*?IN_BROWSER)|clusters\.ON_SPARK)\b", re.MULTILINE)
 
@@ -76,10 +79,22 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """What takes long comes first, so that no process is left with it when the other has ended."""
+    if is_fast(config):
+        items[:] = without_many_examples(config, items)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (*(not long.search(item.nodeid) for long in LONGEST), item.path not in slow))
+
+
+def without_many_examples(config, items):
+    """Every fourth example of tests that have more than a dozen; always the same ones, as every process must agree."""
+    examples = {}
+    for nodeid in sorted(item.nodeid for item in items):
+        examples.setdefault(nodeid.partition("[")[0], []).append(nodeid)
+    kept = {nodeid for ids in examples.values() for nodeid in ids[:: 4 if len(ids) > MANY else 1]}
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+    return [item for item in items if item.nodeid in kept]
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -67,6 +67,7 @@ def world_of(seed):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLAIN)
 def test_it_reaches_what_a_slow_attacker_reaches(name):
     by_number = name in ("proximity", "range-disclosure", "similarity")

@@ -82,7 +82,13 @@ def ask_oracle(model, rows, original=None):
     )[0]
 
 
-@pytest.mark.parametrize("model", instances(), ids=str)
+MADE = instances()
+FIRST = {model.name: model for model in reversed(MADE)}
+
+
+@pytest.mark.parametrize(
+    "model", [pytest.param(m, marks=[pytest.mark.slow] * (m is not FIRST[m.name]), id=str(m)) for m in MADE]
+)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_it_keeps_what_every_model_promises(check, model):
     check(model)

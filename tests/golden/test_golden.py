@@ -26,6 +26,14 @@ LOCAL = list(CASES) if effort.IS_THOROUGH else WIDE + OTHERS[::2]
 ON_DISK = list(CASES) if effort.IS_THOROUGH else WIDE[::2] + OTHERS[1::8]
 
 
+def asked_of(name, engine):
+    """Where not all is asked, every second of the verbs that follow, the others of the next case."""
+    verbs = verbs_of(CASES[name], engine)
+    if effort.IS_THOROUGH or engine != "local" or name not in WIDE:
+        return verbs
+    return BASIC + verbs[len(BASIC) + WIDE.index(name) % 2 :: 2]
+
+
 def changes(name, engine, verbs, folder):
     """What differs from the record, one line a field."""
     answers = observe(CASES[name], engine, folder / "case", verbs)
@@ -44,7 +52,7 @@ def test_everyday_outputs_are_those_recorded(name, tmp_path):
     ("name", "engine"), [*((name, "local") for name in LOCAL), *((name, "duckdb") for name in ON_DISK)]
 )
 def test_outputs_are_those_recorded(name, engine, tmp_path):
-    assert changes(name, engine, verbs_of(CASES[name], engine), tmp_path) == []
+    assert changes(name, engine, asked_of(name, engine), tmp_path) == []
 
 
 def test_every_model_and_algorithm_is_in_the_corpus():

@@ -14,6 +14,7 @@ import pytest
 import oracle
 import oracle_metrics as slow
 import tablecloak as tc
+from effort import often
 from tablecloak.metrics import every
 from tablecloak.metrics.iloss import iloss
 from tablecloak.metrics.lp_norm import lp_norm
@@ -178,7 +179,7 @@ def test_association(case):
     assert value(release, "association-error") == pytest.approx(sum(changes) / len(changes), abs=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(often(12)))
 def test_correlation(seed):
     r = random.Random(seed)
     rows = [{"row": i, "age": (a := r.choice([20, 25, 31, 60])), "pay": a + r.choice([0, 10, 40])} for i in range(20)]
@@ -227,7 +228,7 @@ def test_columns_add_up_to_the_table(case):
         assert float(mean) == pytest.approx(found.value, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(often(10)))
 def test_a_comparison_of_the_release_measures_the_same(seed):
     rows, _, _, release = drawn(seed)
     policy = release._plan.policy

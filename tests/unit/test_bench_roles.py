@@ -22,6 +22,7 @@ def unsafe(outcome):
     return [f"{c.table} ({c.split}) {c.name}: {c.fault}" for c in outcome.columns if c.fault]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", sorted(roles.labels()["people"]))
 def test_registers_of_people_have_no_unsafe_miss(language):
     outcome = roles.measure(list(roles.made_people(language, n=500)), roles.OWN_LANGUAGE)

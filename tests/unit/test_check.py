@@ -52,6 +52,7 @@ GOALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goals", GOALS.values(), ids=GOALS)
 def test_the_estimate_is_near_what_a_search_comes_to(folder, large, goals):
     asked = policy(folder, goals=goals)

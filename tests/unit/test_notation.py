@@ -305,6 +305,7 @@ def test_a_run_asks_and_says_what_to_write(tmp_path, cells, said):
     assert tc.run(policy(tmp_path, "{role: quasi, type: text}")).verification.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_sensitive_numbers_are_published_as_letters_or_as_values(tmp_path, kind):
     cents = [DRAW.randrange(10**5, 10**7) for _ in DAYS]

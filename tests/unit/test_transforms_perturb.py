@@ -15,6 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 import tablecloak as tc
+from effort import often
 from tablecloak import registry
 from tablecloak.data.changed_columns import CellRows
 from tablecloak.engines.disk.engine import DuckEngine
@@ -577,7 +578,7 @@ def small_table(seed):
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(often(60)))
 def test_shuffled_cells_are_the_same_in_every_group(seed):
     frame = small_table(seed)
     for within in (None, "g", ("g", "h")):
@@ -624,7 +625,7 @@ def test_a_column_within_itself_is_refused():
         made(chosen("shuffle", within="x"), pl.DataFrame({"x": [1, 2]}), "x")
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", range(often(80)))
 def test_ranks_move_by_no_more_than_the_window(seed):
     draw = random.Random(seed)
     frame = small_table(seed)
@@ -679,7 +680,7 @@ def most_pairs(rows, may):
     return best
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(often(120)))
 def test_swapped_cells_never_make_a_forbidden_pair(seed):
     draw = random.Random(seed)
     frame = small_table(seed)

@@ -56,6 +56,7 @@ def test_a_column_that_is_read_otherwise_is_not_called_right():
     assert right_columns(asked, {"seen": asked.columns["seen"].texts, "sex": asked.columns["sex"]}) == 1
 
 
+@pytest.mark.slow
 def test_the_benchmark_finds_every_column_right_and_the_sniffer_alone_not(tmp_path):
     pytest.importorskip("duckdb", reason="the extra duckdb is not installed")
     figures = measured(tmp_path)

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import tablecloak as tc
+from effort import often
 from tablecloak.algorithms.micro._centers import spread_within
 from tablecloak.algorithms.micro._points import PointRecords
 from tablecloak.algorithms.micro.mdav import mdav
@@ -152,7 +153,7 @@ def sse_of_runs(values, bounds):
     return sum(((part - part.mean()) ** 2).sum() for part in np.split(values, bounds))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(often(20)))
 def test_univariate_equals_brute_force(seed):
     rng = np.random.default_rng(seed)
     values = np.sort(rng.integers(0, 30, rng.integers(4, 12)).astype(float))

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from effort import often
 from tablecloak.data.changed_columns import CellRows
 from tablecloak.transforms._ff1 import FF1, shortest
 from tablecloak.transforms._siv import sealed
@@ -102,7 +103,7 @@ def test_nist_samples_of_ff1(key, radix, tweak, plain, cipher):
     assert slow_ff1(bytes.fromhex(key), radix, bytes.fromhex(tweak), digits) == expected
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(often(60)))
 def test_ff1_agrees_with_a_slow_one(seed):
     """Radixes to the largest, halves of words of each width and of Python's numbers, tweaks over block borders."""
     draw = random.Random(seed)
@@ -245,7 +246,7 @@ def test_pseudonyms_are_sealed_as_the_slow_one_seals():
         assert token == expected
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(often(20)))
 def test_many_texts_are_sealed_at_once_as_the_library_seals_each(seed):
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
