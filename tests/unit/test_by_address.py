@@ -23,7 +23,7 @@ class Outer(NamedTuple):
 
 class Made(NamedTuple):
     evens: np.ndarray
-    odds: np.ndarray  # of the same type: numba has tuples of their own for that
+    odds: np.ndarray
 
 
 @leaf_jit

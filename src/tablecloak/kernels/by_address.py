@@ -145,8 +145,8 @@ def call_of(inner: Any, fndesc: Any, libraries: list[Any]) -> Any:
         with cgutils.if_unlikely(builder, status.is_error):
             context.call_conv.return_status_propagate(builder, status)
         result = fix_returning_optional(context, builder, sig, status, result)
-        if is_entry:
-            result = _taken(context, builder, fndesc.restype, result)
+        if is_entry and isinstance(fndesc.restype, types.BaseNamedTuple):
+            result = BY_ADDRESS[fndesc.restype].as_data(builder, result)
         return impl_ret_new_ref(context, builder, fndesc.restype, result)
 
     call.signature = fndesc.argtypes  # type: ignore[attr-defined]
@@ -161,17 +161,6 @@ def _put(builder: Any, typ: Any, value: Any) -> Any:
     model = BY_ADDRESS[typ]
     fields = [_put(builder, member, builder.extract_value(value, i)) for i, member in enumerate(model.members)]
     return model.put(builder, fields)
-
-
-def _taken(context: Any, builder: Any, typ: Any, value: Any) -> Any:
-    """A value of inner code as entries hold it."""
-    if not isinstance(typ, types.BaseNamedTuple):
-        return value
-    model = BY_ADDRESS[typ]
-    fields = [
-        _taken(context, builder, member, model.field(builder, value, i)) for i, member in enumerate(model.members)
-    ]
-    return context.make_tuple(builder, typ, fields)
 
 
 def promise(module: Any) -> None:
