@@ -21,7 +21,6 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, _LowerR
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
-from tablecloak.kernels import by_address
 from tablecloak.kernels.dispatch import announce
 
 # What kernels do not use: contexts, closures, literals that unroll, inlined functions, expressions of whole arrays.
@@ -36,10 +35,6 @@ SKIPPED = frozenset(
 
 class _InnerLibrary(JITCodeLibrary):
     """Code that waits to be linked into that of an entry."""
-
-    def add_ir_module(self, ir_module: Any) -> None:
-        by_address.promise(ir_module)
-        super().add_ir_module(ir_module)
 
     def add_llvm_module(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -106,7 +101,6 @@ class _LowerOnly(NativeLowering):
     """Lowering without machine code."""
 
     _name = "tablecloak_lower_only"
-    lowering_class = by_address.InnerLower
 
     def run_pass(self, state: Any) -> bool:
         state.library = _InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -114,8 +108,7 @@ class _LowerOnly(NativeLowering):
         super().run_pass(state)
         lowered = state["cr"]
         nobody_calls_it = list[Any]().append  # a key of its own, where others have their address
-        call = by_address.call_of(state.targetctx, lowered.fndesc, [state.library])
-        state.targetctx._defns[nobody_calls_it].append(call, call.signature)
+        state.targetctx.insert_user_function(nobody_calls_it, lowered.fndesc, [state.library])
         state.reload_init.extend(state.library._reload_init)
         state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=nobody_calls_it, env=lowered.env)
         return True
@@ -157,10 +150,6 @@ class InnerCompiler(_KernelCompiler):
     """For loops that only other loops call."""
 
     lowering = _LowerOnly
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        by_address.for_inner_code(self.state.targetctx)
 
 
 class EntryCompiler(_KernelCompiler):
