@@ -63,7 +63,7 @@ EFFORTS = {
     "fast": _Effort(
         rounds=1, sweeps=1, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000, pools=200,
         boxes=1, varied=1, plain=1, box_pairs=35_000_000, work=2_000, unboxed=3,
-        sales=3_000, all_sales=80_000_000, auctioned=60_000,
+        sales=3_000, all_sales=100_000_000, auctioned=60_000,
     ),
     "balanced": _Effort(
         rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
