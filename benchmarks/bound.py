@@ -222,7 +222,7 @@ def proven_prices(tuples: Tuples, k: int, rounds: int) -> FloatArray:
     n = len(tuples.weight)
     price = _cheapest(tuples, k)
     best, step = np.zeros(n), 0.5
-    boxes = (np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64))
+    boxes: tuple[FloatArray, IntArray, IntArray] = (np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64))
     for i in range(rounds):
         order = np.argsort(-price, kind="stable")
         if i % BETWEEN == 0 or i == rounds - 1:

@@ -11,6 +11,7 @@ by the prices of `benchmarks.bound`, are left out before.
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import sys
 import tempfile
@@ -70,9 +71,9 @@ def worth_having(boxes: list[tuple[float, IntArray]], tuples: Tuples, prices: Fl
 
 def solve(boxes: list[tuple[float, IntArray]], weight: IntArray, k: int, limit: float) -> tuple[float, bool]:
     """What the best release costs in all, or a bound on that where time is up, and whether it is the best."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import coo_array
-
+    optimize: Any = importlib.import_module("scipy.optimize")  # not needed by anything else here
+    coo_array: Any = importlib.import_module("scipy.sparse").coo_array
+    constraint = optimize.LinearConstraint
     holder = np.repeat(np.arange(len(boxes)), [len(m) for _, m in boxes])
     member = np.concatenate([m for _, m in boxes])
     cost = np.array([c for c, _ in boxes])
@@ -87,14 +88,14 @@ def solve(boxes: list[tuple[float, IntArray]], weight: IntArray, k: int, limit: 
          (np.concatenate([holder, np.arange(n_boxes)]), np.concatenate([at, np.arange(n_boxes)]))),
         shape=(n_boxes, width),
     )  # fmt: skip
-    found = milp(
+    found = optimize.milp(
         np.concatenate([np.zeros(n_boxes), cost[holder]]),
         integrality=np.ones(width),
-        bounds=Bounds(0, np.concatenate([np.ones(n_boxes), weight[member]])),
+        bounds=optimize.Bounds(0, np.concatenate([np.ones(n_boxes), weight[member]])),
         constraints=[
-            LinearConstraint(each.tocsr(), weight, weight),
-            LinearConstraint(open_.tocsr(), -np.inf, 0),
-            LinearConstraint(full.tocsr(), 0, np.inf),
+            constraint(each.tocsr(), weight, weight),
+            constraint(open_.tocsr(), -np.inf, 0),
+            constraint(full.tocsr(), 0, np.inf),
         ],
         options={"time_limit": limit, "mip_rel_gap": 1e-6},
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tablecloak.kernels import auction as selling
 from tablecloak.kernels import box_search as searching
 from tablecloak.kernels import cutting as cuts
-from tablecloak.kernels import dispatch, keys, refining
+from tablecloak.kernels import dispatch, keys, refining, trimming
 from tablecloak.kernels.packed_codes import Space, plan_layout
 from tablecloak.kernels.prices import make_prices
 from tablecloak.kernels.rules import only_size
@@ -37,7 +37,7 @@ class Step:
 
 
 def needed(
-    *, refines: bool = False, boxes: bool = True, auctions: bool = True, as_sets: bool = False
+    *, refines: bool = False, boxes: bool = True, auctions: bool = True, as_sets: bool = False, trims: bool = False
 ) -> tuple[Step, ...]:
     """What a search by cuts needs.
 
@@ -46,8 +46,10 @@ def needed(
         boxes: with a search for boxes.
         auctions: and an auction.
         as_sets: columns are published as sets, for which boxes are searched otherwise and no auction is held.
+        trims: and what puts outliers elsewhere, in large tables.
     """
-    more = {REFINE: refines, BOXES: refines and boxes, SETS: as_sets, AUCTION: refines and auctions and not as_sets}
+    auctions = refines and auctions and not as_sets
+    more = {REFINE: refines, BOXES: refines and boxes, SETS: as_sets, AUCTION: auctions, TRIM: trims}
     return tuple(step for step in STEPS if more.get(step, True))
 
 
@@ -150,6 +152,14 @@ def _refine() -> None:
     refining.refine.compiled(codes, ONES, NO_VALUES, class_of, prices, only_size(1), steps=steps, seed=0, stop=STOP)
 
 
+def _trim() -> None:
+    starts, prices = np.array([0, 2]), make_prices(SPACE, np.zeros(1, np.bool_))
+    codes, class_of, rules = np.array([[0], [1]]), np.arange(2), only_size(1)
+    trimming.trim_blocks.compiled(
+        codes, ONES, NO_VALUES, class_of, starts, np.array([2]), prices, rules, stop=STOP
+    )  # fmt: skip
+
+
 def _search(*, as_sets: bool) -> None:
     steps, prices = refining.Steps(sweeps=1, boxes=1, work=1), make_prices(SPACE, np.full(1, as_sets))
     codes, class_of = np.array([[1], [2]] if as_sets else [[0], [1]]), np.arange(2)
@@ -167,6 +177,7 @@ def _auction() -> None:
 
 
 REFINE = Step("refines classes", (refining._refine,), _refine, is_refining=True)
+TRIM = Step("puts outliers elsewhere", (trimming.trim_loop,), _trim, is_refining=True)
 BOXES = Step("searches boxes", (searching._search_boxes,), lambda: _search(as_sets=False), is_refining=True)
 SETS = Step("searches sets of values", (searching._vary_boxes,), lambda: _search(as_sets=True), is_refining=True)
 AUCTION = Step("holds auctions", (selling._auction,), _auction)
@@ -175,6 +186,7 @@ STEPS = (
     REFINE,
     SETS,
     BOXES,
+    TRIM,
     AUCTION,
     Step("chooses cuts", (cuts._propose,), _propose),
     Step("cuts blocks", (cuts._descend,), _descend),

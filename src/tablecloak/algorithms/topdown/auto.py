@@ -72,7 +72,7 @@ EFFORTS = {
     "fast": _Effort(
         rounds=1, sweeps=1, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000, pools=200,
         boxes=1, varied=1, plain=1, box_pairs=35_000_000, work=2_000, unboxed=3,
-        sales=3_000, all_sales=50_000_000, auctioned=60_000,
+        sales=3_000, all_sales=100_000_000, auctioned=60_000,
     ),
     "balanced": _Effort(
         rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
@@ -230,8 +230,10 @@ class Auto:
             return ()
         rules = [] if goal.counts_persons else [rule for m in goal.models if (rule := _rule(m.in_search))]
         boxes = not any(rule.kind >= RuleKind.EQUAL_DISTANCE for rule in rules)
-        refines = goal.is_monotone and self.refines(n_tuples)
-        return needed(refines=refines, boxes=boxes, auctions=not rules, as_sets=self.labels == "set")
+        refines, trims = (goal.is_monotone and is_so for is_so in (self.refines(n_tuples), not self.refines(n_tuples)))
+        return needed(
+            refines=refines, boxes=boxes, auctions=not rules, as_sets=self.labels == "set", trims=trims
+        )  # fmt: skip
 
     def bytes_per_tuple(self, goal: Goal, sensitive: Sequence[SensitiveDomain]) -> float:
         """What the search holds for every tuple, besides three copies of its key."""
