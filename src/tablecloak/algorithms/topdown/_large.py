@@ -24,7 +24,7 @@ from tablecloak.kernels.trimming import trim_blocks
 # Different tuples from which on a table is large.
 LARGE = 400_000
 # Tuples that are looked at, at most; with rules about sensitive values fewer, for each look costs more.
-BUDGET = 1_000_000
+BUDGET = 700_000
 # Classes of a block, which follow each other in the partition and so are near each other.
 TOGETHER = 30
 # Tuples of a block, at most: looking for the best change costs the square of what a class holds.
@@ -95,9 +95,14 @@ class Trimming:
         is_chosen = np.zeros(int(classes.max()) // TOGETHER + 1, bool)
         is_chosen[chosen] = True
         tuples = np.flatnonzero(is_chosen[classes // TOGETHER])
-        keys = self.problem.table.keys[:, tuples]
-        order = np.lexsort((*keys, mixed(keys), classes[tuples] // TOGETHER))
-        return tuples[order], classes[tuples[order]] // TOGETHER
+        block = classes[tuples] // TOGETHER
+        free = np.uint64(64 - len(is_chosen).bit_length())  # bits of the hash that go beside the number of a block
+        # tuples come in the order of their values, which decides between equal hashes
+        ranks = (block.astype(np.uint64) << free) | (
+            mixed(self.problem.table.keys[:, tuples]) >> (np.uint64(64) - free)
+        )
+        order = np.argsort(ranks, kind="stable")
+        return tuples[order], block[order]
 
     def _changed(self, classes: IntArray, tuples: IntArray, block: IntArray, starts: IntArray) -> IntArray:
         """The classes of tuples after all blocks were changed, on threads."""
