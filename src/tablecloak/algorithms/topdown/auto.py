@@ -230,10 +230,14 @@ class Auto:
             return ()
         rules = [] if goal.counts_persons else [rule for m in goal.models if (rule := _rule(m.in_search))]
         boxes = not any(rule.kind >= RuleKind.EQUAL_DISTANCE for rule in rules)
-        refines, trims = (goal.is_monotone and is_so for is_so in (self.refines(n_tuples), not self.refines(n_tuples)))
+        is_large = self._may_be_large(n_tuples)
         return needed(
-            refines=refines, boxes=boxes, auctions=not rules, as_sets=self.labels == "set", trims=trims
-        )  # fmt: skip
+            refines=goal.is_monotone and not is_large,
+            boxes=boxes,
+            auctions=not rules,
+            as_sets=self.labels == "set",
+            trims=goal.is_monotone and is_large,
+        )
 
     def bytes_per_tuple(self, goal: Goal, sensitive: Sequence[SensitiveDomain]) -> float:
         """What the search holds for every tuple, besides three copies of its key."""
