@@ -85,12 +85,12 @@ def write_policy(folder: Path, source: Path, algorithm: str, goal: str) -> Path:
     names = GOALS[goal]
     goals = ["{model: k-anonymity, k: 10}"]
     goals += [m.format(name=name, distance=SENSITIVE[name]) for name in names for m in MODELS]
-    base = census_policy(10, source=source.name, target=f"{source.stem}-release.parquet")
+    base = census_policy(10, source=str(source.resolve()), target="release.parquet")
     begin, end = base.index("  disease:"), base.index("algorithm:")
     roles = "".join(f"  {n}: {{role: {'sensitive' if n in names else 'keep'}}}\n" for n in SENSITIVE)
     target = base[end:].replace("algorithm: mondrian", f"algorithm: {algorithm}")
     text = f"{base[:begin]}{roles}goals: [{', '.join(goals)}]\n{target}"
-    path = folder / f"{source.stem}.yaml"
+    path = folder / "policy.yaml"
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -213,10 +213,11 @@ def main(given: Sequence[str] | None = None) -> int:
         source = table_file(folder, chosen.rows)
         for name in names:
             for goal in chosen.goals:
-                policy = write_policy(folder, source, name, goal)
-                case = measured(
-                    name, goal, policy, engine=chosen.engine, memory=chosen.memory, cap=chosen.cap, folder=folder
-                )
+                with tempfile.TemporaryDirectory(dir=folder) as own:  # others may measure beside this one
+                    policy = write_policy(Path(own), source, name, goal)
+                    case = measured(
+                        name, goal, policy, engine=chosen.engine, memory=chosen.memory, cap=chosen.cap, folder=folder
+                    )
                 cases.append(case)
                 print(*_cell_of(case), sep=" | ", flush=True)
                 if chosen.output:

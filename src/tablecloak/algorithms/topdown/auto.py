@@ -137,8 +137,8 @@ class Auto:
     With effort `fast`, tables of 400,000 different rows and more get what gains most by the second alone: outliers of
     classes that lose much are put elsewhere.
     Discernibility, entropy and losses for a target are those of other algorithms; what this one keeps low is NCP.
-    Cost: near-linear in the number of different rows for a given effort: every phase may look at so many tuples for
-    each of its own, whatever the size asked for. That is counted, so slow machines and fast ones release the same.
+    Cost: near-linear in the number of different rows for a given effort: phases may look at so many tuples for each of
+    their own (pools only where the goal is a size). That is counted, so slow machines and fast ones release the same.
     """
 
     reaches_whole: ClassVar[bool] = True
