@@ -1,7 +1,6 @@
-"""What no release with hierarchy nodes can go below, and what a release loses, by a program that shares no code with
-ours.
+"""What no release with hierarchy nodes can go below, by a program that shares no code with ours.
 
-    python -m benchmarks.bound FOLDER TABLE.csv [--k 5,10,50] [--first ROWS] [--rounds 60] [--release RELEASE.csv]
+    python -m benchmarks.bound FOLDER TABLE.csv [--k 5,10,50] [--first ROWS] [--rounds 60]
 
 FOLDER holds `TABLE_hierarchy_COLUMN.csv` for every column. A node costs its share of the leaves, a leaf nothing; GCP is
 the mean over all cells.
@@ -90,19 +89,6 @@ def read_tuples(table: Path, folder: Path, first: int | None) -> Tuples:
             costs.append(np.array([share[label] for label in labels]) / len(columns))
         starts.append(len(nodes))
     return Tuples(np.array(list(counts.values()), np.int64), np.array(nodes), np.array(costs), np.array(starts))
-
-
-def gcp_of(release: Path, table: Path, folder: Path) -> float:
-    """What a release loses by its labels alone; a label that is no node loses all."""
-    columns, rows = read_rows(release, None)
-    total = 0.0
-    for c, column in enumerate(columns):
-        paths = read_paths(folder / f"{table.stem}_hierarchy_{column}.csv")
-        below = leaves_of(paths)
-        for label, n in Counter(row[c] for row in rows).items():
-            n_leaves = len(below[label]) if label in below else len(paths)
-            total += n * (n_leaves / len(paths) if n_leaves > 1 else 0.0)
-    return total / (len(rows) * len(columns))
 
 
 @njit(cache=True)
@@ -260,10 +246,7 @@ def main() -> None:
     parser.add_argument("--k", default="5,10,50")
     parser.add_argument("--first", type=int)
     parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--release", type=Path)
     given = parser.parse_args()
-    if given.release:
-        print(f"{given.release.name} loses {gcp_of(given.release, given.table, given.folder):.4f}")
     tuples = read_tuples(given.table, given.folder, given.first)
     for k in map(int, given.k.split(",")):
         print(f"k={k:<4} no release loses less than {bound(tuples, k, given.rounds):.4f}", flush=True)

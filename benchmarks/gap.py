@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.adult import find_adult
 from benchmarks.bound import FloatArray, IntArray, Tuples, proven_prices, read_tuples
-from benchmarks.nodes import first_rows, measure
+from benchmarks.losses import Table, adult_table, measured
 from benchmarks.tables import replace_between
 
 ROUNDS = 400
@@ -102,10 +102,12 @@ def solve(boxes: list[tuple[float, IntArray]], weight: IntArray, k: int, limit: 
     return (float(found.fun), True) if found.status == 0 else (float(found.mip_dual_bound or 0.0), False)
 
 
-def gap(table: Path, folder: Path, rows: int, k: int, limit: float) -> Gap:
-    begin = time.process_time()
-    tuples = read_tuples(table, folder, None)
-    ours = measure(table, folder, rows, k, "best").gcp
+def gap(table: Table, folder: Path, k: int, limit: float) -> Gap:
+    begin, rows = time.process_time(), table.n_rows
+    tuples = read_tuples(table.file, table.folder, None)
+    ours = measured(table, folder, k, "nodes", "best", limit).gcp
+    if ours is None:
+        raise RuntimeError(f"auto has no release of {rows} rows at k = {k}")
     prices = proven_prices(tuples, k, ROUNDS)
     bound = float((prices * tuples.weight).sum()) / rows
     boxes = worth_having(all_boxes(tuples, k), tuples, prices, k, (ours - bound) * rows)
@@ -137,11 +139,10 @@ def main() -> None:
         sys.exit("Adult is not on this machine; set TABLECLOAK_DATA to the folder that holds adult/adult.csv")
     gaps = []
     with tempfile.TemporaryDirectory() as temporary:
-        table = Path(temporary) / "adult.csv"
         for first in map(int, given.first.split(",")):
-            rows = first_rows(folder, first, table)
+            table = adult_table(Path(temporary), folder, first)
             for k in map(int, given.k.split(",")):
-                gaps.append(gap(table, folder.resolve(), rows, k, given.limit))
+                gaps.append(gap(table, Path(temporary), k, given.limit))
                 print(gaps[-1], flush=True)
     print(table_of_gaps(gaps))
     if given.page:

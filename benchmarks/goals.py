@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.adult import find_adult
-from benchmarks.losses import Table, adult_tables, algorithm_of
+from benchmarks.losses import Table, adult_table, algorithm_of
 from benchmarks.releases import measured_on, release
 from benchmarks.score import Line
 from benchmarks.tables import replace_between
@@ -99,7 +99,7 @@ def main(given: Sequence[str] | None = None) -> None:
     rows = [f"| goal | {' | '.join(titles)} | other tool |", f"|{'---|' * (len(titles) + 2)}"]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        table = list(adult_tables(folder, source))[-1]
+        table = adult_table(folder, source, 0)
         for kind in asked.only.split(","):
             for vocabulary in VOCABULARIES[kind]:  # loads, or compiles, kernels
                 figures(table, folder, kind, CASES[kind][0], vocabulary, "fast")

@@ -121,19 +121,15 @@ def _column(file: Path, column: str) -> pl.Series:
     return pl.read_csv(file, separator=delimiter, columns=[column], infer_schema_length=None)[column]
 
 
-def adult_tables(folder: Path, source: Path) -> Iterator[Table]:
-    """The first rows of Adult, and all, with the nine hierarchies."""
+def adult_table(folder: Path, source: Path, first: int) -> Table:
+    """The first rows of Adult (0: all), with the nine hierarchies."""
     lines = (source / "adult.csv").read_text(encoding="utf-8").splitlines()
-    columns = tuple(lines[0].split(";"))
-    for first in FIRST:
-        kept = lines[: first + 1] if first else lines
-        own = folder / f"adult-{len(kept) - 1}"
-        own.mkdir(exist_ok=True)
-        (own / "adult.csv").write_text("\n".join(kept) + "\n", encoding="utf-8")
-        n_rows, file = len(kept) - 1, own / "adult.csv"
-        yield Table(
-            f"adult, {n_rows:,} rows", file, n_rows, columns, source.resolve(), VOCABULARIES, peer_rows=n_rows
-        )  # fmt: skip
+    kept = lines[: first + 1] if first else lines
+    n_rows, columns = len(kept) - 1, tuple(lines[0].split(";"))
+    file = folder / f"adult-{n_rows}" / "adult.csv"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return Table(f"adult, {n_rows:,} rows", file, n_rows, columns, source.resolve(), VOCABULARIES, peer_rows=n_rows)
 
 
 def number_tables(folder: Path, source: Path) -> Iterator[Table]:
@@ -254,7 +250,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary, data_folder() as data:
         folder = Path(temporary)
         kinds = {
-            "adult": lambda: adult_tables(folder, adult),
+            "adult": lambda: (adult_table(folder, adult, first) for first in FIRST),
             "microaggregation": lambda: number_tables(folder, adult.parent / "microaggregation"),
             "census": lambda: census_tables(folder, data),
         }

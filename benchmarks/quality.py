@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.adult import find_adult
 from benchmarks.chart import line_chart
-from benchmarks.losses import ARX, KS, Table, adult_tables, algorithm_of, bound_of
+from benchmarks.losses import ARX, KS, Table, adult_table, algorithm_of, bound_of
 from benchmarks.releases import NoReleaseError, measured_on, release
 from benchmarks.tables import grid, replace_between
 from tablecloak import registry
@@ -102,7 +102,7 @@ def main() -> None:
     results: list[Result] = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        table = list(adult_tables(folder, source))[-1]
+        table = adult_table(folder, source, 0)
         for name, text in methods(given.only.split(",") if given.only else []).items():
             own = results_of(table, folder, name, text, ks, given.limit)
             print(*(json.dumps(asdict(r)) for r in own), sep="\n", flush=True)

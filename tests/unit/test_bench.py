@@ -163,14 +163,23 @@ def test_adult_is_looked_for_where_the_variable_says(tmp_path, monkeypatch):
     assert adult.find_adult() == tmp_path / "adult"
 
 
-def test_tables_list_the_least_loss_first_and_name_what_is_missing():
+def test_tables_list_the_least_loss_first_beside_the_bound():
     from benchmarks.quality import Result, _tables
 
-    rows = [("b", 2, 0.5, 100), ("b", 5, 0.6, 100), ("a", 2, 0.1, 100), ("a", 5, 0.2, 20)]
-    text = _tables([Result(m, k, gcp, 7, 1.0, 0, 0.25, n) for m, k, gcp, n in rows])
+    rows = [("b", 2, 0.5), ("b", 5, 0.6), ("a", 2, 0.1), ("a", 5, 0.2)]
+    text = _tables([Result(m, k, gcp, 7, 1.0, 0, 0.25) for m, k, gcp in rows], {2: 0.08, 5: 0.16}, 100)
     lines = text.splitlines()
-    assert lines[4] == "| `a` | 0.1000 / 0.2 | 0.2000 / 0.2 (20 rows) |"
-    assert lines[5] == "| `b` | 0.5000 / 0.2 | 0.6000 / 0.2 |"
+    assert lines[4] == "| bound of nodes | 0.0800 | 0.1600 |"
+    assert lines[5] == "| `a` | 0.1000 (1.25) / 0.2 | 0.2000 (1.25) / 0.2 |"
+    assert lines[6] == "| `b` | 0.5000 (6.25) / 0.2 | 0.6000 (3.75) / 0.2 |"
+
+
+def test_a_method_that_has_no_result_at_one_k_is_missing_there():
+    from benchmarks.quality import Result, _tables
+
+    rows = [("b", 2, 0.5), ("b", 5, 0.6), ("a", 2, 0.1)]
+    lines = _tables([Result(m, k, gcp, 7, 1.0, 0, 0.25) for m, k, gcp in rows], {2: 0.1, 5: 0.2}, 100).splitlines()
+    assert "| `a` | 0.1000 (1.00) / 0.2 | – |" in lines
 
 
 def test_tables_stand_between_their_marks(tmp_path):

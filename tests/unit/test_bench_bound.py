@@ -75,12 +75,6 @@ def test_no_partition_loses_less_than_the_bound(folder, seed):
     assert proven >= least / 3  # it says something
 
 
-def test_a_label_loses_its_share_of_the_leaves(folder):
-    write(folder / "t.csv", [["age", "town"], ["1", "a"], ["2", "a"]])
-    write(folder / "release.csv", [["age", "town"], ["low", "a"], ["low", "*"]])
-    assert bound.gcp_of(folder / "release.csv", folder / "t.csv", folder) == pytest.approx((0.5 + 0.5 + 1.0) / 4)
-
-
 def test_a_row_of_the_page_has_bound_method_and_peer():
     from benchmarks.losses import Result, page_text
 
