@@ -20,7 +20,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -249,7 +249,7 @@ def main() -> None:
         sys.exit("Adult is not on this machine; set TABLECLOAK_DATA to the folder that holds adult/adult.csv")
     with tempfile.TemporaryDirectory() as temporary, data_folder() as data:
         folder = Path(temporary)
-        kinds = {
+        kinds: dict[str, Callable[[], Iterable[Table]]] = {
             "adult": lambda: (adult_table(folder, adult, first) for first in FIRST),
             "microaggregation": lambda: number_tables(folder, adult.parent / "microaggregation"),
             "census": lambda: census_tables(folder, data),
