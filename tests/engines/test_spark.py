@@ -159,11 +159,13 @@ def test_tables_of_the_catalog_in_and_out(
         assert report.verification.holds
         assert report.verification.covers
         assert report.output == "spark://?table=release"
-        ours, here = run(POLICIES["mondrian"], tmp_path, data, "local.parquet")
+        here = tmp_path / "local.parquet"  # without documents, as above: `auto` searches what a run counts
+        on_files = parse_policy(POLICIES["mondrian"], name="p", base=tmp_path).with_files(source=data, target=here)
+        ours = pipeline.run(on_files)
         release = pl.from_arrow(spark.session.table("release").toArrow())
         assert isinstance(release, pl.DataFrame)
         assert release.sort("id").equals(read_frame(here).sort("id"))
-        assert report.verification.n_classes == ours["classes"]
+        assert report.verification.n_classes == ours.verification.n_classes
         with pytest.raises(PolicyError, match="exists already"):
             pipeline.run(policy, engine=spark)
         pipeline.run(policy, engine=spark, force=True)
@@ -251,7 +253,8 @@ def test_tuples_that_do_not_fit_the_driver_are_searched_by_workers(
     assert figures["holds"]
     assert figures["covers"]
     assert figures["rows"] + figures["suppressed"] == ROWS
-    assert figures["loss"] < 1.2 * whole["loss"]
+    # shards of fewer than 400 tuples get neither box search nor auction, which the whole table gets
+    assert figures["loss"] < 1.5 * whole["loss"]
     release, k = read_frame(there), 4 if name == "k, l and t" else 5
     classes = release.group_by("age", "sex", "zip").agg(pl.len().alias("n"), pl.col("disease").n_unique().alias("l"))
     assert classes["n"].min() >= k  # type: ignore[operator]
