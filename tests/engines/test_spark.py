@@ -66,7 +66,7 @@ def people(n: int = ROWS, seed: int = 5) -> pl.DataFrame:
 COLUMNS = "{id: keep, name: identifier, age: quasi, sex: quasi, zip: quasi, disease: sensitive, note: keep}"
 LT = "{model: l-diversity, l: 2}, {model: t-closeness, t: 0.4}"
 POLICIES = {
-    "mondrian": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}]",
+    "mondrian": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}]\nalgorithm: mondrian",
     "k, l and t": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 4}}, {LT}]",
     "auto": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}]\nalgorithm: {{kind: auto, effort: fast}}",
     "flash with stars": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 6}}]\n"
