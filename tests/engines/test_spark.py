@@ -159,7 +159,7 @@ def test_tables_of_the_catalog_in_and_out(
         assert report.verification.holds
         assert report.verification.covers
         assert report.output == "spark://?table=release"
-        here = tmp_path / "local.parquet"  # without documents, as above: `auto` searches what a run counts
+        here = tmp_path / "local.parquet"  # without documents, as above
         on_files = parse_policy(POLICIES["mondrian"], name="p", base=tmp_path).with_files(source=data, target=here)
         ours = pipeline.run(on_files)
         release = pl.from_arrow(spark.session.table("release").toArrow())
