@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,6 +91,38 @@ class CodedTable:
         """The same tuples in another order, without the rows that carry them."""
         weights = self.weights[order] if len(self.weights) else self.weights
         return replace(self, keys=np.ascontiguousarray(self.keys[:, order]), weights=weights, tuple_of_row=None)
+
+    def united(self, order: IntArray) -> tuple[CodedTable, IntArray]:
+        """The different tuples, and which of them every tuple is.
+
+        Args:
+            order: of all tuples, in which equal ones follow each other.
+        """
+        keys = self.keys[:, order]
+        is_new = np.ones(len(order), bool)
+        is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.cumsum(is_new) - 1
+        weights = np.bincount(place, weights=self.weights if len(self.weights) else None).astype(np.int64)
+        weights = np.zeros(0, np.int64) if (weights == 1).all() else weights
+        return replace(self, keys=np.ascontiguousarray(keys[:, is_new]), weights=weights, tuple_of_row=None), place
+
+    def only_with(self, attributes: Collection[str]) -> CodedTable:
+        """The same tuples without the codes of other sensitive attributes; some may then be equal."""
+        kept = [i for i, domain in enumerate(self.sensitive) if domain.name in attributes]
+        if len(kept) == len(self.sensitive):
+            return self
+        fields = [*range(self.space.n_dims), *(self.space.n_dims + i for i in kept)]
+        layout = KeyLayout(*[np.asarray(part[fields]) for part in self.space.layout])
+        bits = np.zeros(len(self.keys), np.uint64)
+        np.bitwise_or.at(bits, layout.word, layout.mask << layout.shift)
+        n_words = int(layout.word.max(initial=0)) + 1  # quasi-identifiers come first
+        return replace(
+            self,
+            sensitive=tuple(self.sensitive[i] for i in kept),
+            space=self.space._replace(layout=layout),
+            keys=self.keys[:n_words] & bits[:n_words, None],
+        )
 
     def whole(self) -> ClassStats:
         """Statistics of the table as one class: the most general release there is."""

@@ -22,11 +22,13 @@ from tablecloak.data.table import Role
 from tablecloak.errors import DataError, IncompatibleChoice, did_you_mean
 from tablecloak.kernels.rules import RuleKind
 from tablecloak.registry import register
-from tablecloak.stats.classes import ClassStats, Counted, Evidence, Histogram, side_by_side
+from tablecloak.stats.classes import ClassStats, Counted, Evidence, Histogram, SensitiveDomain, side_by_side
 from tablecloak.stats.persons import Held, held
 
 # Shares and entropies are sums of floats; a difference this small is rounding, not a violation.
 TOLERANCE = 1e-9
+# What is told by the histograms of the attributes that a model speaks of.
+OWN_VALUES = Evidence.SIZE | Evidence.SENSITIVE | Evidence.TABLE
 # What every model must define.
 DEFINED = ("name", "evidence", "levels")
 
@@ -185,6 +187,11 @@ class PrivacyModel(Protocol):
     def sensitive_columns(self) -> tuple[str, ...] | None:
         """Sensitive columns it speaks of; None: all of them, if it looks at any."""
         return names_in(getattr(self, "sensitive", None))
+
+    def counts(self, attribute: str) -> bool:
+        """Whether the values of a sensitive attribute decide what the model admits."""
+        names = self.sensitive_columns
+        return not self.size_decides and (names is None or attribute in names)
 
     def named_columns(self) -> tuple[NamedColumn, ...]:
         """Every column that the goal names, but those with guards."""
@@ -423,6 +430,16 @@ class Goal:
     def guard_columns(self) -> tuple[str, ...]:
         """Columns in which people say what must not be learned of them."""
         return tuple(name for m in self.models for name in m.guard_columns)
+
+    def counted(self, attributes: Sequence[SensitiveDomain]) -> frozenset[str]:
+        """The attributes that decide what the goal admits; a report may want others counted, too."""
+        models = [m.in_search for m in self.models]
+        are_seen = self.counts_persons or any(m.evidence & ~OWN_VALUES for m in models)
+        seen = [
+            a.name for a in attributes
+            if a.kind is not Counted.SENSITIVE or are_seen or any(m.counts(a.name) for m in models)
+        ]  # fmt: skip
+        return frozenset(seen)
 
     @property
     def min_size(self) -> int:

@@ -34,19 +34,11 @@ PORTION = 10_000
 POLL_SECONDS = 0.1
 
 
-def merged(table: CodedTable) -> tuple[CodedTable, IntArray]:
+def in_order_of_values(table: CodedTable) -> tuple[CodedTable, IntArray]:
     """The different tuples in the order of their values, and which of them every tuple is."""
     if len(table.keys) == 1 and bool((table.keys[0, 1:] > table.keys[0, :-1]).all()):
         return replace(table, tuple_of_row=None), np.arange(table.n_tuples)
-    order = np.lexsort(table.keys[::-1])
-    keys = table.keys[:, order]
-    is_new = np.ones(len(order), bool)
-    is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.cumsum(is_new) - 1
-    weights = np.bincount(place, weights=table.weights if len(table.weights) else None).astype(np.int64)
-    weights = np.zeros(0, np.int64) if (weights == 1).all() else weights
-    return replace(table, keys=np.ascontiguousarray(keys[:, is_new]), weights=weights, tuple_of_row=None), place
+    return table.united(np.lexsort(table.keys[::-1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ from tablecloak.algorithms.base import (
     if_not_monotone,
 )
 from tablecloak.algorithms.merge_classes import renumbered
-from tablecloak.algorithms.topdown._large import BUDGET, LARGE, Trimming, merged
+from tablecloak.algorithms.topdown._large import BUDGET, LARGE, Trimming, in_order_of_values
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
@@ -170,8 +170,9 @@ class Auto:
             # one to the other: only cuts are safe whose sides both satisfy the goal.
             cut = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
             return leave_out(problem, cut, most_of(problem.table.n_rows, self.suppression_limit))
+        problem = replace(problem, table=problem.table.only_with(problem.goal.counted(problem.table.sensitive)))
         if self._may_be_large(problem.table.n_tuples):
-            table, place = merged(problem.table)
+            table, place = in_order_of_values(problem.table)
             if table.n_tuples >= LARGE:
                 solution = self._trimmed(replace(problem, table=table), progress)
                 return replace(solution, class_of_tuple=solution.class_of_tuple[place])
@@ -375,16 +376,7 @@ def _in_order(table: CodedTable) -> tuple[CodedTable, IntArray]:
     Whatever order rows or an engine have them in, and whether equal rows are one tuple there: the release is the same.
     The order is that of a hash: where similar tuples follow each other, the refinement finds less.
     """
-    order = np.lexsort((*table.keys, mixed(table.keys)))
-    keys = table.keys[:, order]
-    is_new = np.ones(len(order), bool)
-    is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.cumsum(is_new) - 1
-    weights = np.bincount(place, weights=table.weights if len(table.weights) else None).astype(np.int64)
-    if (weights == 1).all():
-        weights = np.zeros(0, np.int64)
-    return replace(table, keys=np.ascontiguousarray(keys[:, is_new]), weights=weights, tuple_of_row=None), place
+    return table.united(np.lexsort((*table.keys, mixed(table.keys))))
 
 
 def _sizes(table: CodedTable, classes: IntArray) -> IntArray:
