@@ -113,7 +113,8 @@ class CodedTable:
         if len(kept) == len(self.sensitive):
             return self
         fields = [*range(self.space.n_dims), *(self.space.n_dims + i for i in kept)]
-        layout = KeyLayout(*[np.asarray(part[fields]) for part in self.space.layout])
+        word, shift, mask = self.space.layout
+        layout = KeyLayout(word[fields], shift[fields], mask[fields])
         bits = np.zeros(len(self.keys), np.uint64)
         np.bitwise_or.at(bits, layout.word, layout.mask << layout.shift)
         n_words = int(layout.word.max(initial=0)) + 1  # quasi-identifiers come first

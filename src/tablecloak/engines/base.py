@@ -171,6 +171,7 @@ class Coding:
     counts: Sequence[IntArray] = ()  # (n_codes,) records with each code by quasi-identifier, where these were counted
     rows: Any = None  # how the engine finds its rows again
     needs: Any = None  # what a search takes, where an engine has planned that
+    sample: Callable[[int], CodedTable] | None = None  # draws about so many records from all over a table on disk
 
     @property
     def table(self) -> CodedTable:

@@ -14,7 +14,6 @@ from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded import CodedTable
 from tablecloak.engines.base import Answer, Coding, Engine, OnDisk
-from tablecloak.engines.disk.rows import Shards
 from tablecloak.errors import CloakError, GoalNotMet, IncompatibleChoice
 from tablecloak.kernels import dispatch
 from tablecloak.kernels.compiling import compile_kernels, missing
@@ -118,14 +117,14 @@ def expected_seconds(prepared: Prepared[Any]) -> float | None:
     A part of the time grows with the records, another with the comparisons between them. Right within a factor of ten,
     because large tables are searched by compiled kernels and small ones are not.
     """
-    algorithm, plan, shards = prepared.plan.algorithm, prepared.plan, prepared.coding.shards
-    size, n = max(1, plan.goal.min_size), prepared.coding.n_tuples
-    if n > READ_UP_TO and isinstance(shards, Shards):
-        records = shards.sample(SAMPLED)
+    algorithm, plan, coding = prepared.plan.algorithm, prepared.plan, prepared.coding
+    size, n = max(1, plan.goal.min_size), coding.n_tuples
+    if n > READ_UP_TO and coding.sample is not None:
+        records = coding.sample(SAMPLED)
     elif n > READ_UP_TO and algorithm.dealing is not None and prepared.engine.name != "local":
         return None  # the one shard there is would have to fit memory
     else:
-        records = shards[0]
+        records = coding.shards[0]
     costs = [(m, float(algorithm.comparisons(m, size) or m), _sample_seconds(records, plan, m)) for m in SAMPLES]
     (n_few, few, took_few), (n_many, many, took_many) = costs
     if took_few is None or took_many is None:

@@ -342,7 +342,9 @@ class StoredCoder:
         shards = Shards(rows, domains, counted, totals, by_row=by_row, grouped=grouped)
         if n_rows <= most and not by_row:
             n_tuples = shards[0].n_tuples
-        return Coding(domains, counted, n_rows, n_tuples, totals, shards, rows.cuts, rows=rows, needs=needs)
+        return Coding(
+            domains, counted, n_rows, n_tuples, totals, shards, rows.cuts, rows=rows, needs=needs, sample=shards.sample
+        )  # fmt: skip
 
     @staticmethod
     def _has_repeats(keys: KeyFile) -> bool:

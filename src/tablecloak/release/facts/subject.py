@@ -10,7 +10,7 @@ from tablecloak.release.facts.collect import Facts
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Method:
     """A model or algorithm of a run with the parameters it had."""
 
     name: str
@@ -31,8 +31,8 @@ class Subject:
     name: str  # of the release
     run: Mapping[str, Any]  # the keys of `tablecloak run --json`
     certificate: Mapping[str, Any]
-    models: Sequence[Step]
-    algorithm: Step
+    models: Sequence[Method]
+    algorithm: Method
     facts: Facts | None  # None: of sets, whose counts are in the run
     kept: Sequence[str] = ()  # published as they are, judged by no model
     starred: Sequence[str] = ()

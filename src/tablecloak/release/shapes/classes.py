@@ -30,7 +30,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed, silent
 from tablecloak.release.documents import Documents, settings_of
 from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
-from tablecloak.release.facts.subject import Step, Subject
+from tablecloak.release.facts.subject import Method, Subject
 from tablecloak.release.outcome import WEIGHED, Weights, counts_of, loss_of, summed, weights_in
 from tablecloak.release.plan import Plan, detailed_algorithm, make_plan, source_of, texts_made
 from tablecloak.release.population import asks_for_everybody, refuse_odd_weights, with_population
@@ -213,8 +213,8 @@ class Classes:
             run=run,
             facts=facts,
             certificate=certificate,
-            models=[Step(m.name, type(m), parameters(m), m.sense.value) for m in plan.goal.models],
-            algorithm=Step(plan.algorithm.name, type(plan.algorithm), settings_of(plan.algorithm)),
+            models=[Method(m.name, type(m), parameters(m), m.sense.value) for m in plan.goal.models],
+            algorithm=Method(plan.algorithm.name, type(plan.algorithm), settings_of(plan.algorithm)),
             kept=[c for c in shown if c not in judged and c not in plan.changed],
             starred=starred,
             changed={name: ", ".join(each.name for each in chain) for name, chain in plan.changed.items()},

@@ -9,7 +9,7 @@ from typing import Any
 from tablecloak.release.facts.bins import BinShares
 from tablecloak.release.facts.collect import NEAR, SKEWED, Facts
 from tablecloak.release.facts.public import LEARNED_STEP, LOSS_STEP, public_run, public_subject, rounded, step_of
-from tablecloak.release.facts.subject import Step, Subject
+from tablecloak.release.facts.subject import Method, Subject
 from tablecloak.report import blocks
 from tablecloak.report.about import quality
 from tablecloak.report.about.check_run_verify import findings_block, verdict_sentence, verdicts_block
@@ -93,18 +93,18 @@ def _goal_section(subject: Subject, how: str, *, worst: str = "worst class") -> 
 
 def _method_section(subject: Subject) -> blocks.Section:
     """How the release came about."""
-    steps = [("algorithm", subject.algorithm), *(("goal", model) for model in subject.models)]
+    methods = [("algorithm", subject.algorithm), *(("goal", model) for model in subject.models)]
     text = (
         f"Choices of the search follow from seed {subject.certificate['seed']}, those that hide people from a secret "
         "that is not published; the same input, policy, secret and versions give the same release."
     )
-    entries = tuple(blocks.Entry(kind, tuple(_step(kind, step))) for kind, step in steps)
+    entries = tuple(blocks.Entry(kind, tuple(_method(kind, method))) for kind, method in methods)
     return blocks.Section("Method", (blocks.Labelled(entries, "method"), blocks.Paragraph(text)))
 
 
-def _step(kind: str, step: Step) -> Iterator[Text | Block]:
-    described = describe(kind, step.name, step.kind)
-    yield Words(step.sentence, is_strong=True)
+def _method(kind: str, method: Method) -> Iterator[Text | Block]:
+    described = describe(kind, method.name, method.kind)
+    yield Words(method.sentence, is_strong=True)
     yield blocks.Paragraph(_prose(described.definition))
     if reference := described.parts.get("Reference"):
         yield blocks.Paragraph(f"Reference: {reference}", "reference")

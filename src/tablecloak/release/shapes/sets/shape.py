@@ -30,7 +30,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.progress import Progress, Timed
 from tablecloak.release.documents import Documents, settings_of
 from tablecloak.release.facts.collect import Exposure, Facts
-from tablecloak.release.facts.subject import Step, Subject
+from tablecloak.release.facts.subject import Method, Subject
 from tablecloak.release.plan import Plan
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.items import ItemRecoding
@@ -219,8 +219,8 @@ class SetsOfItems:
             name=name,
             run=run,
             certificate=certificate,
-            models=[Step("km-anonymity", type(goal), parameters(goal), goal.sense.value)],
-            algorithm=Step("apriori", type(plan.algorithm), settings_of(plan.algorithm)),
+            models=[Method("km-anonymity", type(goal), parameters(goal), goal.sense.value)],
+            algorithm=Method("apriori", type(plan.algorithm), settings_of(plan.algorithm)),
             facts=None,
             kept=planned.kept_columns,
             changed={name: ", ".join(each.name for each in chain) for name, chain in plan.changed.items()},
