@@ -222,18 +222,18 @@ def test_groups_and_lattice_grow_while_a_run_works(server, sample):
 def groups_on_the_way():
     """Sizes of the groups in the middle of a search on the sample, the largest first; the search is then given up."""
 
-    class Seen(Exception):
+    class SeenError(Exception):
         """Enough of the search was seen."""
 
     class Watching(Silent):
         def groups(self, sizes):
             if len(found := sizes()) > 100:
-                raise Seen(sorted(found.tolist(), reverse=True))
+                raise SeenError(sorted(found.tolist(), reverse=True))
 
     columns = {name: {"role": "quasi"} for name in ("birth_date", "sex", "zip")} | {"diagnosis": {"role": "sensitive"}}
     goals = [{"model": "k-anonymity", "k": 5}, {"model": "l-diversity", "l": 3, "sensitive": "diagnosis"}]
     policy = tc.Policy.model_validate({"version": 1, "columns": columns, "others": "drop", "goals": goals})
-    with pytest.raises(Seen) as seen:
+    with pytest.raises(SeenError) as seen:
         tc.anonymize(patients(5000), policy, progress=Watching())
     return seen.value.args[0]
 
