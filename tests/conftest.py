@@ -21,7 +21,7 @@ settings.load_profile("tablecloak")
 
 # Tests that share a session of Spark.
 ON_SPARK = re.compile(
-    r"^tests/engines/test_(spark|spark_utility|transforms_on_spark|notations)\.py|input_that_changes_between_phases"
+    r"^tests/engines/test_(spark|spark_shards|notations)\.py|_on_spark\b|input_that_changes_between_phases"
     r"|^tests/(engines|conformance)/.*\bspark\b"
 )
 # What takes minutes, the longest first.
@@ -47,6 +47,25 @@ def _one_secret(request, monkeypatch):
     if request.node.get_closest_marker("fresh_secrets") is None:
         known = hashlib.sha256(b"what all tests know").digest()
         monkeypatch.setattr("tablecloak.rng.secrets", SimpleNamespace(token_bytes=lambda n: known[:n]))
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A session of Spark on this machine, which takes long to start: all tests share it."""
+    pytest.importorskip("pyspark", reason="the extra spark is not installed")
+    import clusters
+    from tablecloak.engines.spark import session
+    from tablecloak.engines.spark.engine import SparkEngine
+
+    settings = session._settings
+    with pytest.MonkeyPatch.context() as patch:
+        # who joins the session sets all of them again
+        patch.setattr(session, "_settings", lambda *given: {**settings(*given), **clusters.SMALL})
+        with pytest.MonkeyPatch.context() as start:
+            start.setenv("JDK_JAVA_OPTIONS", clusters.LIGHT)
+            engine = SparkEngine("local[2]", memory=1 << 30)
+        yield engine
+        engine.close()
 
 
 def is_fast(config):

@@ -15,9 +15,9 @@ ENGINES = [pytest.param(name, marks=[pytest.mark.slow] * (name == "spark")) for 
 
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_it_says_what_the_local_engine_says(name, seed, tmp_path):
+def test_it_says_what_the_local_engine_says(name, seed, tmp_path, request):
     if name == "spark":
-        pytest.importorskip("pyspark")
+        request.getfixturevalue("spark")  # the engine joins the session that is there
     path = tmp_path / "people.csv"
     gaps = pl.when(pl.int_range(pl.len()) % 7 == 3).then(None).otherwise(pl.col("age"))
     frame_of(seed, 80).with_columns(gaps.alias("age")).write_csv(path)

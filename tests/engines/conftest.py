@@ -9,21 +9,6 @@ from tablecloak.engines.disk import recount
 ENGINES = ["duckdb-tiny", *clusters.OTHER_ENGINES]
 
 
-@pytest.fixture(scope="session")
-def spark():
-    """A session of Spark on this machine, which takes long to start."""
-    pytest.importorskip("pyspark", reason="the extra spark is not installed")
-    from tablecloak.engines.spark.engine import SparkEngine
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", clusters.LIGHT)
-        engine = SparkEngine("local[2]", memory=1 << 30)
-    for key, value in clusters.SMALL.items():
-        engine.session.conf.set(key, value)
-    yield engine
-    engine.close()
-
-
 @pytest.fixture(params=ENGINES)
 def engine(request, monkeypatch):
     """An engine, or its name, whose releases must equal those of the local one."""

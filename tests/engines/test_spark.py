@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -230,52 +229,6 @@ def test_databases_and_other_formats_are_refused(spark: Any, data: Path, tmp_pat
     with pytest.raises(IncompatibleChoice, match="postgresql"):
         spark.read(Source.of(place_of("postgresql://host/db?table=t")), columns=None, categorical=())
     assert list(tmp_path.iterdir()) == []
-
-
-SHARDED = {
-    "k, l and t": POLICIES["k, l and t"],
-    "auto": POLICIES["auto"],
-    "auto with sets": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}]\n"
-    "algorithm: {kind: auto, effort: fast, labels: set}",
-    "mondrian leaves rows out": f"columns: {COLUMNS}\ngoals: [{{model: k-anonymity, k: 5}}, {LT}]\n"
-    "algorithm: {kind: mondrian, suppression_limit: 0.05}",
-}
-
-
-@pytest.mark.parametrize("name", SHARDED)
-def test_tuples_that_do_not_fit_the_driver_are_searched_by_workers(
-    name: str, spark: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(spark, "most_tuples", 400)
-    monkeypatch.setattr(spark, "shard_tuples", 400)
-    whole, _ = run(SHARDED[name], tmp_path, data, "local.parquet")
-    figures, there = run(SHARDED[name], tmp_path, data, "spark.parquet", spark)
-    assert figures["holds"]
-    assert figures["covers"]
-    assert figures["rows"] + figures["suppressed"] == ROWS
-    # shards of fewer than 400 tuples get neither box search nor auction, which the whole table gets
-    assert figures["loss"] < 1.5 * whole["loss"]
-    release, k = read_frame(there), 4 if name == "k, l and t" else 5
-    classes = release.group_by("age", "sex", "zip").agg(pl.len().alias("n"), pl.col("disease").n_unique().alias("l"))
-    assert classes["n"].min() >= k  # type: ignore[operator]
-    assert "auto" in name or classes["l"].min() >= 2  # type: ignore[operator]
-    assert len(classes) == figures["classes"]
-    release = release.sort("id")
-    kept = people().filter(pl.col("id").is_in(release["id"].implode()))
-    assert release["id"].to_list() == kept["id"].to_list()
-    assert release["note"].to_list() == kept["note"].to_list()
-    assert release["disease"].to_list() == kept["disease"].to_list()
-    assert all(
-        age_is_covered(cell, age) for cell, age in zip(release["age"].to_list(), kept["age"].to_list(), strict=True)
-    )
-
-
-def age_is_covered(cell: str | None, age: int | None) -> bool:
-    """A published age, read by hand: a number, [low, high], * or an empty cell."""
-    if cell is None or age is None:
-        return (cell in (None, "*") and age is None) or cell == "*"
-    ends = [int(end) for end in re.findall(r"\d+", cell)]
-    return cell == "*" or ends[0] <= age <= ends[-1]
 
 
 def test_classes_of_shards_are_judged_by_workers_and_do_not_reach_the_driver(

@@ -1,4 +1,4 @@
-"""Spark beyond this process: a server of Spark Connect, and a cluster of which a worker is lost in mid-run."""
+"""Spark beyond this process: a cluster of which a worker is lost in mid-run. Spark Connect: test_spark_resume.py."""
 
 from __future__ import annotations
 
@@ -68,13 +68,6 @@ def same(report: dict[str, object], folder: Path, text: str) -> None:
     ours, here = run(text, folder, folder / "in.parquet", "local.parquet")
     assert {k: report[k] for k in FIGURES} == {k: ours[k] for k in FIGURES}
     assert read_frame(folder / "spark").equals(read_frame(here))
-
-
-def test_spark_connect_releases_the_same(tmp_path: Path) -> None:
-    people(1000).write_parquet(tmp_path / "in.parquet", row_group_size=500)
-    with clusters.connect_server() as address:
-        report = finished(address, tmp_path, POLICIES["k, l and t"])
-    same(report, tmp_path, POLICIES["k, l and t"])
 
 
 def test_a_worker_that_is_lost_does_not_change_the_release(tmp_path: Path) -> None:

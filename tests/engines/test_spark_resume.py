@@ -1,4 +1,4 @@
-"""Runs on Spark whose driver is killed: the next one goes on after the last finished phase, to the same release."""
+"""Runs on Spark Connect, also of drivers that are killed: the next goes on after the last finished phase."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 from test_spark import POLICIES, people
+from test_spark_clusters import finished, same
 
 import clusters
 from tablecloak import pipeline
@@ -96,6 +97,12 @@ def address() -> Iterator[str]:
     """A server of Spark whose clients can be killed."""
     with clusters.connect_server() as found:
         yield found
+
+
+def test_spark_connect_releases_the_same(address: str, tmp_path: Path) -> None:
+    people(1000).write_parquet(tmp_path / "in.parquet", row_group_size=500)
+    report = finished(address, tmp_path, POLICIES["k, l and t"])
+    same(report, tmp_path, POLICIES["k, l and t"])
 
 
 @pytest.mark.parametrize(

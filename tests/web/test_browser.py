@@ -33,6 +33,7 @@ from browsing import (
 
 import tablecloak as tc
 from tablecloak.cli.main import main
+from tablecloak.kernels import kept
 from tablecloak.progress import Silent
 from tablecloak.sample import patients
 
@@ -44,6 +45,7 @@ ADULT = Path(os.environ.get("TABLECLOAK_DATA", Path(__file__).parents[3] / "shar
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("browser")
     with pytest.MonkeyPatch.context() as patch, serving(folder, at=".local/share/tablecloak") as server:
+        patch.setenv("XDG_CACHE_HOME", str(kept.home().parent))  # kernels that are compiled stay so
         patch.setenv("HOME", str(folder))  # pictures show places as they are on other machines
         yield server
 
@@ -218,18 +220,22 @@ def test_groups_and_lattice_grow_while_a_run_works(server, sample):
 
 
 def groups_on_the_way():
-    """Sizes of the groups in the middle of a search on the sample, the largest first."""
-    seen = []
+    """Sizes of the groups in the middle of a search on the sample, the largest first; the search is then given up."""
+
+    class SeenError(Exception):
+        """Enough of the search was seen."""
 
     class Watching(Silent):
         def groups(self, sizes):
-            seen.append(sorted(sizes().tolist(), reverse=True))
+            if len(found := sizes()) > 100:
+                raise SeenError(sorted(found.tolist(), reverse=True))
 
     columns = {name: {"role": "quasi"} for name in ("birth_date", "sex", "zip")} | {"diagnosis": {"role": "sensitive"}}
     goals = [{"model": "k-anonymity", "k": 5}, {"model": "l-diversity", "l": 3, "sensitive": "diagnosis"}]
     policy = tc.Policy.model_validate({"version": 1, "columns": columns, "others": "drop", "goals": goals})
-    tc.anonymize(patients(5000), policy, progress=Watching())
-    return next(sizes for sizes in seen if len(sizes) > 100)
+    with pytest.raises(SeenError) as seen:
+        tc.anonymize(patients(5000), policy, progress=Watching())
+    return seen.value.args[0]
 
 
 def say(page, event):
