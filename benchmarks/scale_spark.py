@@ -113,10 +113,10 @@ class Watch:
     @property
     def cpu_of(self) -> dict[str, float]:
         """Processor seconds by what processes are."""
-        taken: Counter[str] = Counter()
-        for (kind, pid), seconds in self._last.items():
-            taken[kind] += seconds - self._before.get((kind, pid), 0.0)
-        return dict(taken)
+        taken = dict.fromkeys((kind for kind, _ in self._last), 0.0)
+        for process, seconds in self._last.items():
+            taken[process[0]] += seconds - self._before.get(process, 0.0)
+        return taken
 
 
 @contextmanager
@@ -188,11 +188,10 @@ def counted_bytes(into: dict[str, Any]) -> Iterator[None]:
 
 def stages_of(session: Any) -> list[tuple[str, int, int]]:
     """What Spark did so far: who asked, tasks, and bytes of their results."""
-    from py4j.protocol import Py4JJavaError
-
     time.sleep(1)  # until Spark has heard of its last task
-    store, found = session.sparkContext._jsc.sc().statusStore(), []
-    with suppress(Py4JJavaError):  # there is no stage of that number
+    store = session.sparkContext._jsc.sc().statusStore()
+    found: list[tuple[str, int, int]] = []
+    with suppress(Exception):  # of Java: there is no stage of that number
         while True:
             stage = store.lastStageAttempt(len(found))
             about = stage.description()
