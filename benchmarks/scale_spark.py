@@ -56,24 +56,42 @@ def _fields(stat: Path) -> list[str]:
     return stat.read_text().rpartition(")")[2].split()
 
 
-def tree_bytes() -> dict[str, int]:
+DRIVER = "driver's Python"
+JAVAS = {
+    "SparkSubmit": "driver's Java",
+    "CoarseGrainedExecutorBackend": "executors' Java",
+}  # by class; or of the cluster
+
+
+def kind_of(pid: int) -> str:
+    """What a process is."""
+    if pid == os.getpid():
+        return DRIVER
+    if Path(f"/proc/{pid}/comm").read_text().strip() != "java":
+        return "Python workers"
+    command = Path(f"/proc/{pid}/cmdline").read_text()
+    return next((kind for name, kind in JAVAS.items() if name in command), "cluster's Java")
+
+
+def tree_bytes() -> Counter[str]:
     """Memory that the processes hold now, by what they are; what Python workers share is divided among them."""
-    found = {"driver": 0, "java": 0, "workers": 0}
+    found: Counter[str] = Counter()
     for pid in tree():
         with suppress(OSError, StopIteration):
-            name = Path(f"/proc/{pid}/comm").read_text().strip()
-            kind = "driver" if pid == os.getpid() else "java" if name == "java" else "workers"
+            kind = kind_of(pid)
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             found[kind] += next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
     return found
 
 
-def tree_cpu() -> dict[int, float]:
+def tree_cpu() -> dict[tuple[str, int], float]:
     """Processor seconds of each process so far."""
     found = {}
     for pid in tree():
         with suppress(OSError):
-            found[pid] = sum(map(int, _fields(Path(f"/proc/{pid}/stat"))[11:13])) / os.sysconf("SC_CLK_TCK")
+            found[kind_of(pid), pid] = sum(map(int, _fields(Path(f"/proc/{pid}/stat"))[11:13])) / os.sysconf(
+                "SC_CLK_TCK"
+            )
     return found
 
 
@@ -93,8 +111,12 @@ class Watch:
         self._last.update(tree_cpu())
 
     @property
-    def cpu_seconds(self) -> float:
-        return sum(self._last.values()) - sum(self._before.values())
+    def cpu_of(self) -> dict[str, float]:
+        """Processor seconds by what processes are."""
+        taken = dict.fromkeys((kind for kind, _ in self._last), 0.0)
+        for process, seconds in self._last.items():
+            taken[process[0]] += seconds - self._before.get(process, 0.0)
+        return taken
 
 
 @contextmanager
@@ -114,21 +136,26 @@ def watched(into: dict[str, Any]) -> Iterator[None]:
     done.set()
     thread.join()
     watch.look()
-    into |= {"cpu_seconds": watch.cpu_seconds, "peak_bytes": watch.peak_bytes, "peaks": watch.peaks}
+    into |= {"cpu_seconds": sum(watch.cpu_of.values()), "cpu_of": watch.cpu_of}
+    into |= {"peak_bytes": watch.peak_bytes, "peaks": watch.peaks}
 
 
 @contextmanager
 def counted_bytes(into: dict[str, Any]) -> Iterator[None]:
     """Count the bytes of what workers send to the driver and of the tasks that it sends to them, as they are pickled.
 
-    All that the engine fetches comes as Arrow tables.
+    All that the engine fetches comes as Arrow tables. What Spark itself has tasks send (samples to cut ranges at, what
+    a shuffle wrote where, tables to broadcast) is in the size of their results, which Spark counts.
     """
     from pyspark.serializers import CloudPickleSerializer
+    from pyspark.sql import SparkSession
     from pyspark.sql.classic.dataframe import DataFrame
+    from pyspark.sql.readwriter import DataFrameWriter
 
+    into |= {"driver_bytes": 0, "task_bytes": 0, "fetched": Counter()}
+    session: Any = SparkSession.getActiveSession()
     fetch: Any = DataFrame.toArrow
     pickled: Any = CloudPickleSerializer.dumps
-    into |= {"driver_bytes": 0, "task_bytes": 0, "fetched": Counter()}
 
     def fetching(self: Any) -> Any:
         table = fetch(self)
@@ -141,14 +168,42 @@ def counted_bytes(into: dict[str, Any]) -> Iterator[None]:
         into["task_bytes"] += len(packed)
         return packed
 
-    with patch.object(DataFrame, "toArrow", fetching), patch.object(CloudPickleSerializer, "dumps", pickling):
+    def described(action: Any) -> Any:
+        def asked(*given: Any, **named: Any) -> Any:
+            session.sparkContext.setJobDescription(_asking())
+            return action(*given, **named)
+
+        return asked
+
+    with (
+        patch.object(DataFrame, "toArrow", described(fetching)),
+        patch.object(DataFrame, "count", described(DataFrame.count)),
+        patch.object(DataFrameWriter, "parquet", described(DataFrameWriter.parquet)),
+        patch.object(CloudPickleSerializer, "dumps", pickling),
+    ):
+        first = len(stages_of(session))
         yield
+        into["stages"] = stages_of(session)[first:]
+
+
+def stages_of(session: Any) -> list[tuple[str, int, int]]:
+    """What Spark did so far: who asked, tasks, and bytes of their results."""
+    time.sleep(1)  # until Spark has heard of its last task
+    store = session.sparkContext._jsc.sc().statusStore()
+    found: list[tuple[str, int, int]] = []
+    with suppress(Exception):  # of Java: there is no stage of that number
+        while True:
+            stage = store.lastStageAttempt(len(found))
+            about = stage.description()
+            found.append((about.get() if about.isDefined() else "", stage.numCompleteTasks(), stage.resultSize()))
+    return found
 
 
 def _asking() -> str:
-    """The method of the engine that fetches something."""
-    names = [frame.name for frame in traceback.extract_stack() if frame.filename.endswith("spark/engine.py")]
-    return names[0] if names else "others"
+    """The methods of the engine that ask for something."""
+    frames = [frame for frame in traceback.extract_stack() if "engines/spark/" in frame.filename]
+    names = [frame.name for frame in frames if frame.name not in ("collected", "frame", "facts", "find", "<lambda>")]
+    return " ".join(dict.fromkeys([*names[:1], *names[-1:]])) or "others"
 
 
 @contextmanager
@@ -196,7 +251,7 @@ def _session_results(
         engine = SparkEngine(session=opened.session, memory=chosen.memory, folder=folder)
         if chosen.most is not None:
             engine.most_tuples = engine.shard_tuples = chosen.most
-        with watched(run), counted_bytes(run):
+        with counted_bytes(run), watched(run):
             report = pipeline.run(load_policy(policy, [*changes, *of_k]), force=True, engine=engine)
             engine.close()
         run |= {"parts": dict(report.seconds), "loss": report.loss, "classes": report.verification.n_classes}
@@ -266,6 +321,21 @@ def shown(results: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
+def amounts(run: dict[str, Any]) -> Table:
+    """Bytes that reached the driver by who asked for them, then memory and processor seconds by process."""
+    table = Table("of", "Arrow, bytes", "results, bytes", "tasks", "peak, MB", "CPU s")
+    results, tasks = Counter[str](), Counter[str]()
+    for name, n_tasks, n_bytes in run["stages"]:
+        results[name] += n_bytes
+        tasks[name] += n_tasks
+    for name in {**run["fetched"], **results}:
+        table.add_row(name, f"{run['fetched'].get(name, 0):,}", f"{results[name]:,}", f"{tasks[name]:,}")
+    table.add_row("all", f"{run['driver_bytes']:,}", f"{results.total():,}", f"{tasks.total():,}")
+    for name, n in run["peaks"].items():
+        table.add_row(name, "", "", "", f"{n / 1e6:,.0f}", f"{run['cpu_of'].get(name, 0):.1f}")
+    return table
+
+
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale_spark", description=__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=list(ROWS), help="sizes of the census")
@@ -296,11 +366,7 @@ def main(given: Sequence[str] | None = None) -> int:
                 results.append(result)
                 parts = ", ".join(f"{name} {s:.1f}" for name, s in result["run"]["parts"].items())
                 console.print(f"{n_rows:,} {master} {result['case']}: {parts}", soft_wrap=True)
-                amounts = {
-                    **result["run"]["fetched"],
-                    **{f"memory of {k}": n for k, n in result["run"]["peaks"].items()},
-                }
-                console.print(", ".join(f"{name} {n / 1e6:,.3f} MB" for name, n in amounts.items()), soft_wrap=True)
+                console.print(amounts(result["run"]))
     console.print(shown(results))
     if chosen.output:
         append(chosen.output, [{"bench": "scale-spark", **r} for r in results])

@@ -254,6 +254,9 @@ def test_classes_of_shards_are_judged_by_workers_and_do_not_reach_the_driver(
     assert more.verification.n_classes > 3 * report.verification.n_classes
     # some hundred bytes for each shard of 400 tuples; no class and no combination of values
     assert many["driver_bytes"] - few["driver_bytes"] < 2 * 3 * ROWS
+    # nor by ways of Spark's own, as a table that the driver gets so as to send it to all workers
+    largest = [max(n_bytes / n_tasks for _, n_tasks, n_bytes in of["stages"] if n_tasks) for of in (few, many)]
+    assert largest[1] - largest[0] < 3 * ROWS
     release = read_frame(tmp_path / "x.parquet")
     sizes = release.group_by("age", "sex", "zip").len()["len"]
     measured = {m.name: m.value for m in report.measurements}
@@ -306,6 +309,7 @@ def test_pandas_is_not_warned_of(spark: Any) -> None:
         ({"spark.master": "spark://host:7077", "spark.executor.memory": "8g", "spark.executor.cores": "4"}, 2 << 30),
         ({"spark.master": "local[2]", "spark.driver.memory": "1024m"}, 512 << 20),
         ({"spark.master": "yarn"}, 1 << 30),
+        ({"spark.master": "yarn", "spark.executor.memory": "8g", "spark.executor.pyspark.memory": "3g"}, 3 << 30),
     ],
 )
 def test_a_shard_may_take_the_memory_of_one_task_of_an_executor(settings: dict[str, str], n_bytes: int) -> None:

@@ -41,7 +41,7 @@ from tablecloak.policy.load import parse_policy
 
 address, folder, last, most, resume, small = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
 rows.SLICE_ROWS = 300
-engine.BYTES_PER_TUPLE = 10**9 // int(most)
+engine.tuples_in = lambda memory: int(most)
 settings = session._settings
 session._settings = lambda *given: {**settings(*given), **json.loads(small)}
 finish = run_folder.RunFolder.finish

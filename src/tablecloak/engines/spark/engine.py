@@ -38,7 +38,7 @@ from tablecloak.engines.equal_rows import Alike, Hidden
 from tablecloak.engines.run_folder import Opening, RunFolder
 from tablecloak.engines.spark import coding as counts
 from tablecloak.engines.spark import worker_jobs
-from tablecloak.engines.spark.coding import CodeTask
+from tablecloak.engines.spark.coding import CodeTask, words_in
 from tablecloak.engines.spark.finished_phases import Phases
 from tablecloak.engines.spark.publish import PublishTask, open_table, write_files, write_table
 from tablecloak.engines.spark.recount import ReleaseClasses, StarsShown, covers_originals, recounted, with_persons
@@ -69,12 +69,26 @@ from tablecloak.stats.moments import MomentSums
 
 DEFAULT_MASTER = "local[*]"
 DRIVER_MEMORY = 4 << 30
-BYTES_PER_TUPLE = 200
+# What Python holds before the first tuple, and for each tuple beside the search: as it came, in the order that a search
+# numbers tuples in, and what is told of it. In all that is BYTES_PER_TUPLE where only the sizes of classes are counted.
+RESIDENT = 350 << 20
+BESIDE_SEARCH = 300
+BYTES_PER_TUPLE = 400
 
 
-def tuples_of_worker(session: Any) -> int:
-    """Different tuples that one shard may have: a worker holds it while it searches."""
-    return max(1, task_bytes(session) // BYTES_PER_TUPLE)
+def tuples_in(memory: int) -> int:
+    """Different tuples that a process may hold while it searches for classes of a size."""
+    return max(1, max(memory - RESIDENT, memory // 8) // BYTES_PER_TUPLE)
+
+
+def _share(searched: float, columns: counts.CodedColumns) -> float:
+    """How many of these tuples fit where one of a search by sizes does.
+
+    Args:
+        searched: bytes that the search holds for each, besides three copies of its key.
+    """
+    n_words = len(words_in(columns.packing))
+    return min(1.0, BYTES_PER_TUPLE / (BESIDE_SEARCH + 24 * n_words + searched))
 
 
 class SparkEngine:
@@ -102,11 +116,11 @@ class SparkEngine:
         most_tuples: int | None = None,
         folder: RunFolder | None = None,
     ) -> None:
-        self.most_tuples = most_tuples or (memory or DRIVER_MEMORY) // BYTES_PER_TUPLE
+        self.most_tuples = most_tuples or tuples_in(memory or DRIVER_MEMORY)
         self._is_own = not has_session() and session is None  # one that somebody works with is not ours to stop
         self._folders: list[Path] = []
         self.session = session or open_session(master or DEFAULT_MASTER, memory)
-        self.shard_tuples = tuples_of_worker(self.session)
+        self.shard_tuples = tuples_in(task_bytes(self.session))
         self.phases = Phases(self.session, folder)
         self._looked: worker_jobs.Looked | None = None
         self._opener_before = openers.get("spark")
@@ -242,13 +256,14 @@ class SparkEngine:
         person = next((s.name for s in sensitive if s.is_person), None)
         task = CodeTask(spark.rows, columns.coders, columns.packing, person)
         may_shard = person is None and not any(s.joins for s in sensitive)
-        if stands_alone is not None and may_shard and spark.n_rows > self.most_tuples:
+        share = 1.0 if bytes_per_tuple is None else _share(bytes_per_tuple(columns.sensitive), columns)
+        most = int(self.most_tuples * share)
+        if stands_alone is not None and may_shard and spark.n_rows > most:
             grouped = self.phases.spread("code", worker_jobs.grouped(self.session, spark, task), reads_input=True)
             n_tuples = self._n_tuples(grouped, spark.name)
-            if n_tuples > self.most_tuples:
-                return sharded(
-                    spark, task, columns, sensitive, grouped, n_tuples, stands_alone, self.shard_tuples, self.phases
-                )
+            if n_tuples > most:
+                of_shard = max(1, int(self.shard_tuples * share))
+                return sharded(spark, task, columns, sensitive, grouped, n_tuples, stands_alone, of_shard, self.phases)
             counted = worker_jobs.collected(grouped, spark.name)
         else:
             counted = self.phases.frame(

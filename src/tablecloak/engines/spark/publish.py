@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ __all__ = [
 
 TOGETHER = 250_000  # rows that are written to one file
 RANK, WORD = "__tablecloak_rank__", "__tablecloak_word__"  # what sorts rows
+SAMPLE_SIZE = "spark.sql.execution.rangeExchange.sampleSizePerPartition"  # Spark draws three times as many
+SAMPLES_PER_PART, MOST_SAMPLES = 20, 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -310,7 +313,7 @@ def write_files(
         is_kept = release.order is Order.KEEP
         publish = publishing(release)
         task = WriteTask(publish if is_kept else None, folder, kind, delimiter, tuple(release.types), publish.spelling)
-        with explained("writing the release", str(place)):
+        with explained("writing the release", str(place)), _few_samples(phases.session, _n_parts(release)):
             if is_kept:
                 written = _published(phases.session, release, task, WRITTEN)
             else:
@@ -331,7 +334,7 @@ def write_table(phases: Phases, release: SparkTable, place: DatabaseTable) -> No
     """Write a release to a table of Spark's catalog."""
     if place.scheme != "spark":
         raise IncompatibleChoice(f"Spark does not write {place.scheme} databases here", hint="--engine local")
-    with explained("writing the release", str(place)):
+    with explained("writing the release", str(place)), _few_samples(phases.session, _n_parts(release)):
         rows = _rows(phases.session, release) if release.order is Order.KEEP else _ordered(phases, release)
         rows.select(*(f"`{escaped(name)}`" for name in release.types)).write.saveAsTable(place.table)
 
@@ -403,8 +406,8 @@ def _ordered(phases: Phases, release: SparkTable) -> Any:
     """Published rows in their order: every partition lies behind the one before it, and is sorted."""
     from pyspark.sql import functions as f
 
-    by, n_parts = publishing(release).sorted_by, max(1, release.n_rows // TOGETHER)
-    rows = _sorted(_rows(phases.session, release), by, n_parts, f)
+    by, n_parts = publishing(release).sorted_by, _n_parts(release)
+    rows = _sorted(_rows(phases.session, release), by, by, n_parts, f)
     if release.order is not Order.RANDOM:
         return rows
     assert release.key is not None
@@ -412,12 +415,29 @@ def _ordered(phases: Phases, release: SparkTable) -> Any:
     sizes = frame_of(rows.mapInArrow(Guarded(SizeTask()), SIZES).toArrow()).sort("part")
     offsets = dict(zip(sizes["part"].to_list(), (sizes["n"].cum_sum() - sizes["n"]).to_list(), strict=True))
     schema = ", ".join([*(f"`{escaped(c.name)}` {c.dataType.simpleString()}" for c in rows.schema), f"{WORD} bigint"])
-    return _sorted(rows.mapInArrow(Guarded(DrawTask(offsets, release.key)), schema), [WORD, *by], n_parts, f)
+    return _sorted(rows.mapInArrow(Guarded(DrawTask(offsets, release.key)), schema), [WORD], [WORD, *by], n_parts, f)
 
 
-def _sorted(rows: Any, by: Sequence[str], n_parts: int, functions: Any) -> Any:
-    columns = [quoted(functions, name) for name in by]
-    return rows.repartitionByRange(n_parts, *columns).sortWithinPartitions(*columns)
+def _sorted(rows: Any, ranges: Sequence[str], by: Sequence[str], n_parts: int, functions: Any) -> Any:
+    """Rows in order, in parts that are ranges of its first columns."""
+    cut, compared = ([quoted(functions, name) for name in names] for names in (ranges, by))
+    return rows.repartitionByRange(n_parts, *cut).sortWithinPartitions(*compared)
+
+
+def _n_parts(release: SparkTable) -> int:
+    """In how many parts a release is sorted."""
+    return max(1, release.n_rows // TOGETHER)
+
+
+@contextmanager
+def _few_samples(session: Any, n_parts: int) -> Iterator[None]:
+    """Spark cuts ranges at samples of rows, which the driver gets: some for each part, no more than that in all."""
+    before = session.conf.get(SAMPLE_SIZE)
+    session.conf.set(SAMPLE_SIZE, str(max(1, min(SAMPLES_PER_PART, MOST_SAMPLES // n_parts))))
+    try:
+        yield
+    finally:
+        session.conf.set(SAMPLE_SIZE, before)
 
 
 def _published(session: Any, release: SparkTable, task: Callable[..., Any], schema: str) -> Any:
@@ -428,10 +448,10 @@ def _published(session: Any, release: SparkTable, task: Callable[..., Any], sche
     words = words_in(publish.code.packing)
     columns = [*(f"{w} bigint" for w in words), *(_declared(c, publish.types) for c in publish.kept), f"`{ROW}` bigint"]
     keyed = mapped(session, release, KeyTask(publish.code, publish.kept), ", ".join(columns), publish.needed)
-    n_parts = max(1, release.n_rows // TOGETHER)
-    joined = keyed.join(release.classes.drop("shard", "n"), words, "left")
+    of_tuples = release.classes.drop("shard", "n").hint("merge")  # small tables would be broadcast by the driver
+    joined = keyed.join(of_tuples, words, "left")
     if not publish.is_sorted:  # else they are sorted when they are published, whatever their order before
-        joined = joined.repartitionByRange(n_parts, ROW).sortWithinPartitions(ROW)
+        joined = joined.repartitionByRange(_n_parts(release), ROW).sortWithinPartitions(ROW)
     return joined.mapInArrow(Guarded(task), schema)
 
 

@@ -53,9 +53,11 @@ def open_session(master: str, memory: int | None) -> Any:
 
 def _settings(master: str, memory: int | None) -> dict[str, str]:
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    # what tasks did would be remembered for pages that nobody opens: a kilobyte or two of each of 100,000 by stage
+    forgets = {"spark.ui.retainedTasks": "1000"}
     shuffles = {"spark.sql.shuffle.partitions": "8"} if master.startswith("local") else {}
     limits = {"spark.driver.memory": f"{max(512, memory >> 20)}m"} if memory else {}
-    return {**quiet, **shuffles, **limits, "spark.driver.maxResultSize": "0"}
+    return {**quiet, **forgets, **shuffles, **limits, "spark.driver.maxResultSize": "0"}
 
 
 def task_bytes(session: Any) -> int:
@@ -71,7 +73,8 @@ def task_bytes(session: Any) -> int:
     if master.startswith("local"):
         memory, n_tasks = setting("spark.driver.memory", "1g"), re.sub(r"\D.*$", "", master[6:]) or str(os.cpu_count())
     else:
-        memory, n_tasks = setting("spark.executor.memory", "1g"), setting("spark.executor.cores", "1")
+        memory = setting("spark.executor.pyspark.memory", "") or setting("spark.executor.memory", "1g")
+        n_tasks = setting("spark.executor.cores", "1")
     return _bytes_of(memory) // max(1, int(n_tasks) // int(setting("spark.task.cpus", "1")))
 
 
