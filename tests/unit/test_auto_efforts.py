@@ -34,6 +34,12 @@ def test_every_effort_takes_compiled_kernels_from_the_same_size_on(monkeypatch, 
     assert not Auto(effort=effort).kernels(ENOUGH - 1, K)
 
 
+def test_an_effort_begins_with_the_auctions_of_the_one_before():
+    fast, balanced, best = (EFFORTS[name].auctions for name in ("fast", "balanced", "best"))
+    assert balanced[: len(fast)] == fast
+    assert best[: len(balanced)] == balanced
+
+
 @pytest.mark.parametrize("effort", [*EFFORTS, 2.5])
 def test_quick_looks_wait_for_no_compiler(effort):
     with dispatch.compiled_from(10_000):

@@ -47,6 +47,8 @@ MOST_TRIES = 40
 COOLED = 0.9
 # Bids are changed at random by up to a fifth, so that another try sells otherwise.
 NOISE = 5
+# What fetching a list costs, in tuples that are looked at: where classes are small, lists are short and many.
+FETCH = 20
 RANDOM = 1 << 23
 
 
@@ -62,7 +64,10 @@ class AuctionSteps(NamedTuple):
 
 
 class Lots(NamedTuple):
-    """Boxes that are worth having, with their members, and of every tuple the lots that hold it."""
+    """Boxes that are worth having, with their members, and of every tuple the lots that hold it.
+
+    Lists are of 32 bits: most of an auction is spent on fetching them.
+    """
 
     price: IntArray  # (n_lots,)
     start: IntArray  # (n_lots + 1,)
@@ -140,7 +145,7 @@ def _list_lots(group, price, n_groups, first, weights, bids, least, steps, stop)
     n = group.shape[1]
     n_dims = first.size - 1
     room = n * MOST_LISTED
-    prices, start, member = np.empty(room // 4, np.int64), np.zeros(room // 4 + 1, np.int64), np.empty(room, np.int64)
+    prices, start, member = np.empty(room // 4, np.int64), np.zeros(room // 4 + 1, np.int64), np.empty(room, np.int32)
     n_lots, n_listed, work = np.int64(0), np.int64(0), np.int64(0)
     rows = np.empty((n_dims + 1, n), np.int64)
     starts = np.zeros((n_dims, n_groups.max() + 1), np.int64)
@@ -192,7 +197,7 @@ def _list_lots(group, price, n_groups, first, weights, bids, least, steps, stop)
 @inner_jit
 def _by_tuple(start, member, n):
     """Of every tuple the lots that hold it: (where they begin, lots)."""
-    first, lot = np.zeros(n + 1, np.int64), np.empty(member.size, np.int64)
+    first, lot = np.zeros(n + 1, np.int64), np.empty(member.size, np.int32)
     for r in range(member.size):
         first[member[r] + 1] += 1
     for i in range(n):
@@ -268,25 +273,27 @@ class Floor(NamedTuple):
     near: np.ndarray  # (room,) classes nearby
     score: np.ndarray  # (room,) how near they are
     left: np.ndarray  # (GIVEN_UP,) classes that are given up
-    gain: np.ndarray  # (n_lots,) what would be paid above the price
-    need: np.ndarray  # (n_lots,) records that are missing
-    wanted: np.ndarray  # (n_lots,) lots with enough records
+    call: np.ndarray  # (n_lots, 3) price of a lot, records that are missing, and what would be paid above the price
+    wanted: np.ndarray  # (n_lots, 2) lots with enough records as a heap, and what would be paid above their prices
     unused: np.ndarray  # (room + 1,) numbers of classes that are free; the last entry says how many
     fresh: np.ndarray  # (n,) classes that were made
     old: np.ndarray  # (n, 3 + 2 * n_dims) class, size, price and box before a tuple joined
 
 
 @inner_jit
-def _open(codes, weights, class_of, n_classes, bids, n_lots, prices):
+def _open(codes, weights, class_of, n_classes, bids, lot_price, prices):
     """The floor before anything is sold."""
     n, n_dims = codes.shape
     room = 2 * n_classes + 2 * GIVEN_UP
-    by_class, by_lot = np.zeros((5, room), np.int64), np.zeros((3, n_lots), np.int64)
-    by_tuple = np.zeros((5, n), np.int64)
+    by_class, by_tuple = np.zeros((5, room), np.int64), np.zeros((5, n), np.int64)
+    # what is read and written together shares a line of the cache
+    call, wanted = np.zeros((lot_price.size, 3), np.int64), np.zeros((lot_price.size, 2), np.int64)
+    for b in range(lot_price.size):
+        call[b, 0] = lot_price[b]
     floor = Floor(
         codes, weights, class_of, by_tuple[0], bids, by_class[0], by_class[1], by_class[2],
         np.zeros((2, room, n_dims), np.int64), by_tuple[1], by_tuple[2], by_tuple[3], by_class[3], by_class[4],
-        np.zeros(GIVEN_UP, np.int64), by_lot[0], by_lot[1], by_lot[2], np.zeros(room + 1, np.int64), by_tuple[4],
+        np.zeros(GIVEN_UP, np.int64), call, wanted, np.zeros(room + 1, np.int64), by_tuple[4],
         np.zeros((n, 3 + 2 * n_dims), np.int64),
     )  # fmt: skip
     for g in range(room):
@@ -354,7 +361,7 @@ def _look_around(floor, lots, i, seed):
     for _ in range(min(n_lots, LOOKS)):
         seed = next_random(seed)
         b = lots.lot[lots.first[i] + seed // 256 % n_lots]
-        work += lots.start[b + 1] - lots.start[b]
+        work += FETCH + lots.start[b + 1] - lots.start[b]
         for r in range(lots.start[b], lots.start[b + 1]):
             g = floor.class_of[lots.member[r]]
             if floor.price[g] > 0:
@@ -367,7 +374,7 @@ def _look_around(floor, lots, i, seed):
 
 @leaf_jit
 def _give_up(floor, i, n_near, together, seed):
-    """Give up the class of a tuple and some of those nearby: (how many, tuples, what they cost, seed)."""
+    """Give up the class of a tuple and some of those nearby: (how many, tuples, records, what they cost, seed)."""
     seed = next_random(seed)
     most = 2 + seed // 256 % (together - 1)
     floor.left[0], n_left = floor.class_of[i], np.int64(1)
@@ -387,9 +394,10 @@ def _give_up(floor, i, n_near, together, seed):
         floor.score[nearest] = 0
     for q in range(n_near):
         floor.score[floor.near[q]] = 0
-    n, cost = np.int64(0), np.int64(0)
+    n, n_records, cost = np.int64(0), np.int64(0), np.int64(0)
     for q in range(n_left):
         g = floor.left[q]
+        n_records += floor.size[g]
         cost += floor.size[g] * floor.price[g]
         j = floor.head[g]
         while j >= 0:
@@ -400,42 +408,45 @@ def _give_up(floor, i, n_near, together, seed):
             n += 1
             j = floor.following[j]
         floor.size[g] = -floor.size[g]  # nobody joins it
-    return n_left, n, cost, seed
+    return n_left, n, n_records, cost, seed
 
 
 @leaf_jit
 def _call(floor, lots, n, least):
     """Note what would be paid for each lot: (lots with enough records, tuples looked at)."""
-    n_wanted, work = np.int64(0), np.int64(0)
+    n_wanted, work, wanted = np.int64(0), np.int64(0), floor.wanted
     for q in range(n):
         i = floor.given[q]
-        work += lots.first[i + 1] - lots.first[i]
+        w, offer = floor.weights[i], floor.offer[i]
+        work += FETCH + lots.first[i + 1] - lots.first[i]
         for r in range(lots.first[i], lots.first[i + 1]):
-            b = lots.lot[r]
-            if floor.need[b] == 0:
-                floor.need[b] = least + 1  # 1 says that it is noted
-                floor.gain[b] = 0
-                floor.wanted[n_wanted] = b
+            call = floor.call[lots.lot[r]]
+            price, need = call[0], call[1]
+            if need == 0:
+                need = least + 1  # 1 says that it is noted
+                call[2] = 0
+                wanted[n_wanted, 0] = lots.lot[r]
                 n_wanted += 1
-            if floor.need[b] > 1 or floor.offer[i] > lots.price[b]:
-                floor.gain[b] += floor.weights[i] * (floor.offer[i] - lots.price[b])
-                floor.need[b] = max(np.int64(1), floor.need[b] - floor.weights[i])
+            if need > 1 or offer > price:
+                call[2] += w * (offer - price)
+                need = max(np.int64(1), need - w)
+            call[1] = need
     n = np.int64(0)
     for q in range(n_wanted):
-        b = floor.wanted[q]
-        if floor.need[b] == 1:
-            floor.wanted[n] = b
+        b = wanted[q, 0]
+        if floor.call[b, 1] == 1:
+            wanted[n, 0], wanted[n, 1] = b, floor.call[b, 2]
             n += 1
-        floor.need[b] = 0
+        floor.call[b, 1] = 0
     return n, work
 
 
 @leaf_jit
 def _bid(floor, lots, b, least, g):
-    """What is paid above the price of a lot, or -1 where records are missing; with a class (not -1), sell it."""
+    """Whether enough records are left, and what they pay above the price of a lot; with a class (not -1), sell it."""
     need, gain, price = least, np.int64(0), lots.price[b]
     for r in range(lots.start[b], lots.start[b + 1]):
-        i = lots.member[r]
+        i = np.int64(lots.member[r])
         if floor.sold[i] == -1 and (need > 0 or floor.offer[i] > price):
             gain += floor.weights[i] * (floor.offer[i] - price)
             need -= floor.weights[i]
@@ -446,44 +457,45 @@ def _bid(floor, lots, b, least, g):
 
 
 @leaf_jit
-def _sink(floor, at, n):
+def _sink(wanted, at, n):
     """Let a lot sink in the heap of those that are wanted, below all that gain more."""
-    wanted, gain = floor.wanted, floor.gain
-    b = wanted[at]
+    b, gain = wanted[at, 0], wanted[at, 1]
     while 2 * at + 1 < n:
         child = 2 * at + 1
-        if child + 1 < n and gain[wanted[child + 1]] > gain[wanted[child]]:
+        if child + 1 < n and wanted[child + 1, 1] > wanted[child, 1]:
             child += 1
-        if gain[wanted[child]] <= gain[b]:
+        if wanted[child, 1] <= gain:
             break
-        wanted[at] = wanted[child]
+        wanted[at, 0], wanted[at, 1] = wanted[child, 0], wanted[child, 1]
         at = child
-    wanted[at] = b
+    wanted[at, 0], wanted[at, 1] = b, gain
 
 
 @leaf_jit
-def _sell(floor, lots, prices, n_wanted, least, most):
-    """Sell lots, always the one that gains most, until they cost too much: (classes made, cost, tuples looked at)."""
-    n_fresh, cost, work = np.int64(0), np.int64(0), n_wanted
+def _sell(floor, lots, prices, n_wanted, n_records, least, most):
+    """Sell lots of so many records, always the one that gains most, until they cost too much or none has enough left:
+    (classes made, cost, tuples looked at)."""
+    n_fresh, cost, work, wanted = np.int64(0), np.int64(0), n_wanted, floor.wanted
     for at in range(n_wanted // 2 - 1, -1, -1):
-        _sink(floor, np.int64(at), n_wanted)
-    while n_wanted > 0 and floor.unused[-1] > 0 and cost < most:
-        b = floor.wanted[0]
-        work += lots.start[b + 1] - lots.start[b]
+        _sink(wanted, np.int64(at), n_wanted)
+    while n_wanted > 0 and n_records >= least and floor.unused[-1] > 0 and cost < most:
+        b = wanted[0, 0]
+        work += FETCH + lots.start[b + 1] - lots.start[b]
         is_enough, gain = _bid(floor, lots, b, least, np.int64(-1))
-        if is_enough and gain < floor.gain[b]:  # some were sold; others may gain more
-            floor.gain[b] = gain
-            _sink(floor, np.int64(0), n_wanted)
+        if is_enough and gain < wanted[0, 1]:  # some were sold; others may gain more
+            wanted[0, 1] = gain
+            _sink(wanted, np.int64(0), n_wanted)
             continue
         n_wanted -= 1
-        floor.wanted[0] = floor.wanted[n_wanted]
-        _sink(floor, np.int64(0), n_wanted)
+        wanted[0, 0], wanted[0, 1] = wanted[n_wanted, 0], wanted[n_wanted, 1]
+        _sink(wanted, np.int64(0), n_wanted)
         if is_enough:
             floor.unused[-1] -= 1
             g = floor.unused[floor.unused[-1]]
             _bid(floor, lots, b, least, g)
             floor.price[g] = _box_price(floor, prices, g)
             cost += floor.size[g] * floor.price[g]
+            n_records -= floor.size[g]
             floor.fresh[n_fresh] = g
             n_fresh += 1
     return n_fresh, cost, work
@@ -595,13 +607,13 @@ def _try_once(floor, lots, prices, least, together, slack, seed):
     if i < 0:
         return nothing, np.int64(CONTENDERS), seed
     n_near, work, seed = _look_around(floor, lots, i, seed)
-    n_left, n, before, seed = _give_up(floor, i, n_near, together, seed)
+    n_left, n, n_records, before, seed = _give_up(floor, i, n_near, together, seed)
     work += n_near * n_left + n
     n_fresh, n_joins, cost, is_placed = nothing, nothing, before, False
     if n_left > 1:
         _rank_offers(floor, n)
         n_wanted, looked = _call(floor, lots, n, least)
-        n_fresh, cost, more = _sell(floor, lots, prices, n_wanted, least, before + slack)
+        n_fresh, cost, more = _sell(floor, lots, prices, n_wanted, n_records, least, before + slack)
         work += looked + more
         if cost < before + slack:
             is_placed, n_joins, added = _place_rest(floor, prices, n, n_near, n_fresh, before + slack - cost)
@@ -630,14 +642,14 @@ def _auction(codes, weights, class_of, n_classes, prices, least, group, price, n
     """What is saved."""
     n = weights.size
     bids = np.zeros(n, np.int64)
-    floor = _open(codes, weights, class_of, n_classes, bids, np.int64(0), prices)
+    floor = _open(codes, weights, class_of, n_classes, bids, bids[:0], prices)
     for i in range(n):
         bids[i] = floor.price[class_of[i]]
     lot_price, start, member = _list_lots(group, price, n_groups, first, weights, bids, least, steps, stop)
     lot_first, lot = _by_tuple(start, member, n)
     lots = Lots(lot_price, start, member, lot_first, lot)
     _settle(lots, weights, bids, least, stop)
-    floor = _open(codes, weights, class_of, n_classes, bids, lot_price.size, prices)
+    floor = _open(codes, weights, class_of, n_classes, bids, lot_price, prices)
     most_slack = steps.slack * _mean_loss(floor, n_classes)
     saved, work, n_tries = np.int64(0), np.int64(0), np.int64(0)
     while work < steps.work and n_tries < n * MOST_TRIES and stop[0] == 0:

@@ -36,8 +36,8 @@ Loop = Callable[..., Any]
 
 # Below this many tuples plain kernels finish before compiled ones are even loaded.
 COMPILED_FROM = 12_000
-# A search that refines looks at every tuple so often that loading pays for far fewer.
-REFINED_FROM = 400
+# A search that refines looks at every tuple so often that loading pays for all but the smallest.
+REFINED_FROM = 30
 _least: ContextVar[int] = ContextVar("least", default=0)
 # Threads that load compiled kernels while something else happens.
 LOADING: list[threading.Thread] = []

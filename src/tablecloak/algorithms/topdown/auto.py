@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -45,6 +45,14 @@ from tablecloak.stats.classes import Counted, SensitiveDomain
 from tablecloak.values.amounts import most_of
 
 
+class _Sale(NamedTuple):
+    """How long one auction may take."""
+
+    sales: int  # tuples that it may look at while it sells, for each tuple of its block
+    all_sales: int  # and so many more, for small blocks
+    auctioned: int = 1 << 60  # tuples, at most; the dearest blocks come first
+
+
 @dataclass(frozen=True, slots=True)
 class _Effort:
     rounds: int  # passes, each over other blocks
@@ -62,35 +70,30 @@ class _Effort:
     work: int = 0  # tuples that a pass of the box search may look at, for each tuple of its block
     unboxed: int = 1  # rounds where there is no box search: numpy has none, and distances are not made for one
     polishes: int = 1  # of a pool
-    sales: int = 0  # tuples that an auction may look at while it sells, for each tuple of its block
-    all_sales: int = 0  # and so many more, for small blocks
-    auctioned: int = 0  # tuples in auctions, at most; the dearest blocks come first
-    auctions: int = 1  # each with prices of its own, as long as they pay
+    auctions: tuple[_Sale, ...] = ()  # each with prices of its own, as long as they pay
 
 
+# Every effort holds the auctions of those before it first, so that it never loses more than they do.
+FAST = (_Sale(4_000, 160_000_000, 60_000),)
+BALANCED = (*FAST, *(_Sale(6_000, 120_000_000, 400_000),) * 2)
+BEST = (*BALANCED, *(_Sale(40_000, 800_000_000),) * 4)
 EFFORTS = {
     "fast": _Effort(
         rounds=1, sweeps=1, pairs=2_000_000, fewest=30, merges=0, all_merges=0, most_tuples=400_000, pools=200,
         boxes=1, varied=1, plain=1, box_pairs=35_000_000, work=2_000, unboxed=3,
-        sales=3_000, all_sales=100_000_000, auctioned=60_000,
+        auctions=FAST,
     ),
     "balanced": _Effort(
         rounds=1, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=8_000_000, most_tuples=1_200_000,
         pools=400, boxes=3, varied=5, plain=1, box_pairs=100_000_000, work=10_000, unboxed=6,
-        sales=4_000, all_sales=80_000_000, auctioned=400_000, auctions=2,
+        auctions=BALANCED,
     ),
     "best": _Effort(
         rounds=20, sweeps=2, pairs=5_000_000, fewest=50, merges=200, all_merges=1 << 60, most_tuples=1 << 60,
         pools=1 << 30, boxes=4, varied=8, plain=1, box_pairs=1_000_000_000, work=50_000,
-        sales=30_000, all_sales=600_000_000, auctioned=1 << 60, auctions=4,
+        auctions=BEST,
     ),
 }  # fmt: skip
-
-
-def _before_auction(effort: _Effort) -> _Effort:
-    """The same with the start that an auction needs: what is left of the time is better spent on selling."""
-    pairs, work = min(effort.pairs, 2_000_000), min(effort.work, 5_000)
-    return replace(effort, rounds=1, sweeps=1, pairs=pairs, boxes=1, work=work)
 
 
 # Without compiled kernels so many tuples are refined, those that lose most: numpy pays for every one it looks at.
@@ -115,7 +118,7 @@ LISTING = 10_000
 FIRST_LOTS, MORE_LOTS = 102, 112
 # What a try in an auction may cost more at first, in mean losses of a class, where so many tuples are looked at for
 # each of its block: that costs tries, and leads further.
-SLACK, LONG = 0.03, 15_000
+SLACK, LONG = 0.03, 10_000
 # Of records, to see what a dimension usually costs.
 PAIRS = 2000
 
@@ -132,8 +135,9 @@ class Auto:
     follows: records bid what linear programming says that they should pay, and neighbouring classes are given up and
     sold anew. Every change lowers the loss and is admitted by the goal. Where the goal speaks of sensitive values and
     cuts lose much, classes grown towards it are another start. Equal rows stay together.
-    Tables of 400 different rows and more are searched by compiled kernels, whatever the effort; smaller ones, and all
+    Tables of 30 different rows and more are searched by compiled kernels, whatever the effort; smaller ones, and all
     where numba is not installed (a run says so), are refined without box search and auction, the dearest rows first.
+    Efforts that hold auctions begin with those of the efforts before them, so that they never lose more.
     With effort `fast`, tables of 400,000 different rows and more get what gains most by the second alone: outliers of
     classes that lose much are put elsewhere.
     Discernibility, entropy and losses for a target are those of other algorithms; what this one keeps low is NCP.
@@ -209,7 +213,9 @@ class Auto:
 
     def _solved(self, problem: Problem, progress: Progress) -> Solution:
         deadline = time.monotonic() + self.seconds
-        start = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
+        # kernels that refine come with those that cut
+        is_compiled = self._is_compiled(problem.table.n_tuples)
+        start = partition(problem, CutRule(by_saving=True, relaxed=False), progress, compiled=is_compiled)
         is_set = _set_dims(problem.table) if self.labels == "set" else np.zeros(problem.table.space.n_dims, bool)
         classes = self._refined(problem, start.class_of_tuple, is_set, deadline, progress)
         budget = most_of(problem.table.n_rows, self.suppression_limit)
@@ -255,7 +261,7 @@ class Auto:
         """That there is no compiler, where one would have been used."""
         if has_compiler() or n_tuples < REFINED_FROM:
             return ()
-        return (f"numba is not installed: only the {DEAREST} different rows that lose most were refined",)
+        return (f"numba is not installed: no search for boxes, no auction, and only {DEAREST} different rows refined",)
 
     def _refined(
         self, problem: Problem, classes: IntArray, is_set: BoolArray, deadline: float, progress: Progress
@@ -267,8 +273,10 @@ class Auto:
         effort = UNCOMPILED if is_slow else EFFORTS[self.effort if isinstance(self.effort, str) else "best"]
         if not is_slow and (not is_compiled or _has_distances(rules)):
             effort = replace(effort, boxes=0, rounds=max(effort.rounds, effort.unboxed), sweeps=2)
-        sells = is_compiled and effort.sales > 0 and not len(rules.kind) and not is_set.any()
-        effort = _before_auction(effort) if sells else effort
+        sells = is_compiled and not len(rules.kind) and not is_set.any()
+        sales = effort.auctions if sells else ()
+        # an auction needs a start and no more: what is left of the time is better spent on selling
+        effort = replace(EFFORTS["fast"], most_tuples=effort.most_tuples) if sells else effort
         random, prices = rng.child(problem.seed, "auto"), make_prices(table.space, is_set)
         refinery = Refinery(
             problem, prices, rules, counted, is_whole, deadline, is_compiled,
@@ -298,15 +306,15 @@ class Auto:
                 losses = _losses(table, classes, is_set)
             if last.sum() - losses.sum() < WORTH * last.sum():
                 break
-        for i in range(effort.auctions if sells else 0):
-            classes = self._auctioned(refinery, effort, i, classes, losses, progress)
+        for i, sale in enumerate(sales):
+            classes = self._auctioned(refinery, effort, sale, i, classes, losses, progress)
             last, losses = losses, _losses(table, classes, is_set)
             if last.sum() - losses.sum() < WORTH * last.sum():
                 break
         return classes
 
     def _auctioned(
-        self, refinery: Refinery, effort: _Effort, turn: int, classes: IntArray, losses: FloatArray,
+        self, refinery: Refinery, effort: _Effort, sale: _Sale, turn: int, classes: IntArray, losses: FloatArray,
         progress: Progress,
     ) -> IntArray:  # fmt: skip
         """Classes after an auction, and small changes to what it sold."""
@@ -318,14 +326,14 @@ class Auto:
         order = refinery.near_order(classes, ones) if n_blocks > 1 else np.arange(n_classes)
         n = table.n_tuples // n_blocks
         nearly = MORE_LOTS if turn else FIRST_LOTS
-        work = effort.sales * n + effort.all_sales
+        work = sale.sales * n + sale.all_sales
         slack = SLACK if work > LONG * n else 0.0
         steps = AuctionSteps(listing=LISTING * n, work=work, nearly=nearly, slack=slack, turn=turn)
         levels = make_levels(table.space, refinery.prices, refinery.dims, None, has_windows=False)
         tell_better(progress, _mean(losses, table))
         progress.finish(f"loss {_mean(losses, table):.4f}")
         progress.start(AUCTION, table.n_tuples)
-        seller = replace(refinery, most_tuples=effort.auctioned)
+        seller = replace(refinery, most_tuples=sale.auctioned)
         classes = seller.refine(classes, losses, order, n_blocks, steps, progress, levels)
         if refinery.is_over(progress):
             return classes
