@@ -147,8 +147,9 @@ def _mark(loop: Any = None, *, plain: Any = None, options: dict[str, bool]) -> A
     return stands_for
 
 
-# A loop that Python calls: kept on disk, and without the interpreter lock so that threads run side by side.
-jit: Any = partial(_mark, options={"cache": True, "nogil": True})
+# A loop that Python calls: kept on disk, and without the interpreter lock so that threads run side by side; what C
+# would need to call it is not compiled.
+jit: Any = partial(_mark, options={"cache": True, "nogil": True, "no_cfunc_wrapper": True})
 # Called by other loops only: what Python would need to call it is not compiled.
 _inner = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 inner_jit: Any = partial(_mark, options=_inner)

@@ -22,6 +22,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
 from tablecloak.kernels.dispatch import announce
+from tablecloak.kernels.folding import FoldingLower
 
 # What kernels do not use: contexts, closures, literals that unroll, inlined functions, expressions of whole arrays.
 SKIPPED = frozenset(
@@ -101,6 +102,7 @@ class _LowerOnly(NativeLowering):
     """Lowering without machine code."""
 
     _name = "tablecloak_lower_only"
+    lowering_class = FoldingLower
 
     def run_pass(self, state: Any) -> bool:
         state.library = _InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -119,6 +121,7 @@ class _LowerEntry(NativeLowering):
     """Lowering of a loop that Python calls."""
 
     _name = "tablecloak_lower_entry"
+    lowering_class = FoldingLower
 
     def run_pass(self, state: Any) -> bool:
         state.library = _EntryLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
