@@ -22,6 +22,8 @@ ALGORITHMS = [
     {"kind": "optimal", "suppression_limit": 0.5},
     {"kind": "optimal", "suppression_limit": 0.5, "suppress": "cells"},
     {"kind": "best-first", "suppression_limit": 0.3, "checks": 20},
+    {"kind": "samarati", "suppression_limit": 0.3, "prefer": "suppression"},
+    {"kind": "mingen", "suppression_limit": 0.3},
     {"kind": "datafly"},
     {"kind": "datafly", "suppression_limit": 0.3, "suppress": "cells"},
     {"kind": "tds"},
