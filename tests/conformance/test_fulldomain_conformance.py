@@ -26,6 +26,8 @@ ALGORITHMS = [
     {"kind": "mingen", "suppression_limit": 0.3},
     {"kind": "datafly"},
     {"kind": "datafly", "suppression_limit": 0.3, "suppress": "cells"},
+    {"kind": "k-optimize"},
+    {"kind": "k-optimize", "loss": "ncp", "suppression_limit": 0.3},
     {"kind": "tds"},
     {"kind": "tds", "suppression_limit": 0.3, "class_column": "illness"},
     {"kind": "tds", "scheme": "sibling"},

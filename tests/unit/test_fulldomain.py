@@ -133,7 +133,7 @@ def test_samarati_publishes_a_node_of_least_height_by_preference(rows, k, limit,
 
 
 def test_samarati_counts_fewer_rows_than_the_lattice_has():
-    """Of seven rows of nodes a node of the fourth, one of the second and the lowest are enough to know where the lowest safe nodes are."""
+    """Of seven rows a node of the fourth, one of the second and the lowest are enough."""
     rows = [{"a": "a1", "b": "b1", "c": "1", "s": "x"}] * 2 + [{"a": "a2", "b": "b1", "c": "1", "s": "x"}] * 2
     view = Samarati().view(problem_of(rows, KAnonymity(k=2)), silent)
     assert view.best == (0, 0, 0)
