@@ -87,11 +87,13 @@ def test_classes_that_could_say_more_are_those_of_trying_everything(algorithm, l
         chosen = {"kind": algorithm, **({"suppression_limit": 0} if algorithm == "datafly" else {})}
         wanted = policy(chosen, *goals, columns={name: COLUMNS[name] for name in frame.columns})
         try:
-            release = tc.anonymize(frame, wanted).frame
+            run = tc.anonymize(frame, wanted)
         except Infeasible:
             continue
+        release = run.frame
         labels = release.select(names).cast(pl.String).rows()
         expected = set(all_specialisations(frame.to_dicts(), labels, names, slow.k_and_l(2, l)))
+        assert tc.is_minimal(frame, run, wanted) == (not expected)
         answer = tc.is_minimal(frame, release, wanted)
         if answer is None:
             continue
@@ -141,6 +143,22 @@ def test_average_goals_are_asked_of_the_whole_table():
     assert tc.is_minimal(frame, release, policy("auto", average, columns=columns)) is False
     average = {"model": "average-risk", "limit": 0.3}
     assert tc.is_minimal(frame, release, policy("auto", average, columns=columns)) is True
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "k-member", "hilbert"])
+def test_a_run_knows_whose_its_rows_are_in_any_order(algorithm):
+    """Rows come in an order that says nothing, and labels may overlap; the answer is that of rows in order."""
+    for seed in range(4):
+        frame, goals = table(seed, 16), [tc.KAnonymity(k=3)]
+        shuffled = tc.Policy(columns=COLUMNS, goals=goals, algorithm=algorithm)
+        kept = policy(algorithm, *goals)
+        run, as_it_was = tc.anonymize(frame, shuffled), tc.anonymize(frame, kept)
+        names = ["a", "b", "n"]
+        labels = as_it_was.frame.select(names).cast(pl.String).rows()
+        expected = not any(all_specialisations(frame.to_dicts(), labels, names, slow.k_and_l(3, 1)))
+        assert tc.is_minimal(frame, as_it_was, kept) is expected
+        if sorted(run.frame.select(names).cast(pl.String).rows()) == sorted(labels):
+            assert tc.is_minimal(frame, run, shuffled) is expected
 
 
 def test_what_cannot_be_asked_is_refused():

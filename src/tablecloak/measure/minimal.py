@@ -31,6 +31,7 @@ from tablecloak.policy.schema import Policy
 from tablecloak.release.finished import original_frame, release_frame
 from tablecloak.release.plan import make_plan
 from tablecloak.release.prepare import settle_persons, without_missing
+from tablecloak.release.verified import VerifiedRelease
 from tablecloak.stats.classes import ClassStats, Evidence
 
 Scope = Literal["ec", "full_domain"]
@@ -41,10 +42,11 @@ ELSEWHERE = (Evidence.PAIRS, Evidence.POPULATION, Evidence.ITEMS)
 def is_minimal(original: Any, release: Any, policy: Policy, *, scope: Scope = "ec") -> bool | None:
     """Whether no quasi-identifier could be published in more detail with the goals still held; None: cannot be told.
 
-    It cannot where somebody may be in one class or another, unless the policy has `order: keep`.
+    It cannot where somebody may be in one class or another, unless the policy has `order: keep` or the release is the
+    one that `tc.anonymize` gave, which knows.
 
     Args:
-        original, release: a polars, pandas or Arrow frame, or a place, such as the path of a file.
+        original, release: a polars, pandas or Arrow frame, or a place, such as a file; or the release itself.
         scope: `ec`: one column of one class at a time, at any lower level of its hierarchy or, without one, cut in two
             between its values. `full_domain`: whole columns at lower levels, with no more records left out.
 
@@ -79,6 +81,7 @@ class Published:
     values: tuple[Sensitive, ...]  # what is published beside them as it was, and the goals look at
     classes: IntArray  # (n_rows,) of the release
     keeps_order: bool  # its rows come in the order of the original
+    row_of: IntArray | None = None  # (n_rows,) their originals, where the run told
 
     @property
     def members(self) -> list[IntArray]:
@@ -88,13 +91,7 @@ class Published:
 
     def matched(self) -> Published | None:
         """The same with the originals of the published rows, in their order; None if there are several ways."""
-        n_rows, n_originals = len(self.classes), self.originals.n_tuples
-        whose = whose_rows(self.columns, self.values, n_rows, n_originals)
-        if whose is not None and (whose.row_of < 0).any():
-            raise DataError("a published row covers no row of the original", hint="tc.verify says which")
-        row_of = None if whose is None or not whose.is_certain else whose.row_of
-        if row_of is None and self.keeps_order:
-            row_of = in_order(self.columns, self.values, n_rows, n_originals)
+        row_of = self.row_of if self.row_of is not None else self._owners()
         if row_of is None:
             return None
         rows = self.originals.reordered(row_of)
@@ -103,6 +100,15 @@ class Published:
             for i, s in enumerate(rows.sensitive)
         }
         return replace(self, originals=replace(rows, totals=totals))
+
+    def _owners(self) -> IntArray | None:
+        n_rows, n_originals = len(self.classes), self.originals.n_tuples
+        whose = whose_rows(self.columns, self.values, n_rows, n_originals)
+        if whose is not None and (whose.row_of < 0).any():
+            raise DataError("a published row covers no row of the original", hint="tc.verify says which")
+        if whose is not None and whose.is_certain:
+            return whose.row_of
+        return in_order(self.columns, self.values, n_rows, n_originals) if self.keeps_order else None
 
     def stats(self, rows: IntArray, classes: IntArray) -> ClassStats:
         """Statistics of some rows of a matched release as classes, compared with the whole release."""
@@ -114,10 +120,15 @@ def _read(original: Any, release: Any, policy: Policy) -> Published:
     plan = make_plan(policy, before.columns)
     if plan.algorithm.publishes.is_bucketing or any(kind in plan.goal.evidence for kind in ELSEWHERE):
         raise IncompatibleChoice("only classes, and goals that are counted in them alone, can be minimal")
-    after = release_frame(Source.of(release), plan.quasi)
+    own = release.origins if isinstance(release, VerifiedRelease) else None
+    after = release_frame(Source.of(release.frame if isinstance(release, VerifiedRelease) else release), plan.quasi)
     table, _ = without_missing(engine, table_of(before.select(plan.read_columns)), plan)
     table, plan = settle_persons(engine, table, plan)
-    originals = engine.contingency(table, plan.quasi_columns(table), plan.sensitive_columns(table), by_row=True).table
+    counted = plan.sensitive_columns(table)
+    if own is not None and {s.name for s in counted} <= {s.name for s in own.coding.table.sensitive}:
+        originals = _by_row(own.coding.table)
+    else:
+        own, originals = None, engine.contingency(table, plan.quasi_columns(table), counted, by_row=True).table
     shown = [name for name in plan.sensitive if name in after.columns]
     recount = engine.class_stats(
         table_of(after), plan.quasi, [SensitiveColumn(n) for n in shown], stars_are_suppressed=plan.stars_are_suppressed
@@ -133,8 +144,20 @@ def _read(original: Any, release: Any, policy: Policy) -> Published:
             Quasi(domain.name, cells.index.astype(np.int64), texts, domain, coverage, originals.quasi_codes(d))
         )
     assert recount.classes is not None
-    keeps_order = plan.publication.order is Order.KEEP
-    return Published(plan.goal, originals, tuple(columns), values, recount.classes.astype(np.int64), keeps_order)
+    row_of = None if own is None else own.row_of
+    if row_of is not None and recount.is_suppressed is not None:
+        row_of = row_of[~recount.is_suppressed]
+    return Published(
+        plan.goal, originals, tuple(columns), values, recount.classes.astype(np.int64),
+        keeps_order=plan.publication.order is Order.KEEP, row_of=row_of,
+    )  # fmt: skip
+
+
+def _by_row(table: CodedTable) -> CodedTable:
+    """The same with every row a tuple of its own."""
+    if table.tuple_of_row is None:
+        return table
+    return replace(table.reordered(table.tuple_of_row.astype(np.int64)), weights=np.zeros(0, np.int64))
 
 
 # One class at a time -------------------------------------------------------------------------------------------------
