@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tablecloak.measure.attack import attack
     from tablecloak.measure.compare import compare
     from tablecloak.measure.explore import explore
+    from tablecloak.measure.minimal import is_minimal
     from tablecloak.models.k_anonymity import KAnonymity
     from tablecloak.models.l_diversity import LDiversity
     from tablecloak.models.t_closeness import TCloseness
@@ -79,6 +80,7 @@ __all__ = [
     "compare",
     "explore",
     "inspect",
+    "is_minimal",
     "is_valid_generalisation",
     "load_policy",
     "metrics",
@@ -119,6 +121,7 @@ _HOMES = {
     "compare": "measure.compare",
     "explore": "measure.explore",
     "inspect": "api",
+    "is_minimal": "measure.minimal",
     "is_valid_generalisation": "api",
     "load_policy": "policy.load",
     "read_hierarchy": "hierarchy.hierarchy_files",

@@ -364,7 +364,7 @@ def _lattice_search(policy: Policy, name: str | None) -> FullDomain:
     kinds = [find("algorithms", n) for n in ([name] if name else ["flash", "optimal"])]
     if not all(kind.searches_lattice for kind in kinds):
         raise IncompatibleChoice(
-            f"{name} does not search the lattice", hint="flash, incognito, ola, optimal or best-first"
+            f"{name} does not search the lattice", hint="flash, incognito, ola, samarati, mingen, optimal or best-first"
         )
     searches: list[FullDomain] = [kind(**settings) for kind in kinds]
     goal = Goal(tuple(policy.goals))

@@ -52,6 +52,7 @@ VARIANTS = [
     ("oka", {}),
     ("zheng", {"distance": "height"}),
     ("hybrid", {}),
+    ("hilbert", {}),
     ("disk-clustering", {}),
     ("disk-clustering", {"mode": "optimized"}),
     ("disk-clustering", {"size_weight": 1, "distance": "height"}),
@@ -116,7 +117,7 @@ def random_rows(n, seed=5):
 
 
 def test_every_clustering_algorithm_is_here():
-    clustering = {n for n, a in known("algorithms").items() if hasattr(a, "distance") or n == "ring"}
+    clustering = {n for n, a in known("algorithms").items() if hasattr(a, "distance") or n in ("ring", "hilbert")}
     assert clustering == {name for name, _ in VARIANTS} | {"ring"}
 
 

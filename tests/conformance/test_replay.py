@@ -27,8 +27,8 @@ from tablecloak.rng import Secret
 pytestmark = pytest.mark.slow
 
 IN_GROUPS = ["anatomy", "permutation", "slicing", "swapping", "v-cold"]
-# They exchange rows by their sensitive values, so goals must speak of these, and classes depend on them.
-EXCHANGING = ["pm-hca", "t-msn", "v-klt"]
+# They put rows together by their sensitive values, so goals must speak of these, and classes depend on them.
+EXCHANGING = ["mbf", "pm-hca", "t-msn", "v-klt"]
 QUASI = ["age", "sex"]
 TREE = {"all": {"lung": ["flu", "asthma"], "gut": ["ulcer", "gastritis"]}}
 TABLES = range(5)
@@ -58,7 +58,7 @@ def policy_for(kind, goals):
     sensitive = "pay" if kind == "t-msn" else "illness"
     quasi = ["age"] if kind == "univariate" else QUASI
     columns = {**tc.roles(quasi=quasi, sensitive=[sensitive])}
-    if kind in ("pm-hca", "v-klt"):
+    if kind in ("mbf", "pm-hca", "v-klt"):
         columns["illness"] = {"role": "sensitive", "hierarchy": {"kind": "tree", "tree": TREE}}
     if kind == "levels":
         algorithm |= {"levels": {"age": 2, "sex": 1}}

@@ -12,7 +12,7 @@ from tablecloak.pipeline import run, verify, verify_certificate
 ALGORITHMS = sorted(set(registry.known("algorithms")) - {"apriori"})  # for sets: tests/unit/test_verify_sets.py
 IN_GROUPS = ["anatomy", "permutation", "slicing", "swapping", "v-cold"]
 CENTERS = ["mdav", "v-mdav", "univariate"]
-BY_VALUES = ["pm-hca", "t-msn", "v-klt"]
+BY_VALUES = ["mbf", "pm-hca", "t-msn", "v-klt"]
 GENERALIZING = sorted(set(ALGORITHMS) - {*IN_GROUPS, *CENTERS})
 ILLS = {"lung": ["a", "b"], "gut": ["c", "d"]}
 TABLE = pl.DataFrame({
@@ -37,7 +37,7 @@ def sensitive_of(kind):
 def policy_of(kind, *, goals=None, columns=None, **more):
     quasi = ["age"] if kind == "univariate" else ["age", "zip", "sex"]
     known = {**tc.roles(quasi=quasi, sensitive=[sensitive_of(kind)], keep=["ward"]), **(columns or {})}
-    if kind in ("pm-hca", "v-klt"):
+    if kind in ("mbf", "pm-hca", "v-klt"):
         known["dx"] = {"role": "sensitive", "hierarchy": {"kind": "tree", "tree": ILLS}}
     algorithm = {"kind": kind}
     if kind == "tds":

@@ -20,7 +20,7 @@ from tablecloak.rng import child
 
 pytestmark = pytest.mark.slow
 
-GROUPS = ("anatomy", "permutation", "pm-hca", "slicing", "swapping", "t-msn", "v-cold", "v-klt")
+GROUPS = ("anatomy", "mbf", "permutation", "pm-hca", "slicing", "swapping", "t-msn", "v-cold", "v-klt")
 PAIRS = ("ring",)
 OTHERS = ("local", "duckdb-spilled", "duckdb")
 
@@ -179,7 +179,7 @@ def test_no_algorithm_looks_at_the_order_of_rows(name):
         else {"model": "kk-anonymity" if name in PAIRS else "k-anonymity", "k": 4}
     )
     columns = dict(tc.roles(quasi=["age", "zip", "sex", "weight"], sensitive=["dx"], keep=["note"]))
-    if name == "pm-hca":
+    if name in ("mbf", "pm-hca"):
         columns["dx"] = {
             "role": "sensitive",
             "hierarchy": {"kind": "tree", "tree": {"A": list("abc"), "B": list("def")}},

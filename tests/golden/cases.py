@@ -108,6 +108,8 @@ CLASSES: dict[str, Policy] = {
     "flash": {"kind": "flash"},
     "incognito": {"kind": "incognito", "loss": "precision"},
     "ola": {"kind": "ola", "suppression_limit": 0.1},
+    "samarati": {"kind": "samarati", "suppression_limit": 0.1, "prefer": "classes"},
+    "mingen": {"kind": "mingen"},
     "best-first": {"kind": "best-first", "checks": 40},
     "datafly": {"kind": "datafly"},
     "tds": {"kind": "tds"},
@@ -118,6 +120,9 @@ CLASSES: dict[str, Policy] = {
     "suppression-attributes": {"kind": "suppression", "unit": "attributes"},
     "single-dimensional": {"kind": "single-dimensional"},
     "bins": {"kind": "bins"},
+    "k-optimize": {"kind": "k-optimize", "checks": 400},
+    "k-optimize-ncp": {"kind": "k-optimize", "loss": "ncp", "suppression_limit": 0.1, "checks": 400},
+    "hilbert": {"kind": "hilbert"},
     "k-member": {"kind": "k-member"},
     "k-member-target": {"kind": "k-member", "target": "ill", "reference": "fixed", "distance": "weighted"},
     "k-member-parallel": {"kind": "k-member-parallel"},
@@ -248,6 +253,8 @@ def algorithm_cases() -> list[Case]:
         goal = {"model": model, "k": 3}
         cases.append(Case(f"ring/{model}", "people", policy_of(COLUMNS, goal, algorithm={"kind": "ring"}),
                           is_fast=model == "k-concealment"))  # fmt: skip
+    diverse = {"model": "p-plus-sensitive-k-anonymity", "p": 2, "k": 3, "level": 1, "sensitive": "ill"}
+    cases.append(Case("mbf", "people", policy_of(COLUMNS, diverse, algorithm={"kind": "mbf"})))
     levels = {"age": 3, "sex": 0, "zip": 3}
     spread = {"model": "t-closeness", "t": 0.6, "distance": "ordered", "sensitive": "pay"}
     for variant in ("sound", "published"):

@@ -21,8 +21,10 @@ from tablecloak.algorithms.fulldomain.best_first import BestFirst
 from tablecloak.algorithms.fulldomain.datafly import Datafly
 from tablecloak.algorithms.fulldomain.flash import Flash
 from tablecloak.algorithms.fulldomain.incognito import Incognito
+from tablecloak.algorithms.fulldomain.mingen import MinGen
 from tablecloak.algorithms.fulldomain.ola import Ola
 from tablecloak.algorithms.fulldomain.optimal import Optimal
+from tablecloak.algorithms.fulldomain.samarati import Samarati
 from tablecloak.algorithms.topdown.tds import TopDownSpecialization
 from tablecloak.errors import IncompatibleChoice, Infeasible
 from tablecloak.models import Goal, Monotone
@@ -80,6 +82,62 @@ def test_searches_find_what_counting_every_node_finds(rows, k, l, limit, loss): 
         if kind is not Optimal:
             assert {tuple(n) for n in np.argwhere(known.tags == SAFE).tolist()} == set(safe)
             assert not (known.tags == UNKNOWN).any()
+
+
+def chosen(search, problem):
+    """The view of a search, the level of its node, and what that loses; None where there is none."""
+    try:
+        view = search.view(problem, silent)
+    except Infeasible:
+        return None
+    return view, view.best, next(n.loss for n in view.nodes if n.levels == view.best)
+
+
+@often
+@given(a_table, st.integers(2, 4), st.sampled_from([0.0, 0.2, 0.5]), st.sampled_from(LOSSES))
+def test_mingen_publishes_the_best_of_the_minimal_nodes(rows, k, limit, loss):
+    expected = brute_force(rows, k, 2, int(limit * len(rows)), loss)
+    safe = {n for n, (ok, _, _) in expected.items() if ok}
+    minimal = {n for n in safe if not any(m != n and all(a <= b for a, b in zip(m, n, strict=True)) for m in safe)}
+    found = chosen(MinGen(loss=loss, suppression_limit=limit), problem_of(rows, KAnonymity(k=k), LDiversity(l=2)))
+    if not safe:
+        assert found is None
+        return
+    view, node, value = found
+    assert node in minimal == set(view.minimal)
+    assert value == pytest.approx(float(min(expected[n][2] for n in minimal)))
+    assert view.bound <= float(min(expected[n][2] for n in safe)) + 1e-9
+
+
+@often
+@given(
+    a_table, st.integers(2, 4), st.sampled_from([0.0, 0.2, 0.5]), st.sampled_from(["loss", "classes", "suppression"])
+)
+def test_samarati_publishes_a_node_of_least_height_by_preference(rows, k, limit, prefer):
+    expected = brute_force(rows, k, 1, int(limit * len(rows)), "gcp")
+    lowest = [n for n, (ok, _, _) in expected.items() if ok]
+    lowest = [n for n in lowest if sum(n) == min(map(sum, lowest))]
+    found = chosen(Samarati(prefer=prefer, suppression_limit=limit), problem_of(rows, KAnonymity(k=k)))
+    if not lowest:
+        assert found is None
+        return
+    view, node, _ = found
+    assert node in lowest
+
+    def rank(n):
+        n_classes = sum(len(group) >= k for group in slow.classes_at(rows, QUASI, n).values())
+        return {"loss": float(expected[n][2]), "classes": -n_classes, "suppression": expected[n][1]}[prefer]
+
+    assert rank(node) == pytest.approx(min(map(rank, lowest)))
+    assert view.bound <= float(min(value for ok, _, value in expected.values() if ok)) + 1e-9
+
+
+def test_samarati_counts_fewer_rows_than_the_lattice_has():
+    """Of seven rows a node of the fourth, one of the second and the lowest are enough."""
+    rows = [{"a": "a1", "b": "b1", "c": "1", "s": "x"}] * 2 + [{"a": "a2", "b": "b1", "c": "1", "s": "x"}] * 2
+    view = Samarati().view(problem_of(rows, KAnonymity(k=2)), silent)
+    assert view.best == (0, 0, 0)
+    assert view.checks == 3
 
 
 @often
@@ -220,7 +278,7 @@ def test_goals_that_are_not_monotone_are_searched_without_wrong_pruning(rows):
 def test_refusals_say_why():
     closeness = Goal((KAnonymity(k=2), TCloseness(t=0.2)))
     assert Flash().refuses(closeness) is None
-    for kind in (Flash, Ola, Incognito):
+    for kind in (Flash, Ola, Incognito, Samarati, MinGen):
         assert "t-closeness" in kind(suppression_limit=0.1).refuses(closeness)
         assert "k-anonymity" in kind().refuses(Goal((EvenClasses(k=2),)))
     assert Optimal(suppression_limit=0.1).refuses(closeness) is None

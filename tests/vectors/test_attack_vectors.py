@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tablecloak import verify
 from tablecloak.attacks._sensitive_values import near_shares
 from tablecloak.attacks.case import Attacker, Fact
 from tablecloak.attacks.collusion import joined
@@ -430,3 +431,101 @@ def test_every_attack_says_what_is_guessed_without_it_what_stops_it_and_where_it
         assert found.guess.endswith("."), name
         assert found.stopped_by, name
         assert found.reference, name
+
+
+# The second table: name, age, zip, disease, and the group in both candidate releases; counterfeits c1 and c2
+MINV_T2 = table(
+    """
+name,age,zip,disease,second,third
+Bob,21,12000,dyspepsia,1,1
+David,23,25000,gastritis,1,2
+Emily,25,21000,flu,2,2
+Jane,37,33000,dyspepsia,2,3
+Linda,43,26000,gastritis,2,3
+Gary,41,20000,flu,3,4
+Mary,46,30000,gastritis,3,4
+Ray,54,31000,dyspepsia,4,5
+Steve,56,34000,gastritis,4,5
+Tom,60,44000,gastritis,5,6
+Vince,65,36000,flu,5,6
+"""
+)
+MINV_3 = {
+    1: ("[21,22]", "[12000,14000]"), 2: ("[23,25]", "[21000,25000]"), 3: ("[37,43]", "[26000,33000]"),
+    4: ("[41,46]", "[20000,30000]"), 5: ("[54,56]", "[31000,34000]"), 6: ("[60,65]", "[36000,44000]"),
+}  # fmt: skip
+COUNTERFEITS = [("bronchitis", 1), ("flu", 3)]  # c1 and c2
+
+
+def minv_groups():
+    """Name -> (group, disease) of the three releases; counterfeits have names of their own."""
+    first = {name: (group, disease) for name, (_, _, disease, group) in MINV_T1.items()}
+    second = {r["name"]: (r["second"], r["disease"]) for r in MINV_T2.to_dicts()}
+    third = {r["name"]: (r["third"], r["disease"]) for r in MINV_T2.to_dicts()}
+    return first, second, third | {f"c{i + 1}": (g, d) for i, (d, g) in enumerate(COUNTERFEITS)}
+
+
+def diseases_of(release):
+    """The diseases of every group, as often as they occur."""
+    found = {}
+    for group, disease in release.values():
+        found.setdefault(group, []).append(disease)
+    return found
+
+
+def changed_signatures(one, other):
+    before, after = diseases_of(one), diseases_of(other)
+    stay = [name for name in one if name in other]
+    return [n for n in stay if set(before[one[n][0]]) != set(after[other[n][0]])]
+
+
+def test_v_minv_1_releases_are_2_unique_and_the_third_keeps_every_signature():
+    first, second, third = minv_groups()
+    for release in (first, second, third):
+        groups = diseases_of(release).values()
+        assert all(len(set(values)) == len(values) for values in groups)
+        assert min(map(len, groups)) == 2
+    assert changed_signatures(first, second) == ["Bob", "David"]
+    assert changed_signatures(first, third) == []
+    assert set(first) - set(third) == {"Alice", "Andy", "Helen", "Ken", "Paul"}
+    assert set(MINV_T2["name"]) - set(first) == {"Emily", "Mary", "Ray", "Tom", "Vince"}
+    assert (first["Jane"][0], third["Jane"][0]) == (4, 3)
+    assert sorted(diseases_of(third)[3]) == ["dyspepsia", "flu", "gastritis"]
+
+
+def minv_releases():
+    """The first table, its release, and both candidates for the second."""
+    original = pl.DataFrame(
+        [(age, code, disease) for age, code, disease, _ in MINV_T1.values()], ["age", "zip", "disease"], orient="row"
+    )
+    first, _, third = minv_groups()
+    cells = [[(*where[group], disease) for group, disease in release.values()]
+             for where, release in ((MINV_1, first), (MINV_3, third))]  # fmt: skip
+    cells.append([(*where, value) for where, values in MINV_2 for value in values])
+    names = ["age", "zip", "disease"]
+    one, three, two = (pl.DataFrame(rows, names, orient="row") for rows in cells)
+    return original, one, two, three
+
+
+def test_v_minv_1_the_third_release_discloses_nobody_beside_the_first():
+    original, first, second, third = minv_releases()
+    found = reached("composition", original, first, ["age", "zip"], ["disease"], others=[third])
+    assert (found.n_victims, found.highest, found.details["contradictions"]) == (0, 0.5, 0)
+    assert reached("composition", original, first, ["age", "zip"], ["disease"], others=[second]).n_victims == 2
+
+
+def test_v_minv_1_all_cells_of_the_third_release_cover_their_people():
+    people = MINV_T2.select("age", "zip", "disease")
+    published = pl.DataFrame(
+        [(*MINV_3[r["third"]], r["disease"]) for r in MINV_T2.to_dicts()], ["age", "zip", "disease"], orient="row"
+    )
+    columns = {"age": {"role": "quasi"}, "zip": {"role": "quasi"}, "disease": {"role": "sensitive"}}
+    found = verify(published, Policy(columns=columns, goals=[{"model": "l-diversity", "l": 2}]), original=people)
+    assert found.covers
+    assert not found.holds  # without c1, Bob is alone
+
+
+def test_v_minv_1_counterfeits_end_the_critical_absence():
+    original, first, _, third = minv_releases()
+    found = reached("critical-absence", original, first, ["age", "zip"], ["disease"], others=[third])
+    assert found.n_victims == 0

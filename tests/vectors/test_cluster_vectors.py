@@ -447,6 +447,29 @@ def test_v_split_d1_until_no_cluster_is_too_large(kernels, k, size, final):
     assert sorted(np.bincount(part, minlength=n_parts).tolist()) == final
 
 
+@both_kernels
+def test_v_split_d1_with_a_tree_beside_the_numbers(kernels):
+    """Near values are of one branch: the half that stays is the nearer one, and sizes are those of the vector."""
+    places = {"d": 0, "c": 1, "a": 4, "b": 7}
+    towns = levels(str, lambda town: "near" if town in "ac" else "far", lambda _: "*")
+    both = points({
+        "x": (list(places.values()), ColumnType.INTEGER, None), "town": (list(places), ColumnType.TEXT, towns),
+    })  # fmt: skip
+    part, _, n_parts = kernels.halve(both.lines, both.codes, np.array([0, 4]), 2)
+    halves = [{name for name, p in zip(places, part.tolist(), strict=True) if p == half} for half in range(n_parts)]
+    assert halves == [{"a", "c"}, {"b", "d"}]
+
+
+@both_kernels
+@pytest.mark.parametrize(("k", "size", "final"), [(2, 11, [2, 3, 3, 3]), (4, 7, [7]), (5, 23, [5, 6, 6, 6])])
+def test_v_split_d1_in_a_tree_alone_makes_the_same_sizes(kernels, k, size, final):
+    towns = levels(str, lambda town: town[0], lambda _: "*")
+    names = [f"{'abc'[i % 3]}{i:02d}" for i in range(size)]
+    tree = points({"town": (names, ColumnType.TEXT, towns)})
+    part, _, n_parts = kernels.halve(tree.lines, tree.codes, np.array([0, size]), k)
+    assert sorted(np.bincount(part, minlength=n_parts).tolist()) == final
+
+
 def test_a11_diversity_of_table_1_2():
     frame = pl.DataFrame({**A1, "lspw": [100, 200, 150, 170, 195, 200, 150], "ds": list("CFCTFTC")})
     coded = LocalEngine().contingency(

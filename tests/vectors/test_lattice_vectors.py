@@ -103,6 +103,29 @@ def test_v_flash_1_first_path():
     assert known.untagged(list(known.lattice.row(1))) == [(0, 1, 0)]
 
 
+def test_v_flash_1_example_node_on_its_table():
+    """[1, 0, 1]: continents, exact year, last digit of the zip code removed."""
+    ladders = flash_1().judge.ladders
+    shown = [
+        {ladder.domain.hierarchy.labels[node] for node in ladder.rungs[level].node}
+        for ladder, level in zip(ladders, (1, 0, 1), strict=True)
+    ]
+    assert shown[0] == {"Europe", "America", "Asia"}
+    assert shown[1] == {str(year) for year in range(1980, 2000)}
+    assert shown[2] == {"11*", "12*", "21*", "22*"}
+
+
+def test_v_flash_1_whole_search_on_its_table():
+    """Every tag is that of counting the node; what the first path left open is found safe or not by later ones."""
+    known = flash_1()
+    Flash().visit(known)
+    sizes = {node: int(known.judge.rollups.at(node).stats.size.min()) for node in known.lattice.nodes()}
+    assert {tuple(n) for n in np.argwhere(known.tags == SAFE).tolist()} == {n for n, size in sizes.items() if size >= 2}
+    assert not (known.tags == UNKNOWN).any()
+    assert {(2, 1, 3), (2, 2, 3)} <= {n for n, size in sizes.items() if size >= 2}
+    assert len(known.verdicts) < 36 / 2
+
+
 def test_igpl_vb02():
     assert information_gain(np.array([[3.0, 0.0], [0.0, 3.0]])) == 1.0
     assert igpl(1.0, 6 - 3) == 0.25

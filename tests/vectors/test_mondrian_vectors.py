@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from counted import table
-from tablecloak import Policy, anonymize, is_valid_generalisation, verify
+from tablecloak import Policy, anonymize, is_minimal, is_valid_generalisation, verify
 from tablecloak.cli.main import main
+from tablecloak.measure.minimal import _read, specialisations
 
 MONDRIAN_1 = """
 id,age,zipcode,diagnosis
@@ -220,6 +221,30 @@ def covered(published, original, integers):
     return is_valid_generalisation(
         pl.DataFrame(original).with_columns(pl.col(integers).cast(pl.Int64)), pl.DataFrame(published), chosen
     )
+
+
+def zips_that_could_say_more(published, original, k, sensitive):
+    """The people of the classes whose zip codes could show more digits."""
+    quasi = [name for name in published[0] if name not in ("id", sensitive)]
+    columns = {**dict.fromkeys(quasi, "quasi"), "Zip": {"role": "quasi", "type": "text", "hierarchy": {"kind": "mask"}}}
+    output = {"path": "out.csv", "order": "keep"}
+    chosen = Policy(columns={**columns, "id": "keep"}, goals=[{"model": "k-anonymity", "k": k}], output=output)
+    before = pl.DataFrame(original).with_columns(pl.col("Age").cast(pl.Int64)).drop(sensitive)
+    release = pl.DataFrame(published).drop(sensitive)
+    found = list(specialisations(_read(before, release, chosen).matched()))
+    assert is_minimal(before, release, chosen) is (not found)
+    return {tuple(release["id"][s.rows.tolist()].to_list()) for s in found if s.column == "Zip"}
+
+
+def test_v06_v12_v07b_classes_that_are_not_minimal():
+    """As listed under `nonminimal_zip_ec`: classes 1 and 3 of table 12, class 1 of table 7b, none of table 6b."""
+    mended = [{**row, "Zip": "14850"} if row["id"] == "8" else row for row in table(T6A)]
+    ones, threes = ("1", "4", "9", "10"), ("2", "3", "11", "12")
+    assert zips_that_could_say_more(t12(), mended, 4, "Condition") == {ones, threes}
+    assert zips_that_could_say_more(t6b(), table(T6A), 4, "Condition") == set()
+    cells = dict.fromkeys("123", ("15-30", "*", "10***")) | dict.fromkeys("45", ("20-48", "M", "105**"))
+    t7b = [{**row, **dict(zip(("Age", "Gender", "Zip"), cells[row["id"]], strict=True))} for row in table(T7A)]
+    assert zips_that_could_say_more(t7b, table(T7A), 2, "Disease") == {("1", "2", "3")}
 
 
 def test_v06_every_cell_covers_its_original():

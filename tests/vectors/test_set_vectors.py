@@ -67,6 +67,21 @@ def test_v_km_2_output_of_a_dynamic_hierarchy():
     assert not holds(V_KM_2, 2, 3, multiset=True)
 
 
+def test_v_km_2_is_what_a_range_around_the_rare_values_gives():
+    tree = {RARE: ["20000", "30500"], "11000 or 40000": ["11000", "40000"]}
+    column = {"role": "items", "hierarchy": {"kind": "tree", "tree": tree}}
+    for is_multiset in (True, False):
+        goal = KmAnonymity(k=2, m=2, multiset=is_multiset)
+        policy = Policy(columns={"items": column}, goals=[goal], output={"path": "out.csv", "order": "keep"})
+        release = anonymize([[str(item) for item in items] for items in PAYMENTS], policy)
+        shown = [sorted(cell.split(";")) for cell in release.frame["items"]]
+        assert shown == [sorted(items if is_multiset else set(items)) for items in V_KM_2]
+    generalized = [
+        [item.startswith(("[", "(")) for items in sets for item in items] for sets in (V_KM_2, V_KM_1_CORRECT)
+    ]
+    assert list(map(sum, generalized)) == [3, 14]
+
+
 def test_v_km_3_supports_and_violations():
     expected = {("a1",): 2, ("a2",): 3, ("b1",): 3, ("b2",): 3, ("a1", "b1"): 1, ("a1", "b2"): 2, ("a1", "a2"): 1,
                 ("a2", "b1"): 2, ("a2", "b2"): 2, ("b1", "b2"): 2}  # fmt: skip
@@ -120,3 +135,7 @@ def test_a12_requirement_before_and_after():
     problem = ItemProblem(Baskets.from_lists(codes, hierarchy.n_leaves), hierarchy, KmAnonymity(k=4, m=2))
     assert problem.support({hierarchy.code("Asthma"): 1, hierarchy.code("Skin"): 1}) == 1
     assert problem.support({hierarchy.find("G1"): 1, hierarchy.find("G2"): 1}) == 5
+    group_of = {item: group for group in ("G1", "G2") for item in hierarchy.leaves_of_label(group)}
+    shown = [sorted(items) for items in oracle_sets.published(sets, group_of)]
+    assert sorted(shown) == [["G1"], *[["G1", "G2"]] * 5, ["G2"]]
+    assert sum({"G1", "G2"} <= set(items) for items in shown) == 5

@@ -18,7 +18,11 @@ def lattice(
     *,
     algorithm: Annotated[
         str | None,
-        typer.Option("--algorithm", help="Search: flash, incognito, ola, optimal or best-first.", show_default=False),
+        typer.Option(
+            "--algorithm",
+            help="Search: flash, incognito, ola, samarati, mingen, optimal or best-first.",
+            show_default=False,
+        ),
     ] = None,
     html: Page = None,
     force: Force = False,

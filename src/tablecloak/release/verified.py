@@ -24,7 +24,7 @@ from tablecloak.release.handover import appraise
 from tablecloak.release.outcome import RunReport, with_utility
 from tablecloak.release.plan import Plan, add_target, side_output_path, side_path
 from tablecloak.release.publish import recount, write_release
-from tablecloak.release.recount import Verification, require_ready
+from tablecloak.release.recount import Originals, Verification, require_ready
 from tablecloak.release.shapes.base import Release, Shape, Stored
 
 
@@ -52,6 +52,12 @@ class VerifiedRelease(ShowsItself):
     def side(self) -> Any:
         """The sensitive columns, where they have a table of their own, likewise; else None."""
         return None if self._side is None else self._kind.native(self._side)
+
+    @property
+    def origins(self) -> Originals | None:
+        """The coded originals, and which of them every published row comes from; None where rows are elsewhere."""
+        is_here = isinstance(self._originals, Originals) and self._originals.row_of is not None
+        return self._originals if is_here else None
 
     @property
     def n_rows(self) -> int:

@@ -123,6 +123,11 @@ class SearchedLattice:
         """The least that a node can lose; infinite where it is unsafe or was counted."""
         return float(self.base[node] + self.penalty[node])
 
+    def least_loss(self) -> float:
+        """No node loses less than this, as far as is known."""
+        least = float((self.base + self.penalty).min())
+        return self.best.loss if self.best is not None and self.is_beaten(least) else least
+
     def is_beaten(self, bound: float) -> bool:
         """No node with this bound can improve on the best so far."""
         return bound == np.inf or (self.best is not None and bound >= self.best.loss - ROUNDING)

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from tablecloak.algorithms.base import FailingLimit, Problem, Solution
-from tablecloak.algorithms.fulldomain._judge import Judge, publish, why_no_pruning
+from tablecloak.algorithms.fulldomain._judge import Judge, NodeVerdict, publish, why_no_pruning
 from tablecloak.algorithms.fulldomain._losses import LossName
 from tablecloak.algorithms.fulldomain._searched_lattice import SearchedLattice
 from tablecloak.algorithms.fulldomain.lattice_view import LatticeView, view_of_search
@@ -48,15 +48,20 @@ class FullDomain(ABC):
         return Judge(problem, self.loss, self.suppression_limit, self.target)
 
     def explore(self, problem: Problem, progress: Progress) -> SearchedLattice:
-        """Search the lattice and keep all that was found out; `best` is the node to publish."""
+        """Search the lattice and keep all that was found out; raises Infeasible if no node is safe."""
         searched = SearchedLattice(self.judge(problem), progress)
         self.visit(searched)
-        searched.choose()
+        self.choose(searched)
         return searched
+
+    def choose(self, searched: SearchedLattice) -> NodeVerdict:
+        """The safe node to publish, once the lattice was visited: the one that loses least."""
+        return searched.choose()
 
     def view(self, problem: Problem, progress: Progress) -> LatticeView:
         """The searched lattice as a value."""
-        return view_of_search(self.explore(problem, progress))
+        searched = self.explore(problem, progress)
+        return view_of_search(searched, self.choose(searched))
 
     @abstractmethod
     def visit(self, searched: SearchedLattice) -> None:
@@ -64,7 +69,7 @@ class FullDomain(ABC):
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         searched = self.explore(problem, progress)
-        return publish(searched.judge, searched.choose().node, cells=self.suppress == "cells")
+        return publish(searched.judge, self.choose(searched).node, cells=self.suppress == "cells")
 
 
 class ForAnyGoal(FullDomain):

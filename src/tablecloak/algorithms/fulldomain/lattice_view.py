@@ -78,9 +78,8 @@ class LatticeView:
         }
 
 
-def view_of_search(searched: SearchedLattice) -> LatticeView:
-    """The lattice as a search with tags left it."""
-    best = searched.choose()
+def view_of_search(searched: SearchedLattice, best: NodeVerdict) -> LatticeView:
+    """The lattice as a search with tags left it, which chose one node."""
     is_complete = bool((searched.tags != UNKNOWN).all())
     minimal = minimal_nodes(searched.tags) if is_complete else []
     shown = searched.lattice.nodes() if searched.lattice.size <= LIST_UP_TO else sorted({*searched.verdicts, *minimal})
@@ -88,7 +87,7 @@ def view_of_search(searched: SearchedLattice) -> LatticeView:
     rows = tuple(dict(zip(("safe", "unsafe", "unknown"), row, strict=True)) for row in searched.rows())
     return _view(
         searched.judge, best.node, nodes, rows, minimal=tuple(minimal), checks=len(searched.verdicts),
-        bound=best.loss, is_complete=is_complete,
+        bound=searched.least_loss(), is_complete=is_complete,
     )  # fmt: skip
 
 
