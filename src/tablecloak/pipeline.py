@@ -20,6 +20,7 @@ from tablecloak.engines.base import Engine
 from tablecloak.engines.choose import Choice, Demand, EngineOptions, working_engine
 from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.errors import IncompatibleChoice
+from tablecloak.garbage import seldom_collected
 from tablecloak.io.atomic import Outputs
 from tablecloak.io.database import digest_of_table
 from tablecloak.io.parts import files_of
@@ -81,7 +82,7 @@ def run(
         opened = _engine_for(shape, source, demand, output=None if dry_run else policy.output_path, policy=policy)
     else:
         opened = _given(shape, engine)
-    with opened as (worker, choice), Outputs(reads=policy.reads, force=force) as outputs:
+    with seldom_collected(), opened as (worker, choice), Outputs(reads=policy.reads, force=force) as outputs:
         files = None if dry_run else reserve(outputs, policy)
         made = _made(worker, source, policy, timed=timed, threads=threads, files=files)
         report = made.report(choice, timed)
@@ -114,7 +115,7 @@ def anonymize(
     data = shape.frame_of(data, policy)
     source = source_of_original(data, policy)
     demand = Demand.of(engine, memory=memory, threads=threads)
-    with _engine_for(shape, source, demand) as (worker, choice):
+    with seldom_collected(), _engine_for(shape, source, demand) as (worker, choice):
         made = _made(worker, source, policy, timed=timed, threads=threads, is_reported=True)
         solved, release = made.solved, made.published.release
         solved.plan.keep_what_was_made()

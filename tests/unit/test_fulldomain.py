@@ -15,6 +15,7 @@ import lattice_tables as slow
 import oracle
 from lattice_tables import QUASI, coded
 from tablecloak.algorithms.base import Problem
+from tablecloak.algorithms.fulldomain import _rollup
 from tablecloak.algorithms.fulldomain._lattice import Lattice
 from tablecloak.algorithms.fulldomain._searched_lattice import SAFE, UNKNOWN
 from tablecloak.algorithms.fulldomain.best_first import BestFirst
@@ -166,6 +167,16 @@ def test_rolling_up_equals_counting_rows(rows, first, second):
         expected = slow.classes_at(rows, QUASI, node).values()
         found = sorted(zip(groups.stats.size.tolist(), groups.stats.hist["s"].distinct().tolist(), strict=True))
         assert found == sorted((len(g), len({r["s"] for r in g})) for g in expected)
+
+
+def test_groups_that_are_kept_take_no_more_than_they_may_with_all_their_counts(monkeypatch):
+    rows = [{"a": f"a{i % 4 + 1}", "b": f"b{i % 3 + 1}", "c": str(i % 6 + 1), "s": "xyz"[i % 3]} for i in range(12)]
+    judge = Flash().judge(problem_of(rows, KAnonymity(k=2), LDiversity(l=2, sensitive="s")))
+    most = judge.rollups.bottom.n_bytes
+    monkeypatch.setattr(_rollup, "KEPT_BYTES", most)
+    for node in slow.nodes_of(QUASI):
+        judge.verdict(node)
+    assert 0 < sum(groups.n_bytes for groups in judge.rollups._kept) <= most
 
 
 @often

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -72,7 +73,7 @@ def count_alike(
     every = keys_of(shown, sets, is_all=True)
     if person is None:
         return [count_keys(keys) for keys in every]
-    whose = words_of(shown[person], is_all=True)
+    whose = _words(shown[person], is_all=True)[:]
     n_persons = pl.Series(whose).n_unique()
     return [count_persons([(keys, whose)], n_persons) for keys in every]
 
@@ -83,7 +84,7 @@ def keys_of(frame: pl.DataFrame, sets: Sequence[Sequence[str]], *, is_all: bool 
     Args:
         is_all: the frame is the whole table, so that keys need not be those of other batches or processes.
     """
-    words = {name: words_of(frame[name], is_all=is_all) for name in dict.fromkeys(n for chosen in sets for n in chosen)}
+    words = {name: _words(frame[name], is_all=is_all) for name in dict.fromkeys(n for chosen in sets for n in chosen)}
     # sets mostly begin with the quasi-identifiers, whose keys are made once
     shortest = min(sets, key=len, default=())
     n_common = next((i for i, name in enumerate(shortest) if any(s[i] != name for s in sets)), len(shortest))
@@ -93,7 +94,7 @@ def keys_of(frame: pl.DataFrame, sets: Sequence[Sequence[str]], *, is_all: bool 
         yield _mixed_in(begin.copy(), [words[name] for name in chosen[n_common:]])
 
 
-def _mixed_in(keys: KeyArray, words: Iterable[KeyArray]) -> KeyArray:
+def _mixed_in(keys: KeyArray, words: Iterable[KeyArray | _CodedWords]) -> KeyArray:
     """The keys after more columns, in place; each step maps different keys to different ones, as it does words."""
     columns = list(words)
     room = np.empty(min(IN_CACHE, len(keys)), np.uint64)
@@ -156,18 +157,40 @@ def _only_persons(keys: KeyArray, whose: KeyArray) -> KeyArray:
     return only
 
 
-def words_of(series: pl.Series, *, is_all: bool = False) -> KeyArray:
+def words_of(series: pl.Series) -> KeyArray:
     """A number for every cell that looks like chance: that of the same value in every batch and every process."""
+    return _words(series, is_all=False)[:]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CodedWords:
+    """Numbers of cells that are codes, looked up when they are asked for: all at once are memory that must be found."""
+
+    of_code: KeyArray
+    codes: NDArray[np.unsignedinteger[Any]]  # (n_rows,)
+
+    def __getitem__(self, rows: slice) -> KeyArray:
+        return self.of_code.take(self.codes[rows])
+
+
+def _words(series: pl.Series, *, is_all: bool) -> KeyArray | _CodedWords:
+    """A number for every cell that looks like chance.
+
+    Args:
+        is_all: the numbers need not be those of other batches or processes.
+    """
     is_coded = isinstance(series.dtype, pl.Categorical | pl.Enum)
-    if is_coded and is_all:  # codes of categories are those of one table, their texts those of all
-        series = series.to_physical()
-    elif isinstance(series.dtype, pl.Enum):
-        words: KeyArray = pl.concat([series.dtype.categories, NO_TEXT]).hash(seed=0).to_numpy()
-        codes = series.to_physical().cast(pl.UInt32).fill_null(len(words) - 1)
-        return words.take(codes.to_numpy())
-    elif is_coded:
-        series = series.cast(pl.String)
-    return series.hash(seed=0).to_numpy()
+    if isinstance(series.dtype, pl.Enum):
+        of_code: KeyArray = pl.concat([series.dtype.categories, NO_TEXT]).hash(seed=0).to_numpy()
+    elif is_coded and is_all:  # codes of categories are those of one table, their texts those of all
+        most = cast("int | None", series.to_physical().max())
+        of_code = pl.arange(2 + (-1 if most is None else most), eager=True).hash(seed=0).to_numpy()
+    else:
+        return (series.cast(pl.String) if is_coded else series).hash(seed=0).to_numpy()
+    codes = series.to_physical()
+    if codes.null_count():
+        codes = codes.cast(pl.UInt32).fill_null(len(of_code) - 1)
+    return _CodedWords(of_code, codes.to_numpy())
 
 
 def shown_rows(frame: pl.DataFrame, stars: Sequence[str]) -> pl.DataFrame:

@@ -6,7 +6,6 @@ missing then, because a process died or none could be started, is compiled here.
 
 from __future__ import annotations
 
-import gc
 import os
 import queue
 import signal
@@ -17,14 +16,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tablecloak.garbage import seldom_collected
 from tablecloak.kernels import dispatch, kept, loading
 from tablecloak.kernels.loading import Step
 from tablecloak.progress import Progress, tell_doing
 
 CHILD = "from tablecloak.kernels.compiling import compile_as_told; compile_as_told()"
 POLL_SECONDS = 0.1
-# Things made between two looks for garbage.
-GARBAGE = 100_000
 
 
 def missing(steps: Sequence[Step]) -> list[Step]:
@@ -35,24 +33,13 @@ def missing(steps: Sequence[Step]) -> list[Step]:
 def compile_kernels(steps: Sequence[Step], progress: Progress) -> None:
     """Compile kernels and load them; `progress` counts them."""
     done = set(_in_processes(_parts(steps), progress))
-    with _seldom_collected():
+    with seldom_collected():
         for step in steps:
             if step.name not in done:
                 tell_doing(progress, step.name)
             step.use()
             done.add(step.name)
             progress.advance(len(done))
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """With few looks for garbage, of which a compiler makes some among very much that stays."""
-    before = gc.get_threshold()
-    gc.set_threshold(GARBAGE, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _parts(steps: Sequence[Step]) -> list[list[Step]]:
@@ -131,7 +118,7 @@ def compile_as_told() -> None:
     folder, *names = sys.argv[1:]
     kept.KernelLocator.folder = Path(folder)
     steps = {step.name: step for step in loading.STEPS}
-    with _seldom_collected():
+    with seldom_collected():
         for name in names:
             _tell("begins", name)
             steps[name].use()

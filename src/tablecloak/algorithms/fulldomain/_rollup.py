@@ -21,8 +21,8 @@ Ranks = NDArray[np.int32]
 # Cells of a dense count table may be this many, or this many times the groups that are counted.
 DENSE_CELLS = 1 << 14
 DENSE_FACTOR = 4
-# Groups kept for later roll-ups, over all nodes.
-KEPT_GROUPS = 1 << 22
+# Bytes of groups kept for later roll-ups, over all nodes: counts of nearly unique values take far more than groups.
+KEPT_BYTES = 100_000_000
 WORTH_KEEPING = 0.6
 MOST_KEPT = 256
 
@@ -39,6 +39,12 @@ class NodeGroups:
     def n_groups(self) -> int:
         return int(self.ranks.shape[1])
 
+    @property
+    def n_bytes(self) -> int:
+        """What the groups hold, which is also what rolling them up goes through."""
+        counts = sum(h.indptr.nbytes + h.codes.nbytes + h.counts.nbytes for h in self.stats.hist.values())
+        return int(self.ranks.nbytes + self.stats.size.nbytes + counts)
+
 
 class Rollups:
     """Groups of any node; nodes that shrink the table are kept as starting points for coarser ones."""
@@ -47,7 +53,7 @@ class Rollups:
         self.ladders = tuple(ladders)
         self._kept: list[NodeGroups] = []
         self._kept_levels = np.zeros((0, len(self.ladders)), np.int64)
-        self._kept_sizes = np.zeros(0, np.int64)
+        self._kept_bytes = np.zeros(0, np.int64)
         self.bottom = self._grouped_tuples(table)
 
     def at(self, levels: Node) -> NodeGroups:
@@ -56,7 +62,7 @@ class Rollups:
         if source.levels == levels:
             return source
         groups = self._roll_up(source, levels)
-        if groups.n_groups <= WORTH_KEEPING * source.n_groups:
+        if groups.n_bytes <= WORTH_KEEPING * source.n_bytes:
             self._keep(groups)
         return groups
 
@@ -81,16 +87,16 @@ class Rollups:
         usable = np.flatnonzero((self._kept_levels <= np.array(levels)).all(axis=1))
         if len(usable) == 0:
             return self.bottom
-        return self._kept[int(usable[np.argmin(self._kept_sizes[usable])])]
+        return self._kept[int(usable[np.argmin(self._kept_bytes[usable])])]
 
     def _keep(self, groups: NodeGroups) -> None:
         self._kept.append(groups)
         self._kept_levels = np.vstack([self._kept_levels, groups.levels])
-        self._kept_sizes = np.append(self._kept_sizes, groups.n_groups)
-        n_out = max(len(self._kept) - MOST_KEPT, int((np.cumsum(self._kept_sizes[::-1]) > KEPT_GROUPS).sum()))
+        self._kept_bytes = np.append(self._kept_bytes, groups.n_bytes)
+        n_out = max(len(self._kept) - MOST_KEPT, int((np.cumsum(self._kept_bytes[::-1]) > KEPT_BYTES).sum()))
         if n_out > 0:  # the oldest go first
             del self._kept[:n_out]
-            self._kept_levels, self._kept_sizes = self._kept_levels[n_out:], self._kept_sizes[n_out:]
+            self._kept_levels, self._kept_bytes = self._kept_levels[n_out:], self._kept_bytes[n_out:]
 
     def _roll_up(self, source: NodeGroups, levels: Node) -> NodeGroups:
         radices = self._radices(levels)

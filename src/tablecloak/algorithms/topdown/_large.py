@@ -17,6 +17,7 @@ import numpy as np
 from tablecloak.algorithms.base import Problem, Solution
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import CodedTable, mixed
+from tablecloak.kernels.packed_codes import unpack
 from tablecloak.kernels.prices import Prices
 from tablecloak.kernels.rules import Rules
 from tablecloak.kernels.trimming import trim_blocks
@@ -101,10 +102,7 @@ class Trimming:
         table = self.problem.table
         base = block * TOGETHER
         own = classes - base
-        layout = table.space.layout
         keys = table.keys[:, tuples]
-        codes = [(keys[layout.word[d]] >> layout.shift[d]) & layout.mask[d] for d in self.dims.tolist()]
-        rows = np.stack(codes, axis=1).astype(np.int64)
         weights = table.weights[tuples] if len(table.weights) else np.ones(len(tuples), np.int64)
         n_classes = np.maximum.reduceat(own, starts[:-1]) + 1
         values, prices = self.values_of(tuples), self.prices.in_order(self.dims)
@@ -112,8 +110,11 @@ class Trimming:
 
         def portion(first: int, last: int) -> None:
             part = slice(int(starts[first]), int(starts[last]))
+            rows = np.empty((part.stop - part.start, len(self.dims)), np.int64)
+            for i, d in enumerate(self.dims.tolist()):
+                rows[:, i] = unpack(keys[:, part], table.space.layout, d)
             change(
-                rows[part], weights[part], values[part], own[part], starts[first : last + 1] - starts[first],
+                rows, weights[part], values[part], own[part], starts[first : last + 1] - starts[first],
                 n_classes[first:last], prices, self.rules, stop=stop,
             )  # fmt: skip
 
