@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.measure import environment, tree_peak_bytes
+from tablecloak.garbage import seldom_collected
 from tablecloak.kernels import compiling, loading
 from tablecloak.progress import silent
 
@@ -29,7 +30,7 @@ Steps = tuple[loading.Step, ...]
 def by_kernel(steps: Steps) -> dict[str, float]:
     """Processor seconds of each, compiled in this process; the first loads the compiler, too."""
     seconds = {}
-    with compiling._seldom_collected():
+    with seldom_collected():
         for step in steps:
             begin = time.process_time()
             step.use()
