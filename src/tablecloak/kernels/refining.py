@@ -346,7 +346,7 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of, sp
     hist = np.zeros((n, rules.n_kept), np.int64)
     following, last_member = np.empty(n, np.int64), np.empty(n, np.int64)
     parent, live, jitter = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-    is_enough = np.zeros(n, np.bool_)
+    is_enough, is_stale = np.zeros(n, np.bool_), np.zeros(n, np.bool_)  # of a stale one, `least` is a bound from below
     nearest, least = np.empty(n, np.int64), np.empty(n)
     for i in range(n):
         copy_into(lo[i], codes[i])
@@ -376,6 +376,13 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of, sp
                 a = i
         if a < 0:
             break
+        if is_stale[a]:
+            least[a], nearest[a], is_stale[a] = NEVER, n, False
+            for q in range(n_live):
+                j = live[q]
+                if j != a:
+                    _offer(_score(prices, lo, hi, size, price, jitter, a, j, enough, least[a]), a, j, nearest, least)
+            continue
         b = nearest[a]
         parent[b] = a
         _absorb(prices, lo, hi, size, price, hist, a, b)
@@ -390,23 +397,19 @@ def agglomerate(codes, weights, values, prices, rules, noise, seed, class_of, sp
         n_live = n_kept
         least[a], nearest[a] = NEVER, n
         for q in range(n_live):
-            i = live[q]
-            if i == a or is_enough[i] or (nearest[i] != a and nearest[i] != b):
-                continue
-            least[i], nearest[i] = NEVER, n
-            for r in range(n_live):
-                j = live[r]
-                if j != i and j != a:  # noqa: PLR1714
-                    score = _score(prices, lo, hi, size, price, jitter, i, j, enough, least[i])
-                    _offer(score, i, j, nearest, least)
-        for q in range(n_live):
             j = live[q]
             if j == a or (is_enough[a] and is_enough[j]):
                 continue
+            if nearest[j] == a or nearest[j] == b:
+                # all others cost at least what the old nearest did: they are looked at if it comes to that
+                is_stale[j], nearest[j] = True, n
             best = max(least[a] if not is_enough[a] else -1.0, least[j] if not is_enough[j] else -1.0)
             score = _score(prices, lo, hi, size, price, jitter, a, j, enough, best)
             _offer(score, a, j, nearest, least)
-            _offer(score, j, a, nearest, least)
+            if not is_stale[j]:
+                _offer(score, j, a, nearest, least)
+            elif score < least[j]:
+                least[j], nearest[j], is_stale[j] = score, a, False
     return _numbered(parent, is_enough, class_of)
 
 
