@@ -99,6 +99,22 @@ def test_categorical_applies_to_text_only(tmp_path: Path) -> None:
     assert frame.schema == {"a": pl.Int64(), "b": pl.Categorical()}
 
 
+@pytest.mark.parametrize(
+    ("odd", "number"), [(None, None), ("007", 7), ("+7", 7), (" 7", 7), ("-0", 0), ('"7"', 7), ("", None)]
+)
+def test_repeated_numbers_are_read_by_their_texts_where_each_has_one(tmp_path: Path, odd: str, number: int) -> None:
+    path = tmp_path / "t.csv"
+    cells = [*(str(n % 5 - 2) for n in range(100)), "9223372036854775807", "-9223372036854775808", "", ""]
+    ends = [] if odd is None else [odd]
+    path.write_text("n,t\n" + "".join(f"{cell},a\n" for cell in (*cells, *ends)))
+    source = Source(path, types={"n": ColumnType.INTEGER})
+    numbers = read_frame(source, categorical=["n"])["n"]
+    assert numbers.dtype == pl.Int64
+    assert numbers.to_list() == [*(int(cell) if cell else None for cell in cells), *([number] if ends else [])]
+    assert numbers.equals(read_frame(Source(path, types={"n": ColumnType.INTEGER}))["n"])
+    assert list(source.openings.canonical(source)) == (["n"] if odd in (None, "", '"7"') else [])
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl", "t.arrow"])
 def test_categorical_in_every_format(tmp_path: Path, name: str) -> None:
     write_frame(pl.DataFrame({"a": ["x", None, "y"]}), tmp_path / name)

@@ -17,6 +17,7 @@ from tablecloak.engines.disk.stream import stream_source
 from tablecloak.io.cells import parser
 from tablecloak.io.frames import column_type
 from tablecloak.io.notation import Notation
+from tablecloak.io.parts import is_many
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame
 
@@ -67,7 +68,9 @@ def spelling_of(
     """
     if layout.format not in ("csv", "tsv") or source.table is not None:
         return Spelling()
-    types = {name: layout.type_of(name) for name in columns if name in layout.names}
+    known = () if is_many(source.path) else source.openings.canonical(source)
+    names = set(layout.names).difference(known)
+    types = {name: layout.type_of(name) for name in columns if name in names}
     types = {
         name: type_
         for name, type_ in types.items()
