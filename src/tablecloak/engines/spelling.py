@@ -69,12 +69,12 @@ def spelling_of(
     if layout.format not in ("csv", "tsv") or source.table is not None:
         return Spelling()
     known = () if is_many(source.path) else source.openings.canonical(source)
-    names = set(layout.names).difference(known)
-    types = {name: layout.type_of(name) for name in columns if name in names}
+    types = {name: layout.type_of(name) for name in columns if name in layout.names}
     types = {
         name: type_
         for name, type_ in types.items()
         if type_ is not ColumnType.TEXT
+        and not (type_ is ColumnType.INTEGER and name in known)
         and not (name in quasi and (not type_.is_ordered or layout.notation_of(name) is not None))
     }
     odd: dict[str, list[pl.DataFrame]] = {name: [] for name in types}

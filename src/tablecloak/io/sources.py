@@ -65,7 +65,7 @@ class Openings:
         return known
 
     def add_canonical(self, source: Source, columns: Iterable[str]) -> None:
-        """Remember columns of which all cells were seen, each written as its value is by itself."""
+        """Remember columns of which all cells were seen, each written as the whole number it is by itself."""
         self._canonical.setdefault(identity_of(source), set()).update(columns)
 
     def canonical(self, source: Source) -> Collection[str]:
