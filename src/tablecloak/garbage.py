@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,3 +28,16 @@ def seldom_collected() -> Iterator[None]:
             _before.pop()
             if not _before:
                 gc.set_threshold(*first)
+
+
+def keep_what_was_loaded() -> None:
+    """Count what there is among what is old: modules and compilers stay, and nobody has to look whether they do."""
+    if not gc.get_freeze_count():  # else somebody else keeps what they froze
+        gc.freeze()
+        gc.unfreeze()
+
+
+def never_collected_at_end() -> None:
+    """For a process of our own: few looks for garbage, and none when it ends, for the system takes everything back."""
+    gc.set_threshold(MADE, *gc.get_threshold()[1:])
+    atexit.register(gc.freeze)

@@ -7,6 +7,7 @@ import datetime as dt
 import io
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -17,9 +18,11 @@ from polars.testing import assert_frame_equal
 
 import effort
 from tablecloak.data.table import ColumnType
+from tablecloak.engines.spelling import spelling_of
 from tablecloak.errors import DataError
 from tablecloak.io.formats._protect import protect, unprotect
 from tablecloak.io.notation import Notation
+from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, write_frame
 
@@ -97,6 +100,44 @@ def test_only_wanted_columns_in_wanted_order(tmp_path: Path) -> None:
 def test_categorical_applies_to_text_only(tmp_path: Path) -> None:
     frame = read_frame(write(tmp_path, b"a,b\n1,x\n2,y\n"), categorical=["a", "b"])
     assert frame.schema == {"a": pl.Int64(), "b": pl.Categorical()}
+
+
+@pytest.mark.parametrize(
+    ("odd", "number"), [(None, None), ("007", 7), ("+7", 7), (" 7", 7), ("-0", 0), ('"7"', 7), ("", None)]
+)
+def test_repeated_numbers_are_read_by_their_texts_where_each_has_one(tmp_path: Path, odd: str, number: int) -> None:
+    path = tmp_path / "t.csv"
+    cells = [*(str(n % 5 - 2) for n in range(100)), "9223372036854775807", "-9223372036854775808", "", ""]
+    ends = [] if odd is None else [odd]
+    path.write_text("n,t\n" + "".join(f"{cell},a\n" for cell in (*cells, *ends)))
+    source = Source(path, types={"n": ColumnType.INTEGER})
+    numbers = read_frame(source, categorical=["n"])["n"]
+    assert numbers.dtype == pl.Int64
+    assert numbers.to_list() == [*(int(cell) if cell else None for cell in cells), *([number] if ends else [])]
+    assert numbers.equals(read_frame(Source(path, types={"n": ColumnType.INTEGER}))["n"])
+    assert list(source.openings.canonical(source)) == (["n"] if odd in (None, "", '"7"') else [])
+
+
+@pytest.mark.parametrize(
+    ("odd", "type_", "texts"),
+    [
+        (None, ColumnType.INTEGER, {}),
+        ("007", ColumnType.INTEGER, {7: "007"}),
+        (None, ColumnType.FLOAT, {n: str(n) for n in range(1, 6)}),
+    ],
+)
+def test_how_numbers_are_written_is_known_whatever_they_were_read_as_before(
+    tmp_path: Path, odd: str | None, type_: ColumnType, texts: dict[float, str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("n,t\n" + "".join(f"{n % 5 + 1},a\n" for n in range(100)) + (f"{odd},a\n" if odd else ""))
+    source = Source(path, types={"n": ColumnType.INTEGER})
+    read_frame(source, categorical=["n"])
+    later = replace(source, types={"n": type_})
+    spelling = spelling_of(later, sniff(later), ["n"], [])
+    assert {name: dict(each.select("value", "text").rows()) for name, each in spelling.columns.items()} == (
+        {"n": texts} if texts else {}
+    )
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl", "t.arrow"])

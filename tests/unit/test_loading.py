@@ -14,6 +14,7 @@ from tablecloak.data.domain import domain_of
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.disk.stream import open_parquet
 from tablecloak.errors import DataError, MissingExtra
+from tablecloak.garbage import keep_what_was_loaded
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.io.extras import require_installed
 from tablecloak.io.sniff import sniff
@@ -53,6 +54,41 @@ def test_garbage_is_collected_as_before_once_kernels_are_loaded(is_on, monkeypat
         assert gc.isenabled() is is_on
     finally:
         (gc.enable if was_on else gc.disable)()
+
+
+AT_END = """
+import os
+from tablecloak.garbage import never_collected_at_end
+class Loop:
+    def __init__(self): self.itself = self
+    def __del__(self, say=os.write): say(1, b"looked for garbage")
+Loop()
+{call}
+"""
+
+
+@pytest.mark.parametrize(("call", "says"), [("", "looked for garbage"), ("never_collected_at_end()", "")])
+def test_the_end_of_a_command_looks_for_no_garbage(call, says):
+    ended = subprocess.run([sys.executable, "-c", AT_END.format(call=call)], check=True, capture_output=True, text=True)
+    assert ended.stdout == says
+
+
+def test_what_was_loaded_is_not_looked_at_as_if_it_were_new():
+    loaded = [[] for _ in range(100)]
+    keep_what_was_loaded()
+    old = {id(each) for each in gc.get_objects(generation=2)}
+    assert all(id(each) in old for each in loaded)
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_somebody_froze_stays_frozen():
+    gc.freeze()
+    try:
+        n_frozen = gc.get_freeze_count()
+        keep_what_was_loaded()
+        assert gc.get_freeze_count() == n_frozen
+    finally:
+        gc.unfreeze()
 
 
 def test_a_package_that_is_not_installed_is_named_with_its_extra():

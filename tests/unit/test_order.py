@@ -52,6 +52,23 @@ def test_rows_are_sorted_as_python_sorts_them(seed):
         assert texts(found) == texts(sorted(frame.rows(), key=key))
 
 
+@pytest.mark.parametrize("few_ties", [0.0, 1.1])
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_tie_in_their_first_letters_are_sorted_as_python_sorts_them(seed, few_ties, monkeypatch):
+    monkeypatch.setattr(row_order, "MANY_TEXTS", 4)
+    monkeypatch.setattr(row_order, "FEW_TIES", few_ties)
+    r = Random(seed)
+    frame = pl.DataFrame(
+        {
+            "text": ["alphabet" + "".join(r.choices("xyz", k=r.randrange(9))) for _ in range(300)],
+            "whole": [r.choice([None, r.randrange(-(2**62), 2**62)]) for _ in range(300)],
+            "other": [r.choice([None, "a", "b"]) for _ in range(300)],
+        }
+    )
+    for some in (frame, pl.concat([frame, frame.head(20)]), frame.head(8)):
+        assert texts(some[content_order(some)].rows()) == texts(sorted(some.rows(), key=key))
+
+
 @pytest.mark.parametrize("letters", ["ab", "a\0", "aé€😀", "0123456789."])
 def test_many_short_texts_are_sorted_as_python_sorts_them(letters, monkeypatch):
     monkeypatch.setattr(row_order, "MANY_TEXTS", 4)

@@ -51,6 +51,7 @@ from tablecloak.cli.limits import STARVED, is_starved, memory_limit, watched
 from tablecloak.cli.output import emit_json, stderr
 from tablecloak.cli.settings import Settings, accepting_settings, keep_settings
 from tablecloak.errors import CloakError, EngineError, PolicyError
+from tablecloak.garbage import never_collected_at_end
 from tablecloak.io.private import discard_unfinished, keep_private, remove_abandoned
 from tablecloak.progress import Cancelled
 from tablecloak.values.amounts import show_bytes
@@ -140,6 +141,7 @@ def _failed(error: BaseException, words: Sequence[str]) -> int:
 
 def _prepare_process() -> None:
     """What holds for the whole process: its files are private, signals clean up, no terminal is too old for a tick."""
+    never_collected_at_end()
     keep_private()
     remove_abandoned()
     if threading.current_thread() is threading.main_thread():

@@ -17,6 +17,7 @@ from tablecloak.engines.disk.stream import stream_source
 from tablecloak.io.cells import parser
 from tablecloak.io.frames import column_type
 from tablecloak.io.notation import Notation
+from tablecloak.io.parts import is_many
 from tablecloak.io.sources import Layout, Source
 from tablecloak.io.tabular import read_frame
 
@@ -67,11 +68,13 @@ def spelling_of(
     """
     if layout.format not in ("csv", "tsv") or source.table is not None:
         return Spelling()
+    known = () if is_many(source.path) else source.openings.canonical(source)
     types = {name: layout.type_of(name) for name in columns if name in layout.names}
     types = {
         name: type_
         for name, type_ in types.items()
         if type_ is not ColumnType.TEXT
+        and not (type_ is ColumnType.INTEGER and name in known)
         and not (name in quasi and (not type_.is_ordered or layout.notation_of(name) is not None))
     }
     odd: dict[str, list[pl.DataFrame]] = {name: [] for name in types}

@@ -41,6 +41,7 @@ class Openings:
     def __init__(self) -> None:
         self._layouts: dict[Hashable, tuple[frozenset[str], Layout]] = {}
         self._written: dict[Hashable, dict[str, Written]] = {}
+        self._canonical: dict[Hashable, set[str]] = {}
 
     def layout(self, source: Source, sniff: Callable[[Source], Layout]) -> Layout:
         """The layout as the file or table itself has it; found out again if the file changed.
@@ -62,6 +63,14 @@ class Openings:
         if unknown := [name for name in columns if name not in known]:
             known.update(decide(unknown))
         return known
+
+    def add_canonical(self, source: Source, columns: Iterable[str]) -> None:
+        """Remember columns of which all cells were seen, each written as the whole number it is by itself."""
+        self._canonical.setdefault(identity_of(source), set()).update(columns)
+
+    def canonical(self, source: Source) -> Collection[str]:
+        """Columns that are known to be written so."""
+        return self._canonical.get(identity_of(source), ())
 
 
 @dataclass(frozen=True)
@@ -168,6 +177,7 @@ class ColumnSchema:
     is_empty: bool = False  # no cell was seen, so that the type says nothing
     is_folder: bool = False  # named by the folders that the files lie in
     may_be_odd: bool = True  # cells that were seen may have a notation of their own
+    repeats: bool = field(default=False, compare=False)  # the cells that were seen are few values, many times each
     notation: Notation | None = None  # how its values are written, where that is not as usual
     question: Question | None = None  # what its cells do not say about that
     name_in_file: str | None = None  # by which a format finds it, where its name was repaired or made

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tablecloak.garbage import keep_what_was_loaded
 from tablecloak.kernels import auction as selling
 from tablecloak.kernels import box_search as searching
 from tablecloak.kernels import cutting as cuts
@@ -64,6 +65,7 @@ def preload(n_tuples: int, *, refines: bool = False) -> None:
     def load() -> None:
         with _uncollected():
             warm_up(step for step in needed(refines=refines) if step.is_kept)
+            keep_what_was_loaded()
 
     thread = threading.Thread(target=load, daemon=True)
     dispatch.LOADING.append(thread)

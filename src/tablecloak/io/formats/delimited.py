@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from tablecloak.data.table import ColumnType
@@ -30,6 +31,7 @@ from tablecloak.io.record_blocks import Block
 from tablecloak.io.sources import ColumnSchema, Layout, Source, truncated
 
 DELIMITERS = (",", ";", "\t", "|")
+TIMES = 8  # that every value occurs, for a column to have few
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 
 
@@ -82,7 +84,13 @@ def sniff_bytes(
         distinct = _distinct([top.first, *body], width)
         types = [infer_type(cells) for cells in distinct]
     columns = tuple(
-        ColumnSchema(name, type_, is_empty=not cells, may_be_odd=may_be_odd(name, type_, cells))
+        ColumnSchema(
+            name,
+            type_,
+            is_empty=not cells,
+            may_be_odd=may_be_odd(name, type_, cells),
+            repeats=TIMES * len(cells) <= len(body),
+        )
         for name, type_, cells in zip(header.names, types, distinct, strict=True)
     )
     n_rows = len(rows) + (not header.is_there) if len(numbered) < _text.HEAD_ROWS else text.count(eol)
@@ -174,6 +182,13 @@ class _Task:
         # A quote inside an unquoted cell makes polars lose rows silently unless it parses every column.
         return len(self.wanted) < len(self.layout.names) and not self.marks.quote
 
+    @property
+    def repeated(self) -> list[str]:
+        """Whole numbers that are few and will be coded, whose texts tell at no cost how they are written."""
+        layout = self.layout
+        columns = [layout.column(name) for name in self.wanted if name in self.categorical]
+        return [c.name for c in columns if c.type is ColumnType.INTEGER and c.repeats and c.notation is None]
+
     def dtype(self, name: str) -> pl.DataType:
         type_ = self.layout.type_of(name)
         if name in self.labels:
@@ -261,7 +276,9 @@ def _refuse_ragged(task: _Task) -> None:
 
 
 def _read(task: _Task) -> pl.DataFrame:
-    frame = _try_parse(task, {name: task.dtype(name) for name in task.wanted})
+    frame = _parse_canonical(task) if task.repeated else None
+    if frame is None:
+        frame = _try_parse(task, {name: task.dtype(name) for name in task.wanted})
     # Outside the except block, because the message of polars shows a cell and would be chained to ours.
     if frame is None and task.labels:
         return _read(replace(task, labels={}))
@@ -270,6 +287,33 @@ def _read(task: _Task) -> pl.DataFrame:
     if _may_be_ragged(frame, task):
         frame = _without(frame, _scan(task))
     return typed(frame.select(task.wanted), task.source, task.layout)
+
+
+def _parse_canonical(task: _Task) -> pl.DataFrame | None:
+    """One pass that sees how repeated numbers are written, and remembers it; None if one is written in another way."""
+    repeated = task.repeated
+    dtypes = {name: task.dtype(name) for name in task.wanted} | dict.fromkeys(repeated, pl.Categorical())
+    frame = _try_parse(task, dtypes)
+    if frame is None:
+        return None
+    numbers = [canonical for name in repeated if (canonical := _canonical_numbers(frame[name])) is not None]
+    if len(numbers) < len(repeated):
+        return None
+    task.source.openings.add_canonical(task.source, repeated)
+    return frame.with_columns(numbers)
+
+
+def _canonical_numbers(texts: pl.Series) -> pl.Series | None:
+    """The whole numbers that texts stand for, if each is written as its number is by itself."""
+    distinct = texts.unique().drop_nulls()
+    written = distinct.cast(pl.String)
+    values = written.cast(pl.Int64, strict=False)
+    if not len(values) or values.has_nulls() or (values.cast(pl.String) != written).any():
+        return None
+    places = distinct.to_physical().to_numpy()
+    number_of = np.zeros(int(places.max()) + 1, np.int64)
+    number_of[places] = values.to_numpy()
+    return pl.Series(texts.name, number_of).gather(texts.to_physical())
 
 
 def _try_parse(task: _Task, dtypes: dict[str, pl.DataType]) -> pl.DataFrame | None:
