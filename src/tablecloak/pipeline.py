@@ -225,8 +225,9 @@ def check(
         plan, solved, is_recounted = prepared.plan, None, False
         sampled, not_shown, loss = None, None, None
         timing: tuple[str, ...] = ()
-        if exact or shape.is_instant(prepared.coding):  # all that a run does but write
-            solved = search(prepared, timed, demand.threads)
+        if exact or shape.is_instant(prepared):  # all that a run does but write
+            with compiled_from(0):  # the kernels of a run, or a check would promise another loss
+                solved = search(prepared, timed, demand.threads)
             if solved.engine.recounts_unwritten:
                 recounted(solved, timed)
                 is_recounted = True

@@ -137,8 +137,8 @@ class Shape(Protocol):
     def is_quick(self, coding: Any) -> bool:
         """Whether a search takes so little time that relaxations may be tried and explored answers recounted."""
 
-    def is_instant(self, coding: Any) -> bool:
-        """Whether a search takes no time to speak of, so that a check carries it out without being asked."""
+    def is_instant(self, prepared: Prepared[Any]) -> bool:
+        """Whether the search of a run takes seconds and waits for no compiler, so that a check carries it out, too."""
 
     def not_shown(self, prepared: Prepared[Any]) -> str | None:
         """Why it is not known before a search whether the goal can be reached; None: it can."""

@@ -24,6 +24,8 @@ from tablecloak.engines.local.engine import LocalEngine
 from tablecloak.engines.spelling import Spelling, spelling_of
 from tablecloak.io.places import Place
 from tablecloak.io.sources import Source
+from tablecloak.kernels.compiling import missing
+from tablecloak.kernels.dispatch import compiled_from
 from tablecloak.metrics.base import Measurement, ReleaseCounts, measure
 from tablecloak.models.base import Goal, parameters
 from tablecloak.policy.schema import Policy
@@ -42,7 +44,7 @@ from tablecloak.release.shapes.base import Explored, RecountResult, Release
 from tablecloak.rng import Secret
 from tablecloak.stats.classes import Counted
 
-# So many different rows are searched in a second or two without a compiler.
+# So many different rows are searched in seconds.
 INSTANT_TUPLES = 6_000
 SAMPLED_SHARDS = 4
 
@@ -89,8 +91,12 @@ class Classes:
     def is_quick(self, coding: Coding) -> bool:
         return coding.n_tuples <= TRY_LOSS_UP_TO
 
-    def is_instant(self, coding: Coding) -> bool:
-        return coding.n_tuples <= INSTANT_TUPLES
+    def is_instant(self, prepared: Prepared[Any]) -> bool:
+        n_tuples = prepared.coding.n_tuples
+        if n_tuples > INSTANT_TUPLES:
+            return False
+        with compiled_from(0):
+            return not missing(prepared.plan.algorithm.kernels(n_tuples, prepared.plan.goal))
 
     def not_shown(self, prepared: Prepared[Any]) -> str | None:
         algorithm, goal = prepared.plan.algorithm, prepared.plan.goal

@@ -114,7 +114,7 @@ class SetsOfItems:
     def is_quick(self, coding: Sets) -> bool:
         return True
 
-    def is_instant(self, coding: Sets) -> bool:
+    def is_instant(self, prepared: Prepared[Any]) -> bool:
         return True  # nothing else tells whether the goal can be reached
 
     def not_shown(self, prepared: Prepared[Any]) -> str | None:
