@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
+from math import comb
 
 import numpy as np
 import polars as pl
@@ -9,11 +10,14 @@ import pytest
 
 import oracle_attacks
 import tablecloak as tc
+import tablecloak.data.register
+from tablecloak.attacks import covering_classes
 from tablecloak.data.domain import domain_of
 from tablecloak.data.register import Boxes, Register, RegisterColumn
 from tablecloak.data.table import ColumnType
-from tablecloak.errors import Infeasible
+from tablecloak.errors import GoalNotMet, Infeasible
 from tablecloak.hierarchy.hierarchy import Hierarchy
+from tablecloak.models.c_confident_delta_presence import ConfidentDeltaPresence
 from tablecloak.models.delta_presence import DeltaPresence
 from tablecloak.models.k_map import KMap
 
@@ -25,7 +29,7 @@ COLUMNS = {
     "job": {"role": "quasi", "hierarchy": {"kind": "tree", "tree": JOBS}},
 }
 FULL_DOMAIN = ["flash", "optimal", "ola", "incognito"]
-N_TABLES = 30
+N_TABLES = 20
 
 
 def paths_of(tree):
@@ -57,7 +61,16 @@ def satisfies(goal, classes, register):
     counts = [(n, covered(label, register)) for label, n in classes.items()]
     if isinstance(goal, KMap):
         return all(people >= goal.k for _, people in counts)
+    if isinstance(goal, ConfidentDeltaPresence):
+        others = goal.people - sum(classes.values())
+        return all(confidence(goal, n, others, people / len(register)) >= goal.c for n, people in counts)
     return all(people and Fraction(n, people) <= Fraction(str(goal.delta_max)) for n, people in counts)
+
+
+def confidence(goal, n, others, p):
+    """How likely so many of the other people are in a class of n that its chance is not too large."""
+    low = Fraction(str(goal.delta_max))
+    return sum(comb(others, x) * p**x * (1 - p) ** (others - x) for x in range(others + 1) if Fraction(n, n + x) <= low)
 
 
 def by_label(labels):
@@ -140,7 +153,34 @@ def test_infeasible_is_said_only_where_no_release_satisfies_the_goal(goal, algor
     assert 0 < n_infeasible < N_TABLES
 
 
-@pytest.mark.parametrize("seed", range(6))
+def test_confident_presence_is_reached_wherever_a_generalisation_does(tmp_path):
+    """It is not monotone: only the search that looks at every node may say that there is none."""
+    goal, n_infeasible = ConfidentDeltaPresence(c=0.8, people=40, delta_max=0.12), 0
+    for seed in range(2 * N_TABLES):
+        rows, register = a_table(seed)
+        can_be = any(satisfies(goal, classes, register) for classes in generalisations(rows))
+        try:
+            release = released(rows, register, goal, "optimal", tmp_path)
+        except (Infeasible, GoalNotMet):
+            assert not can_be, seed
+            n_infeasible += 1
+            continue
+        assert satisfies(goal, classes_of(release), register), seed
+    assert 0 < n_infeasible < 2 * N_TABLES
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "auto", "flash"])
+def test_everybody_is_left_in_doubt_under_the_top_of_a_hierarchy(algorithm, tmp_path):
+    """All records are of the north, where nobody else lives; those elsewhere must be covered, too."""
+    rows = [("a", "p"), ("b", "q"), ("a", "p")]
+    register = [*rows, ("d", "r"), ("f", "s"), ("e", "t")]
+    release = released(rows, register, DeltaPresence(delta_min=0.3, delta_max=0.6), algorithm, tmp_path)
+    assert classes_of(release) == {("*", "*"): 3}
+    with pytest.raises(Infeasible):
+        released(rows, register, DeltaPresence(delta_min=0.55, delta_max=0.6), algorithm, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("algorithm", [*FULL_DOMAIN, "mondrian", "auto", "datafly"])
 def test_k_map_never_loses_more_than_k_anonymity(seed, algorithm, tmp_path):
     rng = np.random.default_rng(seed)
@@ -194,9 +234,22 @@ def test_delta_presence_holds_where_labels_overlap(algorithm, delta, tmp_path):
         assert max(chances) <= Fraction(str(delta))
 
 
+def test_a_large_register_is_recounted_by_boxes(tmp_path, monkeypatch):
+    """What is compared pair by pair is compared by boxes where that would take too long; both say the same."""
+    rows, register = a_table(3)
+    goal = KMap(k=4)
+    usual = released(rows, register, goal, "mondrian", tmp_path).report.verification.verdicts[0]
+    monkeypatch.setattr(covering_classes, "_by_label", lambda *_: None)
+    monkeypatch.setattr(covering_classes, "PAIRS_UP_TO", 0)
+    by_boxes = released(rows, register, goal, "mondrian", tmp_path).report.verification.verdicts[0]
+    assert usual.achieved == by_boxes.achieved >= 4
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_a_register_counts_whom_boxes_cover(seed):
+def test_a_register_counts_whom_boxes_cover(seed, monkeypatch):
     """Against loops over people and boxes: lines, trees with values that others lack, and sets."""
+    monkeypatch.setattr(tablecloak.data.register, "PAIRS", [1, 50, 1 << 22][seed % 3])
+    monkeypatch.setattr(tablecloak.data.register, "BLOCK", [16, 1 << 16][seed % 2])
     rng = np.random.default_rng(seed)
     path = Hierarchy.from_tree(TOWNS)
     table = {

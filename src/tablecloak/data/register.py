@@ -22,6 +22,8 @@ from tablecloak.data.domain import Domain, DomainKind
 
 # Combinations that are looked up in a tree of boxes at once.
 BLOCK = 1 << 16
+# Pairs of combinations and boxes that are held at once: where many boxes overlap, fewer combinations are looked up.
+PAIRS = 1 << 22
 NOWHERE = np.iinfo(np.int64).max
 
 
@@ -163,25 +165,37 @@ class Register:
     def covered(self, boxes: Boxes) -> IntArray:
         """People that every class covers, (n_classes,), whether or not others cover them, too."""
         counts = np.zeros(len(boxes.lo), np.int64)
-        for people, classes in self._pairs(boxes):
+        for people, classes in covering_pairs(self.reaches(boxes), self.codes):
             counts += np.bincount(classes, self.n_people[people], minlength=len(counts)).astype(np.int64)
         return counts
 
     def first_class(self, boxes: Boxes) -> IntArray:
         """The first class that covers every combination, -1 where none does, (n_combinations,)."""
         first = np.full(len(self.n_people), NOWHERE)
-        for people, classes in self._pairs(boxes):
+        for people, classes in covering_pairs(self.reaches(boxes), self.codes):
             np.minimum.at(first, people, classes)
         return np.where(first == NOWHERE, -1, first)
 
-    def _pairs(self, boxes: Boxes) -> Iterator[tuple[IntArray, IntArray]]:
-        """Every combination with every class that covers it, some combinations at a time."""
-        reaches = self.reaches(boxes)
-        tree = _BoxTree.of(reaches)
-        for begin in range(0, len(self.n_people), BLOCK):
-            people, classes = tree.pairs([codes[begin : begin + BLOCK] for codes in self.codes])
-            ok = self.holds(reaches, classes, people + begin)
-            yield people[ok] + begin, classes[ok]
+
+def covering_pairs(reaches: Sequence[Reach], codes: Sequence[IntArray]) -> Iterator[tuple[IntArray, IntArray]]:
+    """Every combination of codes with every class that covers it, some combinations at a time.
+
+    Args:
+        codes: (n_combinations,) by dimension.
+    """
+    tree = _BoxTree.of(reaches)
+    begin, n = 0, BLOCK
+    while begin < len(codes[0]):
+        pairs = tree.pairs([column[begin : begin + n] for column in codes], PAIRS if n > 1 else NOWHERE)
+        if pairs is None:
+            n //= 2
+            continue
+        people, classes = pairs
+        ok = np.ones(len(people), bool)
+        for reach, column in zip(reaches, codes, strict=True):
+            ok &= reach.holds(classes, column[people + begin])
+        yield people[ok] + begin, classes[ok]
+        begin += n
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,8 +225,8 @@ class _BoxTree:
         ]
         return cls(order, levels)
 
-    def pairs(self, codes: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-        """Who may be in which box: places of people, and classes."""
+    def pairs(self, codes: Sequence[IntArray], most: int) -> tuple[IntArray, IntArray] | None:
+        """Who may be in which box: places of people, and classes; None where these are too many on the way."""
         people, nodes = np.arange(len(codes[0])), np.zeros(len(codes[0]), np.int64)
         for level, (lo, hi) in enumerate(self.levels):
             if level:
@@ -222,4 +236,6 @@ class _BoxTree:
                 at = column[people]
                 is_in = (lo[nodes, dim] <= at) & (at <= hi[nodes, dim])
                 people, nodes = people[is_in], nodes[is_in]
+            if len(people) > most:
+                return None
         return people, self.order[nodes]

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from tablecloak.algorithms.among_people import as_one_class
 from tablecloak.arrays import IntArray
 from tablecloak.attacks.case import Case, Quasi
 from tablecloak.attacks.covering_classes import candidates_in_population
 from tablecloak.attacks.row_classes import classes_of
 from tablecloak.data.coverage import coverage_of
-from tablecloak.data.domain import Distinct, Domain, distinct_of, domain_of, fit_domain
+from tablecloak.data.domain import Distinct, Domain, domain_of, fit_domain
 from tablecloak.data.register import Register, RegisterColumn
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Answer, Coding, Engine, Recount, SensitiveColumn, Table
@@ -25,7 +26,7 @@ from tablecloak.errors import DataError, Infeasible, did_you_mean
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
-from tablecloak.models.base import Condition, Goal
+from tablecloak.models.base import Condition, Goal, PrivacyModel
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.policy.schema import Policy
 from tablecloak.release.plan import POPULATION, Plan
@@ -92,7 +93,7 @@ def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, li
         replace(c, n_people=everybody.n_rows) if c.name == POPULATION else c for c in plan.sensitive_columns(widened)
     ]
     rest = texts.with_row_index("\0row").join(rows, on=plan.quasi, how="anti", nulls_equal=True)["\0row"].sort()
-    values = {name: distinct_of(everybody.frame[name]).values for name in plan.quasi}
+    values = {name: different[name].unique().sort() for name in plan.quasi}
     unlike = different[rest]
     others = Others(everybody.types, values, unlike.select(plan.quasi), unlike[POPULATION].to_numpy().astype(np.int64))
     return widened, counted, others
@@ -105,9 +106,11 @@ def register_of(others: Others, domains: Sequence[Domain], plan: Plan) -> Regist
     columns, codes = [], []
     for domain in domains:
         name = domain.name
-        people = domain_of(others.values[name], others.types[name], make_hierarchy=ways[name].make_hierarchy)
+        values = others.values[name]
+        people = domain_of(values, others.types[name], make_hierarchy=ways[name].make_hierarchy)
         columns.append(RegisterColumn(domain, people))
-        codes.append(people.codes(distinct_of(others.frame[name])).astype(np.int64))
+        cells = others.frame[name].replace_strict(values, people.code_of(values), return_dtype=pl.Int64)
+        codes.append(cells.to_numpy())
     order = np.lexsort(codes)  # whatever order the file has
     return Register(tuple(columns), tuple(c[order] for c in codes), others.n_people[order])
 
@@ -198,12 +201,22 @@ def solve_for_everybody(coding: Coding, plan: Plan, solve: Callable[[Goal], Answ
     while True:
         answer = solve(replace(plan.goal, models=(*plan.goal.models, KAnonymity(k=size))))
         reached = _reached(coding, answer, plan)
-        broken = [c for m in models for c in m.conditions(reached.stats) if (c.margin() < 0).any()]
-        if not broken:
+        if not _broken(models, reached):
             return answer
         if size >= coding.n_rows or answer.solution.n_classes <= 1:
-            raise _infeasible(broken[-1], reached, coding.n_rows)
+            break
         size = min(2 * size, coding.n_rows)
+    if coding.register is not None:  # the top of a hierarchy covers more than what all records have in common
+        whole = as_one_class(coding.table)
+        answer = Answer(whole, whole.sizes(coding.table))
+        reached = _reached(coding, answer, plan)
+        if not _broken(models, reached):
+            return answer
+    raise _infeasible(_broken(models, reached)[-1], reached, coding.n_rows)
+
+
+def _broken(models: Sequence[PrivacyModel], reached: _Reached) -> list[Condition]:
+    return [c for m in models for c in m.conditions(reached.stats) if (c.margin() < 0).any()]
 
 
 @dataclass(frozen=True, slots=True)

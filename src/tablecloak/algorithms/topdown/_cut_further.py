@@ -30,7 +30,7 @@ def best_among_people(
     # records may be missing in the register
     if not any(problem.goal.admits(second.stats(each)).all() for each in (bare, table)):
         return first
-    return best_by(loss, problem, [first, second, _cut_further(problem, second)], target)
+    return best_by(loss, replace(problem, table=bare), [first, second, _cut_further(problem, second)], target)
 
 
 def _cut_further(problem: Problem, solution: Solution) -> Solution:
