@@ -11,6 +11,7 @@ import pytest
 import oracle_attacks
 import tablecloak as tc
 import tablecloak.data.register
+from tablecloak.algorithms.topdown import _partition
 from tablecloak.attacks import covering_classes
 from tablecloak.data.domain import domain_of
 from tablecloak.data.register import Boxes, Register, RegisterColumn
@@ -232,6 +233,23 @@ def test_delta_presence_holds_where_labels_overlap(algorithm, delta, tmp_path):
         release = tc.anonymize(register[:60], policy)
         chances = oracle_attacks.membership(register.to_dicts(), release.frame.to_dicts(), list(columns))
         assert max(chances) <= Fraction(str(delta))
+
+
+@pytest.mark.parametrize("goal", [KMap(k=4), DeltaPresence(delta_max=0.4)], ids=["k-map", "delta-presence"])
+def test_jobs_on_threads_find_what_waves_find(goal, tmp_path, monkeypatch):
+    rng = np.random.default_rng(7)
+    register = pl.DataFrame({"age": rng.integers(20, 70, 900), "job": rng.integers(100, 130, 900)})
+    register.write_csv(tmp_path / "register.csv")
+    policy = tc.Policy(
+        columns=tc.roles(quasi=["age", "job"]), goals=[goal], algorithm="mondrian",
+        population={"path": str(tmp_path / "register.csv")},
+    )  # fmt: skip
+    frames = []
+    for size in (1 << 17, 20):
+        monkeypatch.setattr(_partition, "JOB_TUPLES", size)
+        frames.append(tc.anonymize(register[:300], policy).frame)
+    assert frames[0].equals(frames[1])
+    assert frames[0].n_unique() > 10
 
 
 def test_a_large_register_is_recounted_by_boxes(tmp_path, monkeypatch):
