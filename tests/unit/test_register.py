@@ -213,6 +213,16 @@ def test_all_stars_are_found_where_nothing_else_hides_presence(tmp_path):
             released(rows, register, DeltaPresence(delta_max=0.24), algorithm, tmp_path)
 
 
+@pytest.mark.parametrize("algorithm", ["mondrian", "auto", "flash", "optimal"])
+def test_two_regions_have_the_chances_of_the_survey(algorithm, tmp_path):
+    """Zigomitros et al. 2020: 2 of 4 people of one region are in the table, 3 of 5 of another, so 1/2 to 3/5."""
+    rows, register = [("a", "p")] * 2 + [("d", "p")] * 3, [("a", "p")] * 4 + [("d", "p")] * 5
+    exact = released(rows, register, DeltaPresence(delta_min=0.5, delta_max=0.6), algorithm, tmp_path)
+    assert classes_of(exact) == {("a", "p"): 2, ("d", "p"): 3}
+    united = released(rows, register, DeltaPresence(delta_max=0.59), algorithm, tmp_path)
+    assert {label[0] for label in classes_of(united)} == {"*"}  # 5 of 9
+
+
 @pytest.mark.parametrize("algorithm", ["mondrian", "auto", "flash"])
 @pytest.mark.parametrize("delta", [0.3, 0.5])
 def test_delta_presence_holds_where_labels_overlap(algorithm, delta, tmp_path):
