@@ -131,7 +131,7 @@ def classes_of(release):
     return by_label([tuple(row[q] for q in QUASI) for row in release.frame.to_dicts()])
 
 
-@pytest.mark.parametrize("goal", [KMap(k=4), DeltaPresence(delta_max=0.4)], ids=["k-map", "delta-presence"])
+@pytest.mark.parametrize("goal", [KMap(k=8), DeltaPresence(delta_max=0.4)], ids=["k-map", "delta-presence"])
 @pytest.mark.parametrize("algorithm", [*FULL_DOMAIN, "mondrian", "auto"])
 def test_infeasible_is_said_only_where_no_release_satisfies_the_goal(goal, algorithm, tmp_path):
     n_infeasible = 0
