@@ -16,6 +16,7 @@ from tablecloak.data.class_labels import ClassLabels, labels_of_column
 from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Domain, DomainKind
+from tablecloak.data.register import Boxes, Register
 from tablecloak.models.base import Goal
 from tablecloak.progress import Progress
 from tablecloak.registry import register
@@ -196,7 +197,14 @@ class Solution:
 
     def stats(self, table: CodedTable) -> ClassStats:
         """Statistics of the classes as a reader of the release counts them: without suppressed records."""
-        return table.class_stats(self.class_of_tuple, self.n_classes, own_totals=True)
+        boxes = None if table.register is None else self._boxes(table, table.register)
+        return table.class_stats(self.class_of_tuple, self.n_classes, own_totals=True, boxes=boxes)
+
+    def _boxes(self, table: CodedTable, register: Register) -> Boxes:
+        """What the classes cover; of categories whose sets are not listed yet, the values that occur."""
+        nominal = [i for i, c in enumerate(register.columns) if c.domain.kind is DomainKind.SET and i not in self.sets]
+        listed = {i: CodeSets.of(self.class_of_tuple, table.quasi_codes(i), self.n_classes) for i in nominal}
+        return Boxes(self.lo, self.hi, self.nodes, {**self.sets, **listed})
 
 
 class Algorithm(Protocol):

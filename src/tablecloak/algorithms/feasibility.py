@@ -28,6 +28,8 @@ def require_feasible(whole: ClassStats, goal: Goal, loss_of: Callable[[Goal], fl
         loss_of: solves a relaxed goal and returns its information loss.
     """
     _refuse_absent_values(whole, goal)
+    # whether everybody can be covered is found out by searching, which says more than a chance
+    goal = replace(goal, models=tuple(m.in_search if m.asks_for_everybody else m for m in goal.models))
     verdicts = goal.verdicts(whole)
     # a model that is not monotone may hold on parts although it does not on the whole
     failing = [i for i, v in enumerate(verdicts) if not v.holds and goal.models[i] in goal.parts()[0].models]

@@ -86,6 +86,21 @@ def counts(
     )
 
 
+def united_by_labels(table: CodedTable, solution: Solution) -> Solution:
+    """The classes as readers see them."""
+    united = _united(solution, table.domains, solution.sizes(table))
+    firsts = united.firsts
+    return replace(
+        solution,
+        class_of_tuple=united.of(solution.class_of_tuple),
+        lo=solution.lo[firsts],
+        hi=solution.hi[firsts],
+        tree=None,
+        nodes=None if solution.nodes is None else solution.nodes[firsts],
+        sets={dim: sets.of_classes(firsts) for dim, sets in solution.sets.items()},
+    )
+
+
 def _united(solution: Solution, domains: Sequence[Domain], sizes: IntArray) -> United:
     released = np.flatnonzero(sizes > 0)
     number = np.full(len(sizes), -1, np.int64)

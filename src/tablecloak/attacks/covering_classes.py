@@ -12,6 +12,7 @@ from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.attacks.case import Case
 from tablecloak.attacks.row_classes import classes_of
 from tablecloak.data.coverage import Coverage
+from tablecloak.data.register import Reach, covering_pairs
 
 # Comparing every class with every target, bit by bit, is attempted up to this many pairs.
 PAIRS_UP_TO = 3_000_000_000
@@ -45,8 +46,12 @@ class Candidates:
         return int(self.n_of_tuple[~is_covered].sum())
 
 
-def candidates_of(case: Case, codes: Sequence[IntArray], *, pairs_up_to: int = PAIRS_UP_TO) -> Candidates | None:
-    """The classes that cover each target, given by its codes in every column; None where there are too many pairs."""
+def candidates_of(case: Case, codes: Sequence[IntArray], *, pairs_up_to: int | None = None) -> Candidates | None:
+    """The classes that cover each target, given by its codes in every column; None where there are too many pairs.
+
+    Args:
+        pairs_up_to: so many may be compared; None: as many as boxes leave that rule out most of them.
+    """
     if any(column.coverage is None or column.domain is None for column in case.quasi):
         return None
     tuple_of_target, n_tuples = classes_of(codes, len(codes[0]) if codes else 0)
@@ -54,7 +59,9 @@ def candidates_of(case: Case, codes: Sequence[IntArray], *, pairs_up_to: int = P
     firsts[tuple_of_target[::-1]] = np.arange(len(tuple_of_target))[::-1]
     distinct = [column[firsts] for column in codes]
     labels = case.class_labels()
-    arcs = _by_label(case, labels, distinct) or _by_bits(case, labels, distinct, pairs_up_to)
+    arcs = _by_label(case, labels, distinct) or _by_bits(case, labels, distinct, pairs_up_to or PAIRS_UP_TO)
+    if arcs is None and pairs_up_to is None:
+        arcs = _by_boxes(case, labels, distinct)
     if arcs is None:
         return None
     order = np.lexsort((arcs[1], arcs[0]))
@@ -132,6 +139,19 @@ def _by_bits(
             return None
     empty = [np.zeros(0, np.int64)]
     return np.concatenate(tuples or empty), np.concatenate(classes or empty)
+
+
+def _by_boxes(case: Case, labels: list[IntArray], targets: list[IntArray]) -> tuple[IntArray, IntArray] | None:
+    """The same where most pairs are ruled out many at a time."""
+    reaches = [Reach(used, q.coverage) for q, used in zip(case.quasi, labels, strict=True) if q.coverage is not None]
+    parts, n_arcs = [], 0
+    for part in covering_pairs(reaches, targets):
+        parts.append(part)
+        n_arcs += len(part[0])
+        if n_arcs > ARCS_UP_TO:
+            return None
+    tuples, classes = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return tuples, classes
 
 
 def _masks(coverage: Coverage | None, used: IntArray, codes: IntArray) -> dict[int, NDArray[np.uint8]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.data.domain import Codes, Domain
+from tablecloak.data.register import Boxes, Register
 from tablecloak.kernels.keys import group_keys
 from tablecloak.kernels.packed_codes import KeyLayout, Keys, Space, pack, plan_layout, unpack
 from tablecloak.stats.classes import ClassStats, Counted, SensitiveDomain, count_classes
@@ -34,6 +35,7 @@ class CodedTable:
     weights: IntArray  # (n_tuples,) or empty: one row each
     tuple_of_row: NDArray[np.uint32] | None  # (n_rows,) None: row i is tuple i, or rows are not in memory
     totals: Mapping[str, IntArray]  # counts of each sensitive value in the table, by attribute
+    register: Register | None = None  # people of the population whom no record equals, where the goal counts them
 
     @property
     def n_tuples(self) -> int:
@@ -73,11 +75,15 @@ class CodedTable:
                 columns.append((domain, codes if self.tuple_of_row is None else codes[self.tuple_of_row]))
         return tuple(columns)
 
-    def class_stats(self, classes: NDArray[np.integer], n_classes: int, *, own_totals: bool = False) -> ClassStats:
+    def class_stats(
+        self, classes: NDArray[np.integer], n_classes: int, *, own_totals: bool = False, boxes: Boxes | None = None
+    ) -> ClassStats:
         """Statistics of a partition given as the class of every tuple (-1: in no class).
 
         Args:
             own_totals: compare with the tuples that are in a class, instead of with the whole table.
+            boxes: what every class publishes, for counting people as readers do, who may be covered by several;
+                None: as a search does, each once, and for no larger a box than holds the tuples.
         """
         is_published = classes >= 0
         every = bool(is_published.all())
@@ -85,7 +91,23 @@ class CodedTable:
         codes = {s.name: (self.sensitive_codes(i)[part], s) for i, s in enumerate(self.sensitive)}
         weights = self.weights[part] if len(self.weights) else None
         totals = None if own_totals else self.totals
-        return count_classes(classes[part], n_classes, codes, weights=weights, totals=totals)
+        stats = count_classes(classes[part], n_classes, codes, weights=weights, totals=totals)
+        if self.register is None:
+            return stats
+        if boxes is not None:
+            return replace(stats, beyond=self.register.covered(boxes))
+        return replace(stats, beyond=self._beyond(self.register, classes, n_classes))
+
+    def _beyond(self, register: Register, classes: NDArray[np.integer], n_classes: int) -> IntArray:
+        """People of the register in the least boxes of classes, some of which may be empty, (n_classes,)."""
+        rows = np.flatnonzero(classes >= 0)
+        occurring, number = np.unique(classes[rows], return_inverse=True)
+        beyond = np.zeros(n_classes, np.int64)
+        if len(rows):
+            codes = [self.quasi_codes(dim)[rows] for dim in range(self.space.n_dims)]
+            domains = [column.domain for column in register.columns]
+            beyond[occurring] = register.counted(Boxes.of(codes, number.reshape(-1), len(occurring), domains))
+        return beyond
 
     def reordered(self, order: IntArray) -> CodedTable:
         """The same tuples in another order, without the rows that carry them."""

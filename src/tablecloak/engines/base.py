@@ -8,7 +8,7 @@ labels at most. `docs/concepts/engines.md` says how to write one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
 
@@ -23,6 +23,7 @@ from tablecloak.data.changed_columns import CellTest, ColumnChange
 from tablecloak.data.class_labels import ClassLabels
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import Codes, Distinct, Domain, MakeHierarchy
+from tablecloak.data.register import Register, top_boxes
 from tablecloak.data.table import ColumnType, Order
 from tablecloak.engines.equal_rows import Alike, Hidden
 from tablecloak.engines.spelling import Spelling
@@ -172,6 +173,7 @@ class Coding:
     rows: Any = None  # how the engine finds its rows again
     needs: Any = None  # what a search takes, where an engine has planned that
     sample: Callable[[int], CodedTable] | None = None  # draws about so many records from all over a table on disk
+    register: Register | None = None  # people of the population whom no record equals, where the goal counts them
 
     @property
     def table(self) -> CodedTable:
@@ -181,7 +183,14 @@ class Coding:
 
     def whole(self) -> ClassStats:
         """Statistics of the table as one class: the most general release there is."""
-        return one_class(self.n_rows, [(s, self.totals[s.name]) for s in self.sensitive])
+        whole = one_class(self.n_rows, [(s, self.totals[s.name]) for s in self.sensitive])
+        if self.register is None:
+            return whole
+        return replace(whole, beyond=self.register.covered(top_boxes(self.domains)))
+
+    def beside(self, register: Register) -> Coding:
+        """The same beside a register of the population."""
+        return replace(self, register=register, shards=[replace(s, register=register) for s in self.shards])
 
     def originals(self) -> list[IntArray]:
         """Records with each code, (n_codes,) by quasi-identifier; every shard is read once."""

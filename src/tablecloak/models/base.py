@@ -172,6 +172,11 @@ class PrivacyModel(Protocol):
         """Every class is judged for itself, whatever other classes there are."""
         return self.in_search is self
 
+    @property
+    def among_records(self) -> PrivacyModel:
+        """A model of the table alone that implies it where everybody in the table is in the population, too."""
+        return self
+
     def named_values(self) -> tuple[str, ...]:
         """Sensitive values that the goal names; one that does not occur is a mistake, for it protects nobody."""
         return getattr(self, "values", None) or ()
@@ -465,6 +470,11 @@ class Goal:
         unsafe = [m for m in self.models if Monotone.GENERALIZATION not in self.monotone(m)]
         only_in_persons = [Monotone.GENERALIZATION in m.monotone for m in unsafe]
         return [f"{m.name} in persons" if only else m.name for m, only in zip(unsafe, only_in_persons, strict=True)]
+
+    @property
+    def among_records(self) -> Goal:
+        """A goal that looks at the table alone, as far as its models have such a form, and mostly implies this one."""
+        return replace(self, models=tuple(m.among_records for m in self.models))
 
     def parts(self) -> tuple[Goal, Goal]:
         """The monotone models, which may rule out whole branches of a search, and the others."""

@@ -27,8 +27,8 @@ class DeltaPresence(PrivacyModel):
 
     Formula: delta_min <= |E| / #{x in X : x covered by E} <= delta_max for every class E, |E| in persons, and the
     population X; people whom no class covers have the chance 0, so a `delta_min` above 0 asks that every one be
-    covered. A search counts only people with exactly the quasi-identifiers of a record of the class, which overstates
-    the chance, so that `delta_max` is kept; for `delta_min` it is repeated with larger classes until it holds for
+    covered. A search counts everybody for one class at most, also where several cover them, which overstates the
+    chance, so that `delta_max` is kept; for `delta_min` it is repeated with larger classes until it holds for
     everybody. Where no population was counted, the chance is 1.
 
     Protects from: learning who is in the table (table linkage). Not from: record or attribute linkage.

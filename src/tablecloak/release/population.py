@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from tablecloak.algorithms.among_people import as_one_class
 from tablecloak.arrays import IntArray
 from tablecloak.attacks.case import Case, Quasi
 from tablecloak.attacks.covering_classes import candidates_in_population
 from tablecloak.attacks.row_classes import classes_of
 from tablecloak.data.coverage import coverage_of
-from tablecloak.data.domain import Distinct, fit_domain
+from tablecloak.data.domain import Distinct, Domain, domain_of, fit_domain
+from tablecloak.data.register import Register, RegisterColumn
 from tablecloak.data.table import ColumnType
 from tablecloak.engines.base import Answer, Coding, Engine, Recount, SensitiveColumn, Table
 from tablecloak.engines.local.engine import table_of
@@ -24,7 +26,7 @@ from tablecloak.errors import DataError, Infeasible, did_you_mean
 from tablecloak.io.sniff import sniff
 from tablecloak.io.sources import Source
 from tablecloak.io.tabular import read_frame, require_rows
-from tablecloak.models.base import Condition, Goal
+from tablecloak.models.base import Condition, Goal, PrivacyModel
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.policy.schema import Policy
 from tablecloak.release.plan import POPULATION, Plan
@@ -53,8 +55,19 @@ def read_population(policy: Policy, quasi: Sequence[str], known_types: Mapping[s
     return frame.select(pl.col(theirs).alias(ours) for ours, theirs in names.items())
 
 
-def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, list[SensitiveColumn]]:
-    """The table with one more column, where the goal asks for it, and everything in it that is counted.
+@dataclass(frozen=True, slots=True, eq=False)
+class Others:
+    """The different people of a population, those whom no record equals, and how many they are."""
+
+    types: Mapping[str, ColumnType]
+    values: Mapping[str, pl.Series]  # different values of everybody, by quasi-identifier
+    frame: pl.DataFrame  # of those whom no record equals
+    n_people: IntArray  # (n_rows,) who have each combination
+
+
+def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, list[SensitiveColumn], Others | None]:
+    """The table with one more column, where the goal asks for it, everything in it that is counted, and who else there
+    is in the population.
 
     The column says how many people of the population have exactly the quasi-identifiers of a record. Only the first
     record with a combination carries the number, so that sums over a class count nobody twice.
@@ -63,19 +76,43 @@ def with_population(engine: Engine, table: Table, plan: Plan) -> tuple[Table, li
         if name not in table.types:
             raise DataError(f"there is no column '{name}'", hint="it says what people guard", location=table.name)
     if Evidence.POPULATION not in plan.goal.evidence or plan.policy.population is None:
-        return table, plan.sensitive_columns(table)
+        return table, plan.sensitive_columns(table), None
     frame = engine.frame(table)
-    keys = [pl.col(name).cast(pl.String) for name in plan.quasi]
-    everybody = read_population(plan.policy, plan.quasi, table.types)
-    people = everybody.select(keys).group_by(plan.quasi).len(POPULATION)
-    rows = frame.select(keys).with_columns(pl.int_range(pl.len()).over(plan.quasi).alias("\0place"))
+    as_texts = [pl.col(name).cast(pl.String) for name in plan.quasi]
+    everybody = table_of(read_population(plan.policy, plan.quasi, table.types))
+    different = everybody.frame.group_by(plan.quasi, maintain_order=True).len(POPULATION)
+    rows = frame.select(as_texts).with_columns(pl.int_range(pl.len()).over(plan.quasi).alias("\0place"))
+    texts = different.with_columns(as_texts)
+    people = texts.group_by(plan.quasi).sum()
     joined = rows.join(people, on=plan.quasi, how="left", nulls_equal=True, maintain_order="left")
     weights = joined.select(
         pl.when(pl.col("\0place") == 0).then(pl.col(POPULATION).fill_null(0)).otherwise(0).cast(pl.Int64)
     ).to_series()
     widened = table_of(frame.with_columns(weights.alias(POPULATION)), table.name)
-    counted = plan.sensitive_columns(widened)
-    return widened, [replace(c, n_people=everybody.height) if c.name == POPULATION else c for c in counted]
+    counted = [
+        replace(c, n_people=everybody.n_rows) if c.name == POPULATION else c for c in plan.sensitive_columns(widened)
+    ]
+    rest = texts.with_row_index("\0row").join(rows, on=plan.quasi, how="anti", nulls_equal=True)["\0row"].sort()
+    values = {name: different[name].unique().sort() for name in plan.quasi}
+    unlike = different[rest]
+    others = Others(everybody.types, values, unlike.select(plan.quasi), unlike[POPULATION].to_numpy().astype(np.int64))
+    return widened, counted, others
+
+
+def register_of(others: Others, domains: Sequence[Domain], plan: Plan) -> Register:
+    """People of the population in codes of their own, beside the domains of a table."""
+    frame = table_of(others.frame)
+    ways = {way.name: way for way in plan.quasi_columns(replace(frame, types=dict(others.types)))}
+    columns, codes = [], []
+    for domain in domains:
+        name = domain.name
+        values = others.values[name]
+        people = domain_of(values, others.types[name], make_hierarchy=ways[name].make_hierarchy)
+        columns.append(RegisterColumn(domain, people))
+        cells = others.frame[name].replace_strict(values, people.code_of(values), return_dtype=pl.Int64)
+        codes.append(cells.to_numpy())
+    order = np.lexsort(codes)  # whatever order the file has
+    return Register(tuple(columns), tuple(c[order] for c in codes), others.n_people[order])
 
 
 def refuse_odd_weights(table: Table, domain: SensitiveDomain, totals: IntArray) -> None:
@@ -164,12 +201,22 @@ def solve_for_everybody(coding: Coding, plan: Plan, solve: Callable[[Goal], Answ
     while True:
         answer = solve(replace(plan.goal, models=(*plan.goal.models, KAnonymity(k=size))))
         reached = _reached(coding, answer, plan)
-        broken = [c for m in models for c in m.conditions(reached.stats) if (c.margin() < 0).any()]
-        if not broken:
+        if not _broken(models, reached):
             return answer
         if size >= coding.n_rows or answer.solution.n_classes <= 1:
-            raise _infeasible(broken[-1], reached, coding.n_rows)
+            break
         size = min(2 * size, coding.n_rows)
+    if coding.register is not None:  # the top of a hierarchy covers more than what all records have in common
+        whole = as_one_class(coding.table)
+        answer = Answer(whole, whole.sizes(coding.table))
+        reached = _reached(coding, answer, plan)
+        if not _broken(models, reached):
+            return answer
+    raise _infeasible(_broken(models, reached)[-1], reached, coding.n_rows)
+
+
+def _broken(models: Sequence[PrivacyModel], reached: _Reached) -> list[Condition]:
+    return [c for m in models for c in m.conditions(reached.stats) if (c.margin() < 0).any()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from tablecloak.progress import Timed
 from tablecloak.release.plan import Plan, as_policy_says
 from tablecloak.release.shapes.base import Shape, shape_of
 from tablecloak.release.transform import published, transformed, without_originals
+from tablecloak.stats.classes import Evidence
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -206,7 +207,8 @@ def _coded_by(plan: Plan, engine: Engine) -> Hashable:
     algorithm, goal = plan.algorithm, plan.goal
     keeps_order = algorithm.needs_rows and plan.publication.order is Order.KEEP
     cut_by = repr(goal) if algorithm.may_shard and engine.name != LocalEngine.name else ""
-    wants = (algorithm.needs_rows, algorithm.needs_hierarchies, keeps_order, cut_by)
+    beside = algorithm.publishes if Evidence.POPULATION in goal.evidence else None  # only boxes cover others, too
+    wants = (algorithm.needs_rows, algorithm.needs_hierarchies, keeps_order, cut_by, beside)
     return (*wants, tuple(plan.counted), goal.evidence, goal.counts_persons, goal.guard_columns, plan.coded_by)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tablecloak.algorithms import secret_order
+from tablecloak.algorithms import among_people
 from tablecloak.algorithms.base import Algorithm, Problem, Solution
 from tablecloak.arrays import IntArray
 from tablecloak.data.coded import CodedTable
@@ -192,7 +192,7 @@ class Search:
     def __call__(self, tuples: CodedTable) -> Solution:
         plan = self.plan
         problem = Problem(tuples, plan.goal, self.threads, plan.policy.seed, self.groups, plan.secret)
-        solution = secret_order.solve(plan.algorithm, problem, self.progress)
+        solution = among_people.solve(plan.algorithm, problem, self.progress)
         _require_found(solution, tuples, plan.goal)
         return solution
 

@@ -170,6 +170,9 @@ class ClassStats:
     hist: Mapping[str, Histogram] = field(default_factory=dict)
     labels: Mapping[str, IntArray] | None = None  # (n_classes,) published label by quasi-identifier, where known
     pairs: Consistency | None = None  # which published rows each record could be, where original and release were held
+    # (n_classes,) in a search, people of the population whom a class covers although no record equals them: each is
+    # counted for one class at most, so a union has no fewer than its parts together
+    beyond: IntArray | None = None
 
     @property
     def n_classes(self) -> int:
@@ -204,7 +207,8 @@ class ClassStats:
         counted = self.population
         if counted is None or counted.domain.numbers is None:
             return None
-        return counted.sum_by_class(counted.counts * counted.domain.numbers[counted.codes])
+        people = counted.sum_by_class(counted.counts * counted.domain.numbers[counted.codes])
+        return people if self.beyond is None else people + self.beyond
 
     @property
     def weighed(self) -> FloatArray | None:
@@ -235,8 +239,12 @@ class ClassStats:
     def rollup(self, group: IntArray, n_groups: int) -> ClassStats:
         """Statistics after classes are united: class `c` becomes part of `group[c]` (-1: left out)."""
         is_in = group >= 0
-        size = np.bincount(group[is_in], weights=self.size[is_in], minlength=n_groups).astype(np.int64)
-        return ClassStats(size, {name: h.rollup(group, n_groups) for name, h in self.hist.items()})
+        size, beyond = (
+            None if n is None else np.bincount(group[is_in], n[is_in], minlength=n_groups).astype(np.int64)
+            for n in (self.size, self.beyond)
+        )
+        assert size is not None
+        return ClassStats(size, {name: h.rollup(group, n_groups) for name, h in self.hist.items()}, beyond=beyond)
 
     def __add__(self, other: ClassStats) -> ClassStats:
         """Merge counts of the same classes taken from two parts of a table."""

@@ -15,6 +15,7 @@ from tablecloak.algorithms.fulldomain._losses import at_node, make_loss
 from tablecloak.algorithms.fulldomain._rollup import NodeGroups, Rollups, group_ranks
 from tablecloak.algorithms.merge_classes import released
 from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.data.register import Boxes
 from tablecloak.errors import Infeasible
 from tablecloak.models.base import Goal, Monotone
 from tablecloak.stats.classes import ClassStats, Histogram
@@ -135,7 +136,9 @@ def released_classes(goal: Goal, stats: ClassStats, admitted: BoolArray, budget:
 
 def _only(stats: ClassStats, is_kept: BoolArray) -> ClassStats:
     """Statistics of some classes as if they were the table."""
-    return ClassStats(stats.size[is_kept], {name: _only_entries(h, is_kept) for name, h in stats.hist.items()})
+    beyond = None if stats.beyond is None else stats.beyond[is_kept]
+    hist = {name: _only_entries(h, is_kept) for name, h in stats.hist.items()}
+    return ClassStats(stats.size[is_kept], hist, beyond=beyond)
 
 
 def _only_entries(hist: Histogram, is_kept: BoolArray) -> Histogram:
@@ -155,7 +158,8 @@ def publish(judge: Judge, node: Node, *, cells: bool = False) -> Solution:
     table = judge.problem.table
     levels = np.tile(np.array(node, np.int64)[:, None], table.n_tuples)  # (n_dims, n_tuples)
     classes, n_classes = _grouped(judge, node)
-    stats = table.class_stats(classes, n_classes)
+    every = _solution(judge, levels, classes)
+    stats = table.class_stats(classes, n_classes, boxes=Boxes(every.lo, every.hi, every.nodes))
     released = released_classes(judge.goal, stats, judge.goal.admits(stats), judge.budget)
     if released is None:
         raise judge.infeasible()

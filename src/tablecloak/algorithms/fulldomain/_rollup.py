@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tablecloak.algorithms.fulldomain._lattice import Ladder, Node
 from tablecloak.arrays import BoolArray, IntArray
 from tablecloak.data.coded import CodedTable
+from tablecloak.data.register import Boxes, Register
 from tablecloak.kernels.dispatch import COMPILED_FROM
 from tablecloak.kernels.keys import group_keys
 from tablecloak.stats.classes import ClassStats
@@ -51,13 +52,21 @@ class Rollups:
 
     def __init__(self, table: CodedTable, ladders: Sequence[Ladder]) -> None:
         self.ladders = tuple(ladders)
+        self._people = None if table.register is None else LevelPeople(table.register, self.ladders)
         self._kept: list[NodeGroups] = []
         self._kept_levels = np.zeros((0, len(self.ladders)), np.int64)
         self._kept_bytes = np.zeros(0, np.int64)
-        self.bottom = self._grouped_tuples(table)
+        self.bottom = self._grouped_tuples(replace(table, register=None))
 
     def at(self, levels: Node) -> NodeGroups:
         """The groups of a node."""
+        groups = self._at(levels)
+        if self._people is None:
+            return groups
+        beyond = self._people.at(levels, groups.ranks, self._radices(levels))
+        return replace(groups, stats=replace(groups.stats, beyond=beyond))
+
+    def _at(self, levels: Node) -> NodeGroups:
         source = self._source(levels)
         if source.levels == levels:
             return source
@@ -118,6 +127,38 @@ def _dense(levels: Node, ranks: Ranks, radices: Sequence[int], stats: ClassStats
     occupied = np.flatnonzero(cells)
     where = np.stack(np.unravel_index(occupied, list(radices))) if len(radices) else np.zeros((0, len(occupied)))
     return NodeGroups(levels, where.astype(np.int32), ClassStats(cells[occupied].astype(np.int64)))
+
+
+class LevelPeople:
+    """People of a register whom no record equals, in the values that the levels of columns publish."""
+
+    def __init__(self, register: Register, ladders: Sequence[Ladder]) -> None:
+        self.register = register
+        self.ladders = tuple(ladders)
+        self._ranks: dict[tuple[int, int], Ranks] = {}
+
+    def at(self, levels: Node, groups: Ranks, radices: Sequence[int]) -> IntArray:
+        """How many of them each group of a node covers, (n_groups,)."""
+        people = np.stack([self._rank(d, level) for d, level in enumerate(levels)])
+        covered = np.flatnonzero((people >= 0).all(axis=0))
+        n_groups = groups.shape[1]
+        ids, n_ids, _ = group_ranks(np.concatenate([groups, people[:, covered]], axis=1), radices)
+        n_people = np.bincount(ids[n_groups:], self.register.n_people[covered], minlength=n_ids)
+        return n_people[ids[:n_groups]].astype(np.int64)
+
+    def _rank(self, dim: int, level: int) -> Ranks:
+        """The value that covers every combination of the register in one column, -1 where none does."""
+        if (dim, level) not in self._ranks:
+            rung, column = self.ladders[dim].rungs[level], self.register.columns[dim]
+            nodes = None if column.domain.hierarchy is None else rung.node[:, None]
+            reach = column.reach(Boxes(rung.lo[:, None], rung.hi[:, None], nodes), 0)
+            ranks = np.full(column.people.n_codes, -1, np.int32)
+            for value, label in enumerate(reach.place.tolist()):
+                first, last = reach.coverage.lo[label], reach.coverage.hi[label]
+                listed = reach.coverage.sets.get(label)
+                ranks[sorted(listed) if listed is not None else slice(first, last + 1)] = value
+            self._ranks[dim, level] = ranks[self.register.codes[dim]]
+        return self._ranks[dim, level]
 
 
 def _mixed(ranks: Ranks, radices: Sequence[int]) -> IntArray:

@@ -16,11 +16,12 @@ import numpy as np
 from tablecloak.algorithms.base import CutTree, Problem, Solution
 from tablecloak.algorithms.topdown._cut_costs import Chooser
 from tablecloak.arrays import BoolArray, IntArray
+from tablecloak.data.register import Boxes, Register
 from tablecloak.kernels.cutting import count_codes, descend, propose, sizes, split
 from tablecloak.kernels.dispatch import pays
-from tablecloak.kernels.packed_codes import ClassCost
+from tablecloak.kernels.packed_codes import ClassCost, unpack
 from tablecloak.progress import Progress, silent, tell_groups
-from tablecloak.stats.classes import ClassStats, Histogram
+from tablecloak.stats.classes import ClassStats, Evidence, Histogram
 
 # A job of this many tuples keeps its keys in the processor's cache.
 JOB_TUPLES = 1 << 17
@@ -71,6 +72,8 @@ class _PartitionSearch:
         self.min_size = max(1, rule.min_size, problem.goal.min_size)
         self.only_size = problem.goal.is_only_size
         self.prunable, self.others = problem.goal.parts()
+        counts_people = table.register is not None and Evidence.POPULATION in problem.goal.evidence
+        self.people = _People(table.register, table.n_tuples) if table.register and counts_people else None
 
     @property
     def descends(self) -> bool:
@@ -101,11 +104,35 @@ class _PartitionSearch:
         begins, stops = np.concatenate([starts, middles]), np.concatenate([middles, ends])
         if self.only_size:
             return _both(self._n_records(begins, stops) >= self.min_size)
-        sides = self.stats(begins, stops)
+        sides, moved = self.stats(begins, stops), None
+        if self.people is not None:
+            moved = self.people.shared(starts, self.boxes(begins, stops))
+            sides = replace(sides, beyond=moved.counts)
         ok = _both(self.prunable.admits(sides))
         if self.others.models:
-            ok &= _both(self.others.admits(sides)) | ~self.others.admits(self.stats(starts, ends))
+            whole = self.stats(starts, ends)
+            whole = whole if self.people is None else replace(whole, beyond=self.people.counts(starts))
+            ok &= _both(self.others.admits(sides)) | ~self.others.admits(whole)
+        if self.people is not None and moved is not None:
+            self.people.move(moved, ok, begins)
         return ok
+
+    def boxes(self, starts: IntArray, ends: IntArray) -> Boxes:
+        """What ranges publish as classes."""
+        lengths = ends - starts
+        before = np.cumsum(lengths) - lengths
+        rows = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
+        keys = self.keys[:, rows]
+        codes = [unpack(keys, self.space.layout, dim) for dim in range(self.space.n_dims)]
+        assert self.people is not None
+        domains = [column.domain for column in self.people.register.columns]
+        return Boxes.of(codes, np.repeat(np.arange(len(starts)), lengths), len(starts), domains)
+
+    def settle(self, starts: IntArray, ends: IntArray) -> None:
+        """Give everybody of the register to the first of the nodes that a search begins with."""
+        if self.people is not None:
+            first = self.people.register.first_class(self.boxes(starts, ends))
+            self.people.node_of[:] = np.where(first >= 0, starts[first], -1)
 
     def stats(self, starts: IntArray, ends: IntArray) -> ClassStats:
         """Statistics of ranges as classes."""
@@ -208,6 +235,55 @@ class _PartitionSearch:
         return dims, cuts, ties, lo, hi, middles
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Move:
+    """Where the people of some nodes go if these are cut."""
+
+    people: IntArray
+    sides: IntArray  # of each: places in the sides of all cuts, left ones first; -1: neither side covers them
+    nodes: IntArray  # of each: place of the node
+    counts: IntArray  # (n_sides,)
+
+
+class _People:
+    """The people of a register, each in the node whose box covers them, or in none."""
+
+    def __init__(self, register: Register, n_tuples: int) -> None:
+        self.register = register
+        self.n_tuples = n_tuples
+        self.node_of = np.full(len(register.n_people), -1, np.int64)  # where it begins; jobs touch their own alone
+
+    def _of_nodes(self, starts: IntArray) -> tuple[IntArray, IntArray]:
+        """Who is in which of some nodes."""
+        place = np.full(self.n_tuples + 1, -1, np.int64)  # the last is for those who are nowhere
+        place[starts] = np.arange(len(starts))
+        nodes = place[self.node_of]
+        people = np.flatnonzero(nodes >= 0)
+        return people, nodes[people]
+
+    def counts(self, starts: IntArray) -> IntArray:
+        """People of some nodes, (n_nodes,)."""
+        people, nodes = self._of_nodes(starts)
+        return np.bincount(nodes, self.register.n_people[people], minlength=len(starts)).astype(np.int64)
+
+    def shared(self, starts: IntArray, sides: Boxes) -> _Move:
+        """Who would go to which side of a cut; of those whom both sides cover every other one goes left."""
+        people, nodes = self._of_nodes(starts)
+        reaches, n = self.register.reaches(sides), len(starts)
+        left, right = (self.register.holds(reaches, side, people) for side in (nodes, nodes + n))
+        goes_left = left & (~right | (people % 2 == 0))
+        to = np.where(goes_left, nodes, np.where(right, nodes + n, -1))
+        is_in = to >= 0
+        counts = np.bincount(to[is_in], self.register.n_people[people[is_in]], minlength=2 * n).astype(np.int64)
+        return _Move(people, to, nodes, counts)
+
+    def move(self, moved: _Move, is_cut: BoolArray, begins: IntArray) -> None:
+        """Send the people of nodes that are cut to their sides, which begin at these places."""
+        goes = is_cut[moved.nodes]
+        sides = moved.sides[goes]
+        self.node_of[moved.people[goes]] = np.where(sides >= 0, begins[sides], -1)
+
+
 def _begins(jobs: Sequence[tuple[int, int]]) -> IntArray:
     return np.array([begin for begin, _ in jobs], np.int64)
 
@@ -223,6 +299,7 @@ def partition(problem: Problem, rule: CutRule, progress: Progress, *, compiled: 
     search = _PartitionSearch(problem, rule, compiled)
     n = problem.table.n_tuples
     progress.start("solve", n)
+    search.settle(np.array([0]), np.array([n]))
     # a table that is one job is cut in waves all the same where a kernel cannot do it at once: they can be told of
     in_waves = n <= JOB_TUPLES and not search.descends
     with ThreadPoolExecutor(max(1, problem.threads)) as pool:
@@ -245,11 +322,15 @@ def partition(problem: Problem, rule: CutRule, progress: Progress, *, compiled: 
     return _solution(search, leaves)
 
 
-def partition_nodes(problem: Problem, rule: CutRule, node_of_tuple: IntArray) -> Solution:
-    """Cut parts of a table, which lie one behind the other, each for itself and without compiled kernels."""
-    search = _PartitionSearch(problem, rule, compiled=False)
+def partition_nodes(
+    problem: Problem, rule: CutRule, node_of_tuple: IntArray, *, compiled: bool | None = False
+) -> Solution:
+    """Cut parts of a table, which lie one behind the other, each for itself."""
+    search = _PartitionSearch(problem, rule, compiled)
     starts = np.flatnonzero(np.diff(node_of_tuple, prepend=-1))
-    leaves, _ = search.waves(starts, np.append(starts[1:], len(node_of_tuple)), job_tuples=0)
+    ends = np.append(starts[1:], len(node_of_tuple))
+    search.settle(starts, ends)
+    leaves, _ = search.waves(starts, ends, job_tuples=0)
     return replace(_solution(search, leaves), tree=None)  # no tree has several roots
 
 

@@ -23,6 +23,7 @@ from tablecloak.algorithms.base import (
     if_not_monotone,
 )
 from tablecloak.algorithms.merge_classes import renumbered
+from tablecloak.algorithms.topdown._cut_further import best_among_people
 from tablecloak.algorithms.topdown._large import BUDGET, LARGE, Trimming, in_order_of_values
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
@@ -169,6 +170,16 @@ class Auto:
         )
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
+        if problem.table.register is None or not problem.goal.is_monotone:
+            return self._solution(problem, progress)
+        table, place = _in_order(problem.table.only_with(problem.goal.counted(problem.table.sensitive)))
+        if self.labels == "set":  # it covers fewer people than the nodes that cuts go by
+            table = replace(table, register=None)
+        ordered = replace(problem, table=table)
+        solution = best_among_people(ordered, lambda each: self._solution(each, progress), "ncp")
+        return replace(solution, class_of_tuple=solution.class_of_tuple[place])
+
+    def _solution(self, problem: Problem, progress: Progress) -> Solution:
         if not problem.goal.is_monotone:
             # Classes may share persons, so a union of satisfying classes may fail, and so may both after a move from
             # one to the other: only cuts are safe whose sides both satisfy the goal.

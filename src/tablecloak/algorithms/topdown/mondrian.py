@@ -13,6 +13,7 @@ from tablecloak.algorithms.base import LoweringLimit, Problem, Solution, algorit
 from tablecloak.algorithms.loss_target import TARGET_LOSSES, AnyLoss, LossTarget
 from tablecloak.algorithms.solution_metrics import best_by
 from tablecloak.algorithms.topdown._cut_costs import chooser_of, node_prices
+from tablecloak.algorithms.topdown._cut_further import best_among_people
 from tablecloak.algorithms.topdown._partition import CutRule, partition
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import IntArray
@@ -75,6 +76,9 @@ class Mondrian:
         return needed() if pays(n_tuples) else ()
 
     def solve(self, problem: Problem, progress: Progress) -> Solution:
+        return best_among_people(problem, lambda each: self._solved(each, progress), self.loss, self.target)
+
+    def _solved(self, problem: Problem, progress: Progress) -> Solution:
         is_relaxed = self.mode == "relaxed"
         # sharing out equal rows is defined by the median cut, so relaxed mode cuts by width
         by_saving = self.split == "loss" and not is_relaxed

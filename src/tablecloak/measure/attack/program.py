@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tablecloak.algorithms import secret_order
+from tablecloak.algorithms import among_people
 from tablecloak.algorithms.base import Problem, Solution, TupleOrder
 from tablecloak.algorithms.buckets.base import BY_VALUES
 from tablecloak.arrays import IntArray
@@ -67,7 +67,7 @@ class _Program:
         plan, table = self.plan, self._with_values_of(source)
         problem = Problem(table, plan.goal, 1, plan.policy.seed, self.given, secret)
         try:
-            solution = secret_order.solve(plan.algorithm, problem, silent)
+            solution = among_people.solve(plan.algorithm, problem, silent)
         except CloakError:
             return None
         classes = solution.class_of_row(table)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tablecloak.algorithms import secret_order
+from tablecloak.algorithms import among_people
 from tablecloak.algorithms.base import Problem, Publishes
 from tablecloak.algorithms.feasibility import TRY_LOSS_UP_TO, require_feasible
 from tablecloak.algorithms.topdown._sampled_cuts import SampledLoss, sampled_loss, united
@@ -35,7 +35,7 @@ from tablecloak.release.facts.collect import Before, Exposure, Facts, exposure
 from tablecloak.release.facts.subject import Method, Subject
 from tablecloak.release.outcome import WEIGHED, Weights, counts_of, loss_of, summed, weights_in
 from tablecloak.release.plan import Plan, detailed_algorithm, make_plan, source_of, texts_made
-from tablecloak.release.population import asks_for_everybody, refuse_odd_weights, with_population
+from tablecloak.release.population import asks_for_everybody, refuse_odd_weights, register_of, with_population
 from tablecloak.release.prepare import Prepared
 from tablecloak.release.recoding.classes import Recoding
 from tablecloak.release.recount import Originals, Verification, verify, verify_with_facts
@@ -245,12 +245,14 @@ def _sampled(table: CodedTable, plan: Plan) -> tuple[SampledLoss, int]:
 
 def code(engine: Engine, table: Table, plan: Plan, progress: Progress = silent) -> Coding:
     """The distinct tuples of a table, with what the goal counts in them."""
-    table, counted = with_population(engine, table, plan)
+    table, counted, others = with_population(engine, table, plan)
     coding = engine.contingency(
         table, plan.quasi_columns(table), counted, by_row=plan.algorithm.needs_rows, progress=progress,
         stands_alone=plan.goal.admits if plan.algorithm.may_shard else None,
         bytes_per_tuple=partial(plan.algorithm.bytes_per_tuple, plan.goal),
     )  # fmt: skip
+    if others is not None and plan.algorithm.publishes is Publishes.GENERALIZED:
+        coding = coding.beside(register_of(others, coding.domains, plan))
     for domain in coding.sensitive:
         if domain.kind is Counted.WEIGHT:
             refuse_odd_weights(table, domain, coding.totals[domain.name])
@@ -261,7 +263,7 @@ def _loss_for(prepared: Prepared[Any], goal: Goal) -> float:
     """What a release loses that satisfies another goal."""
     plan, coding = prepared.plan, prepared.coding
     problem = Problem(coding.table, goal, 1, plan.policy.seed, prepared.groups, plan.secret)
-    return loss_of(coding, plan, secret_order.solve(plan.algorithm, problem, silent))
+    return loss_of(coding, plan, among_people.solve(plan.algorithm, problem, silent))
 
 
 def _beside_detailed(solved: Solved, timed: Timed) -> Solved:
@@ -274,7 +276,7 @@ def _beside_detailed(solved: Solved, timed: Timed) -> Solved:
     compile_for(plan, usual, coding.n_tuples, timed)
     with timed.phase("styles", coding.n_tuples) as notes:
         problem = Problem(coding.table, plan.goal, 1, plan.policy.seed, solved.prepared.groups, plan.secret)
-        loss = loss_of(coding, plan, secret_order.solve(usual, problem, silent))
+        loss = loss_of(coding, plan, among_people.solve(usual, problem, silent))
         notes.append(f"detailed labels lose {loss:.4f}")
     return replace(solved, detailed_loss=loss)
 
