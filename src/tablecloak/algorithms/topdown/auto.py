@@ -388,7 +388,7 @@ class Auto:
         less than the cuts.
         """
         problem = refinery.problem
-        merged = _merged_start(problem)
+        merged = None if refinery.is_over(progress) else _merged_start(problem)
         united = [] if merged is None else [(merged, _losses(problem.table, merged, is_set))]
         united = [start for start in united if start[1].sum() < losses.sum()]
         if united and self.effort == "fast":
