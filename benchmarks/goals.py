@@ -47,6 +47,9 @@ CASES = {
              "0.1120, 750 suppressed / 8.3"),
         Case("k = 5, t = 0.2 (equal distance)", 5, "{model: t-closeness, t: 0.2, distance: equal}",
              "0.4471, 1,090 suppressed / 78.9"),
+        Case("k = 5, t = 0.1 (equal distance)", 5, "{model: t-closeness, t: 0.1, distance: equal}", "not measured"),
+        Case("k = 5, beta = 1", 5, "{model: beta-likeness, beta: 1}", "not measured"),
+        Case("k = 5, beta = 2", 5, "{model: beta-likeness, beta: 2}", "not measured"),
     ),
     "sets": (
         Case("k = 5, sets", 5, "", "0.034 / 57"),

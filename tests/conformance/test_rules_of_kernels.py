@@ -74,9 +74,28 @@ def test_a_rule_treats_empty_cells_as_the_formula_does(model, kernel):
         assert found.tolist() == Goal((model,)).admits(stats).tolist()
 
 
+@pytest.mark.parametrize("domain", [DOMAIN, GAPS], ids=["values", "gaps"])
+@pytest.mark.parametrize("model", instances(), ids=str)
+def test_bounds_on_counts_hold_where_the_formula_does(model, domain):
+    for seed in range(6):
+        counts = random_classes(seed, 30)
+        bounds = model.bounds(domain, counts.sum(axis=0))
+        if bounds is None:
+            return
+        numbers, codes = np.nonzero(counts)
+        stats = count_classes(numbers, len(counts), {"s": (codes, domain)}, weights=counts[numbers, codes])
+        excess = bounds.excess(counts @ bounds.features, counts.sum(axis=1).astype(float))
+        assert (excess == 0).tolist() == Goal((model,)).admits(stats).tolist()
+
+
+def test_models_with_bounds_are_those_of_closeness():
+    named = {m.name for m in instances() if m.bounds(DOMAIN, np.ones(len(VALUES), np.int64)) is not None}
+    assert named == {"t-closeness", "beta-likeness"}
+
+
 def test_models_with_a_rule_are_those_that_kernels_judge():
     named = {m.name for m in instances() if m.rule() is not None}
-    assert named >= {"l-diversity", "t-closeness"}
+    assert named >= {"l-diversity", "t-closeness", "beta-likeness"}
     assert {m.name for m in instances() if m.in_search.size_decides} >= {"k-anonymity", "average-risk"}
 
 

@@ -123,6 +123,10 @@ CLASSES: dict[str, Policy] = {
     "k-optimize": {"kind": "k-optimize", "checks": 400},
     "k-optimize-ncp": {"kind": "k-optimize", "loss": "ncp", "suppression_limit": 0.1, "checks": 400},
     "hilbert": {"kind": "hilbert"},
+    "sabre": {"kind": "sabre"},
+    "burel": {"kind": "burel"},
+    "t-first": {"kind": "t-first"},
+    "t-merge": {"kind": "t-merge", "records": 4},
     "k-member": {"kind": "k-member"},
     "k-member-target": {"kind": "k-member", "target": "ill", "reference": "fixed", "distance": "weighted"},
     "k-member-parallel": {"kind": "k-member-parallel"},
@@ -225,6 +229,9 @@ def algorithm_cases() -> list[Case]:
             Case(name, "people", policy_of(COLUMNS, K, algorithm=algorithm), is_fast=name in fast),
             Case(f"{name}+l", "people", policy_of(COLUMNS, K2, L2, algorithm=algorithm)),
         ]
+    beta = {"model": "beta-likeness", "beta": 1, "sensitive": "ill"}
+    for name, goal in (("sabre", T), ("burel", beta), ("t-first", T), ("t-merge", T)):
+        cases.append(Case(f"{name}+close", "people", policy_of(COLUMNS, K2, goal, algorithm=CLASSES[name])))
     few = {"sex": SEX, "town": TOWN, "ill": ILL}
     records = {"kind": "suppression", "unit": "records", "suppression_limit": 0.5}
     cases.append(Case("suppression-records", "people", policy_of(few, {**K, "k": 8}, algorithm=records)))

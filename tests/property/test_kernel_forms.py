@@ -145,7 +145,8 @@ def rules_of(random, n):
     kind, limit, order = [
         (RuleKind.DISTINCT, 2.0, 0), (RuleKind.ENTROPY, 1.5, 0), (RuleKind.RECURSIVE, 3.0, 2),
         (RuleKind.EQUAL_DISTANCE, 0.45, 0), (RuleKind.ORDERED_DISTANCE, 0.4, 0),
-    ][int(random.integers(5))]  # fmt: skip
+        (RuleKind.GAIN, 1.5, 0), (RuleKind.GAIN, 1.5, 1),
+    ][int(random.integers(7))]  # fmt: skip
     values = np.arange(n)[:, None] % 4
     shares = np.full(4, 0.25)
     return make_rules(3, [(kind, 0, 0, 4, limit, order)], shares, n_kept=int(random.choice([0, 4]))), values

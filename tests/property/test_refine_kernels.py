@@ -26,6 +26,8 @@ RULES = {
     "recursive": (RuleKind.RECURSIVE, 3.0, 2),
     "equal": (RuleKind.EQUAL_DISTANCE, 0.45, 0),
     "ordered": (RuleKind.ORDERED_DISTANCE, 0.4, 0),
+    "gain": (RuleKind.GAIN, 1.5, 0),
+    "capped-gain": (RuleKind.GAIN, 1.5, 1),
 }
 
 HOW = {

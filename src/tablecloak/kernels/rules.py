@@ -28,9 +28,10 @@ class RuleKind(enum.IntEnum):
     RECURSIVE = 2  # largest count / what remains without the `order` - 1 largest, below
     EQUAL_DISTANCE = 3  # earth mover's distance from the table, every step 1, at most
     ORDERED_DISTANCE = 4  # the same with steps by rank, at most
+    GAIN = 5  # (share in the class - that in the table) / that in the table, at most; of order 1 also at most -ln of it
 
 
-DISTINCT, ENTROPY, RECURSIVE, EQUAL_DISTANCE, ORDERED_DISTANCE = (int(kind) for kind in RuleKind)
+DISTINCT, ENTROPY, RECURSIVE, EQUAL_DISTANCE, ORDERED_DISTANCE, GAIN = (int(kind) for kind in RuleKind)
 
 
 class Rules(NamedTuple):
@@ -47,7 +48,7 @@ class Rules(NamedTuple):
     start: IntArray  # (n_rules,) its first place that counts
     end: IntArray  # (n_rules,)
     limit: FloatArray  # (n_rules,)
-    order: IntArray  # (n_rules,) l of recursive diversity
+    order: IntArray  # (n_rules,) l of recursive diversity; 1: gains are capped
     shares: FloatArray  # (n_places,) distribution of each attribute in the whole table
     sums: FloatArray  # (2, n_places + 1) of the shares before a place; of these sums up to the places before it
     n_kept: int  # places for which every class keeps its counts
@@ -244,6 +245,34 @@ def _ordered_distance(rules, r, places, counts, size):
 
 
 @leaf_jit
+def _beyond(rules, r, share):
+    """By how much the cap of a gain lies below the limit: values that are frequent in the table may gain less."""
+    return max(0.0, rules.limit[r] + np.log(share)) if rules.order[r] > 0 else 0.0
+
+
+@leaf_jit
+def _largest_gain(rules, r, places, counts, size):
+    """Largest gain of a value, those that are capped lower raised to the limit of the others."""
+    largest = 0.0
+    for q in range(places.size):
+        share = rules.shares[places[q]]
+        if counts[q] / size > share:
+            largest = max(largest, (counts[q] / size - share) / share + _beyond(rules, r, share))
+    return largest
+
+
+@leaf_jit
+def _gained_too_much(rules, r, places, counts, size):
+    """Share of a class that exceeds what its values may gain."""
+    excess = 0.0
+    for q in range(places.size):
+        share = rules.shares[places[q]]
+        most = share * (1.0 + rules.limit[r] - _beyond(rules, r, share))
+        excess += max(0.0, counts[q] / size - most)
+    return excess
+
+
+@leaf_jit
 def _level(rules, r, spare, n, size):
     """What a rule compares with its limit, of a class of this size with the counts that are listed."""
     kind, places, counts = rules.kind[r], spare[1, :n], spare[2, :n]
@@ -255,6 +284,8 @@ def _level(rules, r, spare, n, size):
         return _infimum_c(counts, rules.order[r])
     if kind == EQUAL_DISTANCE:
         return _equal_distance(rules, places, counts, size)
+    if kind == GAIN:
+        return _largest_gain(rules, r, places, counts, size)
     return _ordered_distance(rules, r, places, counts, size)
 
 
@@ -270,7 +301,9 @@ def _holds(rules, r, spare, n, size):
 
 @leaf_jit
 def _missing(rules, r, spare, n, size):
-    """How far the level of a class is from the limit, 0 on the right side of it."""
+    """How far the level of a class is from the limit, 0 on the right side of it; of gains all that are too large."""
+    if rules.kind[r] == GAIN:
+        return _gained_too_much(rules, r, spare[1, :n], spare[2, :n], size)
     level, limit, kind = _level(rules, r, spare, n, size), rules.limit[r], rules.kind[r]
     if kind <= ENTROPY:
         return max(0.0, limit - level)

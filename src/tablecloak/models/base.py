@@ -27,6 +27,8 @@ from tablecloak.stats.persons import Held, held
 
 # Shares and entropies are sums of floats; a difference this small is rounding, not a violation.
 TOLERANCE = 1e-9
+# Of more values bounds are not written down: they take the square of their number.
+MOST_BOUNDED = 256
 # What is told by the histograms of the attributes that a model speaks of.
 OWN_VALUES = Evidence.SIZE | Evidence.SENSITIVE | Evidence.TABLE
 # What every model must define.
@@ -83,6 +85,27 @@ class Rule(NamedTuple):
     limit: float
     order: int = 0
     skips_missing: bool = False  # the missing value is not looked at
+
+
+class Bounds(NamedTuple):
+    """A model as linear bounds on how often a class of `size` records has each value of a sensitive column.
+
+    It holds where sum(max(0, counts @ features - size * caps)) <= size * allowed. The left side of a union of classes
+    is at most the sum of theirs, so how much two classes exceed the right side says what uniting them repairs.
+    """
+
+    features: FloatArray  # (n_values, n_features)
+    caps: FloatArray  # (n_features,)
+    allowed: float
+
+    def excess(self, featured: FloatArray, sizes: FloatArray) -> FloatArray:
+        """By how much classes break the bounds, in records, (n_classes,); 0 where they hold.
+
+        Args:
+            featured: (n_classes, n_features) their counts times the features.
+        """
+        over = np.maximum(featured - sizes[:, None] * self.caps, 0.0).sum(axis=1) - self.allowed * sizes
+        return np.where(over > TOLERANCE * np.maximum(sizes, 1.0), over, 0.0)
 
 
 @runtime_checkable
@@ -243,6 +266,13 @@ class PrivacyModel(Protocol):
         """The model as a rule that kernels can judge class by class; None if it has no such form.
 
         The rule must hold exactly where `margin` is at least 0.
+        """
+        return None
+
+    def bounds(self, domain: SensitiveDomain, totals: IntArray) -> Bounds | None:  # noqa: ARG002
+        """The model as bounds on counts of one column, of which the table has so many of each value; None: it is none.
+
+        The bounds must hold exactly where `margin` is at least 0, where every person has one record.
         """
         return None
 

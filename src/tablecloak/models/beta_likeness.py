@@ -10,10 +10,22 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from tablecloak.arrays import FloatArray
-from tablecloak.models.base import TOLERANCE, Condition, Monotone, PrivacyModel, Sense, histograms, model
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.kernels.rules import RuleKind
+from tablecloak.models.base import (
+    MOST_BOUNDED,
+    TOLERANCE,
+    Bounds,
+    Condition,
+    Monotone,
+    PrivacyModel,
+    Rule,
+    Sense,
+    histograms,
+    model,
+)
 from tablecloak.models.fields import Sensitive
-from tablecloak.stats.classes import ClassStats, Evidence, Histogram
+from tablecloak.stats.classes import ClassStats, Evidence, Histogram, SensitiveDomain
 
 
 @model(
@@ -58,6 +70,16 @@ class BetaLikeness(PrivacyModel):
             return [basic]
         over = np.sum([_over_cap(h) for h in histograms(stats, self.sensitive)], axis=0)
         return [basic, Condition("values over -ln p", over.astype(np.float64), 0, Sense.AT_MOST)]
+
+    def rule(self) -> Rule:
+        return Rule(RuleKind.GAIN, self.beta, order=int(self.enhanced))
+
+    def bounds(self, domain: SensitiveDomain, totals: IntArray) -> Bounds | None:
+        if domain.n_values > MOST_BOUNDED:
+            return None
+        p = totals / max(1, int(totals.sum()))
+        gain = np.minimum(self.beta, -np.log(p, where=p > 0, out=np.zeros(len(p)))) if self.enhanced else self.beta
+        return Bounds(np.eye(domain.n_values), p * (1 + gain), 0.0)
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         if self.enhanced or not math.isfinite(achieved):

@@ -14,9 +14,9 @@ from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.errors import IncompatibleChoice
 from tablecloak.hierarchy.hierarchy import Hierarchy
 from tablecloak.kernels.rules import RuleKind
-from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Rule, Sense, all_held, model
+from tablecloak.models.base import MOST_BOUNDED, TOLERANCE, Bounds, Monotone, PrivacyModel, Rule, Sense, all_held, model
 from tablecloak.models.fields import Sensitive
-from tablecloak.stats.classes import ClassStats, Evidence, Histogram
+from tablecloak.stats.classes import ClassStats, Evidence, Histogram, SensitiveDomain
 
 
 @model(
@@ -66,6 +66,12 @@ class TCloseness(PrivacyModel):
         kinds = {"equal": RuleKind.EQUAL_DISTANCE, "ordered": RuleKind.ORDERED_DISTANCE}
         kind = kinds.get(self.distance)
         return None if kind is None else Rule(kind, self.t)
+
+    def bounds(self, domain: SensitiveDomain, totals: IntArray) -> Bounds | None:
+        if domain.n_values > MOST_BOUNDED:
+            return None
+        features = _features(domain, self.distance)
+        return None if features is None else Bounds(features, totals / max(1, int(totals.sum())) @ features, self.t)
 
     def relaxed(self, achieved: float) -> Iterable[PrivacyModel]:
         t = math.ceil((achieved - TOLERANCE) * 100) / 100 if math.isfinite(achieved) else self.t
@@ -174,3 +180,20 @@ def _grouped_distance(hist: Histogram, group: IntArray) -> FloatArray:
     indptr = np.concatenate([[0], np.cumsum(is_first)])[hist.indptr]
     shares = np.add.reduceat(hist.total_shares(), np.flatnonzero(np.append(True, np.diff(group) != 0)))
     return _excess(hist, indptr, codes[starts], counts, shares)
+
+
+def _features(domain: SensitiveDomain, distance: str) -> FloatArray | None:
+    """Shares of which the positive differences between two distributions add up to their distance; None: not defined.
+
+    (n_values, n_features): values; shares up to each rank, and less them; or nodes of each level of the hierarchy.
+    """
+    n = domain.n_values
+    if distance == "equal":
+        return np.eye(n)
+    if distance == "ordered":
+        below = np.triu(np.ones((n, n)))[:, : n - 1] / max(1, n - 1)  # of value v at rank r >= v
+        return np.hstack([below, -below]) if domain.is_ordered else None
+    if domain.hierarchy is None:
+        return None
+    groups = list(_levels_below_root(domain.hierarchy))
+    return np.hstack([np.eye(int(g[-1]) + 1)[g] for g in groups]) / len(groups) if groups else np.zeros((n, 1))

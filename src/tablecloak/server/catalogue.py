@@ -33,6 +33,7 @@ ALGORITHM_GROUPS = {
     "topdown": "Coarser only where it is needed",
     "fulldomain": "The same coarseness for a whole column",
     "clustering": "Similar records are put together",
+    "closeness": "Classes are mixed like the table",
     "micro": "Numbers become the mean of a small group",
     "buckets": "Values stay exact, and the link to what is sensitive is cut",
     "one_pass": "One pass over a table larger than memory",
@@ -247,6 +248,7 @@ FAMILY_PICTURES: Mapping[str, Picture] = {
     "topdown": partial(_cuts, CUT_IN_TWO),
     "fulldomain": partial(_lattice, 4),
     "clustering": partial(_clusters, (17, 19, 16), (48, 24, 18), (78, 28, 18)),
+    "closeness": partial(_clusters, (17, 19, 16), (48, 24, 16), (79, 28, 16)),
     "micro": partial(_clusters, (17, 19, 16), (78, 30, 18)),
     "buckets": partial(_tables, (0, 1), (1, 2), (2, 0)),
 }

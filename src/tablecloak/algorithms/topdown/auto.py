@@ -22,6 +22,8 @@ from tablecloak.algorithms.base import (
     bytes_of_counts,
     if_not_monotone,
 )
+from tablecloak.algorithms.closeness._bounded import bounded_columns
+from tablecloak.algorithms.closeness._uniting import cells_of, united
 from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown._cut_further import best_among_people
 from tablecloak.algorithms.topdown._large import BUDGET, LARGE, Trimming, in_order_of_values
@@ -106,6 +108,9 @@ WORTH = 0.001
 GROWN = 2000
 # Cuts that lose more than this are not the only start where rules speak of sensitive values.
 HARD = 0.25
+# Where they bound shares of values, cells of so many records are united as another start; so many cells at most,
+# for uniting costs the square of their number.
+CELL, MOST_CELLS = 12, 2000
 MOST_NEAR = 8
 NOISE = 0.3
 POLL_SECONDS = 0.1
@@ -135,7 +140,8 @@ class Auto:
     with one value more, and leaves out others. Where the goal is a size, and nodes and ranges are published, an auction
     follows: records bid what linear programming says that they should pay, and neighbouring classes are given up and
     sold anew. Every change lowers the loss and is admitted by the goal. Where the goal speaks of sensitive values and
-    cuts lose much, classes grown towards it are another start. Equal rows stay together.
+    cuts lose much, classes grown towards it are another start, and where it bounds their shares (t-closeness,
+    beta-likeness) so are cells of a few records, united until they are close. Equal rows stay together.
     Tables of 30 different rows and more are searched by compiled kernels, whatever the effort; smaller ones, and all
     where numba is not installed (a run says so), are refined without box search and auction, the dearest rows first.
     Efforts that hold auctions begin with those of the efforts before them, so that they never lose more.
@@ -295,8 +301,24 @@ class Auto:
         )  # fmt: skip
         losses = _losses(table, classes, is_set)
         is_hard = _has_distances(rules) or _mean(losses, table) > HARD
+        starts = [(classes, losses)]
         if len(rules.kind) and is_hard and not is_slow and table.n_tuples <= effort.most_tuples:
-            classes, losses = self._better_start(refinery, effort, classes, losses, is_set, progress)
+            starts = self._better_starts(refinery, effort, classes, losses, is_set, progress)
+        refined = [self._in_rounds(refinery, effort, *start, is_set, random, progress) for start in starts]
+        classes, losses = min(refined, key=lambda each: float(each[1].sum()))
+        for i, sale in enumerate(sales):
+            classes = self._auctioned(refinery, effort, sale, i, classes, losses, progress)
+            last, losses = losses, _losses(table, classes, is_set)
+            if last.sum() - losses.sum() < WORTH * last.sum():
+                break
+        return classes
+
+    def _in_rounds(
+        self, refinery: Refinery, effort: _Effort, classes: IntArray, losses: FloatArray, is_set: BoolArray,
+        random: np.random.Generator, progress: Progress,
+    ) -> tuple[IntArray, FloatArray]:  # fmt: skip
+        """Classes and their losses after as many rounds as pay."""
+        table, rules = refinery.problem.table, refinery.rules
         for i in range(max(1, min(effort.rounds, effort.most_tuples // table.n_tuples))):
             n_classes = int(classes.max()) + 1
             n_blocks = max(1, round(n_classes / max(effort.fewest, effort.pairs // table.n_tuples)))
@@ -317,12 +339,7 @@ class Auto:
                 losses = _losses(table, classes, is_set)
             if last.sum() - losses.sum() < WORTH * last.sum():
                 break
-        for i, sale in enumerate(sales):
-            classes = self._auctioned(refinery, effort, sale, i, classes, losses, progress)
-            last, losses = losses, _losses(table, classes, is_set)
-            if last.sum() - losses.sum() < WORTH * last.sum():
-                break
-        return classes
+        return classes, losses
 
     def _auctioned(
         self, refinery: Refinery, effort: _Effort, sale: _Sale, turn: int, classes: IntArray, losses: FloatArray,
@@ -372,21 +389,41 @@ class Auto:
         progress.start(SEARCH_BOXES, table.n_tuples)
         return refinery.refine(classes, losses, order, n_blocks, steps, progress, levels)
 
-    def _better_start(
+    def _better_starts(
         self, refinery: Refinery, effort: _Effort, classes: IntArray, losses: FloatArray, is_set: BoolArray,
         progress: Progress,
-    ) -> tuple[IntArray, FloatArray]:  # fmt: skip
-        """The cuts, or classes grown towards the rules from equal shares of the whole table, whichever loses less."""
+    ) -> list[tuple[IntArray, FloatArray]]:  # fmt: skip
+        """The cuts, or classes grown towards the rules from equal shares of the whole table, whichever loses less.
+
+        Where the goal bounds shares of values, united cells are another start: for `fast` the only one where they lose
+        less than the cuts.
+        """
         problem = refinery.problem
+        merged = None if refinery.is_over(progress) else _merged_start(problem)
+        united = [] if merged is None else [(merged, _losses(problem.table, merged, is_set))]
+        united = [start for start in united if start[1].sum() < losses.sum()]
+        if united and self.effort == "fast":
+            return united
         shared = share_out(problem, np.zeros_like(classes), list(refinery.counted), GROWN)
         n_parts = int(shared.max()) + 1
         if n_parts < 2 and problem.table.n_tuples > 2 * GROWN:
-            return classes, losses
+            return [(classes, losses), *united]
         lost = _losses(problem.table, shared, is_set)
         steps = Steps(sweeps=effort.sweeps, alone=2 * GROWN)
         grown = refinery.refine(shared, lost, np.arange(n_parts), n_parts, steps, progress)
         lost = _losses(problem.table, grown, is_set)
-        return (grown, lost) if lost.sum() < losses.sum() else (classes, losses)
+        return [(grown, lost) if lost.sum() < losses.sum() else (classes, losses), *united]
+
+
+def _merged_start(problem: Problem) -> IntArray | None:
+    """Cells of a few records, united until the goal admits them; None where it bounds nothing or asks for more."""
+    columns = bounded_columns(problem)
+    if not columns:
+        return None
+    size = max(CELL, problem.goal.min_size, -(-problem.table.n_rows // MOST_CELLS))
+    merged = united(problem, cells_of(problem, size, silent), columns)
+    ok = problem.goal.admits(problem.table.class_stats(merged, int(merged.max()) + 1))
+    return merged if ok.all() else None
 
 
 def _in_order(table: CodedTable) -> tuple[CodedTable, IntArray]:
