@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +26,7 @@ from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown._few_columns import by_few_columns, speaks_of_few_columns
 from tablecloak.algorithms.topdown._large import BUDGET, LARGE, Trimming, in_order_of_values
 from tablecloak.algorithms.topdown._partition import CutRule, partition
+from tablecloak.algorithms.topdown._spend_average import bounds_an_average, spend
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.code_sets import CodeSets
@@ -137,7 +138,8 @@ class Auto:
     sold anew. Every change lowers the loss and is admitted by the goal. Where the goal speaks of sensitive values and
     cuts lose much, classes grown towards it are another start. Equal rows stay together.
     Where the goal asks only what few columns show together (lkc-privacy), every cell also becomes as exact as the goal
-    allows, by itself, and the release that loses less is taken.
+    allows, by itself, and the release that loses less is taken. Where it bounds a mean (average-risk,
+    sample-uniqueness, global-risk), classes are cut apart where that saves most, until the mean reaches its limit.
     Tables of 30 different rows and more are searched by compiled kernels, whatever the effort; smaller ones, and all
     where numba is not installed (a run says so), are refined without box search and auction, the dearest rows first.
     Efforts that hold auctions begin with those of the efforts before them, so that they never lose more.
@@ -178,17 +180,22 @@ class Auto:
             cut = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
             return leave_out(problem, cut, most_of(problem.table.n_rows, self.suppression_limit))
         problem = replace(problem, table=problem.table.only_with(problem.goal.counted(problem.table.sensitive)))
-        alone = self._cell_by_cell(problem, progress)
+        deadline = time.monotonic() + self.seconds
+
+        def is_over() -> bool:
+            return time.monotonic() >= deadline or progress.stopping()
+
+        alone = self._cell_by_cell(problem, is_over, progress)
         by_classes = self._by_classes(problem, progress)
+        if bounds_an_average(problem.goal) and self.labels == "hierarchy":
+            alone = spend(problem, by_classes, is_over, progress)
         return by_classes if alone is None else least_lost(problem.table, [by_classes, alone])
 
-    def _cell_by_cell(self, problem: Problem, progress: Progress) -> Solution | None:
+    def _cell_by_cell(self, problem: Problem, is_over: Callable[[], bool], progress: Progress) -> Solution | None:
         """What models of the goal offer that is no partition into classes which all satisfy the goal."""
         if self.labels == "set" or not speaks_of_few_columns(problem.goal):
             return None
-        deadline = time.monotonic() + self.seconds
         table, place = _in_order(problem.table)
-        is_over = lambda: time.monotonic() >= deadline or progress.stopping()  # noqa: E731
         solution = by_few_columns(replace(problem, table=table), is_over, progress)
         return solution and replace(solution, class_of_tuple=solution.class_of_tuple[place])
 
