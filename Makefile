@@ -64,6 +64,7 @@ bench-quality: $(STAMP)
 	$(BIN)/python -m benchmarks.quality --json docs/quality.jsonl --svg docs/quality.svg --page docs/benchmarks.md
 	$(BIN)/python -m benchmarks.losses --json docs/losses.jsonl --page docs/benchmarks.md
 	$(BIN)/python -m benchmarks.goals --page docs/benchmarks.md
+	$(BIN)/python -m benchmarks.alone --page docs/benchmarks.md
 	$(BIN)/python -m benchmarks.kmember
 
 bench-scale: $(STAMP)

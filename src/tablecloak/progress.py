@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-# Phases of a search that already has an answer and only makes it better.
-REFINE, SEARCH_BOXES, AUCTION = "refine", "search boxes", "auction"
+# Phases of a search; all but the first already have an answer and only make it better.
+CELLS, REFINE, SEARCH_BOXES, AUCTION = "cells", "refine", "search boxes", "auction"
 HAVE_ANSWER = (REFINE, SEARCH_BOXES, AUCTION)
 
 

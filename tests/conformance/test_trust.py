@@ -285,7 +285,7 @@ def test_the_ring_of_k_concealment_cannot_be_replayed(patients):
     times = Counter(published.values())
     linked = [ssn for ssn in published if times[replayed[ssn]] == 1 and published[ssn] == replayed[ssn]]
     n_alone = sum(n == 1 for n in times.values())
-    assert n_alone > 1000
+    assert n_alone > 500  # enough to tell chance from a replay, which would link them all
     assert len(linked) < n_alone / K + 150  # chance: one in K of them
 
 

@@ -8,15 +8,15 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from tablecloak.arrays import FloatArray
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.models._averages import AverageModel
 from tablecloak.models.base import TOLERANCE, Monotone, PrivacyModel, Sense, model
 from tablecloak.models.k_anonymity import KAnonymity
-from tablecloak.stats.classes import ClassStats, Evidence
-from tablecloak.stats.persons import mean_of_worst
+from tablecloak.stats.classes import Evidence
 
 
 @model("average-risk", requires="limit", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
-class AverageRisk(PrivacyModel):
+class AverageRisk(AverageModel):
     """The chance of singling out a person by all quasi-identifiers is at most `limit` on average over the table.
 
     Formula: (1 / n) * sum of 1 / |E(p)| over the n persons p <= limit, where |E(p)| are the persons of the class with
@@ -39,10 +39,10 @@ class AverageRisk(PrivacyModel):
     @property
     def note(self) -> str | None:
         size = self.in_search.min_size
-        return f"{self.name}: judges the whole table; the search asks for classes of {size:,}, which implies it"
+        return (
+            f"{self.name}: judges the whole table; searches ask for classes of {size:,}, which implies it; auto "
+            "also tries smaller ones where they save most, as long as the mean holds"
+        )
 
-    def levels(self, stats: ClassStats) -> FloatArray:
-        """Mean chance over the persons of the table, (1,)."""
-        if stats.n_classes == 0:
-            return np.zeros(0)
-        return np.array([mean_of_worst(stats, 1 / np.maximum(stats.persons, 1))])
+    def chance(self, persons: IntArray | FloatArray, people: FloatArray | None) -> FloatArray:  # noqa: ARG002
+        return np.asarray(1 / np.maximum(persons, 1))

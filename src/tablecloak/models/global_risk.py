@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
-import numpy as np
 from pydantic import Field
 
-from tablecloak.arrays import FloatArray
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.models._averages import AverageModel
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
-from tablecloak.models.population_risk import PopulationRisk, about_weights, risks
+from tablecloak.models.population_risk import PopulationRisk, about_weights, chances
 from tablecloak.stats.classes import ClassStats, Evidence
-from tablecloak.stats.persons import mean_of_worst
 
 
 @model("global-risk", requires="limit", evidence=Evidence.WEIGHTS, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
-class GlobalRisk(PrivacyModel):
+class GlobalRisk(AverageModel):
     """Weights of a survey say that at most a share of `limit` of the records is linked right.
 
     Formula: (1 / n) * sum of r(E(x)) over the n records x <= limit, r(E) the individual risk of population-risk: the
@@ -46,11 +45,14 @@ class GlobalRisk(PrivacyModel):
 
     @property
     def note(self) -> str | None:
-        return f"{self.name}: judges the whole table; the search asks it of every class, which implies it"
+        return (
+            f"{self.name}: judges the whole table; searches ask it of every class, which implies it; auto also tries "
+            "classes with larger risks where they save most, as long as the mean holds"
+        )
 
     def remarks(self, whole: ClassStats) -> Iterable[str]:
         return about_weights(whole)
 
-    def levels(self, stats: ClassStats) -> FloatArray:
-        """Mean individual risk of the records of the table, (1,)."""
-        return np.array([mean_of_worst(stats, risks(stats))] if stats.n_classes else [])
+    def chance(self, persons: IntArray | FloatArray, people: FloatArray | None) -> FloatArray:
+        """Their individual risk."""
+        return chances(persons, people)

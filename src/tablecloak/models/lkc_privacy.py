@@ -13,6 +13,7 @@ from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.models.alpha_k_anonymity import AlphaKAnonymity
 from tablecloak.models.base import Condition, Monotone, PrivacyModel, Sense, histograms, model
 from tablecloak.models.fields import K, Sensitive, Values, largest_shares
+from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.models.xy_anonymity import XYAnonymity
 from tablecloak.stats.classes import ClassStats, Evidence
 
@@ -42,12 +43,15 @@ class LKCPrivacy(PrivacyModel):
         # Groups on fewer columns are unions of classes: at least as large, and shares are mediants of the parts (not
         # so where classes share persons; the recount decides).
         if self.c == 1:
-            return XYAnonymity(k=self.k)
+            return KAnonymity(k=self.k) if self.k > 1 else XYAnonymity(k=1)
         return AlphaKAnonymity(alpha=self.c, k=self.k, values=self.values, sensitive=self.sensitive)
 
     @property
     def note(self) -> str | None:
-        return f"{self.name}: the search asks k and c of every class, which implies them for groups on fewer columns"
+        return (
+            f"{self.name}: searches ask k and c of every class, which implies them for groups on fewer columns; auto "
+            "also fits cells one by one, which loses less where l is small"
+        )
 
     def levels(self, stats: ClassStats) -> FloatArray:
         shares = [

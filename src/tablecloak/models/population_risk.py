@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from tablecloak.arrays import FloatArray
+from tablecloak.arrays import FloatArray, IntArray
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
 from tablecloak.stats.classes import ClassStats, Evidence
 from tablecloak.stats.individual_risk import individual_risk
@@ -64,9 +64,12 @@ class PopulationRisk(PrivacyModel):
 def risks(stats: ClassStats) -> FloatArray:
     """The individual risk of the records of every class, (n_classes,)."""
     persons, weighed = stats.persons, stats.weighed
-    if weighed is None:
-        return 1 / np.maximum(persons, 1)
-    return individual_risk(persons, weighed * (persons / np.maximum(stats.size, 1)))
+    return chances(persons, None if weighed is None else weighed * (persons / np.maximum(stats.size, 1)))
+
+
+def chances(persons: IntArray | FloatArray, people: FloatArray | None) -> FloatArray:
+    """The individual risk of so many persons who stand for so many people; None: for themselves."""
+    return np.asarray(1 / np.maximum(persons, 1)) if people is None else individual_risk(persons, people)
 
 
 def about_weights(whole: ClassStats) -> Iterable[str]:

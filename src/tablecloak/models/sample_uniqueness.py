@@ -7,15 +7,15 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from tablecloak.arrays import FloatArray
+from tablecloak.arrays import FloatArray, IntArray
+from tablecloak.models._averages import AverageModel
 from tablecloak.models.base import Monotone, PrivacyModel, Sense, model
 from tablecloak.models.k_anonymity import KAnonymity
-from tablecloak.stats.classes import ClassStats, Evidence
-from tablecloak.stats.persons import mean_of_worst
+from tablecloak.stats.classes import Evidence
 
 
 @model("sample-uniqueness", requires="limit", evidence=Evidence.SIZE, monotone=Monotone.BOTH, sense=Sense.AT_MOST)
-class SampleUniqueness(PrivacyModel):
+class SampleUniqueness(AverageModel):
     """At most a share of `limit` of the persons are unique on their quasi-identifiers in the table.
 
     Formula: #{persons who are alone in a class} / n <= limit, n the number of persons.
@@ -34,10 +34,11 @@ class SampleUniqueness(PrivacyModel):
 
     @property
     def note(self) -> str | None:
-        return f"{self.name}: judges the whole table; the search makes no class of one person, which implies it"
+        return (
+            f"{self.name}: judges the whole table; searches make no class of one person, which implies it; auto also "
+            "tries as many as are allowed where they save most"
+        )
 
-    def levels(self, stats: ClassStats) -> FloatArray:
-        """Share of unique persons in the table, (1,)."""
-        if stats.n_classes == 0:
-            return np.zeros(0)
-        return np.array([mean_of_worst(stats, (stats.persons == 1).astype(np.float64))])
+    def chance(self, persons: IntArray | FloatArray, people: FloatArray | None) -> FloatArray:  # noqa: ARG002
+        """Whether they are unique."""
+        return np.asarray(persons == 1, np.float64)

@@ -29,7 +29,7 @@ FEW = 32
 TERMS = 64
 
 
-def individual_risk(records: IntArray, people: FloatArray) -> FloatArray:
+def individual_risk(records: IntArray | FloatArray, people: FloatArray) -> FloatArray:
     """The risk of the records of every class, (n_classes,), exactly; people are at least the records."""
     f = np.maximum(np.asarray(records, np.float64), 1.0)
     p = f / np.maximum(np.asarray(people, np.float64), f)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,8 +26,10 @@ from tablecloak.algorithms.closeness._bounded import bounded_columns
 from tablecloak.algorithms.closeness._uniting import cells_of, united
 from tablecloak.algorithms.merge_classes import renumbered
 from tablecloak.algorithms.topdown._cut_further import best_among_people
+from tablecloak.algorithms.topdown._few_columns import by_few_columns, speaks_of_few_columns
 from tablecloak.algorithms.topdown._large import BUDGET, LARGE, Trimming, in_order_of_values
 from tablecloak.algorithms.topdown._partition import CutRule, partition
+from tablecloak.algorithms.topdown._spend_average import bounds_an_average, spend
 from tablecloak.algorithms.topdown._suppress_records import leave_out, suppress
 from tablecloak.arrays import BoolArray, FloatArray, IntArray
 from tablecloak.data.code_sets import CodeSets
@@ -142,6 +144,9 @@ class Auto:
     sold anew. Every change lowers the loss and is admitted by the goal. Where the goal speaks of sensitive values and
     cuts lose much, classes grown towards it are another start, and where it bounds their shares (t-closeness,
     beta-likeness) so are cells of a few records, united until they are close. Equal rows stay together.
+    Where the goal asks only what few columns show together (lkc-privacy), every cell also becomes as exact as the goal
+    allows, by itself, and the release that loses less is taken. Where it bounds a mean (average-risk,
+    sample-uniqueness, global-risk), classes are cut apart where that saves most, until the mean reaches its limit.
     Tables of 30 different rows and more are searched by compiled kernels, whatever the effort; smaller ones, and all
     where numba is not installed (a run says so), are refined without box search and auction, the dearest rows first.
     Efforts that hold auctions begin with those of the efforts before them, so that they never lose more.
@@ -192,6 +197,27 @@ class Auto:
             cut = partition(problem, CutRule(by_saving=True, relaxed=False), progress)
             return leave_out(problem, cut, most_of(problem.table.n_rows, self.suppression_limit))
         problem = replace(problem, table=problem.table.only_with(problem.goal.counted(problem.table.sensitive)))
+        deadline = time.monotonic() + self.seconds
+
+        def is_over() -> bool:
+            return time.monotonic() >= deadline or progress.stopping()
+
+        alone = self._cell_by_cell(problem, is_over, progress)
+        by_classes = self._by_classes(problem, progress)
+        if bounds_an_average(problem.goal) and self.labels == "hierarchy":
+            alone = spend(problem, by_classes, is_over, progress)
+        return by_classes if alone is None else least_lost(problem.table, [by_classes, alone])
+
+    def _cell_by_cell(self, problem: Problem, is_over: Callable[[], bool], progress: Progress) -> Solution | None:
+        """What models of the goal offer that is no partition into classes which all satisfy the goal."""
+        if self.labels == "set" or not speaks_of_few_columns(problem.goal):
+            return None
+        table, place = _in_order(problem.table)
+        solution = by_few_columns(replace(problem, table=table), is_over, progress)
+        return solution and replace(solution, class_of_tuple=solution.class_of_tuple[place])
+
+    def _by_classes(self, problem: Problem, progress: Progress) -> Solution:
+        """Classes that all satisfy the goal, or what implies it."""
         if self._may_be_large(problem.table.n_tuples):
             table, place = in_order_of_values(problem.table)
             if table.n_tuples >= LARGE:
@@ -424,6 +450,17 @@ def _merged_start(problem: Problem) -> IntArray | None:
     merged = united(problem, cells_of(problem, size, silent), columns)
     ok = problem.goal.admits(problem.table.class_stats(merged, int(merged.max()) + 1))
     return merged if ok.all() else None
+
+
+def least_lost(table: CodedTable, solutions: Sequence[Solution]) -> Solution:
+    """The solution that loses least, where records left out lose everything; of equal ones the first."""
+    return min(solutions, key=lambda solution: _lost(table, solution))
+
+
+def _lost(table: CodedTable, solution: Solution) -> float:
+    kept = solution.sizes(table)
+    losses = solution.listing_values(table).losses(table.domains) @ table.space.weight
+    return float(kept @ losses) + (table.n_rows - int(kept.sum())) * table.space.n_dims
 
 
 def _in_order(table: CodedTable) -> tuple[CodedTable, IntArray]:

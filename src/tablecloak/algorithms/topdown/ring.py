@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from tablecloak.algorithms.base import Problem, Solution, algorithm
-from tablecloak.algorithms.topdown._partition import CutRule, partition
+from tablecloak.algorithms.topdown.auto import Auto
 from tablecloak.arrays import IntArray
 from tablecloak.data.code_sets import CodeSets
 from tablecloak.data.coded import CodedTable
 from tablecloak.data.domain import DomainKind
+from tablecloak.kernels.loading import Step
 from tablecloak.models.base import Goal
 from tablecloak.models.k_anonymity import KAnonymity
 from tablecloak.progress import Progress
-from tablecloak.stats.classes import Evidence
+from tablecloak.stats.classes import Evidence, SensitiveDomain
 
 
 @algorithm("ring", minimizes="NCP")
@@ -27,8 +29,9 @@ class Ring:
 
     Every row is covered by k published rows and covers k itself, through k disjoint perfect matchings: k-concealment
     and (k,k)-anonymity. Which of the k matchings ties rows to sensitive values is drawn for every class, from the
-    secret. It is not k-anonymity, and never loses more than the same classes published as one box each.
-    Cost: near-linear.
+    secret. It is not k-anonymity, and never loses more than the same classes published as one box each, which are those
+    of `auto`.
+    Cost: that of `auto`.
     Reference: Wong, Mamoulis, Cheung, Non-homogeneous generalization in privacy preserving data publishing, SIGMOD
     2010.
     """
@@ -44,10 +47,17 @@ class Ring:
             f"not {', '.join(others)}"
         )
 
+    def kernels(self, n_tuples: int, goal: Goal) -> tuple[Step, ...]:
+        """What the search for classes uses in its compiled form."""
+        return Auto().kernels(n_tuples, _of_classes(goal))
+
+    def bytes_per_tuple(self, goal: Goal, sensitive: Sequence[SensitiveDomain]) -> float:
+        """What the search for classes holds for every tuple, besides three copies of its key."""
+        return Auto().bytes_per_tuple(_of_classes(goal), sensitive)
+
     def solve(self, problem: Problem, progress: Progress) -> Solution:
         k = problem.goal.min_size
-        blocks = replace(problem, goal=Goal((KAnonymity(k=k),)))
-        classes = partition(blocks, CutRule(by_saving=True, relaxed=False), progress)
+        classes = Auto().solve(replace(problem, goal=_of_classes(problem.goal)), progress)
         order = _ring_order(problem.table, classes)
         starts = np.searchsorted(classes.class_of_tuple[order], np.arange(classes.n_classes))
         codes = np.stack([problem.table.quasi_codes(d)[order] for d in range(problem.table.space.n_dims)], axis=1)
@@ -68,6 +78,11 @@ class Ring:
         class_of_tuple[order] = of_place.reshape(-1)
         sets = {dim: distinct.of_classes(number[firsts]) for dim, (distinct, number) in listed.items()}
         return Solution(class_of_tuple, lo[firsts], hi[firsts], sets=sets)
+
+
+def _of_classes(goal: Goal) -> Goal:
+    """What the classes must satisfy inside which rows are put in a ring."""
+    return Goal((KAnonymity(k=goal.min_size),))
 
 
 def _ring_order(table: CodedTable, classes: Solution) -> IntArray:
