@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from tablecloak.algorithms.clustering.base import Clusters, Points
-from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tops
+from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tree
 from tablecloak.data.coded import CodedTable, code_table
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
@@ -119,10 +119,11 @@ def of_clustering(points: Points) -> dict[str, Arguments]:
         "choose_wishes": ((lines, codes, ~free, lo, hi, wishes), {}),
         "nearest": ((lines, codes, made.centroids, np.ones(points.n_dims), np.ones(60)), {}),
         "deal": (
-            (lines, waiting, dealt.arrays, n // K, make_blocks(dealt)), {"size_weight": 0.0, "limit": 1 << 30},
+            (lines, waiting, dealt.arrays, n // K, make_blocks(dealt)),
+            {"size_weight": 0.0, "limit": 1 << 30, "most_blocks": 1 << 30},
         ),
-        "deal_by_tops": ((lines, waiting, dealt.arrays, n // K, make_tops(dealt)), {"size_weight": 0.0}),
-        "halve": ((lines, codes, np.arange(0, n + 1, n // 8), K), {}),
+        "deal_by_tree": ((lines, waiting, dealt.arrays, make_tree(dealt, 0.05)), {"size_weight": 0.0}),
+        "cut": ((lines, lines, codes, np.arange(0, n + 1, n // 8), K), {}),
     }  # fmt: skip
 
 

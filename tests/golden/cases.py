@@ -130,6 +130,7 @@ CLASSES: dict[str, Policy] = {
     "density": {"kind": "density", "distance": "height"},
     "disk-clustering": {"kind": "disk-clustering"},
     "disk-optimized": {"kind": "disk-clustering", "mode": "optimized"},
+    "disk-source": {"kind": "disk-clustering", "mode": "source"},
     "hybrid": {"kind": "hybrid"},
     "loukides-shao": {"kind": "loukides-shao", "suppression_limit": 0.1},
     "oka": {"kind": "oka"},

@@ -13,7 +13,7 @@ from effort import often
 from kernel_forms import BY_NAME
 from random_tables import coded_table
 from tablecloak.algorithms.clustering.base import Clusters, Points
-from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tops
+from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tree
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
@@ -257,19 +257,21 @@ def piles_of(table, n):
 def deal(random):
     table = points(random, 200)
     piles = piles_of(table, 60)
-    how = {"size_weight": float(random.choice([0.0, 0.7])), "limit": int(random.choice([4, 1000]))}
+    how = {"size_weight": float(random.choice([0.0, 0.7])), "limit": int(random.choice([4, 1000])),
+           "most_blocks": int(random.choice([1, 1000]))}  # fmt: skip
     return (table.lines, table.codes[:, 60:], piles.arrays, 60, make_blocks(piles)), how
 
 
-def deal_by_tops(random):
+def deal_by_tree(random):
     table = points(random, 200)
     piles = piles_of(table, 60)
-    return (table.lines, table.codes[:, 60:], piles.arrays, 60, make_tops(piles)), {"size_weight": 0.3}
+    tree = make_tree(piles, float(random.choice([0.05, 0.5, 1.0])))
+    return (table.lines, table.codes[:, 60:], piles.arrays, tree), {"size_weight": 0.3}
 
 
-def halve(random):
+def cut(random):
     table = points(random)
-    return (table.lines, table.codes, np.array([0, 30, table.n]), int(random.integers(2, 6))), {}
+    return (table.lines, table.lines, table.codes, np.array([0, 30, table.n]), int(random.integers(2, 6))), {}
 
 
 def records(random, n=60):
@@ -318,7 +320,7 @@ INPUTS = {
     for f in (
         propose, split, descend, sizes, count_codes, cut_of_counts, add_codes, covers, leaves_of, count_leaves,
         group_keys, refine, trim_blocks, search_boxes, auction, judge, unions, joined, grow, candidates, choose_wishes,
-        nearest, deal, deal_by_tops, halve, squared_distances, nearest_outside, best_pairs, components, transport,
+        nearest, deal, deal_by_tree, cut, squared_distances, nearest_outside, best_pairs, components, transport,
     )
 }  # fmt: skip
 
