@@ -111,11 +111,15 @@ def of_clustering(points: Points) -> dict[str, Arguments]:
     dealt.refill(np.arange(n // K), codes[:, : n // K])
     waiting = codes[:, n // K :]
     none = np.zeros(0, np.int32)
+    seeds = np.arange(16)
+    near, apart, _ = clustering.look_around.plain(lines, codes, free, seeds, 26, 16)
     return {
         "unions": ((lines, codes, codes, lo[:, 0], hi[:, 0]), {}),
         "joined": ((lines, codes, lo[:, 0], hi[:, 0]), {}),
         "grow": ((lines, codes, free, 4), {"size": 20, "limit": clustering.FAR // 2, "target": none, "penalty": 0}),
         "candidates": ((lines, codes, free, lo, hi, 16), {}),
+        "look_around": ((lines, codes, free, seeds, 26, 16), {}),
+        "grow_listed": ((lines, codes, free, seeds, near, apart), {"size": 5, "target": none, "penalty": 0}),
         "choose_wishes": ((lines, codes, ~free, lo, hi, wishes), {}),
         "nearest": ((lines, codes, made.centroids, np.ones(points.n_dims), np.ones(60)), {}),
         "deal": (

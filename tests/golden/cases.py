@@ -126,6 +126,7 @@ CLASSES: dict[str, Policy] = {
     "k-member": {"kind": "k-member"},
     "k-member-target": {"kind": "k-member", "target": "ill", "reference": "fixed", "distance": "weighted"},
     "k-member-parallel": {"kind": "k-member-parallel"},
+    "k-member-parallel-source": {"kind": "k-member-parallel", "variant": "source"},
     "c-means": {"kind": "c-means"},
     "density": {"kind": "density", "distance": "height"},
     "disk-clustering": {"kind": "disk-clustering"},

@@ -232,6 +232,21 @@ def candidates(random):
     return (table.lines, table.codes, random.random(table.n) < 0.5, *boxes(table), int(random.choice([1, 4, 50]))), {}
 
 
+def look_around(random):
+    table = points(random)
+    is_gone = random.random(table.n) < 0.4
+    return (table.lines, table.codes, is_gone, np.array([0, 7, 9]), int(random.choice([1, 6, 80])), 5), {}
+
+
+def grow_listed(random):
+    given, _ = look_around(random)
+    nearest, costs, _ = BY_NAME["look_around"].plain(*given)
+    lines, codes, is_gone, seeds, *_ = given
+    target = random.integers(0, 3, codes.shape[1]).astype(np.int32)
+    how = {"size": int(random.integers(2, 6)), "target": target, "penalty": int(random.integers(0, 2)) * 1000}
+    return (lines, codes, is_gone, seeds, nearest, costs), how
+
+
 def choose_wishes(random):
     table = points(random)
     lo, hi = boxes(table)
@@ -320,6 +335,7 @@ INPUTS = {
     for f in (
         propose, split, descend, sizes, count_codes, cut_of_counts, add_codes, covers, leaves_of, count_leaves,
         group_keys, refine, trim_blocks, search_boxes, auction, judge, unions, joined, grow, candidates, choose_wishes,
+        look_around, grow_listed,
         nearest, deal, deal_by_tree, cut, squared_distances, nearest_outside, best_pairs, components, transport,
     )
 }  # fmt: skip
