@@ -289,6 +289,28 @@ def cut(random):
     return (table.lines, table.lines, table.codes, np.array([0, 30, table.n]), int(random.integers(2, 6))), {}
 
 
+def classes_in(random):
+    """A space and boxes of classes in it."""
+    table = coded_table(random, int(random.integers(40, 150)))
+    n_classes = int(random.integers(3, 30))
+    codes = np.stack([table.quasi_codes(d) for d in range(table.space.n_dims)], axis=1)
+    of_class = random.integers(0, n_classes, len(codes))
+    of_class[:n_classes] = np.arange(n_classes)
+    boxes = [np.stack([edge(codes[of_class == c], axis=0) for c in range(n_classes)]) for edge in (np.min, np.max)]
+    return table.space, *boxes, np.bincount(of_class)
+
+
+def joins(random):
+    space, lo, hi, size = classes_in(random)
+    return (space, lo, hi, size, random.permutation(len(size))[: int(random.integers(1, len(size)))]), {}
+
+
+def nearest_boxes(random):
+    space, lo, hi, size = classes_in(random)
+    others = random.permutation(np.arange(1, len(size)))
+    return (space, lo, hi, 0, others, int(random.choice([1, 4, 100]))), {}
+
+
 def records(random, n=60):
     numbers = random.random((2, n))
     codes = random.integers(0, 4, (2, n)).astype(np.int32)
@@ -336,7 +358,8 @@ INPUTS = {
         propose, split, descend, sizes, count_codes, cut_of_counts, add_codes, covers, leaves_of, count_leaves,
         group_keys, refine, trim_blocks, search_boxes, auction, judge, unions, joined, grow, candidates, choose_wishes,
         look_around, grow_listed,
-        nearest, deal, deal_by_tree, cut, squared_distances, nearest_outside, best_pairs, components, transport,
+        nearest, deal, deal_by_tree, cut,
+        joins, nearest_boxes, squared_distances, nearest_outside, best_pairs, components, transport,
     )
 }  # fmt: skip
 
