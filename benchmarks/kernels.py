@@ -20,12 +20,13 @@ import numpy as np
 import polars as pl
 
 from tablecloak.algorithms.clustering.base import Clusters, Points
+from tablecloak.algorithms.merge_classes import boxes_of
 from tablecloak.algorithms.one_pass.pile_dealing import PileSet, make_blocks, make_tree
 from tablecloak.data.coded import CodedTable, code_table
 from tablecloak.data.domain import fit_domain
 from tablecloak.data.table import ColumnType
 from tablecloak.hierarchy.hierarchy import Hierarchy
-from tablecloak.kernels import clustering, cutting, dispatch, exchanges, keys, piles, refining, squares
+from tablecloak.kernels import clustering, cutting, dispatch, exchanges, keys, piles, refining, squares, uniting
 from tablecloak.kernels.prices import make_prices
 from tablecloak.kernels.rules import only_size
 
@@ -98,6 +99,16 @@ def of_keys(table: CodedTable) -> dict[str, Arguments]:
             (table.keys, layout, leaves, np.cumsum(widths) - widths, np.zeros((4, int(widths.sum())), np.int64)), {},
         ),
     }  # fmt: skip
+
+
+def of_uniting(table: CodedTable) -> dict[str, Arguments]:
+    n_classes = table.n_tuples // K
+    lo, hi = boxes_of(table, np.arange(table.n_tuples) % n_classes, n_classes)
+    every = np.arange(n_classes)
+    return {
+        "joins": ((table.space, lo, hi, np.full(n_classes, K), every[: n_classes // 10]), {}),
+        "nearest_boxes": ((table.space, lo, hi, 0, every[1:], 16), {}),
+    }
 
 
 def of_clustering(points: Points) -> dict[str, Arguments]:
@@ -179,8 +190,15 @@ def main() -> None:
     table = code_table(list(zip(domains, codes, strict=True)), [], by_row=False)
     n_points = min(asked.rows, clustering.COMPILED_FROM)
     points = Points(domains, [c[:n_points].astype(np.int64) for c in codes], compiled=False)
-    inputs = of_cutting(table) | of_keys(table) | of_clustering(points) | of_records(n_points) | of_refining(table)
-    topics = (cutting, keys, clustering, piles, squares, exchanges, refining)
+    inputs = (
+        of_cutting(table)
+        | of_uniting(table)
+        | of_keys(table)
+        | of_clustering(points)
+        | of_records(n_points)
+        | of_refining(table)
+    )
+    topics = (cutting, keys, clustering, piles, squares, exchanges, refining, uniting)
     print(f"{'kernel':<28}{'plain ms':>10}{'loops / plain':>15}{'compiled / plain':>18}")
     for name, given in inputs.items():
         kernel = next(vars(t)[name] for t in topics if isinstance(vars(t).get(name), dispatch.Kernel))
