@@ -47,8 +47,10 @@ class DiskClustering(Clustering):
         Literal["auto", "classic", "optimized", "source"],
         Field(description="auto: classic, optimized where the table is very large for k; source: as it was described"),
     ] = "auto"
-    switch_ratio: Annotated[float, Field(gt=0, description="mode source: a tree where k / n is smaller, and")] = 1e-3
-    switch_clusters: Annotated[int, Field(ge=0, description="mode source: there are more clusters")] = 50_000
+    switch_ratio: Annotated[float, Field(gt=0, description="mode source: a tree only where k / n is below this")] = 1e-3
+    switch_clusters: Annotated[
+        int, Field(ge=0, description="mode source: a tree only where there are more clusters")
+    ] = 50_000
     fan_out: Annotated[
         float, Field(gt=0, le=1, description="mode source: share of all clusters that have one parent in the tree")
     ] = 0.001
